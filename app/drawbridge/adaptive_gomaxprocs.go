@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// adaptiveGOMAXPROCS is how many processors the program uses at once. A call passes through four
-// goroutines, one after the other. Where there is more than one processor, each hand-over
-// wakes a thread on another, which looks for work, finds none and sleeps again: with one
-// call at a time that is a third of what the call takes. So the program works on one
-// processor as long as that is enough, and on all as soon as work waits or something
-// computes for long.
+// adaptiveGOMAXPROCS sets GOMAXPROCS by the load. A call passes through four goroutines, one
+// after the other. With several processors, each hand-over wakes a thread on another
+// processor, which looks for work, finds none and sleeps again: with one call at a time this
+// is a third of the time of a call. Therefore the program uses one processor while that is
+// enough, and all processors as soon as goroutines wait or something computes for long.
 type adaptiveGOMAXPROCS struct {
-	wide  func()                     // use all
-	slim  func()                     // use one
-	load  func() (cpu time.Duration) // what the process has used so far
-	ready func() int                 // goroutines that could run and wait for a processor
+	wide  func()                     // use all processors
+	slim  func()                     // use one processor
+	load  func() (cpu time.Duration) // processor time that the process has used
+	ready func() int                 // number of runnable goroutines that wait for a processor
 }
 
 const (
-	breadthLook = 50 * time.Millisecond  // while something happens
-	breadthIdle = 250 * time.Millisecond // else
-	calmLooks   = 4                      // in a row, before it becomes slim
+	activeInterval = 50 * time.Millisecond  // between samples while there is load
+	idleInterval   = 250 * time.Millisecond // between samples otherwise
+	calmLooks      = 4                      // samples in a row before it reduces to one processor
 
-	crowded = 3    // goroutines that wait
-	full    = 0.85 // of one processor
+	crowded = 3    // waiting goroutines from which on all processors are used
+	full    = 0.85 // share of one processor from which on all processors are used
 	roomy   = 0.9  // the same work takes a quarter more on several
 	still   = 0.02
 )
@@ -41,16 +40,16 @@ func newAdaptiveGOMAXPROCS() *adaptiveGOMAXPROCS {
 			if metrics.Read(sample); sample[0].Value.Kind() == metrics.KindUint64 {
 				return int(sample[0].Value.Uint64())
 			}
-			return crowded // unknown: all processors, as ever
+			return crowded // unknown: use all processors
 		},
 	}
 }
 
-// run follows the load until ctx ends. It only waits where there is one processor, or
-// where somebody has chosen the number with GOMAXPROCS.
+// run adapts to the load until ctx is done. It does nothing if there is one processor, or if the
+// environment sets GOMAXPROCS.
 func (b *adaptiveGOMAXPROCS) run(ctx context.Context) error {
 	if runtime.GOMAXPROCS(0) == 1 || os.Getenv("GOMAXPROCS") != "" {
-		<-ctx.Done() // a part that returns ends the program
+		<-ctx.Done() // the program ends when a part returns
 		return nil
 	}
 	defer b.wide()
@@ -59,7 +58,7 @@ func (b *adaptiveGOMAXPROCS) run(ctx context.Context) error {
 }
 
 func (b *adaptiveGOMAXPROCS) follow(ctx context.Context) {
-	timer := time.NewTimer(breadthIdle)
+	timer := time.NewTimer(idleInterval)
 	defer timer.Stop()
 	wide, calm := true, 0
 	used, at := b.load(), time.Now()
@@ -86,9 +85,9 @@ func (b *adaptiveGOMAXPROCS) follow(ctx context.Context) {
 			calm = 0
 		}
 		if share < still {
-			timer.Reset(breadthIdle)
+			timer.Reset(idleInterval)
 		} else {
-			timer.Reset(breadthLook)
+			timer.Reset(activeInterval)
 		}
 	}
 }

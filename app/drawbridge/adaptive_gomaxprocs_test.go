@@ -10,7 +10,7 @@ import (
 
 // lately is a program under a load that the test chooses.
 type lately struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	share   float64    // of one processor
 	waiting int
 	used    time.Duration

@@ -27,26 +27,26 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// desktopServices is the daemon's side of the desktop: what tray, notifications and the page's
-// settings ask for. All methods may be called from any goroutine.
+// desktopServices implements what the tray, the notifications and the settings page need from
+// the daemon. All methods are safe for concurrent use.
 type desktopServices struct {
 	autostart desktop.Autostart
 	servers   *supervisor.Supervisor
 	history   *store.Store
 	questions *approvals.Inbox
 	book      *trust.Baseline
-	pages     *api.API // set before anything asks
+	pages     *api.API // set before any method is called
 	folders   config.Folders
 	exposed   []string // of them: others may read these
 	url       string
 	log       *slog.Logger
 	end       context.CancelFunc
 
-	watcher atomic.Pointer[desktop.Watcher] // nil until there is one
+	watcher atomic.Pointer[desktop.Watcher] // nil until it is created
 
 	mu    sync.Mutex
-	shown bool   // the icon is there
-	why   string // it is not; "" when none was asked for
+	shown bool   // the tray icon is shown
+	why   string // why the icon is not shown; "" if none was requested
 }
 
 func newDesktopServices(folders config.Folders, log *slog.Logger) *desktopServices {
@@ -67,7 +67,7 @@ func (d *desktopServices) SetPaused(ctx context.Context, on bool) error {
 	return d.servers.SetPaused(ctx, on)
 }
 
-// Tray reports whether there is an icon, and why not.
+// Tray reports whether the tray icon is shown, and if not, why.
 func (d *desktopServices) Tray() (shown bool, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,8 +80,8 @@ func (d *desktopServices) trayShown(shown bool, why string) {
 	d.shown, d.why = shown, why
 }
 
-// notices says why there is no icon, to who has a screen and might look for one, and
-// what of ours others may read.
+// notices returns the notices about a missing tray icon, if there is a screen, and about files
+// of ours that other users can read.
 func (d *desktopServices) notices() (list []event.Notice) {
 	for _, dir := range d.exposed {
 		list = append(list, event.Notice{Subject: "folder/" + dir, Message: "Other people of this machine may read " + dir + ", where Drawbridge keeps calls and tokens. Name a folder that is yours alone, or a new one, with --data."})
@@ -92,13 +92,13 @@ func (d *desktopServices) notices() (list []event.Notice) {
 	return list
 }
 
-// Quit ends the daemon; an open window closes.
+// Quit stops the daemon and closes the window.
 func (d *desktopServices) Quit() {
 	d.pages.CloseWindows()
 	d.end()
 }
 
-// open brings the page to the user at a place; "" is where it was.
+// open shows the page at a route; "" means the current one.
 func (d *desktopServices) open(to string) {
 	if d.pages.Focus(to) {
 		return
@@ -108,7 +108,7 @@ func (d *desktopServices) open(to string) {
 }
 
 func (d *desktopServices) facts() tray.Facts {
-	on, _ := d.autostart.Enabled() // without an answer the entry is just not ticked
+	on, _ := d.autostart.Enabled() // on an error the entry is not checked
 	return tray.Facts{
 		Waiting: len(d.questions.List()) + len(d.servers.Approvals()) + waitingServers(d.book), Paused: d.servers.Paused(),
 		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(),
@@ -128,8 +128,8 @@ var clipboards = map[string][][]string{
 	"windows": {{"clip"}},
 }
 
-// copyAddress puts the bridge's address into the clipboard, or shows the page that has
-// a button for it where no program does that.
+// copyAddress copies the bridge's address to the clipboard. If no program can, it shows the page
+// that has a button for it.
 func (d *desktopServices) copyAddress() {
 	if err := copyText(d.url + "/mcp"); err != nil {
 		d.log.Info("Cannot copy the bridge's address", "reason", err.Error())
@@ -144,7 +144,7 @@ func copyText(text string) error {
 		if err != nil {
 			continue
 		}
-		// One that is there may be of no use here, as wl-copy under X11.
+		// An installed program may not work here, such as wl-copy under X11.
 		if failed = copyWith(path, line[1:], text); failed == nil {
 			return nil
 		}
@@ -165,7 +165,7 @@ func copyWith(path string, args []string, text string) error {
 	return nil
 }
 
-// trayOptions connects the tray with all of this. ctx is the daemon's.
+// trayOptions sets the callbacks of the tray. ctx is the context of the daemon.
 func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.Options {
 	o.Statuses, o.Facts, o.Shown = d.servers.Statuses, d.facts, d.trayShown
 	o.Open, o.Quit, o.CopyAddress = d.open, d.Quit, d.copyAddress
@@ -178,14 +178,14 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 	return o
 }
 
-// notifications are the watcher of what the user should hear of.
+// notifications sets the callbacks of the watcher that sends notifications.
 func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
 	o.Log, o.Connect, o.Open, o.Present = d.log, desktop.NewNotifier, d.open, d.present
 	d.watcher.Store(o)
 	return o
 }
 
-// present is how things are, for a watcher that lost events.
+// present returns the current state, for a watcher that has lost events.
 func (d *desktopServices) present() desktop.Present {
 	now := desktop.Present{Servers: d.servers.Statuses(), Questions: d.questions.List(), Commands: map[string]string{}}
 	for _, n := range d.servers.Notices() {
@@ -194,13 +194,13 @@ func (d *desktopServices) present() desktop.Present {
 	return now
 }
 
-// notifies reports whether a notification would reach the user now.
+// notifies reports whether a notification would be shown now.
 func (d *desktopServices) notifies() bool {
 	w := d.watcher.Load()
 	return w != nil && w.Reachable()
 }
 
-// report logs the failure of what the user asked for in the tray, which has no place to say it.
+// report logs the failure of a tray command, because the tray cannot show errors.
 func report(log *slog.Logger, what string, err error) {
 	if err != nil {
 		log.Error("Cannot "+what, "error", err)

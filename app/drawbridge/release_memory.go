@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// growHeapAtStart lets the heap grow to 16 MB before the first collection while the program
-// starts: nothing of that is garbage for long, and others wait for the processor. Who sends
-// much in that second gets no more than startRoom of it.
+// growHeapAtStart lets the heap grow to 16 MB before the first garbage collection, because little
+// of what the start allocates is garbage. The memory limit startRoom bounds this if requests
+// allocate much meanwhile.
 func growHeapAtStart() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	before := debug.SetGCPercent(400)
-	limit := int64(-1) // leaves it as it is
+	limit := int64(-1) // does not change the limit
 	if os.Getenv("GOMEMLIMIT") == "" {
 		limit = debug.SetMemoryLimit(startRoom)
 	}
@@ -25,19 +25,19 @@ func growHeapAtStart() {
 	})
 }
 
-// startRoom is what the program may hold while it starts before it collects as ever.
+// startRoom is the memory limit during the start.
 const startRoom = 48 << 20
 
-// When memory is given back: once the start is over, and after each while without a
-// call. What goes on in a quiet program, looking at its servers above all, takes some
-// megabytes in a minute before the collector would look.
+// When memory is released: after the start, and after each period without a call. The background
+// work of an idle program, mostly pings of servers, allocates some megabytes per minute before
+// the garbage collector would run.
 const (
 	trimAfterStart = 3 * time.Second
 	trimAfterCalls = 30 * time.Second
 )
 
-// releaseMemoryWhenIdle gives memory back that nothing needs while nothing happens. A tray
-// program is idle most of the day. last grows with each call.
+// releaseMemoryWhenIdle releases unused memory when no calls are made, which is most of the day.
+// last returns the id of the newest call.
 func releaseMemoryWhenIdle(ctx context.Context, last func() int64, trim func()) error {
 	tick := time.NewTimer(trimAfterStart)
 	defer tick.Stop()

@@ -26,7 +26,7 @@ type secretFeed struct {
 	// read, if it is set, is told of each answer of the login shell: nil, or why there is none.
 	read func(error)
 
-	mu     sync.Mutex // guards what follows, and the order in which the recorder hears
+	mu     sync.Mutex // guards the fields below, and the order in which the recorder hears
 	now    *config.Config
 	lookup func(string) (string, bool)
 	missed int // secrets that the recorder has no room for, as was logged

@@ -12,26 +12,24 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// startupCleanup ends what an earlier run left behind, beside the rest of the start: lists are
-// answered meanwhile.
+// startupCleanup ends the processes that an earlier run left behind. It runs concurrently with the
+// rest of the start, so that lists are answered meanwhile.
 //
-// It never ends what is of this run. Nothing is started before it is over: every start of
-// a server waits for it (supervisor.Dialer.Ready), else two processes of one server would
-// run at once, and the ledgers would hold what is ours. And what is ours all the same,
-// such as the login shell that is asked for its environment, is not taken for the other's:
-// marks name their run, ledgers name processes with the time of their birth, and whoever
-// descends from neither is let alone, which goes for this process, its parents, and all
-// that it starts.
+// It never ends processes of this run. Every start of a server waits for it
+// (supervisor.Dialer.Ready), because otherwise two processes of a server could run at the same
+// time and the ledgers would contain ours. Other processes of ours, such as the login shell,
+// are not mistaken for old ones: marks contain the run, ledgers contain the start time of each
+// process, and only processes with an old mark or ledger entry and their descendants are ended.
 type startupCleanup struct {
 	spawner    *process.Spawner
-	containers string // ledger of what runs in them
+	containers string // folder of the ledger of processes in containers
 	bus        *event.Bus
 	log        *slog.Logger
-	over       chan struct{} // closed at the end
-	left       cleanupResult // to be read after that
+	over       chan struct{} // closed when the cleanup is complete
+	left       cleanupResult // valid after over is closed
 }
 
-// run sweeps once, then waits for the end of ctx, which ends the look into containers.
+// run cleans up once, then waits for ctx. The check of containers ends with ctx.
 func (s *startupCleanup) run(ctx context.Context) error {
 	if swept, err := s.spawner.EndOrphans(); err != nil {
 		s.log.Warn("Cannot look for processes of an earlier run", "error", err)
@@ -46,14 +44,14 @@ func (s *startupCleanup) run(ctx context.Context) error {
 		s.log.Warn("Ended processes that an earlier run left behind in containers", "count", ended)
 	}
 	close(s.over)
-	for _, notice := range s.left.notices() { // for a page that is open already
+	for _, notice := range s.left.notices() { // for pages that are already open
 		s.bus.Publish(event.Health, notice)
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// wait returns when nothing of an earlier run is left, or with the error of ctx.
+// wait waits until the cleanup is complete. It returns the error of ctx if that is first.
 func (s *startupCleanup) wait(ctx context.Context) error {
 	select {
 	case <-s.over:
@@ -72,13 +70,13 @@ func (s *startupCleanup) notices() []event.Notice {
 	}
 }
 
-// cleanupResult are what an earlier run left behind and the start of this one ended.
+// cleanupResult counts the processes of an earlier run that were ended.
 type cleanupResult struct {
 	processes int
 	contained int // processes in containers, and containers
 }
 
-// notices tells the person of it, in at most one sentence. It stays until the next start.
+// notices returns at most one notice about them. It stays until the next start.
 func (l cleanupResult) notices() []event.Notice {
 	var what string
 	switch {
@@ -101,5 +99,5 @@ func counted(n int) string {
 	return fmt.Sprintf("%d processes", n)
 }
 
-// execLedger is the folder in which processes inside containers are kept for a sweep.
+// execLedger returns the folder of the ledger of processes in containers.
 func execLedger(f config.Folders) string { return filepath.Join(f.State, "containers") }

@@ -66,7 +66,7 @@ type candidateVersion struct {
 	at           time.Time
 }
 
-// plans holds the newest plan of each server for a while. The zero value is ready.
+// plans holds the newest plan of each server for a while. The zero value is ready to use.
 type plans struct {
 	mu  sync.Mutex
 	all map[string]candidateVersion

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// smallBody is what every connection may send without a question: all that the
-	// port holds open together send 64 MiB so.
+	// smallBody is the size up to which a body needs no budget: the bodies of all
+	// connections that can be open together take 64 MiB then.
 	smallBody = 64 << 10
-	// bodyWait is how long a large body waits for others to be done with.
+	// bodyWait is how long a large body waits for room.
 	bodyWait = 10 * time.Second
 )
 
 var errBodyBudget = errors.New("too many large requests are under way: send it again later")
 
-// bodyBudget bounds the bytes of large request bodies that are held at once. A body has its room
-// before it is read and until its request ends, and asks for all of it at once, so that
-// two that are half read cannot wait for each other. Who does not send what it announced
-// loses its connection by the deadline for bodies, and gives its room back.
+// bodyBudget limits the bytes of large request bodies that are in memory at the same time. The
+// room for a body is acquired before it is read and released when its request ends. It is
+// acquired as a whole, so that two half-read bodies cannot wait for each other. A client that
+// does not send the announced body is disconnected by the read deadline, which releases it.
 type bodyBudget struct {
 	free *semaphore.Weighted
 	wait time.Duration
 }
 
-// acquire waits for room for n bytes. leave must be called when they are held no more.
+// acquire waits for room for n bytes. The caller must call leave to release it.
 func (o *bodyBudget) acquire(ctx context.Context, n int64) (leave func(), err error) {
 	if n <= smallBody {
 		return func() {}, nil
@@ -42,7 +42,7 @@ func (o *bodyBudget) acquire(ctx context.Context, n int64) (leave func(), err er
 	return func() { o.free.Release(n) }, nil
 }
 
-// readBody reads at most MaxBody bytes. leave must be called when the request ends.
+// readBody reads at most MaxBody bytes. The caller must call leave when the request ends.
 func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) (body []byte, leave func(), err error) {
 	leave = func() {}
 	switch {

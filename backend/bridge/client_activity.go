@@ -8,25 +8,25 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// ClientActivity is what was seen of one client at one endpoint, by its token.
+// ClientActivity is what one client, identified by its token, did at one endpoint.
 type ClientActivity struct {
 	Token    string
 	Endpoint string
-	First    time.Time // it was seen first, since this daemon runs
-	Last     time.Time // it listed tools last
-	Tools    int       // that it was shown last
+	First    time.Time // first request since the daemon started
+	Last     time.Time // last listing of tools
+	Tools    int       // number of tools in that list
 }
 
-// maxActivities bounds what is kept: tokens are few, but endpoints are what clients ask for.
+// maxActivities bounds the memory: tokens are few, but clients choose the endpoints.
 const maxActivities = 512
 
-// clientActivities remembers who has seen which tools. Its zero value is ready.
+// clientActivities holds the activities. The zero value is ready to use.
 type clientActivities struct {
 	mu   sync.Mutex
 	seen map[[2]string]*ClientActivity
 }
 
-// record takes down that a client was shown tools.
+// record stores that a client listed tools.
 func (p *clientActivities) record(c core.Client, at endpoint, tools int, now time.Time) {
 	if c.Token == "" {
 		return
@@ -60,7 +60,7 @@ func (p *clientActivities) dropOldest() {
 	delete(p.seen, oldest)
 }
 
-// ClientActivities tells who was shown how many tools, in no order.
+// ClientActivities returns the activity of all clients, in no order.
 func (b *Bridge) ClientActivities() []ClientActivity {
 	b.activity.mu.Lock()
 	defer b.activity.mu.Unlock()
@@ -71,7 +71,7 @@ func (b *Bridge) ClientActivities() []ClientActivity {
 	return all
 }
 
-// listedTools is how many tools are listed of a view.
+// listedTools returns how many tools of a view are listed.
 func listedTools(at endpoint, view *registry.View) int {
 	n := len(view.Items(core.Tools))
 	switch at.mode {

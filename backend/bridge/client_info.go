@@ -10,37 +10,36 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// ClientInfo is a client as it introduced itself, for status pages.
+// ClientInfo is what a client said about itself, for status pages.
 type ClientInfo struct {
 	core.Client
 	Peer
-	Protocol string // the revision that was agreed on
+	Protocol string // the negotiated protocol revision
 	LastSeen time.Time
 }
 
-// ClientInfos lists the clients that introduced themselves since the start, the newest
-// first: legacy ones by their handshake, modern ones by a discovery or a list. At most
-// 128 are remembered.
+// ClientInfos lists the clients since the start of the daemon, the newest first: legacy clients
+// after initialize, modern clients after server/discover or a list. At most 128 are kept.
 func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.list() }
 
 const maxClientInfos = 128
 
-// clientInfos remembers what clients said of themselves. The zero value is ready.
+// clientInfos holds what clients said about themselves. The zero value is ready to use.
 type clientInfos struct {
 	mu sync.Mutex
 	by map[clientInfoKey]*ClientInfo
 }
 
-// A client that speaks both eras is two peers: what passes differs.
+// A client that speaks both eras has two entries, because different features work.
 type clientInfoKey struct {
 	client core.Client
 	era    core.Era
 }
 
-// record enters or renews a peer. capabilities may be part of a request's buffer.
+// record adds or updates a client. It copies capabilities.
 func (p *clientInfos) record(client core.Client, era core.Era, protocol string, capabilities []byte, now time.Time) {
 	if client.Token == "" && client.Name == "" {
-		return // nobody that the user could recognise
+		return // nothing that the user could recognize
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +84,7 @@ func (p *clientInfos) list() []ClientInfo {
 	return list
 }
 
-// recordClient notes the client of a modern request, which says who it is each time.
+// recordClient records the client of a modern request, which has the client info in each request.
 func (b *Bridge) recordClient(rq *request) {
 	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
 	b.clients.record(rq.client, core.Modern, shorten(version), rq.capabilities, b.Now())

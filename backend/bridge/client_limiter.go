@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// limiter counts what each client holds at the moment.
+// limiter limits how many slots each client holds at the same time.
 type limiter struct {
 	most int
 
 	mu    sync.Mutex
 	held  map[string]int
-	empty chan struct{} // closed when nothing is held; nil when nobody waits for that
+	empty chan struct{} // closed when no slot is held; nil unless waitIdle is running
 }
 
 func newLimiter(most int) *limiter { return &limiter{most: most, held: map[string]int{}} }
 
-// acquire reports whether one more is allowed; if so, leave must follow.
+// acquire takes a slot for a client, if one is free; the caller must call release then.
 func (l *limiter) acquire(who string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func (l *limiter) release(who string) {
 	}
 }
 
-// waitIdle waits until nothing is held, or for limit. Only one may wait at a time.
+// waitIdle waits until no slot is held, at most limit. Only one goroutine may wait.
 func (l *limiter) waitIdle(limit time.Duration) {
 	l.mu.Lock()
 	if len(l.held) == 0 {

@@ -9,12 +9,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// answer gives the result of one of our methods, or why there is none. The hot path
-// and go-sdk's middleware both end here, so that they cannot differ.
-// answered is a result in two parts, so that what we add at the end of a server's
-// result costs no copy of it. tail may be empty.
+// methodResult is a result in two parts, so that appending to a server's result needs no copy.
+// tail may be empty.
 type methodResult struct{ head, tail []byte }
 
+// dispatch runs one of our methods and returns its result or an error. The fast path and go-sdk's
+// middleware both use it, so that they cannot differ.
 func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
 	if kind, ok := listKinds[rq.method]; ok {
 		return b.list(ctx, rq, kind)
@@ -47,7 +47,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	return b.finish(rq, call.Server, call.PublicName, reply, err)
 }
 
-// finish makes of a call's end what its client gets.
+// finish turns the reply of a call into the result for the client.
 func (b *Bridge) finish(rq *request, server, public string, reply core.Reply, err error) (methodResult, *rpcError) {
 	if err != nil {
 		result, f := localError(rq.method, b.displayName(server), public, rq.era, err)
@@ -64,7 +64,7 @@ func (b *Bridge) finish(rq *request, server, public string, reply core.Reply, er
 	return methodResult{head: reply.Result}, nil
 }
 
-// displayName is what the user calls a server.
+// displayName returns the label of a server.
 func (b *Bridge) displayName(server string) string {
 	if v, ok := b.Registry.Server(server); ok {
 		if offers := v.Offers(); len(offers) > 0 && offers[0].Label != "" {
@@ -93,7 +93,7 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodR
 	return methodResult{head: result}, nil
 }
 
-// listResult is the whole result of a list request.
+// listResult returns the result of a list request.
 func (b *Bridge) listResult(at endpoint, view *registry.View, kind core.Kind) []byte {
 	if kind == core.Tools && at.server == "" {
 		return b.aggregateTools(at, view)
@@ -101,10 +101,9 @@ func (b *Bridge) listResult(at endpoint, view *registry.View, kind core.Kind) []
 	return view.ListResult(kind)
 }
 
-// resolveTarget makes the call that the gateway gets: where the public name leads, and
-// params with the server's own name in its place and every other byte as it was. A
-// name that leads nowhere makes a call without a server, which the gateway refuses
-// and records.
+// resolveTarget builds the call for the gateway: the server that the public name leads to, and the
+// params with the server's own name and all other bytes unchanged. An unknown name gives a call
+// without a server, which the gateway rejects and records.
 func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *rpcError) {
 	now := b.Now()
 	call := &core.Call{
@@ -140,12 +139,12 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 		}
 	}
 	if !ok {
-		// It may belong to a server that is starting.
+		// The tool may belong to a server that is starting.
 		b.Lister.WaitListed(ctx, rq.at.server)
 		view := b.view(rq.at, rq.client.Token)
 		if target, ok = find(view, public); !ok {
 			if held, known := view.Withheld(public); known && rq.method == "tools/call" {
-				call.Server, call.Name = held.Server, held.Name // refused by policy, which says why
+				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
 			}
 			call.BytesIn = len(call.Params)
 			return call, nil
@@ -164,7 +163,7 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 	return call, nil
 }
 
-// requestedName is where a request names what it wants, and how a view finds that.
+// requestedName returns where the params hold the requested name, and the lookup for it.
 func requestedName(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *rpcError) {
 	switch rq.method {
 	case "tools/call":
@@ -177,7 +176,7 @@ func requestedName(rq *request) (core.Span, func(*registry.View, string) (regist
 	return completionReference(rq)
 }
 
-// canSee reports whether the client of a request sees at this moment what it names.
+// canSee reports whether the client currently sees what its request names.
 func (b *Bridge) canSee(rq *request) bool {
 	span, find, f := requestedName(rq)
 	if f != nil {
@@ -251,7 +250,7 @@ func methodVerb(method string) string {
 	return "complete"
 }
 
-// shiftSpan moves a span behind an edit that made the text longer by grown bytes.
+// shiftSpan adjusts a span for an edit before it that made the text longer by grown bytes.
 func shiftSpan(s, edited core.Span, grown int) core.Span {
 	if s.Empty() || s.Start < edited.End {
 		return s
@@ -259,7 +258,7 @@ func shiftSpan(s, edited core.Span, grown int) core.Span {
 	return core.Span{Start: s.Start + grown, End: s.End + grown}
 }
 
-// serverInfo is how we name ourselves where no server of its own speaks.
+// serverInfo is the implementation info of the aggregate endpoint.
 func serverInfo(version string) []byte {
 	if version == "" {
 		version = "dev"

@@ -15,23 +15,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// endpointServer is go-sdk's server of one endpoint, shared by both eras and all sessions. It
-// has no features of its own but the tools whose headers it must compare; what it
-// is asked is answered by our middleware.
+// endpointServer is the go-sdk server of one endpoint, shared by both eras and all sessions.
+// Requests are answered by our middleware; only the tools whose header parameters go-sdk must
+// validate are registered.
 type endpointServer struct {
 	at  endpoint
 	sdk *mcp.Server
-	// blank makes a server without tools: go-sdk compares the headers of a tool also for
-	// who does not see it, and so would tell of it.
+	// blank makes a server without tools. go-sdk validates the headers of a tool also for
+	// clients that do not see it, which would reveal that it exists.
 	blank func() *mcp.Server
 
 	mu      sync.Mutex
-	view    *registry.View  // as it was when headers was made
-	limits  map[int]bool    // of the clients whose names are among headers
-	headers map[string]bool // tools that want arguments repeated in headers
+	view    *registry.View  // the view that headers was made from
+	limits  map[int]bool    // name limits of the clients whose tool names are in headers
+	headers map[string]bool // tools whose schema maps arguments to headers
 }
 
-// endpointServer returns the endpoint's, which is made when it is first needed.
+// endpointServer returns the server of an endpoint, and creates it on first use.
 func (b *Bridge) endpointServer(at endpoint) *endpointServer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +46,7 @@ func (b *Bridge) endpointServer(at endpoint) *endpointServer {
 	return e
 }
 
-// newSDKServer makes go-sdk's server of an endpoint.
+// newSDKServer creates the go-sdk server of an endpoint.
 func (b *Bridge) newSDKServer(e *endpointServer) *mcp.Server {
 	version := b.Version
 	if version == "" {
@@ -69,7 +69,7 @@ func (b *Bridge) newSDKServer(e *endpointServer) *mcp.Server {
 	return server
 }
 
-// sdkServerFor is the server that go-sdk answers a request with.
+// sdkServerFor returns the go-sdk server that handles a request.
 func (b *Bridge) sdkServerFor(x *exchange) *mcp.Server {
 	e := b.endpointServer(x.at)
 	if x.era == core.Modern && x.message != nil && x.env.Method == "tools/call" {
@@ -81,8 +81,8 @@ func (b *Bridge) sdkServerFor(x *exchange) *mcp.Server {
 	return e.sdk
 }
 
-// wantsHeaders reports whether the schema of the tool that a client knows as name asks
-// for arguments in headers, and makes sure that go-sdk knows the schemas that do.
+// wantsHeaders reports whether the schema of a tool maps arguments to headers, and registers the
+// tools that do with go-sdk. name is the public name.
 func (b *Bridge) wantsHeaders(e *endpointServer, token, name string) bool {
 	limit := b.nameLimit(e.at, token)
 	e.mu.Lock()
@@ -101,8 +101,8 @@ func (b *Bridge) wantsHeaders(e *endpointServer, token, name string) bool {
 	return e.headers[name]
 }
 
-// outsideProfile reports whether a profile keeps a client from the tool that it calls. go-sdk would
-// compare the tool's headers all the same, and so tell of it.
+// outsideProfile reports whether a profile hides the tool that a client calls. go-sdk would still
+// validate the tool's headers, which would reveal that it exists.
 func (b *Bridge) outsideProfile(x *exchange, name string) bool {
 	if x.at.scope == "" {
 		return false
@@ -135,8 +135,8 @@ func (e *endpointServer) registerTools(tools []registry.Item) {
 	}
 }
 
-// addTool tells the SDK of a tool. The SDK panics on a schema that it does not like;
-// such a tool is still listed and called, only its headers are not compared.
+// addTool registers a tool with the SDK. The SDK panics on a schema that it cannot handle; such a
+// tool is still listed and called, but its headers are not validated.
 func (e *endpointServer) addTool(name string, schema json.RawMessage) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -147,8 +147,8 @@ func (e *endpointServer) addTool(name string, schema json.RawMessage) (err error
 	return nil
 }
 
-// ListChanged tells every client that sees the changed lists. It neither blocks nor
-// reads the registry; app calls it from the registry's OnChange.
+// ListChanged notifies every client that sees the changed lists. It does not block and does not
+// read the registry, because it is called from the registry's OnChange.
 func (b *Bridge) ListChanged(c registry.Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -162,8 +162,8 @@ func (b *Bridge) ListChanged(c registry.Change) {
 	}
 }
 
-// announceChanges makes the SDK send list_changed. It does so, shortly after and once for
-// many, whenever a feature comes or goes; the list itself is never seen.
+// announceChanges makes the SDK send list_changed by adding and removing a feature; the SDK
+// combines several changes into one notification. The feature itself is never listed.
 func (e *endpointServer) announceChanges(kinds []core.Kind) {
 	const name, uri = "changed", "drawbridge:changed"
 	for _, kind := range kinds {

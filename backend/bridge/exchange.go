@@ -130,7 +130,7 @@ func (b *Bridge) newRequest(x *exchange, header http.Header) *request {
 }
 
 // clientInfoCache remember what clients say of themselves: a modern one says it with every
-// request. The zero value is ready.
+// request. The zero value is ready to use.
 type clientInfoCache struct {
 	mu    sync.Mutex // guards known
 	known map[string]core.Client

@@ -102,7 +102,7 @@ func severity(level string) int {
 // for the server, not a failure of the call.
 func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	s := c.rq.session
-	var can clientCapabilities // a modern client is never asked here: see errand
+	var can clientCapabilities // never used for a modern client: see suspendedCall
 	if s != nil {
 		can = s.can
 	}

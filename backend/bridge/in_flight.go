@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// inFlightRequests are the plain requests that are being answered. They are told together when we
-// stop, and share one timer for their streams: a timer and an observer of their own would
-// cost each of them more than its scanning does, and hardly any lives until they are needed.
-// The zero value is ready.
+// inFlightRequests holds the requests on the fast path that have not been answered. All are
+// cancelled together at shutdown, and share one timer for keep-alive comments, because a
+// timer and a context callback for each request would cost more than parsing it. The zero
+// value is ready to use.
 type inFlightRequests struct {
-	mu      sync.Mutex // guards what follows, and the links of each
+	mu      sync.Mutex // guards the fields below and the links of each request
 	newest  *inFlightRequest
 	timer   *time.Timer
-	armed   bool // the timer will ring
+	armed   bool // the timer is set
 	stopped bool
 }
 
-// inFlightRequest is one of them.
+// inFlightRequest is one unanswered request.
 type inFlightRequest struct {
 	cancel       context.CancelCauseFunc
 	out          *responseWriter
@@ -53,7 +53,7 @@ func (u *inFlightRequests) remove(a *inFlightRequest) {
 	}
 }
 
-// arm must be called with u.mu held.
+// arm sets the timer. The caller must hold u.mu.
 func (u *inFlightRequests) arm(after time.Duration) {
 	u.armed = true
 	if u.timer == nil {
@@ -63,7 +63,8 @@ func (u *inFlightRequests) arm(after time.Duration) {
 	}
 }
 
-// sendKeepAlives lets those speak that were silent for too long, and comes back for the next.
+// sendKeepAlives sends a comment on each stream that was silent for too long, and sets the
+// timer for the next one.
 func (u *inFlightRequests) sendKeepAlives() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -74,7 +75,7 @@ func (u *inFlightRequests) sendKeepAlives() {
 	for a := u.newest; a != nil; a = a.older {
 		left := a.out.every - a.out.silence()
 		if left <= 0 {
-			go a.out.keepAlive() // a client that does not read holds up its own stream alone
+			go a.out.keepAlive() // a client that does not read must block only its own stream
 			left = a.out.every
 		}
 		next = min(next, left)
@@ -82,7 +83,7 @@ func (u *inFlightRequests) sendKeepAlives() {
 	u.arm(next)
 }
 
-// stop ends them all, and those that are added later.
+// stop cancels all requests, and those that are added later.
 func (u *inFlightRequests) stop() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,20 +13,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// subscriptions counts who listens to which resource, so that a server hears of the
-// first subscriber and of the last one's leaving, and of nobody between.
+// subscriptions tracks which clients subscribed to which resource, so that a server gets one
+// subscribe for the first client and one unsubscribe after the last.
 type subscriptions struct {
 	mu sync.Mutex
 	by map[resourceKey]map[*mcp.ServerSession]bool
-	// notifying holds what is being told, by URI. Two servers may have one URI, and what is
-	// sent does not say whose it is, so they take turns.
+	// notifying holds the updates that are being sent, by URI. Two servers may offer the same
+	// URI and a notification does not name the server, so their updates are sent in turn.
 	notifying map[string]*turn
 }
 
-// turn is whose update of a URI is being told, and what is to be told after it.
+// turn is the server whose update of a URI is being sent, and the updates to send after it.
 type turn struct {
 	server string
-	next   []update // at most one of each server
+	next   []update // at most one per server
 }
 
 type update struct {
@@ -36,8 +36,8 @@ type update struct {
 
 type resourceKey struct{ server, uri string }
 
-// updated reports whether subscribers must be told by the caller, who then asks
-// settled until there is nothing more.
+// updated reports whether the caller must notify the subscribers. If so, it must call finishTurn
+// and notify until that returns nil.
 func (s *subscriptions) updated(server string, params *mcp.ResourceUpdatedNotificationParams) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *subscriptions) updated(server string, params *mcp.ResourceUpdatedNotifi
 	if now := s.notifying[params.URI]; now != nil {
 		next := update{server, params}
 		if i := slices.IndexFunc(now.next, func(u update) bool { return u.server == server }); i >= 0 {
-			now.next[i] = next // the newest says how it is
+			now.next[i] = next // only the newest update counts
 		} else {
 			now.next = append(now.next, next)
 		}
@@ -60,7 +60,7 @@ func (s *subscriptions) updated(server string, params *mcp.ResourceUpdatedNotifi
 	return true
 }
 
-// finishTurn ends a turn. It returns what the caller must tell next, nil for nothing.
+// finishTurn ends a turn and returns the update that the caller must send next, or nil.
 func (s *subscriptions) finishTurn(uri string) *mcp.ResourceUpdatedNotificationParams {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *subscriptions) finishTurn(uri string) *mcp.ResourceUpdatedNotificationP
 	return next.params
 }
 
-// isNotifying reports whether the subscribers of a resource are being told of an update.
+// isNotifying reports whether an update of a resource is being sent.
 func (s *subscriptions) isNotifying(key resourceKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *subscriptions) isNotifying(key resourceKey) bool {
 	return now != nil && now.server == key.server
 }
 
-// find finds what who has subscribed to under a URI: where it leads may have changed since.
+// find returns the resource that who subscribed to under a URI, which may lead elsewhere now.
 func (s *subscriptions) find(uri string, who *mcp.ServerSession) (resourceKey, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *subscriptions) find(uri string, who *mcp.ServerSession) (resourceKey, b
 	return resourceKey{}, false
 }
 
-// join reports whether who is the first.
+// join adds a subscriber and reports whether it is the first.
 func (s *subscriptions) join(key resourceKey, who *mcp.ServerSession) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *subscriptions) join(key resourceKey, who *mcp.ServerSession) (first boo
 	return first
 }
 
-// leave reports whether who was there and the last.
+// leave removes a subscriber and reports whether it was the last.
 func (s *subscriptions) leave(key resourceKey, who *mcp.ServerSession) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *subscriptions) leave(key resourceKey, who *mcp.ServerSession) (last boo
 	return true
 }
 
-// drop removes who everywhere and returns what nobody listens to any more.
+// drop removes who from all resources and returns those without subscribers.
 func (s *subscriptions) drop(who *mcp.ServerSession) []resourceKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,19 +162,19 @@ func (b *Bridge) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) err
 	if !ok || !b.subscribed.leave(key, r.Session) {
 		return nil
 	}
-	// The stream that this may be the end of is no reason to leave the server uninformed.
+	// The server must be told even if the stream of this request ends now.
 	return b.notifyServer(context.WithoutCancel(ctx), "resources/unsubscribe", key, r.Session)
 }
 
-// unsubscribeAll follows a session that is gone.
+// unsubscribeAll ends the subscriptions of a session that has ended.
 func (b *Bridge) unsubscribeAll(who *mcp.ServerSession) {
 	for _, key := range b.subscribed.drop(who) {
 		_ = b.notifyServer(b.ended, "resources/unsubscribe", key, who)
 	}
 }
 
-// notifyServer asks a server to begin or end what several clients share, in the name of the one
-// whose wish it was. Both methods exist in the legacy era only.
+// notifyServer sends resources/subscribe or resources/unsubscribe to a server, recorded as a call of the
+// client that caused it. Both methods exist in the legacy era only.
 func (b *Bridge) notifyServer(ctx context.Context, method string, key resourceKey, who *mcp.ServerSession) error {
 	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
 	now := b.Now()
@@ -194,10 +194,9 @@ func (b *Bridge) notifyServer(ctx context.Context, method string, key resourceKe
 	return nil
 }
 
-// ResourceUpdated passes a server's notifications/resources/updated on to those who
-// subscribed. params is raw. It does not block: a slow client delays others who
-// listen to the same resource, and never the server. Updates that come meanwhile
-// become one.
+// ResourceUpdated forwards notifications/resources/updated to the subscribers. params is raw. It
+// does not block: a slow client can delay other subscribers of the same resource, but not the
+// server. Updates that arrive meanwhile are combined.
 func (b *Bridge) ResourceUpdated(ctx context.Context, server string, params json.RawMessage) {
 	var p mcp.ResourceUpdatedNotificationParams
 	if json.Unmarshal(params, &p) != nil {
@@ -222,11 +221,11 @@ func (b *Bridge) notifySubscribers(ctx context.Context, p *mcp.ResourceUpdatedNo
 	}
 	b.mu.Unlock()
 	for _, e := range edges {
-		_ = e.sdk.ResourceUpdated(ctx, p) // outgoing keeps it from those who are not meant
+		_ = e.sdk.ResourceUpdated(ctx, p) // filterOutgoing drops it for clients that did not subscribe to this server
 	}
 }
 
-// discardSink is the sink of a request that nobody waits for.
+// discardSink is the sink of a request without a client.
 type discardSink struct{}
 
 func (discardSink) Notify(string, json.RawMessage) {}

@@ -16,22 +16,22 @@ var (
 	comment     = []byte(": \n\n")
 )
 
-// responseWriter writes the answer of one HTTP request and keeps its stream alive. It is
-// safe for several goroutines, and after end it does nothing.
+// responseWriter writes the response of one HTTP request and keeps its stream alive. It is
+// safe for concurrent use. After end, all methods do nothing.
 //
-// Used by the hot path it begins as nothing at all: reply makes it a JSON document,
-// event (or a long silence) a stream of server-sent events. go-sdk uses it as an
-// http.ResponseWriter through [sdkWriter].
+// On the fast path nothing is written until it is known what is needed: reply writes a JSON
+// document; sendEvent, or a long silence, begins a stream of server-sent events. go-sdk
+// uses it as an http.ResponseWriter through [sdkWriter].
 type responseWriter struct {
-	every time.Duration // silence after which a comment is sent
-	limit time.Duration // how long one write may take
+	every time.Duration // after this much silence a comment is sent
+	limit time.Duration // deadline of one write
 	ctl   http.ResponseController
-	spoke atomic.Int64 // when something was written last, or it all began, since epoch
+	spoke atomic.Int64 // time of the last write or of the start, since epoch
 
 	mu        sync.Mutex
 	w         http.ResponseWriter
-	timer     *time.Timer // beats after a silence; nil when nothing beats, or underway does
-	streaming bool        // the head of a stream is out
+	timer     *time.Timer // sends comments; nil if nothing does, or if inFlightRequests does
+	streaming bool        // the headers of a stream have been written
 	ended     bool
 	bare      bool  // go-sdk is about to write a message without framing it
 	broken    error // the first failed write
@@ -45,12 +45,12 @@ func (b *Bridge) newResponseWriter(w http.ResponseWriter) *responseWriter {
 
 var epoch = time.Now()
 
-// silence is for how long nothing was written.
+// silence returns the time since the last write.
 func (o *responseWriter) silence() time.Duration {
 	return time.Since(epoch) - time.Duration(o.spoke.Load())
 }
 
-// keepAlive sends a comment.
+// keepAlive sends an SSE comment.
 func (o *responseWriter) keepAlive() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,8 +62,8 @@ func (o *responseWriter) keepAlive() {
 	o.flush()
 }
 
-// sendEvent sends one message as an event, in the order of the calls. parts are
-// written one after the other and must not be empty together.
+// sendEvent sends one message, the concatenation of parts, as an SSE event. Events are sent in
+// the order of the calls. The message must not be empty.
 func (o *responseWriter) sendEvent(parts ...[]byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,8 +76,8 @@ func (o *responseWriter) sendEvent(parts ...[]byte) error {
 	return o.broken
 }
 
-// reply sends the last message and ends the outlet: as a document with the given
-// status if nothing was sent before, else as an event.
+// reply sends the last message and calls end. The message is a JSON document with the given
+// status if nothing was sent before, else an SSE event.
 func (o *responseWriter) reply(status int, parts ...[]byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,7 +103,7 @@ func (o *responseWriter) reply(status int, parts ...[]byte) {
 	o.stop()
 }
 
-// ownLength is how long a reply may be whose length net/http finds out by itself.
+// ownLength is the size up to which net/http sets Content-Length itself.
 const ownLength = 2 << 10
 
 var (
@@ -112,7 +112,7 @@ var (
 	streamType = []string{"text/event-stream"}
 )
 
-// end makes the outlet deaf. It must come before the HTTP handler returns.
+// end makes all later writes do nothing. It must be called before the HTTP handler returns.
 func (o *responseWriter) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -178,8 +178,8 @@ func (o *responseWriter) flush() {
 	}
 }
 
-// oneLine returns valid JSON without line breaks between its tokens; inside strings
-// none can stand raw.
+// oneLine removes the line breaks between the tokens of valid JSON. Strings cannot contain
+// raw line breaks.
 func oneLine(p []byte) []byte {
 	if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(p, '\r') < 0 {
 		return p
@@ -193,14 +193,14 @@ func oneLine(p []byte) []byte {
 	return out
 }
 
-// sdkWriter lets go-sdk write through an outlet. Comments are sent only once a
-// stream has begun: before that the SDK may still choose a status. A request that it
-// refuses in plain text gets a JSON-RPC error, which its client can tell by the id.
+// sdkWriter lets go-sdk write through a responseWriter. Comments are sent only after a stream
+// has begun, because until then the SDK may still set a status. If the SDK refuses a
+// request with plain text, the client gets a JSON-RPC error with the id of its request.
 type sdkWriter struct {
 	*responseWriter
-	id      []byte // of the request that is answered; nil when there is none
-	standIn []byte // what go-sdk knows as the id; nil when it knows the id itself
-	refused int    // status of a plain text that is about to come
+	id      []byte // of the request; nil if it has none
+	standIn []byte // the substitute that go-sdk got for id; nil if it got id itself
+	refused int    // status of a plain-text refusal that the SDK is about to write
 }
 
 func (s *sdkWriter) Header() http.Header { return s.w.Header() }
@@ -213,7 +213,7 @@ func (s *sdkWriter) WriteHeader(status int) {
 	case !s.streaming && status >= 400 && s.id != nil && strings.HasPrefix(s.w.Header().Get("Content-Type"), "text/plain"):
 		s.refused = status
 	case s.streaming:
-		// Too late for a status: what follows is the reply, as a bare document.
+		// Too late for a status: the SDK writes the reply next, without SSE framing.
 		s.bare = status != http.StatusOK
 	default:
 		s.begin(status)
@@ -261,7 +261,7 @@ func (s *sdkWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FlushError is what http.ResponseController looks for.
+// FlushError implements the flush of http.ResponseController.
 func (s *sdkWriter) FlushError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,19 +6,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// resultBudget bounds the bytes of large results that wait until their clients have read them.
-// Whoever waits for room would hold its result meanwhile, so nobody waits; and no client
-// takes the part that is left for the others.
+// resultBudget limits the bytes of large results that clients have not read yet, in total and
+// for each client. acquire never waits, because a waiting call would hold its result in
+// memory meanwhile.
 type resultBudget struct {
-	all, each int64 // bytes: of all clients, and of one
+	all, each int64 // limits in bytes: of all clients together, and of one
 
 	mu   sync.Mutex
 	held int64
 	by   map[string]int64 // by the name of the token
 }
 
-// acquire takes room for n bytes, if there is some. release must be called when they are
-// written, or given up.
+// acquire reserves n bytes if the limits allow it. The caller must call release after the
+// result is written or dropped.
 func (u *resultBudget) acquire(client string, n int64) (release func(), ok bool) {
 	if n <= smallBody {
 		return func() {}, true
@@ -43,8 +43,8 @@ func (u *resultBudget) add(client string, n int64) {
 	}
 }
 
-// holdResult takes room for a result, or gives what says that there is none in its place. Lists
-// are held for all clients together, and need none.
+// holdResult reserves room for a result, or returns an error result in its place. Lists are
+// shared by all clients and need no room.
 func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rpcError, func()) {
 	n := int64(len(result.head) + len(result.tail))
 	if _, list := listKinds[rq.method]; list {

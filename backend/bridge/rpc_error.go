@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// The error codes that we use besides those a server sends.
+// The error codes of our own errors.
 const (
 	codeParse            = wire.CodeParse
 	codeInvalidRequest   = wire.CodeInvalidRequest
@@ -20,14 +20,14 @@ const (
 	codeInvalidParams    = wire.CodeInvalidParams
 	codeInternal         = wire.CodeInternal
 	codeRefused          = wire.CodeRefused
-	codeNotFound         = -32001 // at the edge: no such address or session
+	codeNotFound         = -32001 // no such endpoint or session
 	codeResourceNotFound = -32002 // of the legacy era; the modern one says codeInvalidParams
 	codeHeaderMismatch   = -32020
 	codeNeedsCapability  = -32021
 	codeBadVersion       = -32022
 )
 
-// rpcError is a JSON-RPC error on its way to a client.
+// rpcError is a JSON-RPC error for a client.
 type rpcError struct {
 	code   int
 	object []byte // the raw error object
@@ -37,8 +37,8 @@ func newError(code int, message string) *rpcError {
 	return &rpcError{code: code, object: wire.ErrorObject(code, message, nil)}
 }
 
-// upstreamError passes a server's own error object on. Only one code differs
-// between the eras: a resource that is not there.
+// upstreamError forwards an error object of a server. Only the code of a missing resource differs
+// between the eras.
 func upstreamError(object []byte, era core.Era) *rpcError {
 	f := &rpcError{object: object}
 	var at core.Span
@@ -57,10 +57,9 @@ func upstreamError(object []byte, era core.Era) *rpcError {
 	return f
 }
 
-// localError turns an error of the call path into what a client gets. What the model
-// should read is a tool result that says why the tool was not run, and what to do;
-// what the protocol makes an error, and anything but a tool call, is a JSON-RPC error.
-// name is what the client asked for; a resource that is not there is named again.
+// localError converts an error of the call path. Errors that the model can act on become a tool
+// result that says why the tool was not run and what to do; protocol errors, and errors of
+// other methods, become JSON-RPC errors. name is the name that the client requested.
 func localError(method, server, name string, era core.Era, err error) (result []byte, f *rpcError) {
 	about := detailsOf(err)
 	rpc := codeRefused
@@ -82,12 +81,12 @@ func localError(method, server, name string, era core.Era, err error) (result []
 		return toolErrorResult(about, server), nil
 	}
 	message := about.Message
-	about.Message = "" // it stands in the error itself
+	about.Message = "" // the error has it already
 	data, _ := json.Marshal(about)
 	return nil, &rpcError{code: rpc, object: wire.ErrorObject(rpc, message, data)}
 }
 
-// errorDetails is what machines may know of a failure.
+// errorDetails is the machine-readable part of an error.
 type errorDetails struct {
 	Code      core.Code         `json:"code"`
 	Message   string            `json:"message,omitempty"`
@@ -106,9 +105,8 @@ func detailsOf(err error) errorDetails {
 	return a
 }
 
-// actionableByModel tells what a model can act on from what only its client can: a tool that is
-// not there and a request that makes no sense are errors of the protocol, arguments
-// that do not fit are not.
+// actionableByModel reports whether a model can act on an error. Unknown tools and malformed
+// requests are protocol errors; invalid arguments are not.
 func actionableByModel(a errorDetails) bool {
 	switch a.Code {
 	case core.CodeNotFound, core.CodeCancelled:
@@ -119,8 +117,8 @@ func actionableByModel(a errorDetails) bool {
 	return true
 }
 
-// toolErrorResult is a tool result of ours. Its details stand in the text and in _meta,
-// never in structuredContent, which the tool's outputSchema describes.
+// toolErrorResult returns a tool result with isError. The details are in the text and in _meta,
+// not in structuredContent, which must match the outputSchema of the tool.
 func toolErrorResult(a errorDetails, server string) []byte {
 	reason := a.Message
 	if a.Hint != "" {
@@ -153,10 +151,10 @@ func toolErrorResult(a errorDetails, server string) []byte {
 	return append(out, `}}`...)
 }
 
-// metaError is where a result of ours says what machines may know of a failure.
+// metaError is the _meta key of the errorDetails.
 const metaError = "drawbridge/error"
 
-// status is the HTTP status that an era wants for an error which is all that is sent.
+// status returns the HTTP status for a response that consists of this error.
 func (f *rpcError) status(era core.Era) int {
 	if era == core.Modern {
 		switch f.code {
@@ -169,7 +167,7 @@ func (f *rpcError) status(era core.Era) int {
 	return http.StatusOK
 }
 
-// sdk is the failure in go-sdk's type.
+// sdk returns the error as go-sdk's type.
 func (f *rpcError) sdk() error {
 	e := &jsonrpc.Error{Code: int64(f.code)}
 	var raw struct {
@@ -183,12 +181,12 @@ func (f *rpcError) sdk() error {
 	return e
 }
 
-// refuse answers a request that never became a message.
+// refuse responds to an HTTP request whose body was not parsed.
 func refuse(w http.ResponseWriter, status, code int, message string) {
 	writeError(w, status, nil, code, message)
 }
 
-// refuseMessage answers a body that was refused by the scanner.
+// refuseMessage responds to a body that is not a valid message.
 func refuseMessage(w http.ResponseWriter, m *message, err error) {
 	code, reason := codeParse, "the message cannot be read"
 	if e, ok := errors.AsType[*wire.Error](err); ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// sessionTable holds the legacy sessions. Its lock is taken before a session's.
+// sessionTable holds the legacy sessions. Its mutex is locked before that of a session.
 type sessionTable struct {
 	most int // per token
 
@@ -20,8 +20,8 @@ func newSessionTable(most int) *sessionTable {
 	return &sessionTable{most: most, byID: map[string]*session{}, count: map[string]int{}}
 }
 
-// acquire finds a session for a request and marks it as in use until release. A
-// session of another token or another address is as unknown as one that never was.
+// acquire returns the session of a request and marks it as in use until release. A session of
+// another token or another endpoint is not found.
 func (t *sessionTable) acquire(id, token, endpoint string, now time.Time) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +44,7 @@ func (t *sessionTable) find(id, token, endpoint string) *session {
 	return s
 }
 
-// client returns who holds the session called id; the zero Client when nobody does any more.
+// client returns the client of a session, or the zero Client if there is no such session.
 func (t *sessionTable) client(id string) core.Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,8 +54,8 @@ func (t *sessionTable) client(id string) core.Client {
 	return core.Client{}
 }
 
-// add puts a new session in. When its client has too many, the one that idles for
-// longest is taken out and returned; with none idle, add reports false.
+// add adds a session. If its client has too many, the longest idle one is removed and returned;
+// if none is idle, ok is false.
 func (t *sessionTable) add(s *session) (evicted *session, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +106,7 @@ func (t *sessionTable) remove(s *session) {
 	}
 }
 
-// removeByID finds a session and removes it.
+// removeByID removes and returns a session, or returns nil.
 func (t *sessionTable) removeByID(id, token, endpoint string) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,7 +125,7 @@ func (t *sessionTable) removeIdle(limit time.Time) []*session {
 	})
 }
 
-// hasShim reports whether a session of the shim is left.
+// hasShim reports whether the shim has a session.
 func (t *sessionTable) hasShim(token, shim string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

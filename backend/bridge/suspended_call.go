@@ -16,43 +16,43 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// suspendedCall is a call of a modern client that runs beside the HTTP request which
-// brought it, because a legacy server may ask the client something on the way. A
-// modern client cannot be asked: it is answered that input is required, together
-// with a state, and sends its request again with both. So the call is put aside,
-// the server waits, and the repeated request takes the call up where it stood.
+// suspendedCall is a call of a modern client that can outlive the HTTP request that started
+// it. A legacy server may send requests to the client during a call, but a modern client
+// cannot receive requests: its request is answered with resultType input_required and a
+// requestState, and the client repeats the request with its input and the state. Between the
+// two requests the call is suspended: the server waits, and the repeated request resumes it.
 //
-// An errand is the core.Sink of its call.
+// A suspendedCall is the core.Sink of its call.
 type suspendedCall struct {
 	bridge *Bridge
 	server string
-	rq     *request // the first one
+	rq     *request // the request that started the call
 	can    clientCapabilities
 	cancel context.CancelCauseFunc
-	wake   chan struct{} // holds one signal when there may be questions
-	done   chan struct{} // closed when reply and err are there
+	wake   chan struct{} // holds one signal when there may be open questions
+	done   chan struct{} // closed when reply and err are set
 	reply  core.Reply
 	err    error
 
 	mu    sync.Mutex
-	front *callSink // of the HTTP request that waits; nil while the call is put aside
-	again bool      // front is not the one that began
+	front *callSink // of the HTTP request that waits; nil while the call is suspended
+	again bool      // front belongs to a repeated request
 	open  []*question
 	asked int
 }
 
-// question is what the server wants to know.
+// question is one request from the server to the client.
 type question struct {
 	key    string
 	method string
 	params json.RawMessage
-	answer chan core.Reply // holds one
+	answer chan core.Reply // has room for one reply
 }
 
-// interactive are the methods to which a modern client expects to be asked for input.
+// interactive lists the methods whose result may be input_required (MCP 2026-07-28).
 var interactive = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
-// call runs a call for rq. In the modern era the result may be that input is required.
+// call runs a call for rq. In the modern era the result may be input_required.
 func (b *Bridge) call(ctx context.Context, rq *request, call *core.Call, front *callSink) (core.Reply, error) {
 	front.server = call.Server
 	if rq.era != core.Modern || !interactive[rq.method] || emptyObject(rq.capabilities) {
@@ -75,7 +75,7 @@ func (b *Bridge) call(ctx context.Context, rq *request, call *core.Call, front *
 		defer stop()
 		defer close(e.done)
 		defer func() {
-			if p := recover(); p != nil { // nobody above us would
+			if p := recover(); p != nil { // no caller above recovers
 				b.Log.Error("A call made the bridge panic", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
 				e.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge")
 			}
@@ -86,11 +86,11 @@ func (b *Bridge) call(ctx context.Context, rq *request, call *core.Call, front *
 	return e.wait(ctx)
 }
 
-// emptyObject reports whether raw is {} as most clients write it, or nothing at all.
+// emptyObject reports whether raw is empty or {}.
 func emptyObject(raw []byte) bool { return len(raw) == 0 || string(raw) == "{}" }
 
-// wait waits for the end of the call or for a question, on behalf of the HTTP request
-// of e.front. When that request ends first, the call does, too.
+// wait waits for the end of the call or for a question, on behalf of the HTTP request of
+// e.front. If that request ends first, the call is cancelled.
 func (e *suspendedCall) wait(ctx context.Context) (core.Reply, error) {
 	for {
 		select {
@@ -108,13 +108,13 @@ func (e *suspendedCall) wait(ctx context.Context) (core.Reply, error) {
 	}
 }
 
-// suspend lets go of the HTTP request and returns what it is answered: the open
-// questions and the state that leads back here. It returns nil when there is nothing
-// to ask, or when too many calls have been put aside already.
+// suspend detaches the call from its HTTP request and returns the result for that request:
+// the open questions and the state that resumes the call. It returns nil when no question is
+// open, or when too many calls are suspended already.
 func (e *suspendedCall) suspend() []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.open) == 0 { // the server took them back
+	if len(e.open) == 0 { // the server cancelled them
 		return nil
 	}
 	state, ok := e.bridge.suspended.add(e, e.bridge.AskTimeout)
@@ -141,8 +141,8 @@ func (e *suspendedCall) suspend() []byte {
 	return append(wire.AppendString(append(out, `},"requestState":`...), state), '}')
 }
 
-// Notify implements core.Sink. What comes while the call is put aside has nobody to
-// go to.
+// Notify implements core.Sink. Notifications that arrive while the call is suspended are
+// dropped.
 func (e *suspendedCall) Notify(method string, params json.RawMessage) {
 	e.mu.Lock()
 	front, again := e.front, e.again
@@ -151,7 +151,7 @@ func (e *suspendedCall) Notify(method string, params json.RawMessage) {
 		return
 	}
 	if again && method == "notifications/progress" {
-		// The repeated request brought a token of its own, or wants no progress.
+		// The repeated request has its own progress token, or none.
 		token := wire.Bytes(front.rq.params, front.rq.spans.ProgressToken)
 		p, err := wire.ScanParams(params)
 		if err != nil || len(token) == 0 {
@@ -196,8 +196,8 @@ func (e *suspendedCall) signal() {
 	}
 }
 
-// resume takes up the call that a repeated request belongs to. It reports false for
-// a state that is not ours: then it is the server's own.
+// resume continues the suspended call that a repeated request belongs to. is is false if the
+// state was issued by the server, not by us.
 func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (reply core.Reply, err error, is bool) {
 	state, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 	if !ok || !strings.HasPrefix(state, statePrefix) {
@@ -228,12 +228,13 @@ func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (repl
 	}
 	e.open = left
 	e.mu.Unlock()
-	e.signal() // what was not answered is asked again
+	e.signal() // unanswered questions are asked again
 	reply, err = e.wait(ctx)
 	return reply, err, true
 }
 
-// inputResponses reads the answers of a client. Each is the result of a request.
+// inputResponses parses the answers of a client by their keys. Each is the result object of
+// one request.
 func inputResponses(raw []byte) (map[string]json.RawMessage, error) {
 	answers := map[string]json.RawMessage{}
 	if len(raw) == 0 {
@@ -257,32 +258,32 @@ func inputResponses(raw []byte) (map[string]json.RawMessage, error) {
 	return answers, nil
 }
 
-// statePrefix tells our states from those of servers, also after a restart. What
-// follows is random and means nothing without our table.
+// statePrefix distinguishes our states from those of servers, also after a restart. The rest
+// of a state is random.
 const statePrefix = "drawbridge:"
 
-// suspendedCalls are the calls that wait for their client to come back. The zero value is
-// ready.
+// suspendedCalls holds the calls that wait for a repeated request, by their states. The zero
+// value is ready to use.
 type suspendedCalls struct {
 	mu      sync.Mutex
 	byState map[string]*suspendedEntry
 }
 
-// suspendedEntry is one errand that is put aside: who may take it up, with which request.
+// suspendedEntry is one suspended call and the digest of the only request that may resume it.
 type suspendedEntry struct {
 	*suspendedCall
 	timer  *time.Timer
 	digest [sha256.Size]byte
 }
 
-// How many calls may be put aside, together and by one client.
+// Limits of suspended calls: in total and for each client.
 const (
 	maxSuspended         = 256
 	maxSuspendedPerToken = 32
 )
 
-// add puts an errand aside and makes the one state that leads back to it. After
-// limit it is given up, and the server is told.
+// add stores a suspended call and returns the state that resumes it, once. After limit the
+// call is cancelled. ok is false when there are too many.
 func (t *suspendedCalls) add(e *suspendedCall, limit time.Duration) (state string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -321,9 +322,8 @@ func (t *suspendedCalls) remove(state string) bool {
 	return ok
 }
 
-// claim finds the errand of a state and uses the state up. To another client, at
-// another address or with another request it is as unknown as one that never was,
-// and stays.
+// claim removes and returns the call of a state. It returns nil, and keeps the call, if the
+// state is unknown or the request is not a repetition by the same client at the same endpoint.
 func (t *suspendedCalls) claim(state string, rq *request) *suspendedCall {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -336,8 +336,8 @@ func (t *suspendedCalls) claim(state string, rq *request) *suspendedCall {
 	return a.suspendedCall
 }
 
-// requestDigest is of what a request asks for: its method and params, without what differs
-// when it is repeated. How its JSON is written makes no difference.
+// requestDigest hashes the method and params of a request, without the members that differ
+// when it is repeated. Equal JSON values give equal digests, however they are written.
 func requestDigest(rq *request) [sha256.Size]byte {
 	decoder := json.NewDecoder(bytes.NewReader(rq.params))
 	decoder.UseNumber()

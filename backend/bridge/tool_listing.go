@@ -11,16 +11,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// The places in which a tool of the aggregate can say which server it is of.
+// Where the server name is added to the tools of the aggregate endpoint.
 const (
 	describeTitle       = "title"
 	describeDescription = "description"
 )
 
-// toolListing is what the aggregate lists: the tools of a view, each saying whose it
-// is, and our own where they are wanted. It is made anew when one of these changes.
+// toolListing is the tool list of the aggregate endpoint: the tools of a view with the names of
+// their servers, and our own tools if they are enabled. It is rebuilt when one of these changes.
 type toolListing struct {
-	view, own *registry.View // own is nil where our tools are not wanted
+	view, own *registry.View // own is nil if our tools are disabled
 	mode      string
 	tools     []byte
 }
@@ -69,8 +69,8 @@ func (b *Bridge) aggregateTools(at endpoint, v *registry.View) []byte {
 	return tools
 }
 
-// toolListings are the lists that were made last. There are as many at once as clients
-// have limits for names and profiles have clients; a few hold them all. The zero value is ready.
+// toolListings caches the lists that were built last. Few are in use at the same time: one for
+// each name limit and each profile of the connected clients. The zero value is ready to use.
 type toolListings struct {
 	mu   sync.Mutex
 	last [16]toolListing
@@ -95,8 +95,8 @@ func (o *toolListings) store(one toolListing) {
 	o.next = (o.next + 1) % len(o.last)
 }
 
-// annotateTool returns a tool's definition with its server's name in front of its title
-// or description. Everything else stays as it is, byte for byte.
+// annotateTool returns the definition of a tool with the name of its server in front of the title
+// or description. All other bytes stay unchanged.
 func annotateTool(item registry.Item, mode, server string) []byte {
 	raw := item.Raw
 	var title, description, hint, annotations, name core.Span
@@ -119,7 +119,7 @@ func annotateTool(item registry.Item, mode, server string) []byte {
 	var edits []wire.Edit
 	set := func(key string, at core.Span, text string) {
 		with := wire.AppendString(nil, text)
-		if at.Empty() { // it follows the name
+		if at.Empty() { // insert it after the name
 			at = core.Span{Start: name.End, End: name.End}
 			with = append([]byte(`,"`+key+`":`), with...)
 		}

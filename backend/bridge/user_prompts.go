@@ -10,13 +10,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Approvals asks the user at the screen; *approvals.Inbox implements it.
+// Approvals asks the user; *approvals.Inbox implements it.
 type Approvals interface {
 	Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error)
 }
 
-// askUser answers for a client that cannot be asked. Only a question for the user
-// can be put to one; rq is nil when no single call is concerned.
+// askUser answers a server's request in place of a client that cannot. Only elicitation can be
+// shown to the user; rq is nil if the request belongs to no single call.
 func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (core.Reply, error) {
 	refusal := notAskedReply("the client of this call does not support " + missing)
 	if b.Approvals == nil || method != "elicitation/create" {
@@ -43,9 +43,9 @@ func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method
 	return core.Reply{Result: answer.Result()}, nil
 }
 
-// answerForClient answers for a modern client that cannot elicit, when a modern server wants
-// nothing else, and repeats the call with the user's answers. Whatever the client
-// can do itself reaches it untouched.
+// answerForClient asks the user in place of a modern client without elicitation, if a modern
+// server asks for nothing else, and repeats the call with the answers. Anything that the client
+// supports itself is passed to it unchanged.
 func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Call, sink *callSink, reply core.Reply) (core.Reply, error) {
 	if b.Approvals == nil {
 		return reply, nil
@@ -84,8 +84,8 @@ func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Ca
 
 var needsMark = []byte("-32021")
 
-// withElicitation adds elicitation to the capabilities of a client, if that is all
-// that the server's error says is missing; else it returns nil.
+// withElicitation returns the capabilities of a client with elicitation, if the server's error
+// says that only elicitation is missing, else nil.
 func withElicitation(object, capabilities []byte) []byte {
 	var e struct {
 		Code int `json:"code"`
@@ -109,9 +109,8 @@ func withElicitation(object, capabilities []byte) []byte {
 	return all
 }
 
-// Ask answers what a server asks when no single call is concerned: the user, where
-// it is a question for one. It goes to no client, since it could be the wrong one.
-// app gives it to the supervisor's dialer.
+// Ask answers a request of a server that belongs to no single call by asking the user, if it is
+// an elicitation. It is not sent to a client, because it could be the wrong one.
 func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {
 	if b.Approvals == nil || method != "elicitation/create" {
 		return notAskedReply("no client to ask: the request belongs to no call, or to one of several"), nil
@@ -119,7 +118,7 @@ func (b *Bridge) Ask(ctx context.Context, server, method string, params json.Raw
 	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedSink{b, server})
 }
 
-// detachedSink is the sink of a question that concerns no single call.
+// detachedSink is the sink of a request that belongs to no single call.
 type detachedSink struct {
 	bridge *Bridge
 	server string

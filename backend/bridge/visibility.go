@@ -14,34 +14,34 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Visibility says what clients see, besides the address that they call. The zero value is
-// everything.
+// Visibility defines what each client sees, in addition to the endpoint that it calls. The
+// zero value shows everything to everyone.
 type Visibility struct {
 	Clients  map[string]ClientVisibility // by the name of their token
 	Profiles map[string]ProfileVisibility
-	// Unknown says why it is not known what clients may see, or is "". Nobody sees
-	// anything then.
+	// Unknown says why the visibility could not be determined, or is "". If it is set, no
+	// client sees anything.
 	Unknown string
-	// ProfileOf names the profile of a folder in which a shim was started, or "".
+	// ProfileOf returns the profile that is bound to the working folder of a shim, or "".
 	ProfileOf func(folder string) string
 }
 
 // ClientVisibility is what one client sees.
 type ClientVisibility struct {
-	Profile  string // the only one that it may use; "" for no bound
-	ToolMode string // one of ToolsSearch and ToolsDeferred; "" for that of the profile
+	Profile  string // the only profile that it may use; "" for no restriction
+	ToolMode string // ToolsSearch or ToolsDeferred; "" for that of the profile
 }
 
-// ProfileVisibility is how a profile is listed.
+// ProfileVisibility is how the tools of a profile are listed.
 type ProfileVisibility struct{ ToolMode string }
 
-// The ways to list tools, besides listing them all.
+// The alternatives to listing all tools.
 const (
 	ToolsSearch   = "search"
 	ToolsDeferred = "deferred"
 )
 
-// SetVisibility replaces what clients see. Those whose lists differ by it are told; the
+// SetVisibility replaces the visibility and notifies the clients whose lists change. The
 // registry must know the profiles already.
 func (b *Bridge) SetVisibility(r Visibility) {
 	b.visibility.Store(&r)
@@ -52,17 +52,16 @@ func (b *Bridge) SetVisibility(r Visibility) {
 	}
 }
 
-// HasVisibility reports whether r says what holds already. Who belongs to a folder does not
-// count: that is asked anew for each request.
+// HasVisibility reports whether r equals the current visibility. ProfileOf is not compared,
+// because it is called for each request.
 func (b *Bridge) HasVisibility(r Visibility) bool {
 	now := b.visibility.Load()
 	return now != nil && now.Unknown == r.Unknown && maps.Equal(now.Clients, r.Clients) && maps.Equal(now.Profiles, r.Profiles)
 }
 
-// authorizeEndpoint settles what a request may see: by its token, its address and the folder of
-// its shim, each of which comes with every request. What connection it came by, and
-// what was asked before, make no difference. It reports false when the address is not
-// for this client, and why.
+// authorizeEndpoint returns the endpoint with what the request may see: it depends on the
+// token, the path and the folder of the shim, all of which come with every request, and not on
+// the connection or on earlier requests. refusal says why the client may not use the path.
 func (b *Bridge) authorizeEndpoint(at endpoint, from requestOrigin) (_ endpoint, refusal string) {
 	reach := b.visibility.Load()
 	if reach == nil {
@@ -99,13 +98,13 @@ func (b *Bridge) authorizeEndpoint(at endpoint, from requestOrigin) (_ endpoint,
 	return at, ""
 }
 
-// unscoped is what every request to an address has in common.
+// unscoped returns the endpoint as every request to its path has it.
 func (at endpoint) unscoped() endpoint {
 	return endpoint{path: at.path, server: at.server, profile: at.profile, scope: at.profile}
 }
 
-// profileView is the view of a request that a profile bounds. A profile that has gone
-// since holds nothing.
+// profileView returns the view of a request that is limited to a profile. The view of a profile
+// that no longer exists is empty.
 func (b *Bridge) profileView(at endpoint, limit int) *registry.View {
 	v, ok := b.Registry.Profile(at.scope, limit)
 	if at.server != "" {
@@ -117,20 +116,20 @@ func (b *Bridge) profileView(at endpoint, limit int) *registry.View {
 	return v
 }
 
-// listener is who hears what belongs to no request: a legacy session, or a stream
+// listener receives notifications that belong to no request: a legacy session, or a stream
 // that a modern client holds open.
 type listener struct {
-	at   endpoint // without what the configuration makes of it
+	at   endpoint // as the client requested it, before the visibility is applied
 	from requestOrigin
 
 	mu       sync.Mutex
 	lastSent map[string]revision // by notification
 }
 
-// revision tells two states of a list apart.
+// revision identifies a state of a list.
 type revision struct{ list, touches uint64 }
 
-// listeners are those that hear us. Its zero value is ready.
+// listeners are all current listeners. The zero value is ready to use.
 type listeners struct {
 	mu sync.Mutex
 	by map[*mcp.ServerSession]*listener
@@ -157,7 +156,7 @@ func (l *listeners) find(ss *mcp.ServerSession) *listener {
 	return l.by[ss]
 }
 
-// addListener enters a listener, with what it could list at this moment.
+// addListener adds a listener, with the current revisions of its lists.
 func (b *Bridge) addListener(ss *mcp.ServerSession, at endpoint, from requestOrigin) {
 	who := &listener{at: at.unscoped(), from: from, lastSent: map[string]revision{}}
 	for method := range changeNotices {
@@ -166,7 +165,7 @@ func (b *Bridge) addListener(ss *mcp.ServerSession, at endpoint, from requestOri
 	b.listeners.add(ss, who)
 }
 
-// changeNotices are the notifications of lists, each with the kinds that it speaks of.
+// changeNotices are the list_changed notifications, each with the kinds that it announces.
 var changeNotices = map[string][]core.Kind{
 	"notifications/tools/list_changed":     {core.Tools},
 	"notifications/prompts/list_changed":   {core.Prompts},
@@ -175,8 +174,8 @@ var changeNotices = map[string][]core.Kind{
 
 var revisionSeed = maphash.MakeSeed()
 
-// revision is what a listener could list now. Only the lists count for whoever a
-// profile bounds: what happens outside of it is no news there.
+// revision returns the current revision of a listener's list. For a listener that is limited to
+// a profile, changes outside of the profile do not change the revision.
 func (b *Bridge) revision(who *listener, method string) revision {
 	at, refusal := b.authorizeEndpoint(who.at, who.from)
 	if refusal != "" {
@@ -196,11 +195,11 @@ func (b *Bridge) revision(who *listener, method string) revision {
 	return r
 }
 
-// changeCounts counts what was announced of each kind.
+// changeCounts counts the announced changes of each kind.
 type changeCounts [registry.Kinds]atomic.Uint64
 
-// filterOutgoing keeps from each listener what it may not see, and list_changed where its
-// own lists are as they were.
+// filterOutgoing drops the notifications about what a listener may not see, and list_changed if
+// its own lists have not changed.
 func (b *Bridge) filterOutgoing(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasPrefix(method, "notifications/") && !b.mayReceive(method, req) {
@@ -221,13 +220,13 @@ func (b *Bridge) mayReceive(method string, req mcp.Request) bool {
 		return true
 	}
 	if isUpdate {
-		// Two servers may have one URI, and each listener its own of them.
+		// Two servers may offer the same URI, and each listener sees one of them.
 		t, ok := b.resolveResource(ss, updated.URI)
 		return ok && b.subscribed.isNotifying(resourceKey{t.Server, updated.URI})
 	}
 	who := b.listeners.find(ss)
 	if who == nil {
-		return false // it is gone, or has not introduced itself
+		return false // the session has ended, or is not initialized
 	}
 	now := b.revision(who, method)
 	who.mu.Lock()
@@ -239,7 +238,7 @@ func (b *Bridge) mayReceive(method string, req mcp.Request) bool {
 	return true
 }
 
-// resolveResource is where a resource leads for a listener at this moment.
+// resolveResource returns the server and the URI that a listener means by a URI now.
 func (b *Bridge) resolveResource(ss *mcp.ServerSession, uri string) (registry.Target, bool) {
 	who := b.listeners.find(ss)
 	if who == nil {

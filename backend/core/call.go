@@ -115,7 +115,7 @@ type Call struct {
 	Outcome  Outcome
 	Code     Code
 	Reason   string // one sentence for people when the call did not end well
-	Stack    string // where it went wrong, when that was a mistake of ours; the bus and its onlookers have no use for it
+	Stack    string // where it went wrong, when that was a mistake of ours; the bus and its observers have no use for it
 	Took     time.Duration
 	Queued   time.Duration // part of Took spent waiting for the user, a start or a free slot
 	BytesIn  int           // size of Params

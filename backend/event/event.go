@@ -1,4 +1,4 @@
-// Package event is the bus for onlookers: the UI's stream, the tray, metrics.
+// Package event is the bus for observers: the UI's stream, the tray, metrics.
 // Nothing on the call path or the config path waits for an event, and losing the
 // bus would change nothing but what people see.
 package event

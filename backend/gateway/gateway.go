@@ -182,7 +182,7 @@ const (
 	sending
 )
 
-// beginCall gives call its id and time and tells the onlookers.
+// beginCall gives call its id and time and tells the observers.
 func (g *Gateway) beginCall(call *core.Call) {
 	now := g.now()
 	call.ID = g.nextID(now)
@@ -197,7 +197,7 @@ func (g *Gateway) beginCall(call *core.Call) {
 	g.bus.PublishCall(call)
 }
 
-// endCall fills in how call ended, records it and tells the onlookers.
+// endCall fills in how call ended, records it and tells the observers.
 func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at stage) {
 	call.Took = g.now().Sub(call.Began)
 	classify(call, reply, err, at)

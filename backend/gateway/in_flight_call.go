@@ -12,33 +12,33 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
-// inFlightCall is one call on its way to a server: its clock, and the sink that the
-// server's side messages pass through.
+// inFlightCall is one call that was sent to a server. It holds the call's deadline and is the
+// sink for notifications and requests that the server sends during the call.
 type inFlightCall struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	own    bool // ctx is nobody else's
+	own    bool // ctx was created here and must be cancelled here
 	g      *Gateway
 	call   *core.Call
 	sink   core.Sink
 	plan   policy.Plan
 
-	older, newer *inFlightCall // in clocks
+	older, newer *inFlightCall // links of the list in timeouts
 
-	mu                sync.Mutex // guards what follows, and call.Progress
-	due               time.Time  // when the call is late
-	ceiling           time.Time  // no progress moves due beyond this
-	asking            int        // requests of the server that wait for the client
-	stopped           time.Time  // when asking became one
+	mu                sync.Mutex // guards the fields below and call.Progress
+	due               time.Time  // the deadline of the call
+	ceiling           time.Time  // progress never extends due beyond this
+	asking            int        // open requests from the server to the client
+	stopped           time.Time  // when asking changed from 0 to 1
 	finished          bool
 	progress          int
-	reached           float64   // the newest progress of the server
-	lastProgressEvent time.Time // when onlookers last heard of progress
+	reached           float64   // the newest progress that the server reported
+	lastProgressEvent time.Time // when the last progress event was published
 }
 
 func (g *Gateway) start(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) *inFlightCall {
 	f := &inFlightCall{g: g, call: call, sink: sink, plan: plan}
-	if life, ok := ctx.(*core.Life); ok { // what has run out of time is never tried again
+	if life, ok := ctx.(*core.Life); ok { // a call that timed out is never retried
 		f.ctx, f.cancel = life, life.End
 	} else {
 		f.ctx, f.cancel = context.WithCancelCause(ctx)
@@ -50,7 +50,7 @@ func (g *Gateway) start(ctx context.Context, call *core.Call, sink core.Sink, pl
 	return f
 }
 
-// finish ends the flight.
+// finish removes the deadline of the call. No events are published after it.
 func (f *inFlightCall) finish() {
 	f.mu.Lock()
 	f.finished = true
@@ -62,7 +62,8 @@ func (f *inFlightCall) finish() {
 	}
 }
 
-// deadline is when the call will be late, unless a client is being asked.
+// deadline returns when the call times out; runs is false while the client is being asked,
+// which stops the clock.
 func (f *inFlightCall) deadline() (due time.Time, runs bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +72,7 @@ func (f *inFlightCall) deadline() (due time.Time, runs bool) {
 
 func (f *inFlightCall) expire() {
 	f.mu.Lock()
-	// Progress may have moved it just now, or the clock was stopped.
+	// Progress may have extended the deadline meanwhile, or the clock was stopped.
 	late := f.asking == 0 && !f.finished && !time.Now().Before(f.due)
 	f.mu.Unlock()
 	if late {
@@ -79,8 +80,8 @@ func (f *inFlightCall) expire() {
 	}
 }
 
-// extend gives the server its whole time again, up to the ceiling, and reports whether
-// that ends earlier than before. It must be called with f.mu held.
+// extend restarts the timeout, up to the ceiling, and reports whether the new deadline is
+// earlier than the old one. The caller must hold f.mu.
 func (f *inFlightCall) extend() (earlier bool) {
 	was := f.due
 	f.due = time.Now().Add(f.plan.Timeout)
@@ -90,7 +91,7 @@ func (f *inFlightCall) extend() (earlier bool) {
 	return f.due.Before(was)
 }
 
-// Notify passes a notification on; progress resets the timeout.
+// Notify forwards a notification to the client; progress restarts the timeout.
 func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 	if method == "notifications/progress" {
 		f.mu.Lock()
@@ -108,13 +109,13 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 	}
 }
 
-// tellEvery is how often onlookers hear of the progress of one call.
-const tellEvery = 250 * time.Millisecond
+// progressInterval is the minimum time between two progress events of one call.
+const progressInterval = 250 * time.Millisecond
 
-// reportProgress lets onlookers see how far the call is. It must be called with f.mu held: once the call has landed
-// its end was told, and nothing may come after that.
+// reportProgress publishes how far the call is. The caller must hold f.mu: nothing may be
+// published after the end of the call.
 func (f *inFlightCall) reportProgress() {
-	if now := time.Now(); !f.finished && now.Sub(f.lastProgressEvent) >= tellEvery {
+	if now := time.Now(); !f.finished && now.Sub(f.lastProgressEvent) >= progressInterval {
 		f.lastProgressEvent = now
 		c := startSnapshot(f.call)
 		c.Progress = f.call.Progress + f.progress
@@ -122,8 +123,8 @@ func (f *inFlightCall) reportProgress() {
 	}
 }
 
-// Ask sends a request of the server to the client and records it as a call of its
-// own. The call that caused it does not run out of time meanwhile.
+// Ask forwards a request from the server to the client and records it as a separate call.
+// The clock of the call that caused it is stopped meanwhile.
 func (f *inFlightCall) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	f.stopClock()
 	defer f.startClock()
@@ -134,14 +135,14 @@ func (f *inFlightCall) Ask(ctx context.Context, method string, params json.RawMe
 	return f.g.Ask(ctx, f.call, method, params, f.sink)
 }
 
-// grace is left to whoever asks, to end the question in its own words: the user who
-// does not answer in time has declined, and a client has not answered.
+// grace is added to the answer timeout, so that the sink can end the question itself: when the
+// user does not answer in time the question counts as declined, which is not a timeout.
 const grace = 5 * time.Second
 
-// Ask puts a question of a server to sink and records it as a call of its own. cause is
-// the call that made the server ask; of one that no single call made it ask, only the
-// server is set. It is for questions that do not come while cause runs, such as those
-// of a modern server, which asks by its result.
+// Ask forwards a request from a server to sink and records it as a separate call. cause is the
+// call that made the server ask; when no single call did, only its Server is set. Ask is for
+// requests that do not arrive while cause is in flight, such as those of a modern server,
+// which asks in its result.
 func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (reply core.Reply, err error) {
 	call := &core.Call{
 		Client: cause.Client, Session: cause.Session, Shim: cause.Shim, Era: cause.Era,
@@ -159,8 +160,8 @@ func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, para
 	return sink.Ask(ctx, method, params)
 }
 
-// stopClock and startClock take the time that a client needs for its answer out of
-// the timeout and out of the ceiling.
+// stopClock and startClock exclude the time that the client takes to answer from the timeout
+// and from the ceiling.
 func (f *inFlightCall) stopClock() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +183,7 @@ func (f *inFlightCall) startClock() {
 	f.g.timeouts.reschedule(due)
 }
 
-// explain names the failure of Send after who ended the call.
+// explain turns the error of Send into a timeout error if our deadline cancelled the call.
 func (f *inFlightCall) explain(err error) error {
 	if !errors.Is(context.Cause(f.ctx), errExpired) {
 		return err
@@ -202,7 +203,7 @@ func (f *inFlightCall) explain(err error) error {
 	}
 }
 
-// describeCall names the request for people.
+// describeCall describes the request for error messages.
 func describeCall(call *core.Call) string {
 	switch call.Method {
 	case "tools/call":

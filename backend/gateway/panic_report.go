@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// panicError is a mistake of ours that a call met.
+// panicError is a panic in our code during a call.
 type panicError struct {
 	cause any
 	stack []byte
@@ -17,7 +17,7 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
 
-// stackOf is where a panic happened; "" of any other error.
+// stackOf returns the stack of a panicError, and "" for any other error.
 func stackOf(err error) string {
 	if p, ok := errors.AsType[*panicError](err); ok {
 		return string(p.stack)
@@ -25,7 +25,7 @@ func stackOf(err error) string {
 	return ""
 }
 
-// logFailure tells the log what the client is not told.
+// logFailure logs the details that the client does not get.
 func (g *Gateway) logFailure(call *core.Call, err error) {
 	about := []any{"call", call.ID, "server", call.Server, "method", call.Method, "error", err}
 	if stack := stackOf(err); stack != "" {
@@ -34,9 +34,9 @@ func (g *Gateway) logFailure(call *core.Call, err error) {
 	g.log.Error("A call failed inside Drawbridge", about...)
 }
 
-// logCall tells the log of each call while it is asked to tell much: what was called, how
-// that ended and how long it took, never arguments or results. The name is left out
-// unless a server was asked for it: only then it is more than what a client wrote.
+// logCall logs each call at debug level: what was called, the outcome and the duration, never
+// arguments or results. The name is logged only if the call was sent to a server; before that
+// it is unverified text from a client.
 func (g *Gateway) logCall(call *core.Call, at stage) {
 	if !g.log.Enabled(context.Background(), slog.LevelDebug) {
 		return

@@ -12,7 +12,7 @@ import (
 
 // runningCalls are the calls that have begun and not ended.
 type runningCalls struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	calls map[int64]*core.Call
 	sent  map[int64]struct{} // those of them that were sent to a server
 	// changed is closed when a call ends; nil when nobody drains.

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// timeouts end the calls whose time is over. They share one timer, which rings when the
-// first of them may be late: nearly every call has ended long before, and a timer of its
-// own would be started and stopped for nothing. The zero value is ready.
+// timeouts cancels calls that exceed their deadline. All calls share one timer, set to the
+// earliest deadline, because starting and stopping a timer for each call is measurable and
+// nearly every call ends long before its deadline. The zero value is ready to use.
 type timeouts struct {
-	mu       sync.Mutex // guards what follows, and the links of each flight; comes before flight.mu
+	mu       sync.Mutex // guards the fields below and the links of each call; locked before inFlightCall.mu
 	newest   *inFlightCall
 	timer    *time.Timer
-	nextFire time.Time // zero: it does not
+	nextFire time.Time // zero when the timer is not set
 }
 
 func (c *timeouts) add(f *inFlightCall, due time.Time) {
@@ -38,14 +38,15 @@ func (c *timeouts) remove(f *inFlightCall) {
 	}
 }
 
-// reschedule is told of a flight whose clock runs again.
+// reschedule makes sure that the timer fires at due or earlier. It is called when the clock of
+// a call runs again.
 func (c *timeouts) reschedule(due time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.arm(due)
 }
 
-// arm makes the timer ring by due. It must be called with c.mu held.
+// arm makes the timer fire at due or earlier. The caller must hold c.mu.
 func (c *timeouts) arm(due time.Time) {
 	if !c.nextFire.IsZero() && !due.Before(c.nextFire) {
 		return
@@ -65,7 +66,7 @@ func (c *timeouts) fire() {
 	now := time.Now()
 	for f := c.newest; f != nil; f = f.older {
 		switch due, runs := f.deadline(); {
-		case !runs: // by comes when it does
+		case !runs: // reschedule is called when its clock runs again
 		case due.After(now):
 			c.arm(due)
 		default:

@@ -9,9 +9,9 @@ import (
 )
 
 // unavailableServers remembers which servers cannot be reached, so that each outage is logged
-// once. While there is none, a call costs one load.
+// once. While all servers are available, a call costs one atomic load.
 type unavailableServers struct {
-	some atomic.Int32 // how many are out
+	some atomic.Int32 // len(out)
 
 	mu  sync.Mutex // guards out
 	out map[string]bool

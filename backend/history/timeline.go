@@ -37,7 +37,7 @@ type Timeline struct {
 
 	watched atomic.Pointer[watched]
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	frames []Frame    // oldest first
 	bytes  int
 	last   int64

@@ -50,7 +50,7 @@ type conversation struct {
 	server   string
 	client   core.Client
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	asked   text
 	told    bool // the request is on the timeline
 	wanted  bool // its client is watched

@@ -38,7 +38,7 @@ type BrowserSessions struct {
 	wrong  *throttle
 	ended  func(code string)
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	codes    []code
 	sessions []session
 }

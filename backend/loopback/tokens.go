@@ -39,7 +39,7 @@ type Tokens struct {
 	lock string // path of the lock between processes
 	log  *slog.Logger
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	file   watchedFile
 	looked time.Time // when file was looked at
 	tokens []Token
@@ -230,7 +230,7 @@ func (t *Tokens) change(name string, edit func(all []Token, i int) []Token) erro
 
 // Admin is the token of the API, in DATA/admin.token.
 type Admin struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	file  watchedFile
 	sum   digest
 	token string

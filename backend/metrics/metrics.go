@@ -56,7 +56,7 @@ type Metrics struct {
 
 	tools toolLabels
 
-	mu     sync.Mutex     // guards what follows
+	mu     sync.Mutex     // guards the fields below
 	inARow map[string]int // restarts of each server, as last heard
 }
 

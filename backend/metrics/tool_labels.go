@@ -18,7 +18,7 @@ const (
 
 // toolLabels are the tools that have a label of their own.
 type toolLabels struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	of    map[string]map[string]bool
 	count int
 }

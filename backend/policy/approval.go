@@ -221,7 +221,7 @@ func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message st
 	}
 }
 
-// grants are what the user has allowed for a while. The zero value is ready.
+// grants are what the user has allowed for a while. The zero value is ready to use.
 type grants struct {
 	mu  sync.Mutex // guards all
 	all map[grantKey]time.Time

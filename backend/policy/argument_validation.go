@@ -46,7 +46,7 @@ func invalid(call *core.Call, fields []core.FieldError) error {
 	return e
 }
 
-// schemaCache holds the schemas that were compiled. The zero value is ready.
+// schemaCache holds the schemas that were compiled. The zero value is ready to use.
 type schemaCache struct {
 	mu  sync.Mutex // guards all
 	all map[[2]string]compiled

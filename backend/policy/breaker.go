@@ -30,7 +30,7 @@ type breaker struct {
 	well atomic.Bool   // closed, without a failure in this row
 	turn atomic.Uint64 // counts changes and lost connections; a ticket holds it
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	state   BreakerState
 	row     int // failures in a row while closed
 	since   time.Time

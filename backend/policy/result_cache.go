@@ -133,9 +133,9 @@ func unambiguous(d *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// cache holds results, the one that was used last in front. The zero value is ready.
+// cache holds results, the one that was used last in front. The zero value is ready to use.
 type cache struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	byKey map[cacheKey]*list.Element
 	order list.List
 	bytes int

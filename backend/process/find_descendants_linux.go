@@ -8,18 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descendantFinder finds processes by their mark as soon as they are born. A look at the whole
-// machine, and at the environment of all that is on it, may take longer than a process
-// lives that only starts its successor; chase looks at what is new, and acts at once.
+// descendantFinder finds new processes by their mark. Listing all processes and reading their
+// environments can take longer than the life of a process that only starts its successor;
+// descendantFinder reads only new processes, and signals them at once.
 type descendantFinder struct {
 	guilty   func(mark string) bool
-	innocent map[int]uint64 // when it began, by pid
-	settled  uint64         // what began before that is not a fork that has yet to become its program
+	innocent map[int]uint64 // start times of processes with another mark, by pid
+	settled  uint64         // processes that started before this have completed their exec
 }
 
-// settling is how long before us a process must have begun for its mark to be believed
-// once and for all. A daemon may have died between a fork and the exec that follows: its
-// child has the daemon's environment for some moments more.
+// settling is the age from which the mark of a process is final. If a daemon dies between a fork
+// and the exec, its child has the environment of the daemon for a short time.
 const settling = 2 * ticks
 
 func newDescendantFinder(guilty func(mark string) bool) *descendantFinder {
@@ -27,7 +26,7 @@ func newDescendantFinder(guilty func(mark string) bool) *descendantFinder {
 	return &descendantFinder{guilty: guilty, innocent: make(map[int]uint64), settled: self.start - min(self.start, settling)}
 }
 
-// knows reports whether the mark of p was read before, is not guilty and will stay so.
+// knows reports whether p is known to have another mark, which is final.
 func (c *descendantFinder) knows(p processInfo) bool {
 	start, known := c.innocent[p.pid]
 	return known && start == p.start && start < c.settled
@@ -36,8 +35,7 @@ func (c *descendantFinder) knows(p processInfo) bool {
 // spare remembers that p has another mark, or none.
 func (c *descendantFinder) spare(p processInfo) { c.innocent[p.pid] = p.start }
 
-// run sends sig to what is guilty, again and again for d, and reports whether there
-// was any.
+// run repeatedly signals the guilty processes for d, and reports whether there were any.
 func (c *descendantFinder) run(d time.Duration, sig unix.Signal) (met bool) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -48,7 +46,7 @@ func (c *descendantFinder) run(d time.Duration, sig unix.Signal) (met bool) {
 	for end := time.Now().Add(d); ; time.Sleep(time.Millisecond) {
 		names, _ := dir.Readdirnames(-1)
 		there := make(map[int]bool, len(names))
-		for i := len(names) - 1; i >= 0; i-- { // the youngest first
+		for i := len(names) - 1; i >= 0; i-- { // the newest first
 			pid, err := strconv.Atoi(names[i])
 			if err != nil {
 				continue
@@ -72,8 +70,8 @@ func (c *descendantFinder) run(d time.Duration, sig unix.Signal) (met bool) {
 	}
 }
 
-// judge signals pid when it is guilty. While a process becomes another program its
-// environment is empty for a moment: then nothing is concluded.
+// judge signals pid if it is guilty. During an exec the environment of a process is empty for a
+// moment; such a process is not judged.
 func (c *descendantFinder) judge(pid int, sig unix.Signal) (guilty bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err == nil && len(raw) == 0 {

@@ -2,19 +2,19 @@ package process
 
 import "slices"
 
-// Orphan is a process of a former run that Sweep ended.
+// Orphan is a process of an earlier run that EndOrphans ended.
 type Orphan struct {
 	PID  int
-	Name string // whose process it was
+	Name string // the server that it belonged to
 }
 
-// EndOrphans ends what former runs with the same ledger left behind: processes that
-// carry our instance's mark of another run, those in the ledger, and all their
-// offspring. Only processes of the same user are touched, never this process or
-// its parents. It returns what it ended, within about a second.
+// EndOrphans ends the processes that earlier runs with the same ledger left behind: those with
+// the mark of another run of this instance, those in the ledger, and all their descendants.
+// It affects only processes of the same user, and never this process or its parents. It
+// returns the processes that it ended, within about a second.
 //
-// Nothing must be started before it returns. Hold the lock on the data folder: a daemon
-// that is still alive would lose its servers.
+// No server may be started before it returns. The caller must hold the lock of the data folder,
+// because otherwise the servers of a running daemon would be ended.
 func (s *Spawner) EndOrphans() ([]Orphan, error) {
 	if s.ledger == nil {
 		return nil, nil

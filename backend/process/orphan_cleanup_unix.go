@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endOrphansOf ends processes of other runs of this instance. A ledger entry counts
-// only with its exact start time. What carries the mark of another run counts
-// whatever its age: a daemon that forks itself again and again is always young.
+// endOrphansOf ends the processes of other runs of this instance. A ledger entry is used only if
+// the start time matches exactly. A process with the mark of another run is ended whatever its
+// age, because a process that re-forks repeatedly is always young.
 func endOrphansOf(instance, run string, entries []ledgerEntry) []Orphan {
 	return endOrphansFrom(listProcesses, instance, run, entries)
 }
 
-// endOrphansFrom is sweep that looks at the processes by look. That may come too late for one
-// that only starts its successor, which is therefore chased as well.
+// endOrphansFrom is endOrphansOf with the process list from look. A list can miss a process that
+// only starts its successor and exits; descendantFinder finds those.
 func endOrphansFrom(look func() []processInfo, instance, run string, entries []ledgerEntry) []Orphan {
 	names := make(map[string]Orphan)
 	of := func(mark string) bool {
@@ -44,7 +44,7 @@ func endOrphansFrom(look func() []processInfo, instance, run string, entries []l
 				}
 			}
 			if !listed && pursuit.knows(p) {
-				continue // what was read once stays as it is
+				continue // the mark of a process does not change
 			}
 			if !sameUser(p.pid) {
 				continue
@@ -86,8 +86,8 @@ func endOrphansFrom(look func() []processInfo, instance, run string, entries []l
 	return swept
 }
 
-// endRun ends what still carries the mark of this run. What forks itself again and again
-// may be in none of its looks, and is therefore chased as well.
+// endRun ends the processes that carry the mark of this run, including those that re-fork
+// repeatedly and may be in none of its process lists.
 func (s *Spawner) endRun() {
 	ours := func(mark string) bool { return strings.HasPrefix(mark, s.instance+"/"+s.run+"/") }
 	self := os.Getpid()
@@ -112,21 +112,21 @@ func (s *Spawner) endRun() {
 	s.reaper.reapOrphans()
 }
 
-// treeKiller ends processes that may fork while it is under way.
+// treeKiller ends processes that may fork while it runs.
 type treeKiller struct {
 	look   func() []processInfo
 	guilty func([]processInfo) []processInfo
 	grace  time.Duration // between TERM and KILL
-	// patience is how long it goes on at most; 0 is killPatience.
+	// patience limits the duration; 0 means killPatience.
 	patience time.Duration
-	// over, if it is set, knows for certain that nothing is left.
+	// over, if set, reports with certainty whether no process is left.
 	over func() bool
-	// finder, if it is set, finds what the looks come too late for.
+	// finder, if set, finds the processes that process lists miss.
 	finder *descendantFinder
 }
 
-// run ends what guilty points at: TERM, and after the grace KILL until nothing more is
-// found several times in a row.
+// run ends the processes that guilty selects: TERM, and after the grace period KILL, until
+// several process lists in a row contain none.
 func (h treeKiller) run() {
 	begun := time.Now()
 	asked := make(map[string]bool)
@@ -169,7 +169,7 @@ func (h treeKiller) killRound(begun time.Time) (met bool) {
 	return h.finder.run(poll, unix.SIGKILL)
 }
 
-// ancestors is pid and all its parents.
+// ancestors returns pid and all its ancestors.
 func ancestors(pid int, byPID map[int]processInfo) map[int]bool {
 	up := make(map[int]bool)
 	for !up[pid] && pid > 0 {

@@ -49,7 +49,7 @@ type Spawner struct {
 	forks    chan func()
 	reaper   *reaper
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	live   map[int]*Process
 	number int
 	closed bool // nothing can be started any more

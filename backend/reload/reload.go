@@ -44,11 +44,11 @@ type Reloader struct {
 	o       Options
 	current atomic.Pointer[config.Config]
 
-	mu      sync.Mutex // one reload or edit at a time; guards what follows
+	mu      sync.Mutex // one reload or edit at a time; guards the fields below
 	applied *config.Config
 	mainWas bool   // the main file existed when applied was read
 	seen    string // stamp of the files when they were last read
-	told    string // seen, when onlookers last heard of the files
+	told    string // seen, when observers last heard of the files
 }
 
 // New starts nothing.
@@ -171,7 +171,7 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 }
 
 // commit makes c the running configuration, or only reports problems when c is nil. It must be called with r.mu held.
-// Of a change that means nothing, such as one of a comment, onlookers hear without more:
+// Of a change that means nothing, such as one of a comment, observers hear without more:
 // who shows the text shows an old one otherwise.
 func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	defer func() {

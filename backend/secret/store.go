@@ -72,7 +72,7 @@ type Store struct {
 	seen   os.FileInfo     // the file as values has it
 	values map[string]item // nil until the file was opened
 
-	mu      sync.Mutex      // guards what follows, for a moment
+	mu      sync.Mutex      // guards the fields below, for a moment
 	learned func()          // told of new values; nil: nobody
 	past    map[string]bool // every value that was ever seen
 	known   []string        // of past, sorted; nil when it has to be made again

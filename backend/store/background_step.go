@@ -2,15 +2,15 @@ package store
 
 import "time"
 
-// stepGoal is how long a step of work that can wait may hold the file: calls are to be on
-// disk within 100 ms, of which they may have waited 50 to be written together.
+// stepGoal is how long one step of background work may hold the write lock. Calls must be on
+// disk within 100 ms, of which batching takes up to 50 ms.
 const stepGoal = 20 * time.Millisecond
 
-// stepSize is how many rows the next step takes. It follows what the last one took: a busy
-// machine, a long payload or many words make a row cost a hundred times as much.
+// stepSize is the number of rows of the next step. It adapts to the duration of the last step:
+// the cost of a row varies a hundredfold with the load, its payload and its words.
 type stepSize struct{ rows, most int }
 
-// adjust says how long the last step, of as many rows as were asked for, held the file.
+// adjust adapts the size to d, the time for which the last step held the write lock.
 func (s *stepSize) adjust(d time.Duration) {
 	switch {
 	case d > stepGoal:

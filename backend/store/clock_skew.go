@@ -7,38 +7,38 @@ import (
 	"time"
 )
 
-// Calls go when they are too old, and a clock that is wrong by years makes all of them so.
-// A clock that leaps is therefore believed only when it has gone on from there for a day;
-// until then age counts from the time before the leap. A leap is as well that nobody
-// started Drawbridge for weeks: what is too old then goes a day later. A clock that is
-// far behind deletes nothing, and is forgotten when it is right again within a day.
+// Calls are deleted when they are too old, and if the clock is wrong by years, all of them
+// are. Therefore a clock that jumps forward is trusted only after it has run on from there for
+// a day; until then, age is computed from the time before the jump. It also counts as a jump if
+// Drawbridge was not started for weeks: then expired calls are deleted a day later. A clock
+// that is behind deletes nothing, and has no effect if it is corrected within a day.
 type clockSkew struct {
-	seen  time.Time // the newest time that was believed
-	leapt time.Time // the clock when it was first found too far from seen; zero: it is not
-	last  time.Time // the clock at the look before
-	saved time.Time // seen as it is on disk
+	seen  time.Time // the newest time that is trusted
+	leapt time.Time // the clock when it was first too far from seen; zero if it is not
+	last  time.Time // the clock at the previous check
+	saved time.Time // the value of seen on disk
 }
 
 const (
 	agingFact  = "aging"
-	leapFor    = 24 * time.Hour     // a leap is believed after it
+	leapFor    = 24 * time.Hour     // a jump is trusted after this time
 	leapMost   = 7 * 24 * time.Hour // further than this, or a quarter of the age that is kept, is a leap ...
 	leapLeast  = 24 * time.Hour     // ... but never less
-	agingEvery = time.Hour          // seen is kept as often
+	agingEvery = time.Hour          // interval of saving seen
 )
 
-// maxLeap is how far the clock may go between two looks.
+// maxLeap returns how far the clock may advance between two checks.
 func maxLeap(age time.Duration) time.Duration {
 	return max(min(leapMost, age/4), leapLeast)
 }
 
-// trustedNow takes what the clock says and returns the time from which age counts.
+// trustedNow takes the clock and returns the time from which age is computed.
 func (a *clockSkew) trustedNow(now time.Time, age time.Duration) time.Time {
 	leap := maxLeap(age)
 	switch {
 	case a.seen.IsZero() || now.Sub(a.seen).Abs() <= leap:
 		a.seen, a.leapt = now, time.Time{}
-	case a.leapt.IsZero() || now.Before(a.leapt) || now.Sub(a.last) > leap: // another leap
+	case a.leapt.IsZero() || now.Before(a.leapt) || now.Sub(a.last) > leap: // another jump
 		a.leapt = now
 	case now.Sub(a.leapt) >= leapFor:
 		a.seen, a.leapt = now, time.Time{}
@@ -50,21 +50,21 @@ func (a *clockSkew) trustedNow(now time.Time, age time.Duration) time.Time {
 	return a.seen
 }
 
-// Held says that calls which are too old by the clock are kept for now, because it leapt.
+// Held describes calls that are expired by the clock but kept for now, because it jumped.
 type Held struct {
-	Calls int64     // that would be gone
-	All   bool      // these are all that there were before the leap
-	From  time.Time // before the leap
-	Until time.Time // they go, if the clock is the same then
+	Calls int64     // that would have been deleted
+	All   bool      // these are all calls from before the jump
+	From  time.Time // the trusted time before the jump
+	Until time.Time // when they are deleted, if the clock has not changed back
 }
 
-// Held is what a clock that leapt would have deleted; nil when it did not, or nothing is too old.
+// Held returns what a clock that jumped would have deleted, or nil.
 func (s *Store) Held() *Held { return s.held.Load() }
 
-// trustedNow is the time from which the age of calls counts.
+// trustedNow returns the time from which the age of calls is computed.
 func (s *Store) trustedNow(ctx context.Context) (time.Time, error) {
 	now, age := s.o.Now(), s.keep.Load().Age
-	a := &s.clockSkew // only tidy uses it
+	a := &s.clockSkew // used only by enforceRetention
 	if a.seen.IsZero() {
 		if err := s.loadClockSkew(ctx); err != nil {
 			return time.Time{}, err
@@ -82,7 +82,8 @@ func (s *Store) trustedNow(ctx context.Context) (time.Time, error) {
 	return at, s.recordHeld(ctx, now, age)
 }
 
-// loadClockSkew reads what an earlier run believed; the newest call tells it as well.
+// loadClockSkew reads the trusted time of an earlier run; without one, it is the time of the
+// newest call.
 func (s *Store) loadClockSkew(ctx context.Context) error {
 	value, ok, err := s.Metadata(ctx, agingFact)
 	if err != nil {
@@ -124,7 +125,7 @@ func micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// recordHeld counts what is kept because of a leap, once for each.
+// recordHeld counts the calls that are kept because of a jump, once for each jump.
 func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration) error {
 	a := &s.clockSkew
 	if a.leapt.IsZero() || age <= 0 || now.Before(a.seen) {

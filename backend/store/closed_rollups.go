@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Sums of spans that are over change only when a call is deleted or comes late. What the
-// last questions made of them is kept for a moment, so that a chart that is drawn again
-// reads today and nothing else.
+// The sums of closed time spans change only when a call is deleted or arrives late. The results
+// of recent queries over them are cached for a short time, so that redrawing a chart reads
+// only the open spans.
 const (
 	finishedFor = time.Minute
-	maxFinished = 5000 // sums, or counts, that are kept of one question
+	maxFinished = 5000 // sums or counts that are cached for one query
 )
 
-// resultCache keeps the answer of one kind of question.
+// resultCache caches the result of the last query of one kind.
 type resultCache[T any] struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	key  string
 	gen  uint64
 	at   time.Time
 	what *T // never changed
 }
 
-// get returns what was kept under key while gen was what it is now.
+// get returns the value that was stored for key in the same generation, or nil.
 func (f *resultCache[T]) get(key string, gen uint64) *T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,7 +39,7 @@ func (f *resultCache[T]) put(key string, gen uint64, what *T) {
 	f.key, f.gen, f.at, f.what = key, gen, time.Now(), what
 }
 
-// expire lets go what is old, or everything.
+// expire drops what is older than its lifetime, or everything.
 func (f *resultCache[T]) expire() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +48,7 @@ func (f *resultCache[T]) expire() {
 	}
 }
 
-// splitClosed splits ranges into the spans that are over and those that are not.
+// splitClosed splits ranges into closed and open spans.
 func splitClosed(ranges []part, now time.Time) (past, open []part) {
 	for _, p := range ranges {
 		edge := now.Unix() - now.Unix()%p.span
@@ -64,7 +64,7 @@ func splitClosed(ranges []part, now time.Time) (past, open []part) {
 
 func keyOf(ranges []part, more ...any) string { return fmt.Sprintf("%v%q", ranges, more) }
 
-// late reports whether something is added to spans that are over.
+// late reports whether calls are added to closed spans.
 func (r rollups) late(now time.Time) bool {
 	for k := range r {
 		if k.at+k.span <= now.Unix() {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A call's id is its time, but for calls made after the clock had gone back: ids go on
-// from the newest, so that they stay distinct and in the order of the calls. While there
-// are such calls, questions about a time look at the time of each call that they concern.
+// The id of a call is its time, except for calls that were made after the clock was set back:
+// their ids continue from the newest, so that ids stay unique and ordered. While there are such
+// calls, queries by time compare the time of each call in that range.
 
-// movedBy is how much later than its time an id must be for its call to count as moved.
+// movedBy is the difference between id and time from which a call counts as late.
 const movedBy = time.Minute
 
 const movedFact = "moved"
 
-// lateRange is the range of ids in which calls are that were made after the clock had gone
-// back; nil: there are none.
+// lateRange is the range of ids of the calls that were made after the clock was set back; nil
+// means that there are none.
 type lateRange struct{ first, last int64 }
 
-// extend returns the range with one call more: itself when it has that already.
+// extend returns the range with one more call: the same range if it contains the call.
 func (m *lateRange) extend(id, at int64) *lateRange {
 	if id-at < movedBy.Microseconds() || m != nil && m.first <= id && id <= m.last {
 		return m
@@ -46,19 +46,19 @@ func loadLateRange(ctx context.Context, db queryer) (*lateRange, error) {
 	}
 	var m lateRange
 	if _, err := fmt.Sscan(text, &m.first, &m.last); err != nil {
-		return nil, nil // not ours: the next such call writes it anew
+		return nil, nil // not readable: the next late call writes it again
 	}
 	return &m, nil
 }
 
-// save keeps the range.
+// save stores the range.
 func (m *lateRange) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
 		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, movedFact, []byte(fmt.Sprint(m.first, " ", m.last)), now.UnixMicro())
 	return err
 }
 
-// before returns calls of the range that began before a time although their ids are not
+// before returns the calls of the range that began before at although their ids are not
 // below edge.
 func (m *lateRange) before(ctx context.Context, tx *sql.Tx, at time.Time, edge int64, rows int) ([]any, error) {
 	if m == nil || m.last < edge {

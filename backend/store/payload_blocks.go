@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// payloadPlace is where in a pack the payloads of a call lie.
+// payloadPlace is the position of the payloads of a call in a pack.
 type payloadPlace struct {
 	pack                     int64
 	from, arguments, replies int // bytes
@@ -46,14 +46,14 @@ var unzstd = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxUnpacked))
 })
 
-// openBlock is the pack that was read last: who reads a list of calls reads one pack often.
+// openBlock is the pack that was decompressed last. Calls of a list are usually in the same pack.
 type openBlock struct {
 	id  int64
 	raw []byte
 }
 
-// payloadReader reads payloads, from packs too. db must be free: no rows of it may be open,
-// unless it is a transaction.
+// payloadReader reads payloads, packed or not. No rows of db may be open, unless db is a
+// transaction.
 type payloadReader struct {
 	db   queryer
 	last *atomic.Pointer[openBlock]
@@ -83,7 +83,7 @@ func (p payloadReader) read(ctx context.Context, args, reply storedPayload) (a, 
 	return cloneNonEmpty(pack.raw[at.from : at.from+at.arguments]), cloneNonEmpty(pack.raw[at.from+at.arguments : end]), nil
 }
 
-// cloneNonEmpty is a copy of b, nil when there is nothing.
+// cloneNonEmpty returns a copy of b, or nil if b is empty.
 func cloneNonEmpty(b []byte) []byte { return append([]byte(nil), b...) }
 
 func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
@@ -118,8 +118,9 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 	return o, nil
 }
 
-// removeFromBlocks takes calls out of their packs before their rows go. A pack that nothing refers
-// to goes. With erase, what the calls had in one that stays is overwritten.
+// removeFromBlocks removes calls from their packs, before their rows are deleted. Packs that
+// are no longer referred to are deleted. With erase, the payloads of the calls are overwritten
+// in the packs that stay.
 func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) error {
 	rows, err := tx.QueryContext(ctx, `SELECT arguments FROM body WHERE arguments_enc = `+strconv.Itoa(encTogether)+` AND id IN (?`+strings.Repeat(`,?`, len(gone)-1)+`)`, gone...)
 	if err != nil {
@@ -160,7 +161,7 @@ func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) e
 	return nil
 }
 
-// overwritePlaces overwrites places in a pack.
+// overwritePlaces overwrites the payloads at places in a pack.
 func overwritePlaces(ctx context.Context, tx *sql.Tx, pack int64, places []payloadPlace) error {
 	p := payloadReader{tx, new(atomic.Pointer[openBlock])}
 	o, err := p.open(ctx, pack)

@@ -11,23 +11,24 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A call is written as fast as can be, its payload packed alone. When it is some minutes
-// old and few calls are written, payloads of many are packed together: they are alike, and
-// take half the room. Each pack is one transaction, which a crash leaves out or in.
+// A call is written as fast as possible, with its payload compressed alone. When the call is
+// some minutes old and few calls are being written, the payloads of many calls are compressed
+// together into a pack: they are similar, and take half the space. Each pack is written in one
+// transaction.
 const (
-	packAge    = 15 * time.Minute // longer than any call may take
+	packAge    = 15 * time.Minute // longer than the longest possible call
 	packRows   = 64               // calls of one pack
-	packBytes  = 128 << 10        // of their payloads, about
-	packLeast  = 128              // shorter payloads stay where they are
-	packMost   = 1 << 20          // longer ones too
+	packBytes  = 128 << 10        // approximate size of their payloads
+	packLeast  = 128              // shorter payloads are not packed
+	packMost   = 1 << 20          // longer payloads are not packed
 	packEvery  = 30 * time.Second
-	packRest   = 9 // times as long as a step took
+	packRest   = 9 // pause after a step, in multiples of its duration
 	giveBackBy = 500
 )
 
 const encTogether = 3
 
-// runPacking packs older payloads and gives free room back until ctx ends.
+// runPacking packs older payloads and returns free space to the disk, until ctx is done.
 func (s *Store) runPacking(ctx context.Context) {
 	timer := time.NewTimer(packEvery)
 	defer timer.Stop()
@@ -57,13 +58,13 @@ func (s *Store) runPacking(ctx context.Context) {
 	}
 }
 
-const packedFact = "packed" // the id up to which payloads were looked at
+const packedFact = "packed" // the id up to which payloads have been considered
 
-// errMoved says that a call was deleted while its payload was packed.
+// errMoved means that a call was deleted while its payload was being packed.
 var errMoved = errors.New("a call went meanwhile")
 
-// packStep packs the payloads of the oldest calls that are not packed. It reports whether
-// there may be more to do.
+// packStep packs the payloads of the oldest calls that are not packed, and reports whether
+// there may be more.
 func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 	var b blockBuilder
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -74,7 +75,7 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		b.upTo, _ = strconv.ParseInt(after, 10, 64)
-		edge := min(s.o.Now().Add(-packAge).UnixMicro(), unknown) // what search does not know yet is read once more soon
+		edge := min(s.o.Now().Add(-packAge).UnixMicro(), unknown) // calls that are not indexed yet will be read again soon
 		rows, err := h.read.QueryContext(ctx, `SELECT id, arguments, arguments_enc, reply, reply_enc FROM body WHERE id > ? AND id < ? ORDER BY id LIMIT ?`, b.upTo, edge, packRows)
 		if err != nil {
 			return err
@@ -105,7 +106,7 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// blockBuilder is what one pack is made of.
+// blockBuilder collects the payloads of one pack.
 type blockBuilder struct {
 	raw    []byte
 	ids    []int64
@@ -150,11 +151,11 @@ func (b *blockBuilder) save(ctx context.Context, tx *sql.Tx, packed []byte, now 
 	return err
 }
 
-// slimColumns are those of body that stay when a payload goes into a pack.
+// slimColumns are the columns of body that remain when a payload is moved into a pack.
 const slimColumns = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_size, arguments_hash, reply_size, reply_hash`
 
-// slim writes the rows of body anew, without payloads. They are deleted first: a row that
-// is overwritten by a shorter one leaves its page as empty as that makes it.
+// slim replaces the rows of body by rows without payloads. The old rows are deleted first: if
+// a row is overwritten by a shorter one, its page stays mostly empty.
 func (b *blockBuilder) slim(ctx context.Context, tx *sql.Tx) error {
 	list := make([]any, len(b.ids))
 	for i, id := range b.ids {
@@ -200,7 +201,7 @@ func (b *blockBuilder) slim(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// giveBack returns some of the room to the disk that packing has freed, when it is much.
+// giveBack returns some of the space that packing has freed to the disk, if it is much.
 func (s *Store) giveBack(ctx context.Context) (more bool, err error) {
 	err = s.withHandle(func(h *handle) error {
 		var pages, free int64

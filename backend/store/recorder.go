@@ -30,7 +30,7 @@ type Recorder struct {
 	wake  chan struct{} // a batch is full, somebody waits, or the file needs care
 	rules atomic.Pointer[rules]
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	queue    []entry
 	batch    []entry         // the calls that are being written; its array is used again
 	order    []queuePosition // of take, used again

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// ballastSize is what a ballast file takes. Even deleting needs room on a disk.
+// ballastSize is the size of the reserved file in bytes. Even deleting rows needs space.
 const ballastSize = 8 << 20
 
-// ballastRest is how long the disk is left alone after it was full.
+// ballastRest is how long no new file is reserved after the disk was full.
 const ballastRest = 10 * time.Minute
 
-// reservedSpace is a file beside the database that holds room free: when the disk is full
-// it goes, so that what waits can be written and old calls can be deleted. The
-// recorder's goroutine owns it.
+// reservedSpace is a file beside the database that reserves space. When the disk is full it is
+// deleted, so that pending calls can be written and old calls can be deleted. It is owned by
+// the recorder's goroutine.
 type reservedSpace struct {
 	path     string
 	released time.Time
@@ -29,7 +29,7 @@ func (s *Store) fillReservedSpace() {
 	}
 }
 
-// dropReservedSpace reports whether it made room.
+// dropReservedSpace deletes the file and reports whether that freed space.
 func (s *Store) dropReservedSpace() bool {
 	if os.Remove(s.reservedSpace.path) != nil {
 		return false
@@ -39,13 +39,13 @@ func (s *Store) dropReservedSpace() bool {
 	return true
 }
 
-// ReleaseReservedSpace gives up the room that is held free where err, of somebody else's, says that
-// the disk is full. It reports whether there was any.
+// ReleaseReservedSpace deletes the reserved file if err, from any other part of the program,
+// means that the disk is full. It reports whether that freed space.
 func (s *Store) ReleaseReservedSpace(err error) bool {
 	return noRoom(err) && os.Remove(s.reservedSpace.path) == nil
 }
 
-// fill makes the file when it is not there. It takes real blocks, not a hole.
+// fill creates the file if it is missing. The file is not sparse.
 func (b reservedSpace) fill() error {
 	if info, err := os.Stat(b.path); err == nil && info.Size() >= ballastSize {
 		return nil

@@ -58,7 +58,7 @@ type Store struct {
 
 	held atomic.Pointer[Held]
 
-	mu     sync.RWMutex // guards what follows; held for reading while h is in use
+	mu     sync.RWMutex // guards the fields below; held for reading while h is in use
 	h      *handle      // nil: cannot be used, for the reason in fault
 	fault  fault
 	cause  error // behind fault, for the log

@@ -12,7 +12,7 @@ import (
 // unindexedWords are the words, in lower case, of calls that the index does not know yet. Who
 // searches while calls are written asks again soon: then only the newest are read.
 type unindexedWords struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	at    time.Time
 	words map[int64][]byte // never changed, but replaced
 }

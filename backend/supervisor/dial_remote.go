@@ -34,15 +34,15 @@ func remote(c *config.Server, env environment) (r *upstream.Remote, shown string
 	return r, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), nil
 }
 
-// recordRemoteFrames keeps the messages of a remote server on tape, and shows them to the onlooker
+// recordRemoteFrames keeps the messages of a remote server on tape, and shows them to the observer
 // while somebody looks.
 func (d *Dialer) recordRemoteFrames(server string, t *frameRecorder) func(sent bool, http string, text []byte) {
 	t.most = remoteFrames
 	return func(sent bool, http string, text []byte) {
 		now := time.Now().UTC()
 		if d.Observer != nil && d.Observer.Server(server) {
-			d.Observer.Message(server, sent, now, http, text[:min(len(text), onlookerBytes)], len(text))
+			d.Observer.Message(server, sent, now, http, text[:min(len(text), observerBytes)], len(text))
 		}
-		t.add(now, sent, http, text[:min(len(text), tapeBytes)], len(text))
+		t.add(now, sent, http, text[:min(len(text), recordedBytes)], len(text))
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// missingDependency is the failure of a start for want of something outside. again returns when
-// another start may succeed, or with an error when it cannot tell.
+// missingDependency is the error of a start that failed because something external, such as
+// a Docker Engine or a container, is missing. again blocks until another start may succeed;
+// it returns an error if it cannot tell.
 type missingDependency struct {
 	error
 	again func(ctx context.Context) error
@@ -15,12 +16,12 @@ type missingDependency struct {
 
 func (a *missingDependency) Unwrap() error { return a.error }
 
-// eager is the least time between the end of one start and a next that again brought
-// about, so that what flickers outside costs little.
+// eager is the minimum time between the end of one start and the next one that again
+// triggers, so that a dependency that comes and goes costs little.
 const eager = 100 * time.Millisecond
 
-// watchDependency starts the server early when what it waits for is there. The timer of the
-// phase goes on beside it.
+// watchDependency starts the server as soon as the missing dependency is there. The backoff
+// timer keeps running meanwhile.
 func (r *runner) watchDependency() {
 	if r.returns == nil || r.outside != nil {
 		return
@@ -41,7 +42,7 @@ func (r *runner) watchDependency() {
 	})
 }
 
-// stopWatchingDependency ends what watchDependency began.
+// stopWatchingDependency ends watchDependency.
 func (r *runner) stopWatchingDependency() {
 	if r.outside != nil {
 		r.outside()
@@ -49,7 +50,7 @@ func (r *runner) stopWatchingDependency() {
 	}
 }
 
-// recordMissingDependency keeps what to wait for after a start failed with err.
+// recordMissingDependency remembers what to wait for if err is a missingDependency.
 func (r *runner) recordMissingDependency(err error) {
 	r.returns = nil
 	if a, ok := errors.AsType[*missingDependency](err); ok {

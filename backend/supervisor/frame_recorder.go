@@ -10,34 +10,34 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
-// What a tape keeps of a connection.
+// Limits of what is recorded of a connection.
 const (
-	tapeFrames   = 5
-	remoteFrames = 10  // the head of an HTTP answer is one of its own
-	tapeBytes    = 512 // of each frame
+	recordedFrames = 5
+	remoteFrames   = 10  // the headers of an HTTP response are a frame of their own
+	recordedBytes  = 512 // recorded of each frame
 )
 
-// Frame is a message, or what stood in its place, as it went over a server's pipe.
+// Frame is one message, or a line that is not a message, as it was exchanged with a server.
 type Frame struct {
-	At    time.Time `json:"at"`    // UTC, when its end was seen
-	Sent  bool      `json:"sent"`  // by us
-	Text  string    `json:"text"`  // the first 512 bytes; it holds what clients and servers said, secrets too
-	Bytes int       `json:"bytes"` // its whole length
-	// HTTP is the request line or the status, and the headers, a line each, of a remote
-	// server. What may be secret in them is left out.
+	At    time.Time `json:"at"`    // UTC, when its last byte was read or written
+	Sent  bool      `json:"sent"`  // sent by us
+	Text  string    `json:"text"`  // the first 512 bytes as they were exchanged, secrets included
+	Bytes int       `json:"bytes"` // length of the whole frame
+	// HTTP is, for a remote server, the request line or status line and the headers, one per
+	// line. Values that may be secret are left out.
 	HTTP string `json:"http,omitempty"`
 }
 
-// frameRecorder keeps the beginnings of the last frames of one connection. It is always on,
-// and costs a search for the line's end and a copy of a few bytes.
+// frameRecorder keeps the beginnings of the last frames of one connection. It is always
+// active; it costs one search for the end of each line and a copy of at most 512 bytes.
 type frameRecorder struct {
 	mu     sync.Mutex
 	frames [remoteFrames]recordedFrame
-	most   int // frames that are kept; 0 is tapeFrames
+	most   int // how many frames are kept; 0 means recordedFrames
 	next   int
 }
 
-// recordedFrame is a Frame whose text is used again.
+// recordedFrame is a Frame whose text buffer is reused.
 type recordedFrame struct {
 	at    time.Time
 	sent  bool
@@ -50,7 +50,7 @@ func (t *frameRecorder) size() int {
 	if t.most > 0 {
 		return t.most
 	}
-	return tapeFrames
+	return recordedFrames
 }
 
 func (t *frameRecorder) add(at time.Time, sent bool, http string, text []byte, bytes int) {
@@ -74,24 +74,25 @@ func (t *frameRecorder) last() []Frame {
 	return list
 }
 
-// Observer is shown the messages of those servers that somebody looks into.
+// Observer receives the messages of the servers that the user is debugging.
 type Observer interface {
 	Server(id string) bool
-	// Message gets the beginning of a message, valid until it returns, and its whole length;
-	// http is that of Frame.
+	// Message gets the beginning of a message, valid until Message returns, and the length of
+	// the whole message; http is the same as in Frame.
 	Message(server string, sent bool, at time.Time, http string, head []byte, bytes int)
 }
 
-// onlookerBytes is how much of a message an Onlooker is shown.
-const onlookerBytes = 9 << 10
+// observerBytes is how much of a message an Observer gets.
+const observerBytes = 9 << 10
 
-// lineRecorder cuts a stream into lines and puts them on a tape. One goroutine uses it.
+// lineRecorder splits a stream into lines and adds them to a frameRecorder. It is not safe for
+// concurrent use.
 type lineRecorder struct {
 	tape     *frameRecorder
 	server   string
-	onlooker Observer // may be nil
+	observer Observer // may be nil
 	sent     bool
-	watched  bool // this line is shown to the onlooker
+	watched  bool // the current line is passed to the observer
 	text     []byte
 	bytes    int
 }
@@ -99,11 +100,11 @@ type lineRecorder struct {
 func (h *lineRecorder) record(p []byte) {
 	for len(p) > 0 {
 		if h.bytes == 0 {
-			h.watched = h.onlooker != nil && h.onlooker.Server(h.server)
+			h.watched = h.observer != nil && h.observer.Server(h.server)
 		}
-		most := tapeBytes
+		most := recordedBytes
 		if h.watched {
-			most = onlookerBytes
+			most = observerBytes
 		}
 		line, rest, ended := bytes.Cut(p, []byte{'\n'})
 		h.text = append(h.text, line[:max(0, min(len(line), most-len(h.text)))]...)
@@ -114,15 +115,15 @@ func (h *lineRecorder) record(p []byte) {
 		if h.bytes > 0 {
 			now := time.Now().UTC()
 			if h.watched {
-				h.onlooker.Message(h.server, h.sent, now, "", h.text, h.bytes)
+				h.observer.Message(h.server, h.sent, now, "", h.text, h.bytes)
 			}
-			h.tape.add(now, h.sent, "", h.text[:min(len(h.text), tapeBytes)], h.bytes)
+			h.tape.add(now, h.sent, "", h.text[:min(len(h.text), recordedBytes)], h.bytes)
 		}
 		h.text, h.bytes, p = h.text[:0], 0, rest
 	}
 }
 
-// trimPartialRune is text without the half of a character that was cut at its end.
+// trimPartialRune returns text without an incomplete UTF-8 sequence at its end.
 func trimPartialRune(text []byte) string {
 	for n := 0; n < utf8.UTFMax-1 && len(text) > 0; n++ {
 		if r, size := utf8.DecodeLastRune(text); r != utf8.RuneError || size != 1 {
@@ -133,7 +134,7 @@ func trimPartialRune(text []byte) string {
 	return string(bytes.TrimRight(text, "\r"))
 }
 
-// recordedPipe is a pipe whose two streams pass a tape.
+// recordedPipe is a pipe whose two streams are recorded.
 type recordedPipe struct {
 	upstream.Pipe
 	in  io.WriteCloser
@@ -141,12 +142,12 @@ type recordedPipe struct {
 }
 
 func recordPipe(p upstream.Pipe, t *frameRecorder, server string, o Observer) upstream.Pipe {
-	w := &recordingWriter{WriteCloser: p.Stdin(), try: newNonblockingWriter(p.Stdin()), head: lineRecorder{tape: t, server: server, onlooker: o, sent: true}}
+	w := &recordingWriter{WriteCloser: p.Stdin(), try: newNonblockingWriter(p.Stdin()), head: lineRecorder{tape: t, server: server, observer: o, sent: true}}
 	in := io.WriteCloser(w)
 	if d, ok := w.WriteCloser.(deadliner); ok {
 		in = &recordingDeadlineWriter{w, d}
 	}
-	return &recordedPipe{Pipe: p, in: in, out: &recordingReader{Reader: p.Stdout(), head: lineRecorder{tape: t, server: server, onlooker: o}}}
+	return &recordedPipe{Pipe: p, in: in, out: &recordingReader{Reader: p.Stdout(), head: lineRecorder{tape: t, server: server, observer: o}}}
 }
 
 func (t *recordedPipe) Stdin() io.WriteCloser { return t.in }
@@ -157,18 +158,18 @@ type deadliner interface{ SetWriteDeadline(time.Time) error }
 type recordingWriter struct {
 	io.WriteCloser
 	head lineRecorder
-	try  *nonblockingWriter // nil where the pipe can only be waited for
-	seen int                // bytes that come again, because TryWrite did not write them
+	try  *nonblockingWriter // nil if the pipe supports only blocking writes
+	seen int                // bytes that were recorded by TryWrite but not written: they come again
 }
 
 func (w *recordingWriter) Write(p []byte) (int, error) {
 	again := min(w.seen, len(p))
 	w.seen -= again
-	w.head.record(p[again:]) // first: the answer may be there before Write returns
+	w.head.record(p[again:]) // before writing: the answer may arrive before Write returns
 	return w.WriteCloser.Write(p)
 }
 
-// TryWrite writes what the pipe takes of p at this moment.
+// TryWrite writes as much of p as the pipe accepts without blocking.
 func (w *recordingWriter) TryWrite(p []byte) int {
 	if w.try == nil {
 		return 0

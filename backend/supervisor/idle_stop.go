@@ -10,16 +10,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// idleTimeout is how long this runner goes on without a call; 0 is for ever.
+// idleTimeout returns after how long without a call this runner stops; 0 means never.
 func (r *runner) idleTimeout() time.Duration {
 	c := r.config()
 	if c.IdleStop <= 0 && r.own != nil {
-		return config.DefaultIdleStop // what a client left behind never stays for ever
+		return config.DefaultIdleStop // an abandoned instance always stops at some time
 	}
 	return c.IdleStop
 }
 
-// watchIdle sets the clock that ends a server nobody calls.
+// watchIdle sets the timer that stops an idle server.
 func (r *runner) watchIdle() {
 	if limit := r.idleTimeout(); limit > 0 {
 		r.idle.Reset(max(limit-r.idleFor(), time.Second))
@@ -28,10 +28,10 @@ func (r *runner) watchIdle() {
 	r.idle.Stop()
 }
 
-// idleFor is how long nobody has called.
+// idleFor returns the time since the last call.
 func (r *runner) idleFor() time.Duration { return time.Since(time.Unix(0, r.used.Load())) }
 
-// stopIfIdle ends the server when it has been idle for long enough.
+// stopIfIdle stops the server if it has been idle for idleTimeout.
 func (r *runner) stopIfIdle() {
 	limit := r.idleTimeout()
 	if limit <= 0 || r.state.phase == phaseStopped {
@@ -51,8 +51,8 @@ func (r *runner) stopIfIdle() {
 	r.step(evWanted)
 }
 
-// hasNoCalls reports whether no call is on its way. If so, none can begin any more: what
-// has found a connection but not yet used it finds that it rests, and asks anew.
+// hasNoCalls reports whether no call is in flight. If so, no call can begin on the connection
+// any more: a call that has found it but not used it yet gets a new one.
 func (r *runner) hasNoCalls() bool {
 	links := []*connection{r.primary, r.secondEra.link}
 	for _, l := range links {
@@ -74,7 +74,7 @@ func (r *runner) hasNoCalls() bool {
 	return !busy
 }
 
-// instanceSuffix names the instance in a sentence.
+// instanceSuffix names the instance in log messages.
 func (r *runner) instanceSuffix() string {
 	if r.own == nil {
 		return ""
@@ -82,7 +82,8 @@ func (r *runner) instanceSuffix() string {
 	return " (instance of " + r.whose.name + ")"
 }
 
-// resend serves a call whose connection was just being ended because nobody used it.
+// resend repeats a call whose connection was being closed because it was idle. The call has
+// not been sent.
 func (r *runner) resend(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	up, err := r.s.For(ctx, call)
 	if err != nil {

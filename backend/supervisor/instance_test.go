@@ -363,7 +363,7 @@ func TestConflictBetweenServersIsAWarningOfTheOneThatLoses(t *testing.T) {
 			told = told || ok && st.ID == "b"
 		}
 		if !told {
-			t.Error("onlookers do not hear that it is settled")
+			t.Error("observers do not hear that it is settled")
 		}
 	})
 }

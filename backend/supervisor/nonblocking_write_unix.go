@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// nonblockingWriter writes to a pipe without waiting for room in it. One goroutine at a time uses it.
+// nonblockingWriter writes to a pipe without waiting for room in it. It is not safe for
+// concurrent use.
 type nonblockingWriter struct {
 	conn  syscall.RawConn
 	p     []byte
@@ -16,7 +17,7 @@ type nonblockingWriter struct {
 	once  func(fd uintptr) bool
 }
 
-// newNonblockingWriter returns nil for what is not a pipe of the system.
+// newNonblockingWriter returns nil if w is not a pipe of the operating system.
 func newNonblockingWriter(w io.Writer) *nonblockingWriter {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -31,9 +32,9 @@ func newNonblockingWriter(w io.Writer) *nonblockingWriter {
 	}
 	a := &nonblockingWriter{conn: raw}
 	a.once = func(fd uintptr) bool {
-		n, _ := syscall.Write(int(fd), a.p) // whoever writes the rest meets the error
+		n, _ := syscall.Write(int(fd), a.p) // an error comes again when the rest is written
 		a.wrote = max(n, 0)
-		return true // whatever came of it: never wait
+		return true // never wait, whatever the result
 	}
 	return a
 }
@@ -46,7 +47,7 @@ func isNonblocking(conn syscall.RawConn) (yes bool) {
 	return yes
 }
 
-// write returns how much of p there was room for.
+// write writes as much of p as there is room for and returns its length.
 func (a *nonblockingWriter) write(p []byte) int {
 	a.p, a.wrote = p, 0
 	_ = a.conn.Write(a.once)

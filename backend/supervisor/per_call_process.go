@@ -11,16 +11,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// A server whose session is perCall has a process for each call, which begins with the
-// call and ends with it: no call sees what another one left in memory. The server's own
-// runner lists the catalog and then rests.
+// A server with session: perCall has a process for each call, which starts and ends with the
+// call, so that no call sees what another one left in memory. The server's own runner only
+// reads the catalog.
 
-// perCallUpstream is the upstream of one call.
+// perCallUpstream is the upstream of a single call.
 type perCallUpstream struct{ r *runner }
 
 var errStopped = errors.New("the server was stopped")
 
-// perCallUpstream returns the upstream of one call, or why the server serves none.
+// perCallUpstream returns the upstream of a single call, or an error that says why the server
+// accepts no calls.
 func (r *runner) perCallUpstream() (Upstream, error) {
 	c := r.config()
 	switch {
@@ -38,8 +39,8 @@ func (r *runner) perCallUpstream() (Upstream, error) {
 	return perCallUpstream{r}, nil
 }
 
-// Send starts the server, sends call, and ends the server before it returns, at most
-// maxInstances at once: more wait for their turn.
+// Send starts the server, sends call, and stops the server before it returns. At most
+// maxInstances run at the same time; further calls wait.
 func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	r, s, ended := e.r, e.r.s, make(chan struct{})
 	select {
@@ -99,13 +100,13 @@ func (e perCallUpstream) unavailable(err error) error {
 		Hint:    "See its log: drawbridge logs " + e.r.id + "."}
 }
 
-// perCallProcesses are the calls that are being served, each by a process of its own.
+// perCallProcesses tracks the calls in flight, each with its own process.
 type perCallProcesses struct {
-	turns chan struct{} // holds one for each
+	turns chan struct{} // one element for each running process
 
 	mu   sync.Mutex
 	live map[*context.CancelCauseFunc]bool
-	idle chan struct{} // closed while there are none
+	idle chan struct{} // closed while no process runs
 }
 
 func newPerCallProcesses() *perCallProcesses {
@@ -114,7 +115,7 @@ func newPerCallProcesses() *perCallProcesses {
 	return &perCallProcesses{turns: make(chan struct{}, maxInstances), live: map[*context.CancelCauseFunc]bool{}, idle: idle}
 }
 
-// ended waits until no call has a process, or until ctx ends.
+// ended waits until no call has a process, or until ctx is done.
 func (e *perCallProcesses) ended(ctx context.Context) error {
 	e.mu.Lock()
 	idle := e.idle
@@ -143,7 +144,7 @@ func (e *perCallProcesses) begin(cancel context.CancelCauseFunc) (leave func()) 
 	}
 }
 
-// end ends them all.
+// end cancels all calls.
 func (e *perCallProcesses) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,25 +10,25 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// secondEraConn is a second connection to a server that speaks both eras: the modern one
-// beside the legacy one. It is opened by the first modern call. A server of which
-// nothing is known is asked once, by trying; the answer outlives us in Eras.
+// secondEraConn is a second connection, in the modern era, to a server that speaks both eras
+// and whose first connection is legacy. The first modern call opens it. Whether a server
+// speaks both is found out by one attempt and stored in Eras for later runs.
 type secondEraConn struct {
 	link    *connection
 	opening bool
 	since   time.Time          // when opening began
-	abort   context.CancelFunc // while opening
+	abort   context.CancelFunc // set while the connection is being opened
 	known   bool               // whether dual is known
 	dual    bool
-	rest    time.Time // no new try before this
+	rest    time.Time // no new attempt before this time
 }
 
 func (b *secondEraConn) lost() <-chan struct{} { return b.link.lost() }
 
-// possible reports whether a modern call may hope for a connection of its own.
+// possible reports whether a modern connection exists or may still be opened.
 func (b *secondEraConn) possible() bool { return !b.known || b.dual }
 
-// openSecondEra opens the second connection unless that is under way or hopeless.
+// openSecondEra opens the second connection, unless that is in progress or not possible.
 func (r *runner) openSecondEra() {
 	b := &r.secondEra
 	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.link != nil || b.opening || !b.possible() || time.Now().Before(b.rest) {
@@ -38,7 +38,7 @@ func (r *runner) openSecondEra() {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.opening, b.since, b.abort = true, time.Now(), cancel
 	known, limit := b.known, startup(c)
-	quick := r.took < probeTimeout/3 // then silence is an answer
+	quick := r.took < probeTimeout/3 // then no answer means that the server does not speak the era
 	r.pending++
 	r.publish()
 	r.helpers.Go(func() {
@@ -56,7 +56,7 @@ func (r *runner) openSecondEra() {
 			if session, err = r.connect(ctx, c, core.Modern, limit, nil); err == nil && !found {
 				r.rememberEra(key, true)
 			}
-			// A probe that was cut short has found out nothing to remember.
+			// An interrupted probe has no result to store.
 			if err != nil && !found && ctx.Err() == nil && (quick || !errors.Is(err, context.DeadlineExceeded)) {
 				r.rememberEra(key, false)
 			}
@@ -67,8 +67,8 @@ func (r *runner) openSecondEra() {
 	})
 }
 
-// secondEraOpened takes the result. known says that the server does speak both eras,
-// so that a failure is one of this try alone.
+// secondEraOpened handles the result of opening. known says that the server is known to speak
+// both eras: then an error is temporary.
 func (r *runner) secondEraOpened(session Session, err error, known bool) {
 	b := &r.secondEra
 	r.pending--
@@ -91,7 +91,7 @@ func (r *runner) secondEraOpened(session Session, err error, known bool) {
 	r.settle()
 }
 
-// closeSecondEra drops the second connection; the next modern call opens a new one.
+// closeSecondEra closes the second connection; the next modern call opens a new one.
 func (r *runner) closeSecondEra(reason string) {
 	l := r.secondEra.link
 	r.secondEra.link = nil
@@ -101,8 +101,8 @@ func (r *runner) closeSecondEra(reason string) {
 	r.publish()
 }
 
-// endSecondEra ends the second connection together with the server. What was found
-// out is forgotten, for the next start may be of another version.
+// endSecondEra closes the second connection when the server stops. What is known about its
+// eras is forgotten, because the next start may run another version.
 func (r *runner) endSecondEra() {
 	b := r.secondEra
 	r.secondEra = secondEraConn{opening: b.opening, abort: b.abort, since: b.since}
@@ -139,8 +139,8 @@ func (r *runner) rememberEra(key string, dual bool) {
 	}
 }
 
-// eraKey changes with the configuration and with the version that the server
-// states, so that an update is asked again.
+// eraKey is the key in Eras. It changes with the configuration and with the version that the
+// server reports, so that an updated server is probed again.
 func eraKey(launch string, info []byte) string {
 	sum := sha256.Sum256(append([]byte(launch), info...))
 	return hex.EncodeToString(sum[:16])

@@ -2,12 +2,12 @@ package supervisor
 
 import "time"
 
-// DrainLimit is how long calls in flight may take when Drawbridge stops.
+// DrainLimit is how long shutdown waits for calls in flight.
 const DrainLimit = 3 * time.Second
 
-const drainLook = 20 * time.Millisecond // between two looks whether calls are in flight
+const drainLook = 20 * time.Millisecond // interval of checking for calls in flight
 
-// drain lets a server finish its calls in flight before it is stopped with Drawbridge.
+// drain waits for the calls in flight of a server before it is stopped at shutdown.
 type drain struct {
 	r       *runner
 	ticker  *time.Ticker
@@ -15,7 +15,7 @@ type drain struct {
 	expired <-chan struct{}
 }
 
-// begin stops the server at once when no call is in flight.
+// begin stops the server at once if no call is in flight.
 func (d *drain) begin() {
 	if d.r.hasNoCalls() {
 		d.end()
@@ -25,7 +25,7 @@ func (d *drain) begin() {
 	d.look, d.expired = d.ticker.C, d.r.s.expired
 }
 
-// check stops the server when its last call has ended.
+// check stops the server if its last call has ended.
 func (d *drain) check() {
 	if d.r.hasNoCalls() {
 		d.end()

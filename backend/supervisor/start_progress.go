@@ -1,6 +1,6 @@
 package supervisor
 
-// reportStartProgress tells the onlookers when a start does something new.
+// reportStartProgress publishes the status when the progress of a start has changed.
 func (r *runner) reportStartProgress() {
 	if r.state.phase != phaseStarting {
 		r.watch.Stop()
@@ -13,8 +13,8 @@ func (r *runner) reportStartProgress() {
 	r.endWhenNpmFailed()
 }
 
-// startProgress is what a start does, as far as that can be seen: "downloading (npx): " and the
-// last line of stderr.
+// startProgress describes what a start is doing, as far as that is visible: "downloading (npx): "
+// and the last line of stderr.
 func (r *runner) startProgress() string {
 	text := ""
 	if by := r.s.o.Fetching(r.id); by != "" {

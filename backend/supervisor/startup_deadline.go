@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// fetchLimit is how long a launcher may fetch a server on top of the time for its start.
+	// fetchLimit is how long a launcher may download a server, in addition to the startup timeout.
 	fetchLimit = 8 * time.Minute
 	fetchLook  = 2 * time.Second
 )
 
-// startupContext bounds a start. While a launcher still fetches the server the time for the start
-// does not run out: npx that is killed in a download leaves half a package, over which each
-// later start falls. A limit below the usual is approval and holds as it is.
+// startupContext returns the context of a start. While a launcher downloads the server, the
+// startup timeout does not run: if npx is killed during a download it leaves half a package,
+// and every later start fails. A limit below the default was set by the user and is kept.
 func startupContext(ctx context.Context, limit time.Duration, fetching func() bool) (context.Context, context.CancelFunc) {
 	if limit < config.DefaultStartupTimeout {
 		return context.WithTimeout(ctx, limit)
@@ -37,7 +37,7 @@ func startupContext(ctx context.Context, limit time.Duration, fetching func() bo
 			case left > 0 && fetching():
 				fetched = true
 				timer.Reset(min(fetchLook, left))
-			case left > 0 && fetched: // what has been fetched has its own time
+			case left > 0 && fetched: // the download is over: the startup timeout begins
 				fetched = false
 				timer.Reset(min(limit, left))
 			default:
@@ -52,7 +52,7 @@ func startupContext(ctx context.Context, limit time.Duration, fetching func() bo
 	}
 }
 
-// fetching reports whether a server's launcher has not begun to run it.
+// fetching reports whether the launcher is still downloading the server.
 func (r *runner) fetching() bool {
 	return r.s.o.Fetching(r.id) != ""
 }

@@ -1,58 +1,58 @@
 package supervisor
 
-// phase is where a server's instance is. A new process begins only on the way into
-// phaseStarting, and phaseStarting is entered only where nothing runs any more.
+// phase is the lifecycle phase of a server instance. A new process is started only on entering
+// phaseStarting, and phaseStarting is entered only when no process runs.
 type phase uint8
 
 const (
 	phaseStopped  phase = iota
-	phaseStarting       // one start is under way
+	phaseStarting       // a start is in progress
 	phaseRunning        // connected and listed
-	phaseStopping       // what runs is being ended
-	phaseBackoff        // a timer stands before the next start
-	phaseWaiting        // the same, for something outside of our reach
-	phaseCrashed        // gave up
+	phaseStopping       // the process or the start is being stopped
+	phaseBackoff        // a timer runs until the next start
+	phaseWaiting        // the same, because of an external dependency
+	phaseCrashed        // gave up after too many failures
 )
 
-// state is the machine's whole memory.
+// state is the whole state of the machine.
 type state struct {
 	phase    phase
-	failures int  // starts and runs in a row that ended badly
-	limit    int  // failures after which it gives up; at least 1
-	failed   bool // in phaseStopping: it ended by itself, so the failure counts
-	away     bool // in phaseStopping: it is to be waited for, without counting
+	failures int  // consecutive failed starts and runs
+	limit    int  // number of failures after which it gives up; at least 1
+	failed   bool // in phaseStopping: the process ended by itself, so it counts as a failure
+	away     bool // in phaseStopping: the server is remote and unreachable, which is no failure
 }
 
 // event is what can happen to a server.
 type event uint8
 
 const (
-	evWanted    event = iota // look again at what is wanted
+	evWanted    event = iota // whether the server is wanted may have changed
 	evRenew                  // the user or a new configuration wants a fresh start
-	evCall                   // a client needs it now
+	evCall                   // a client calls it
 	evConnected              // the start succeeded
-	evFailed                 // the start failed and left nothing behind; it may succeed later
-	evRefused                // the same, and it cannot succeed as it is configured
-	evAbsent                 // the same, because something outside is not there
-	evLost                   // the connection broke, or the server fell silent
-	evAway                   // the same, of a server elsewhere: it is not ours that failed
-	evEnded                  // the stop is complete: nothing is left
-	evTimer                  // the backoff has passed
-	evHealthy                // it has run well for a while
+	evFailed                 // the start failed and no process is left; a retry may succeed
+	evRefused                // the same, but it cannot succeed with this configuration
+	evAbsent                 // the same, because an external dependency is missing
+	evLost                   // the connection broke, or the server no longer answers
+	evAway                   // the same, for a remote server: no process of ours failed
+	evEnded                  // the stop is complete: no process is left
+	evTimer                  // the backoff timer fired
+	evHealthy                // it has run without failure for a while
 )
 
-// action is what the loop has to do next. Each is done before the next event is read.
+// action is what the loop has to do next. It is done before the next event is handled.
 type action uint8
 
 const (
 	doNothing action = iota
-	doStart          // begin one start; it ends in evConnected, evFailed, evRefused or evAbsent
-	doStop           // end what runs or is being started, then evEnded; a start that ends meanwhile is not told
-	doWait           // arm the timer for failures
+	doStart          // begin a start, which ends with evConnected, evFailed, evRefused or evAbsent
+	doStop           // stop the process or the start, which ends with evEnded; the result of the start is dropped
+	doWait           // set the backoff timer
 )
 
-// next is the whole machine: no clock, no lock, no I/O.
-// An event that a state has no use for changes nothing.
+// next is the transition function. It uses no clock, no lock and no I/O.
+// An event that does not apply to a state changes nothing.
 //
 //	stopped ─▶ starting ─▶ running ─▶ stopping ─▶ stopped
 //	             ▲   │                   │
@@ -77,7 +77,7 @@ func next(s state, wanted bool, e event) (state, action) {
 			s.phase = phaseRunning
 		case e == evFailed:
 			return fail(s)
-		case e == evRefused: // at once, whatever came before
+		case e == evRefused: // at once, however few failures there were
 			s.phase, s.failures = phaseCrashed, 0
 		case e == evAbsent:
 			s.phase = phaseWaiting
@@ -122,7 +122,7 @@ func next(s state, wanted bool, e event) (state, action) {
 			return state{limit: s.limit}, doNothing
 		case e == evRenew:
 			return start(s)
-		case e == evCall: // one more chance: the next failure gives up again at once
+		case e == evCall: // one more attempt: the next failure gives up again
 			s.failures = s.limit - 1
 			return start(s)
 		}

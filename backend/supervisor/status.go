@@ -35,7 +35,7 @@ type snapshot struct {
 	changed   chan struct{} // closed when something newer has been published
 }
 
-// publish replaces the snapshot and tells the onlookers when people would see a difference.
+// publish replaces the snapshot and tells the observers when people would see a difference.
 func (r *runner) publish() {
 	old := r.live.Load()
 	l := &snapshot{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
@@ -62,7 +62,7 @@ func (r *runner) publish() {
 	}
 }
 
-// announce tells the onlookers what is known of a server.
+// announce tells the observers what is known of a server.
 func (r *runner) announce() {
 	if !r.retired.Load() {
 		r.s.o.Bus.Publish(events.Server, r.current(r.live.Load()))
@@ -77,7 +77,7 @@ func (r *runner) conflicts() []string {
 	return r.s.o.Registry.All().Conflicts(r.id)
 }
 
-// Announce tells the onlookers what is known of a server by now. It does not block.
+// Announce tells the observers what is known of a server by now. It does not block.
 func (s *Supervisor) Announce(id string) {
 	if r := s.fleet.Load().byID[id]; r != nil {
 		r.post(r.announce)
