@@ -23,7 +23,7 @@ func TestOnlookersHearOfTheProgressOfACallWhileItRuns(t *testing.T) {
 				sink.Notify("notifications/progress", nil)
 			}
 			go func() { // late, and so long after the last one that it would be told
-				<-time.After(2 * tellEvery)
+				<-time.After(2 * progressInterval)
 				sink.Notify("notifications/progress", nil)
 			}()
 			return core.Reply{Result: []byte(`{"content":[]}`)}, nil
@@ -32,7 +32,7 @@ func TestOnlookersHearOfTheProgressOfACallWhileItRuns(t *testing.T) {
 		if _, err := f.Call(context.Background(), call, nil); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(3 * tellEvery)
+		<-time.After(3 * progressInterval)
 		synctest.Wait()
 		sub.Close()
 		var told []core.Call
