@@ -24,10 +24,10 @@ func (s Server) Equal(o Server) bool {
 // Diff compares the servers of two configurations by id. Each list is in the
 // order of the configuration it is taken from; order itself is no difference.
 // Either may be nil.
-func Diff(old, new *Config) (added, changed, removed []string) {
-	before, after := byID(old), byID(new)
-	if new != nil {
-		for _, s := range new.Servers {
+func Diff(current, next *Config) (added, changed, removed []string) {
+	before, after := byID(current), byID(next)
+	if next != nil {
+		for _, s := range next.Servers {
 			switch was, known := before[s.ID]; {
 			case !known:
 				added = append(added, s.ID)
@@ -36,8 +36,8 @@ func Diff(old, new *Config) (added, changed, removed []string) {
 			}
 		}
 	}
-	if old != nil {
-		for _, s := range old.Servers {
+	if current != nil {
+		for _, s := range current.Servers {
 			if _, stays := after[s.ID]; !stays {
 				removed = append(removed, s.ID)
 			}

@@ -3,8 +3,8 @@ package config
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
@@ -59,9 +59,8 @@ func jsonProblem(where *lines, src []byte, err error) *Problem {
 
 // byteOffset is the offset of a line and column, both counted from 1 and columns in bytes.
 func byteOffset(src []byte, line, column string) int {
-	var l, c int
-	fmt.Sscan(line, &l)
-	fmt.Sscan(column, &c)
+	l, _ := strconv.Atoi(line)
+	c, _ := strconv.Atoi(column)
 	offset := 0
 	for ; l > 1; l-- {
 		i := bytes.IndexByte(src[offset:], '\n')

@@ -62,8 +62,8 @@ func windowProgram() (path string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	if real, err := filepath.EvalSymlinks(self); err == nil {
-		self = real
+	if resolved, err := filepath.EvalSymlinks(self); err == nil {
+		self = resolved
 	}
 	return windowOf(self)
 }

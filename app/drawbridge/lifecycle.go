@@ -29,8 +29,8 @@ type closer struct {
 
 // onStop registers the close of something that was just opened. A close that takes
 // longer than limit is left behind and named.
-func (l *lifecycle) onStop(name string, limit time.Duration, close func(context.Context) error) {
-	l.closers = append(l.closers, closer{name, limit, close})
+func (l *lifecycle) onStop(name string, limit time.Duration, closeFunc func(context.Context) error) {
+	l.closers = append(l.closers, closer{name, limit, closeFunc})
 }
 
 // run starts a part that works until its context ends, and registers its stop, which

@@ -59,7 +59,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		sweep := func() { // no descendants of ours: the Engine started them
 			ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 			defer cancel()
-			dockerexec.Sweep(ctx, execLedger(o.Folders))
+			_, _ = dockerexec.Sweep(ctx, execLedger(o.Folders))
 		}
 		if code := process.RunWatchdog(os.Args[1:], sweep); code != 0 {
 			os.Exit(code) // the daemon has said why
@@ -87,5 +87,5 @@ func writeStartFailure(folders config.Folders, err error) {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		message, _ = core.Describe(e)
 	}
-	os.WriteFile(folders.LastEnd(), []byte(message+"\n"), 0o600) // best effort: the error itself is returned
+	_ = os.WriteFile(folders.LastEnd(), []byte(message+"\n"), 0o600) // best effort: the error itself is returned
 }

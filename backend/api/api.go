@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -189,7 +190,7 @@ func New(o Options) *API {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			if cause == http.ErrAbortHandler {
+			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause)
 			}
 			a.Log.Error("A request failed inside Drawbridge", "path", r.URL.Path, "cause", cause)

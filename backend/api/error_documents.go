@@ -28,9 +28,10 @@ type ErrorDocument struct {
 
 func (p *ErrorDocument) Error() string { return p.Detail }
 
-// GetStatus and ContentType are what huma asks of an error.
+// GetStatus is the status of the response that huma writes for the error.
 func (p *ErrorDocument) GetStatus() int { return p.Status }
 
+// ContentType is that of RFC 9457.
 func (p *ErrorDocument) ContentType(string) string { return "application/problem+json" }
 
 var statuses = map[core.Code]int{
@@ -48,16 +49,8 @@ func problemOf(err error) *ErrorDocument {
 	status := statusOf(code)
 	p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: code}
 	p.Detail, p.Hint = core.Describe(err)
-	for e := err; e != nil; {
-		if ours, ok := e.(*core.Error); ok {
-			p.Errors, p.Retriable = ours.Fields, ours.Retriable
-			break
-		}
-		wrapper, ok := e.(interface{ Unwrap() error })
-		if !ok {
-			break
-		}
-		e = wrapper.Unwrap()
+	if ours, ok := errors.AsType[*core.Error](err); ok {
+		p.Errors, p.Retriable = ours.Fields, ours.Retriable
 	}
 	return p
 }

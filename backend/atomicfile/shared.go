@@ -76,8 +76,8 @@ func ReplaceUnchanged(path string, before []byte, existed bool, data []byte, per
 
 // target is what path leads to where it is a symbolic link.
 func target(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
 	}
 	return path
 }

@@ -27,7 +27,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 		sink.rq = rq
 	}
 	if rq.era == core.Modern && !rq.spans.RequestState.Empty() {
-		if reply, err, is := b.resume(ctx, rq, sink); is {
+		if reply, ours, err := b.resume(ctx, rq, sink); ours {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
 			return b.finish(rq, sink.server, public, reply, err)
 		}

@@ -196,16 +196,16 @@ func (e *suspendedCall) signal() {
 	}
 }
 
-// resume continues the suspended call that a repeated request belongs to. is is false if the
-// state was issued by the server, not by us.
-func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (reply core.Reply, err error, is bool) {
+// resume continues the suspended call that a repeated request belongs to. ours is false if
+// the state was issued by the server.
+func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (reply core.Reply, ours bool, err error) {
 	state, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 	if !ok || !strings.HasPrefix(state, statePrefix) {
-		return core.Reply{}, nil, false
+		return core.Reply{}, false, nil
 	}
 	answers, err := inputResponses(wire.Bytes(rq.params, rq.spans.InputResponses))
 	if err != nil {
-		return core.Reply{}, err, true
+		return core.Reply{}, true, err
 	}
 	e := b.suspended.claim(state, rq)
 	if e != nil && !b.canSee(rq) {
@@ -213,7 +213,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (repl
 		e = nil
 	}
 	if e == nil {
-		return core.Reply{}, core.Errorf(core.CodeValidation, "the requestState is unknown, used up or expired: send the request anew"), true
+		return core.Reply{}, true, core.Errorf(core.CodeValidation, "the requestState is unknown, used up or expired: send the request anew")
 	}
 	front.server = e.server
 	e.mu.Lock()
@@ -230,7 +230,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (repl
 	e.mu.Unlock()
 	e.signal() // unanswered questions are asked again
 	reply, err = e.wait(ctx)
-	return reply, err, true
+	return reply, true, err
 }
 
 // inputResponses parses the answers of a client by their keys. Each is the result object of

@@ -190,10 +190,10 @@ func FuzzRequestState(f *testing.F) {
 			t.Fatal("full")
 		}
 		defer func() { b.suspended.byState[secret].timer.Stop() }()
-		reply, err, is := b.resume(t.Context(), rq, &callSink{bridge: b, rq: rq})
+		reply, ours, err := b.resume(t.Context(), rq, &callSink{bridge: b, rq: rq})
 		text, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
-		if is != strings.HasPrefix(text, statePrefix) || is && err == nil || len(reply.Result) > 0 {
-			t.Fatalf("%s: %v %v %s", raw, is, err, reply.Result)
+		if ours != strings.HasPrefix(text, statePrefix) || ours && err == nil || len(reply.Result) > 0 {
+			t.Fatalf("%s: %v %v %s", raw, ours, err, reply.Result)
 		}
 		// The same request always has the same digest, however it is written.
 		if d := requestDigest(rq); d != requestDigest(&request{method: "tools/call", params: wire.Compact(nil, rq.params)}) {

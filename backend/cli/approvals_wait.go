@@ -26,7 +26,7 @@ func (p *program) waitForApprovals(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	stream, err := d.send(ctx, http.MethodGet, "events", nil, nil)
+	stream, err := d.send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below
 	if err != nil {
 		return err
 	}

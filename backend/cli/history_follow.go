@@ -42,7 +42,7 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	resp, err := d.send(ctx, http.MethodGet, "events", nil, nil)
+	resp, err := d.send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) open() *cobra.Command {
-	var print, browser bool
+	var printOnly, browser bool
 	cmd := &cobra.Command{
 		Use: "open [PLACE]", Short: "Open the page, or print its address with a one-time code", Args: between(0, 1),
 		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
@@ -28,7 +28,7 @@ func (p *program) open() *cobra.Command {
 			if len(args) == 1 {
 				request.To = args[0]
 			}
-			if !print && !browser && !p.json && p.Show != nil {
+			if !printOnly && !browser && !p.json && p.Show != nil {
 				var window struct {
 					Shown bool `json:"shown"`
 				}
@@ -53,7 +53,7 @@ func (p *program) open() *cobra.Command {
 			switch {
 			case p.json:
 				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
-			case print || p.Show == nil:
+			case printOnly || p.Show == nil:
 				_, err = fmt.Fprintln(p.Stdout, page.URL)
 			default:
 				folders, ferr := p.folders()
@@ -65,7 +65,7 @@ func (p *program) open() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address instead of opening it")
 	cmd.Flags().BoolVar(&browser, "browser", false, "open it in the browser, not in the window")
 	return cmd
 }

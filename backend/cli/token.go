@@ -43,11 +43,11 @@ func (p *program) token() *cobra.Command {
 				_, err := fmt.Fprintf(p.Stdout, "The token of %s is revoked.\n", args[0])
 				return err
 			}
-			make := tokens.Create
+			create := tokens.Create
 			if rotate {
-				make = tokens.Rotate
+				create = tokens.Rotate
 			}
-			t, err := make(args[0])
+			t, err := create(args[0])
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -165,9 +166,9 @@ func exists(path string) bool {
 // target follows symbolic links to the file that is really written, so that a
 // dotfile manager's link stays a link. A path that does not exist is its own target.
 func target(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err == nil {
-		return real, nil
+		return resolved, nil
 	}
 	if !isNotExist(err) {
 		return "", err
@@ -181,4 +182,4 @@ func target(path string) (string, error) {
 	return path, nil
 }
 
-func isNotExist(err error) bool { return err != nil && (os.IsNotExist(err) || err == fs.ErrNotExist) }
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

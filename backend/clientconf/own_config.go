@@ -60,12 +60,12 @@ func (c *Connector) openOwn() (*ownChange, error) {
 }
 
 func openOwn(path, dir string) (*ownChange, error) {
-	real, err := target(path)
+	resolved, err := target(path)
 	if err != nil {
 		return nil, err
 	}
-	o := &ownChange{ownRecord: ownRecord{Path: real, Servers: map[string]string{}}, dir: dir}
-	if o.before, o.Existed, err = read(real); err != nil {
+	o := &ownChange{ownRecord: ownRecord{Path: resolved, Servers: map[string]string{}}, dir: dir}
+	if o.before, o.Existed, err = read(resolved); err != nil {
 		return nil, err
 	}
 	o.after = o.before

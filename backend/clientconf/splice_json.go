@@ -45,8 +45,8 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 		f.src = []byte("{}")
 	}
 	if client.Format == JSON && !json.Valid(f.src) {
-		var any any
-		err := json.Unmarshal(f.src, &any)
+		var value any
+		err := json.Unmarshal(f.src, &value)
 		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
 	}
 	value, err := hujson.Parse(f.src)

@@ -159,7 +159,7 @@ func (e *Exec) start(ctx context.Context) (err error) {
 	}
 	e.enlist()
 	watching, cancel := context.WithCancel(context.Background())
-	go e.watch(watching, cancel)
+	go e.watch(watching, cancel) //nolint:gosec // the process outlives the request that starts it
 	return nil
 }
 
@@ -220,7 +220,7 @@ func (e *Exec) ended() bool {
 
 // endEarly ends what a failed start may have begun.
 func (e *Exec) endEarly() {
-	e.conn.CloseWrite()
+	_ = e.conn.CloseWrite()
 	if e.shell {
 		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 		defer cancel()

@@ -179,7 +179,7 @@ func (e *Exec) stop() error {
 		return nil
 	}
 	e.signalled.Store(true)
-	e.end("TERM")
+	_ = e.end("TERM") // the wait below shows whether it had an effect
 	e.ask()
 	if e.ending.Wait(e.done, or(e.spec.Term, defaultTerm)) {
 		return nil

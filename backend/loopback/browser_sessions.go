@@ -173,7 +173,7 @@ func (s *BrowserSessions) exchange(secret string) (cookie *http.Cookie, key stri
 }
 
 func (s *BrowserSessions) newCookie(value string) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure would keep it from http://127.0.0.1 in some browsers
 		Name: s.cookie, Value: value, Path: "/", MaxAge: int(SessionLife / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}

@@ -34,13 +34,13 @@ func (r *Record) Ways() []Way {
 	for i := range r.Packages {
 		p := &r.Packages[i]
 		w := Way{Title: p.reference(), Runs: runners[p.RegistryType].program, Pinned: p.Version != "" || strings.Contains(p.Identifier, "@sha256:"), Fields: []Field{}}
-		p.walk(collector(&w.Fields))
+		_, _, _, _ = p.walk(collector(&w.Fields))
 		w.Line = p.line()
 		ways = append(ways, w)
 	}
 	for i := range r.Remotes {
 		w := Way{Title: r.Remotes[i].URL, Pinned: true, Fields: []Field{}, Line: []string{}}
-		r.Remotes[i].walk(collector(&w.Fields))
+		_, _, _ = r.Remotes[i].walk(collector(&w.Fields))
 		ways = append(ways, w)
 	}
 	return ways

@@ -23,6 +23,7 @@ const (
 	Yes
 )
 
+// UnmarshalJSON accepts true and false; every other value means that the hint is absent.
 func (h *Hint) UnmarshalJSON(b []byte) error {
 	switch string(b) {
 	case "true":

@@ -51,6 +51,7 @@ const Kinds = 4
 
 var allKinds = [Kinds]core.Kind{core.Tools, core.Prompts, core.Resources, core.Templates}
 
+// IndexOf is the position of kind in arrays of length Kinds.
 func IndexOf(kind core.Kind) int {
 	switch kind {
 	case core.Tools:

@@ -15,8 +15,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Enable switches a server on in the file that defines it, Disable off.
-func (r *Reloader) Enable(ctx context.Context, id string) error  { return r.disable(ctx, id, false) }
+// Enable switches a server on in the file that defines it.
+func (r *Reloader) Enable(ctx context.Context, id string) error { return r.disable(ctx, id, false) }
+
+// Disable switches a server off in the file that defines it.
 func (r *Reloader) Disable(ctx context.Context, id string) error { return r.disable(ctx, id, true) }
 
 func (r *Reloader) disable(ctx context.Context, id string, off bool) error {

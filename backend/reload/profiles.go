@@ -176,17 +176,17 @@ func (d *Document) list(array *hujson.Array, words []string) bool {
 	}
 	old := array.Elements
 	stays := make([]bool, len(old))
-	any := false
+	found := false
 	for i, e := range old {
 		l, ok := e.Value.(hujson.Literal)
 		if !ok || l.Kind() != '"' {
 			return false
 		}
 		stays[i] = missing[l.String()]
-		any = any || stays[i]
+		found = found || stays[i]
 		delete(missing, l.String())
 	}
-	if !any {
+	if !found {
 		return false
 	}
 	var kept []hujson.ArrayElement

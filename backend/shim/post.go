@@ -48,7 +48,7 @@ func (s *Shim) tell(ctx context.Context, m message) {
 		s.o.Log.Warn("Cannot pass a message on", "method", m.env.Method, "error", err)
 		return
 	}
-	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
 	resp.Body.Close()
 }
 

@@ -83,11 +83,11 @@ func (s *Store) boundTargets(ctx context.Context, most int64) error {
 
 // enforceNameLimits bounds the names that are kept. It does nothing when it did so a moment ago.
 func (s *Store) enforceNameLimits(ctx context.Context) error {
-	if now := time.Now(); now.Sub(s.namesTidied) < namesEvery {
+	now := time.Now()
+	if now.Sub(s.namesTidied) < namesEvery {
 		return nil
-	} else {
-		s.namesTidied = now
 	}
+	s.namesTidied = now
 	var targets int64
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		return h.read.QueryRowContext(ctx, `SELECT count(*) FROM target`).Scan(&targets)

@@ -121,7 +121,7 @@ func TestNamesThatNothingRefersToGoWithWhatReferredToThem(t *testing.T) {
 	if targets := rows("target"); targets != 100 {
 		t.Errorf("%d targets beyond the bound of 100", targets)
 	}
-	later := aCall(0).At.Add(2 * keepDays)
+	later := aCall(0).At.Add(2 * dayRetention)
 	err := b.withHandle(func(h *handle) error { return forgetRollups(t.Context(), h.write, later, time.Hour) })
 	if err == nil {
 		err = b.forgetNames(t.Context())

@@ -17,11 +17,11 @@ const (
 	day    = 86400
 )
 
-// How long sums are kept. Hours are kept as long as calls, and at least keepHours.
+// How long sums are kept. Hours are kept as long as calls, and at least hourRetention.
 const (
-	keepMinutes = 48 * time.Hour
-	keepHours   = 62 * 24 * time.Hour
-	keepDays    = 400 * 24 * time.Hour
+	minuteRetention = 48 * time.Hour
+	hourRetention   = 62 * 24 * time.Hour
+	dayRetention    = 400 * 24 * time.Hour
 )
 
 // rollupKey is one row of rollup.
@@ -129,7 +129,7 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 		return err
 	}
 	defer func() { _ = put.Close() }()
-	oldest := now.Add(-keepMinutes).Unix()
+	oldest := now.Add(-minuteRetention).Unix()
 	for k, one := range r {
 		if k.span == minute && k.at < oldest {
 			continue
@@ -162,7 +162,7 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 
 // forgetRollups deletes sums that are older than they are kept.
 func forgetRollups(ctx context.Context, db *sql.DB, now time.Time, age time.Duration) error {
-	for span, keep := range map[int64]time.Duration{minute: keepMinutes, hour: max(keepHours, age), day: max(keepDays, age)} {
+	for span, keep := range map[int64]time.Duration{minute: minuteRetention, hour: max(hourRetention, age), day: max(dayRetention, age)} {
 		if _, err := db.ExecContext(ctx, `DELETE FROM rollup WHERE span = ? AND at < ?`, span, now.Add(-keep).Unix()); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func parts(from, to, now time.Time) []part {
 	if !to.Before(now) { // nothing lies beyond: today's sum will do
 		t += (day - t%day) % day
 	}
-	fine := now.Add(-keepMinutes).Unix()
+	fine := now.Add(-minuteRetention).Unix()
 	fine += hour - fine%hour // the first hour whose minutes are all there
 	unit := func(at int64) int64 {
 		if at >= fine {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -264,7 +265,7 @@ func (w *writer) id(d dimension) (int64, error) {
 	}
 	var id int64
 	err := w.tx.QueryRowContext(w.ctx, find, args...).Scan(&id)
-	if err == sql.ErrNoRows {
+	if errors.Is(err, sql.ErrNoRows) {
 		var res sql.Result
 		if res, err = w.tx.ExecContext(w.ctx, insert, args...); err == nil {
 			id, err = res.LastInsertId()

@@ -165,18 +165,18 @@ func (s *Supervisor) updateRegistry(cfg *config.Config, known savedState) {
 }
 
 // retire ends the runners that the new fleet has no place for. It must be called with s.mu held.
-func (s *Supervisor) retire(old, new *fleet) {
-	for id, r := range old.byID {
-		if new.byID[id] == nil {
+func (s *Supervisor) retire(before, after *fleet) {
+	for id, r := range before.byID {
+		if after.byID[id] == nil {
 			r.retireInstances()
 			r.retire()
-			if !new.holds(id) {
+			if !after.holds(id) {
 				s.o.Bus.Publish(events.Removed, id)
 			}
 		}
 	}
-	for _, b := range old.broken {
-		if !new.holds(b.ID) {
+	for _, b := range before.broken {
+		if !after.holds(b.ID) {
 			s.o.Bus.Publish(events.Removed, b.ID)
 		}
 	}

@@ -57,7 +57,7 @@ func hexOf(b []byte) string {
 }
 
 // recordEvent keeps an event of one definition. One that changes all the time is noted now and then.
-func (b *Baseline) recordEvent(s *serverBaseline, k key, it *item, what, detail string, old, new *Hash) {
+func (b *Baseline) recordEvent(s *serverBaseline, k key, it *item, what, detail string, before, after *Hash) {
 	now := b.o.Now()
 	if now.Sub(it.since) >= time.Hour {
 		it.since, it.noted = now, 0
@@ -66,11 +66,11 @@ func (b *Baseline) recordEvent(s *serverBaseline, k key, it *item, what, detail 
 		return
 	}
 	e := store.TrustEvent{At: now, Server: s.id, Kind: k.kind, Name: k.name, What: what, Detail: detail}
-	if old != nil {
-		e.OldHash = slices.Clone(old[:])
+	if before != nil {
+		e.OldHash = slices.Clone(before[:])
 	}
-	if new != nil {
-		e.NewHash = slices.Clone(new[:])
+	if after != nil {
+		e.NewHash = slices.Clone(after[:])
 	}
 	b.event(s, e)
 }

@@ -237,7 +237,7 @@ var undelivered = []byte(`{"undelivered":true}`)
 // deliver posts message. A request that the server does not take is answered in its
 // place; a server that no longer knows us ends the connection.
 func (e *Events) deliver(req *http.Request, message []byte) {
-	resp, err := e.o.answered(e.http.Do(req))
+	resp, err := e.o.answered(e.http.Do(req)) //nolint:bodyclose // closed below
 	if err == nil {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		resp.Body.Close()

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -76,7 +77,7 @@ func ScanParams(params []byte) (Params, error) {
 	if err == nil && !p.Meta.Empty() {
 		err = p.scanMeta(params)
 	}
-	if e, ok := err.(*Error); ok && e.Code == CodeInvalidRequest {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeInvalidRequest {
 		e.Code = CodeInvalidParams
 	}
 	return p, err
