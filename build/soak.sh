@@ -20,13 +20,13 @@ e2e() { # TESTS [TIMEOUT]
 kills() {
 	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledInTheMiddle ./backend/clientconf | said
 	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingThough ./backend/reload | said
-	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNothingOutlivesAKilledDaemonWatchdogOrBoth
+	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNoProcessOutlivesKilledDaemonOrWatchdog
 }
 
 # 10,000 restarts of a server behind a launcher: minutes on a machine that has nothing else
 # to do, hours beside other work. DRAWBRIDGE_ROUNDS=N makes 20 N of them.
 restarts() {
-	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestAThousandRestartsOfAServerStayFlat
+	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestThousandRestartsUseConstantResources
 }
 
 # 500 kills of a process that records a call each millisecond, with the limit as promised.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestTheLastCopiesOfTheConfigurationAreKept(t *testing.T) {
+func TestLastConfigBackupsAreKept(t *testing.T) {
 	c := CopiesOf(t.TempDir())
 	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 	first, err := c.Keep("/x/config.jsonc", []byte("{}"), at)
@@ -37,7 +37,7 @@ func TestTheLastCopiesOfTheConfigurationAreKept(t *testing.T) {
 	}
 }
 
-func TestACopyIsOnlyAFileOfTheFolder(t *testing.T) {
+func TestBackupNameStaysInFolder(t *testing.T) {
 	data := t.TempDir()
 	c := CopiesOf(data)
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
@@ -66,7 +66,7 @@ func TestACopyIsOnlyAFileOfTheFolder(t *testing.T) {
 	}
 }
 
-func TestEveryReferenceOfAnEntryIsFound(t *testing.T) {
+func TestEveryReferenceOfEntryIsFound(t *testing.T) {
 	secrets, variables := References([]byte(`{"command":"x","args":["--a=${secret:A}","\u0024{secret:B:-c}"],"docker":{"mounts":["${HOME}:/h"]},"odd":{"${env:KEY}":["${secret:A}"]},"cwd":"${workspaceFolder}"}`))
 	if len(secrets) != 2 || secrets[0] != "A" || secrets[1] != "B" || len(variables) != 2 || variables[0] != "HOME" || variables[1] != "KEY" {
 		t.Errorf("%q %q", secrets, variables)

@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-func TestMountsAreTakenApart(t *testing.T) {
+func TestMountsAreParsed(t *testing.T) {
 	for mount, want := range map[string][3]string{
 		"/a:/b":            {"/a", "/b", "rw"},
 		"/a:/b:ro":         {"/a", "/b", "ro"},
@@ -25,7 +25,7 @@ func TestMountsAreTakenApart(t *testing.T) {
 	}
 }
 
-func FuzzMountsAreTakenApart(f *testing.F) {
+func FuzzMountsAreParsed(f *testing.F) {
 	f.Add("/a:/b:ro")
 	f.Add(`C:\\x:/b`)
 	f.Fuzz(func(t *testing.T, mount string) {
@@ -36,7 +36,7 @@ func FuzzMountsAreTakenApart(f *testing.F) {
 	})
 }
 
-func TestSizesAreThoseOfTheDockerCommand(t *testing.T) {
+func TestSizesFollowDockerCommand(t *testing.T) {
 	for text, want := range map[string]int64{
 		"512m": 512 << 20, "2G": 2 << 30, "64k": 64 << 10, "1048576": 1 << 20, "1gb": 1 << 30, "1GiB": 1 << 30, "100b": 100,
 		"": 0, "m": 0, "-1m": 0, "0": 0, "1.5g": 0, "99999999t": 0, "5x": 0,
@@ -47,7 +47,7 @@ func TestSizesAreThoseOfTheDockerCommand(t *testing.T) {
 	}
 }
 
-func TestEqualSeesEveryKeyOfDocker(t *testing.T) {
+func TestEqualComparesEveryDockerKey(t *testing.T) {
 	base := Docker{}
 	for name, other := range map[string]Docker{
 		"container": {Container: "x"}, "label": {Label: "x"}, "service": {Service: "x"}, "project": {Project: "x"}, "image": {Image: "x"},

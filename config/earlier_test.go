@@ -13,7 +13,7 @@ import (
 // What an earlier version offered as an example, or wrote when it was first started, is
 // read without a word. Whoever changes the format so that an example changes keeps the
 // old one in testdata/earlier.
-func TestConfigurationsOfEarlierVersionsAreRead(t *testing.T) {
+func TestConfigsOfEarlierVersionsAreRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/earlier/*")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("%v, %v", files, err)
@@ -32,8 +32,8 @@ func TestConfigurationsOfEarlierVersionsAreRead(t *testing.T) {
 
 // testdata/keys.txt has a line for each key that any version so far has read, with
 // what may stand there. A key or a word that goes makes a configuration of somebody wrong;
-// what comes is added: go test ./config -run TestKeysOfEarlierVersionsAreStillRead -update.
-func TestKeysOfEarlierVersionsAreStillRead(t *testing.T) {
+// what comes is added: go test ./config -run TestKeysOfEarlierVersionsAreRead -update.
+func TestKeysOfEarlierVersionsAreRead(t *testing.T) {
 	const file = "testdata/keys.txt"
 	now := map[string][]string{}
 	var look func(place string, value any)

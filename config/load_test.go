@@ -27,7 +27,7 @@ func labels(c *Config) (out []string) {
 	return out
 }
 
-func TestAHigherSourceReplacesALowerOne(t *testing.T) {
+func TestHigherSourceReplacesLower(t *testing.T) {
 	dir := t.TempDir()
 	s := Sources{DefaultFile: filepath.Join(dir, "config.jsonc"), ConfDir: filepath.Join(dir, "conf.d")}
 	expect := func(step string, want ...string) *Config {
@@ -65,14 +65,14 @@ func TestAHigherSourceReplacesALowerOne(t *testing.T) {
 	}
 }
 
-func TestANamedFileMustExist(t *testing.T) {
+func TestNamedFileMustExist(t *testing.T) {
 	_, err := Sources{File: filepath.Join(t.TempDir(), "no.json")}.Load()
 	if err == nil || !strings.Contains(err.Error(), "cannot read file") {
 		t.Fatal(err)
 	}
 }
 
-func TestServersOfTwoFilesCollideByName(t *testing.T) {
+func TestServersOfTwoFilesConflictByName(t *testing.T) {
 	dir := t.TempDir()
 	s := Sources{DefaultFile: write(t, filepath.Join(dir, "c.json"), `{"mcpServers": {"a": {"command": "first"}}}`), ConfDir: filepath.Join(dir, "d")}
 	write(t, filepath.Join(s.ConfDir, "x.json"), `{"mcpServers": {"a": {"command": "second"}}}`)
@@ -85,7 +85,7 @@ func TestServersOfTwoFilesCollideByName(t *testing.T) {
 	}
 }
 
-func TestACopyReadsBackAsTheSame(t *testing.T) {
+func TestBackupRoundTrips(t *testing.T) {
 	dir := t.TempDir()
 	s := Sources{DefaultFile: write(t, filepath.Join(dir, "c.json"), `{"mcpServers": {"a": {"command": "x", "env": {"K": "v"}}, "bad": {}}}`), ConfDir: filepath.Join(dir, "d")}
 	write(t, filepath.Join(s.ConfDir, "x.yaml"), "mcpServers:\n  b: {command: y}\n")
@@ -102,7 +102,7 @@ func TestACopyReadsBackAsTheSame(t *testing.T) {
 	}
 }
 
-func TestDiffNamesWhatChanged(t *testing.T) {
+func TestDiffListsChangedServers(t *testing.T) {
 	old := parse(t, `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "c": {"command": "c"}}}`)
 	now := parse(t, "// moved\n\n"+`{"mcpServers": {"d": {"command": "d"}, "b": {"command": "b", "args": ["x"]}, "a": {"command": "a"}}}`)
 	added, changed, removed := Diff(old, now)
@@ -118,7 +118,7 @@ func TestDiffNamesWhatChanged(t *testing.T) {
 }
 
 // A field that Equal forgets would keep an edited server on its old settings.
-func TestEveryKeyOfAServerCountsAsAChange(t *testing.T) {
+func TestEqualComparesEveryServerKey(t *testing.T) {
 	base := `"command": "x", "type": "docker", "container": "box"`
 	for _, key := range []string{
 		`"args": ["1"]`, `"env": {"A": "b"}`, `"cwd": "/x"`, `"disabled": true`, `"trust": true`, `"debug": true`, `"start": "manual"`,
@@ -139,7 +139,7 @@ func TestEveryKeyOfAServerCountsAsAChange(t *testing.T) {
 	}
 }
 
-func TestUnsetVariablesAreNamedWithTheirPlace(t *testing.T) {
+func TestUnsetVariablesAreReportedWithPosition(t *testing.T) {
 	c := parse(t, `{"mcpServers": {
 		"a": {"command": "a", "env": {"K": "${MISSING_KEY}"}},
 		"b": {"command": "b", "args": ["${HOME}", "${X:-d}", "${secret:s}"], "cwd": "${workspaceFolder}"},
@@ -192,7 +192,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-func TestTagsOfAServerAreKeptAndAreAChange(t *testing.T) {
+func TestTagsAreStoredAndCompared(t *testing.T) {
 	a := parse(t, `{"mcpServers": {"s": {"command": "x", "tags": ["work", 2026]}}}`)
 	if got := a.Servers[0].Tags; !slices.Equal(got, []string{"work", "2026"}) {
 		t.Errorf("tags %q", got)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestMaskedConfigurationsHoldNoSecret(t *testing.T) {
+func TestMaskedConfigContainsNoSecret(t *testing.T) {
 	for name, src := range map[string]string{
 		"c.jsonc": `{ // canary0 in a comment
   "mcpServers": {
@@ -79,7 +79,7 @@ func TestMaskedExamplesStayReadable(t *testing.T) {
 	}
 }
 
-func FuzzMaskedLeavesNoValueOfAnEnvironment(f *testing.F) {
+func FuzzMaskedHidesEnvironmentValues(f *testing.F) {
 	f.Add("canary-value-1")
 	f.Add("a${X:-secretvalue}b")
 	f.Add(`quote " and \ and ü`)

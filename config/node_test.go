@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestPositionsAreCountedFromAnyOffset compares them with a count from the beginning.
-func TestPositionsAreCountedFromAnyOffset(t *testing.T) {
+// TestPositionsAreCorrectFromAnyOffset compares them with a count from the beginning.
+func TestPositionsAreCorrectFromAnyOffset(t *testing.T) {
 	t.Parallel()
 	src := "{\n\"ä\": \"日本\",\r\n\n  \"b\": [1, 2]}\n"
 	l := lines{file: "f", src: []byte(src)}

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the sentences of testdata again")
 
 // Each bad_<what>.json stands next to bad_<what>.txt, the sentences it must produce.
-func TestBadFilesSayWhereAndWhy(t *testing.T) {
+func TestInvalidFilesReportPositionAndReason(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad_*.json")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d samples, %v", len(files), err)
@@ -151,7 +151,7 @@ func TestMCPDisabledMeansNoServers(t *testing.T) {
 	}
 }
 
-func TestOneWrongServerIsLeftOutAlone(t *testing.T) {
+func TestOnlyInvalidServerIsLeftOut(t *testing.T) {
 	c := parse(t, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "b"}}}`)
 	if len(c.Servers) != 1 || c.Servers[0].ID != "b" || !c.Broken() {
 		t.Fatalf("%+v", c)
@@ -161,7 +161,7 @@ func TestOneWrongServerIsLeftOutAlone(t *testing.T) {
 	}
 }
 
-func TestUnknownKeysAreWarningsWithTheNearestKey(t *testing.T) {
+func TestUnknownKeyWarningSuggestsNearestKey(t *testing.T) {
 	c := parse(t, `{"mcpserver": {}, "mcpServers": {"a": {"command": "a", "arg": [], "Env": {}, "zzz": 1}}, "files": {"command": "x"}}`)
 	want := map[string]string{
 		"mcpserver":        "did you mean 'mcpServers'?",
@@ -182,7 +182,7 @@ func TestUnknownKeysAreWarningsWithTheNearestKey(t *testing.T) {
 	}
 }
 
-func TestLabelBecomesASlug(t *testing.T) {
+func TestLabelBecomesSlug(t *testing.T) {
 	c := parse(t, `{"mcpServers": {"@scope/My Server": {"command": "a"}}}`)
 	if s := c.Servers[0]; s.Label != "@scope/My Server" || s.ID != core.Slug(s.Label) || !core.ValidServerID(s.ID) {
 		t.Fatalf("%+v", s)
@@ -200,7 +200,7 @@ func TestColumnsCountCharacters(t *testing.T) {
 	}
 }
 
-func TestYAMLMeansTheSameAsJSON(t *testing.T) {
+func TestYAMLAndJSONAreEquivalent(t *testing.T) {
 	y, problems := Parse("a.yaml", []byte(`
 defaults: &defaults
   command: npx
@@ -226,7 +226,7 @@ mcpServers:
 	}
 }
 
-func TestBadYAMLSaysWhere(t *testing.T) {
+func TestInvalidYAMLReportsPosition(t *testing.T) {
 	for src, line := range map[string]int{
 		"mcpServers:\n  a:\n   command: [":         3,
 		"mcpServers:\n  a:\n    command: {x: 1}\n": 3,
@@ -243,7 +243,7 @@ func TestBadYAMLSaysWhere(t *testing.T) {
 	}
 }
 
-func TestDeepNestingIsRefusedNotFatal(t *testing.T) {
+func TestDeepNestingIsRefused(t *testing.T) {
 	for _, src := range []string{strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<19), `"` + strings.Repeat("\n[", 1<<19)} {
 		if c, problems := Parse("c.json", []byte(src)); c != nil || len(problems) == 0 {
 			t.Errorf("%.10q passes", src)
@@ -323,7 +323,7 @@ func checkValid(t *testing.T, c *Config) {
 	}
 }
 
-func TestCommentAtTheVeryEndIsFine(t *testing.T) {
+func TestCommentAtEndOfFileIsAccepted(t *testing.T) {
 	for _, src := range []string{`{"mcpServers": {}} // done`, `{"mcpServers": {}} /* done */`, `{"mcpServers": {}}`} {
 		if c, problems := Parse("c.jsonc", []byte(src)); c == nil || len(problems) > 0 {
 			t.Errorf("%s: %v", src, problems)
@@ -331,14 +331,14 @@ func TestCommentAtTheVeryEndIsFine(t *testing.T) {
 	}
 }
 
-func TestForgottenQuotesNeverShowTheWord(t *testing.T) {
+func TestMissingQuotesErrorHidesValue(t *testing.T) {
 	_, problems := Parse("c.jsonc", []byte(`{"mcpServers": {"d": {"command": "x", "env": {"T": abc123DEFsecret}}}}`))
 	if len(problems) != 1 || strings.Contains(problems[0].String(), "secret") {
 		t.Fatalf("got %v", problems)
 	}
 }
 
-func TestAPatternThatMatchesEverywhereIsRefused(t *testing.T) {
+func TestPatternMatchingEverythingIsRefused(t *testing.T) {
 	for pattern, fine := range map[string]bool{`x*`: false, `|`: false, `cust-\\d+`: true, strings.Repeat("x", maxPattern+1): false} {
 		c, problems := Parse("c.json", []byte(`{"history": {"redact": ["`+pattern+`"]}}`))
 		if (c != nil) != fine {
@@ -347,7 +347,7 @@ func TestAPatternThatMatchesEverywhereIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhereMetricsAreSentIsRead(t *testing.T) {
+func TestMetricsReceiverIsParsed(t *testing.T) {
 	c, problems := Parse("c.json", []byte(`{"metrics": {"otlp": {"endpoint": "http://127.0.0.1:4318", "headers": {"x-key": "${KEY}"}, "traces": false, "intervalMs": 5000}}, "mcpServers": {"a": {"command": "a", "record": "meta", "validateOutput": "error", "tools": {"t": {"record": "off"}}}}}`))
 	if c == nil || len(problems) > 0 {
 		t.Fatal(problems)
@@ -374,7 +374,7 @@ func TestGlobalSettingsInsideMCPApply(t *testing.T) {
 	}
 }
 
-func TestUnknownKeySaysWhereItBelongs(t *testing.T) {
+func TestUnknownKeySuggestsItsPlace(t *testing.T) {
 	for src, want := range map[string]string{
 		`{"timeout": 1000}`:           "'timeout' is a key of 'globalSettings' and of a server",
 		`{"bridge": {"keepDays": 3}}`: "'keepDays' is a key of 'history'",

@@ -17,7 +17,7 @@ func rulesOf(t *testing.T, src string) Server {
 	return c.Servers[0]
 }
 
-func TestTheNearestLevelOfRulesWins(t *testing.T) {
+func TestNearestRuleLevelWins(t *testing.T) {
 	base := DefaultRules()
 	with := func(change func(*Rules)) Rules { r := base; change(&r); return r }
 	strict := with(func(r *Rules) {
@@ -59,7 +59,7 @@ func TestTheNearestLevelOfRulesWins(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithARuleIsSaid(t *testing.T) {
+func TestRuleErrorsAreReported(t *testing.T) {
 	for src, want := range map[string]string{
 		`"retry": 3`:                      "'retry' in server 'a' must be an object, not a number",
 		`"retry": {"attempts": 21}`:       "'attempts' in server 'a' must be a whole number from 0 to 20",
@@ -82,7 +82,7 @@ func TestWhatIsWrongWithARuleIsSaid(t *testing.T) {
 	}
 }
 
-func TestARuleThatChangedIsAChangeOfItsServer(t *testing.T) {
+func TestRuleChangeIsServerChange(t *testing.T) {
 	parse := func(extra string) *Config {
 		c, problems := Parse("c.json", []byte(`{"mcpServers": {"a": {"command": "x"`+extra+`}}}`))
 		if c == nil || len(problems) > 0 {
@@ -124,7 +124,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func FuzzMatchEndsAndAgreesWithItself(f *testing.F) {
+func FuzzMatch(f *testing.F) {
 	f.Add("a*b?c", "axxbyc")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		got := Match(pattern, name)

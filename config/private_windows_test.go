@@ -36,7 +36,7 @@ func letIn(t *testing.T, dir string) {
 	}
 }
 
-func TestFoldersAreThePersonsAlone(t *testing.T) {
+func TestFoldersArePrivate(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
 	if err := os.Mkdir(shared, 0o700); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestNamedFolderStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestOurOwnFolderIsClosed(t *testing.T) {
+func TestDataFolderIsPrivate(t *testing.T) {
 	home := t.TempDir()
 	f, err := FoldersFor("", func(name string) string {
 		switch name {

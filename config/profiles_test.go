@@ -60,14 +60,14 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 }
 
 // Falling back to all servers, or to none, would both be wrong without a word.
-func TestAClientWithAProfileThatDoesNotExistRefusesTheFile(t *testing.T) {
+func TestUnknownClientProfileRefusesFile(t *testing.T) {
 	c, problems := Parse("c.json", []byte(`{"profiles": {"office": {}}, "clients": {"cursor": {"profile": "wrk"}}}`))
 	if c != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, "'wrk'") {
 		t.Fatalf("%v %v", c, problems)
 	}
 }
 
-func TestMistakesInProfilesAreNamed(t *testing.T) {
+func TestProfileErrorsAreReported(t *testing.T) {
 	for src, want := range map[string]string{
 		`{"profiles": {"a b": {}}}`:                                                                  "cannot name a profile",
 		`{"profiles": {"a": {"toolMode": "few"}}}`:                                                   "must be one of all, search, deferred",
@@ -82,7 +82,7 @@ func TestMistakesInProfilesAreNamed(t *testing.T) {
 	}
 }
 
-func TestAProfileThatChangesIsNotTheSameConfiguration(t *testing.T) {
+func TestProfileChangeIsConfigChange(t *testing.T) {
 	a, _ := Parse("c.json", []byte(profiled))
 	for _, change := range [][2]string{{`"read_*"`, `"write_*"`}, {`"prompts": false`, `"prompts": true`}, {`"toolMode": "search"`, `"toolMode": "all"`}, {`"profile": "office"`, `"profile": "inner"`}} {
 		b, _ := Parse("c.json", []byte(strings.Replace(profiled, change[0], change[1], 1)))

@@ -117,7 +117,7 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 	}
 }
 
-func TestSchemaAgreesWithTheParser(t *testing.T) {
+func TestSchemaMatchesParser(t *testing.T) {
 	root, server, defs := readSchema(t)
 	var boxes []container
 	checkObject(t, "", rootFields(Default(), &rules{}, &boxes), root)

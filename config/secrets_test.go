@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSecretsAreFoundWhereverAServerRefersToThem(t *testing.T) {
+func TestSecretReferencesAreFoundEverywhere(t *testing.T) {
 	c, problems := Parse("c.jsonc", []byte(`{"mcpServers": {
 		"one": {"command": "x", "args": ["--k=${secret:arg}"], "env": {"A": "${secret:both}", "B": "$${secret:literal}", "C": "${secret:late:-none}"}},
 		"two": {"type": "http", "url": "http://127.0.0.1:1/${secret:path}", "headers": {"Authorization": "Bearer ${secret:both} ${OTHER}"}}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestWhoSharesAServerAndForHowLong(t *testing.T) {
+func TestSessionSettings(t *testing.T) {
 	for src, want := range map[string]Server{
 		`{"command": "a"}`:                                                              {Session: SessionShared},
 		`{"command": "a", "idleStopMs": 5000}`:                                          {Session: SessionShared, IdleStop: 5 * time.Second},
@@ -26,7 +26,7 @@ func TestWhoSharesAServerAndForHowLong(t *testing.T) {
 	}
 }
 
-func TestNewCommandsAreAskedForOnlyOnRequest(t *testing.T) {
+func TestNewCommandApprovalIsOptIn(t *testing.T) {
 	for src, want := range map[string]bool{`{}`: false, `{"globalSettings": {"approveNewCommands": "ask"}}`: true, `{"globalSettings": {"approveNewCommands": "off"}}`: false} {
 		if c, problems := Parse("c.json", []byte(src)); c == nil || c.Global.ApproveNewCommands != want {
 			t.Errorf("%s: %v", src, problems)

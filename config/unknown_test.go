@@ -9,7 +9,7 @@ import (
 
 // Servers of the environment stand beside a broken file, but who may use them is not known
 // any more where the file may have said so: then nobody may.
-func TestABrokenFileThatMayBindClientsLeavesNobodyUnbound(t *testing.T) {
+func TestBrokenFileKeepsClientBindings(t *testing.T) {
 	env := `[{"name": "files", "command": "f"}]`
 	for src, closed := range map[string]bool{
 		`{"profiles": {"p": {}}, "clients": {"cursor": {"profile": "p"}}, }}`: true,
@@ -41,7 +41,7 @@ func TestABrokenFileThatMayBindClientsLeavesNobodyUnbound(t *testing.T) {
 }
 
 // YAML has more ways to write a word than JSON.
-func TestABrokenYAMLFileBindsHoweverItIsWritten(t *testing.T) {
+func TestBrokenYAMLFileKeepsClientBindings(t *testing.T) {
 	for src, closed := range map[string]bool{
 		"clients:\n  cursor: {profile: gone}\n":                    true,
 		"\"\\x63lients\":\n  cursor: {profile: p}\n  - broken\n":   true,
@@ -69,7 +69,7 @@ func TestABrokenYAMLFileBindsHoweverItIsWritten(t *testing.T) {
 }
 
 // A file that cannot be read at all may bind clients, too.
-func TestAFileThatCannotBeReadLeavesNobodyUnbound(t *testing.T) {
+func TestUnreadableFileKeepsClientBindings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	if err := os.Mkdir(file, 0o700); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestAFileThatCannotBeReadLeavesNobodyUnbound(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownIsNotTheSameReach(t *testing.T) {
+func TestUnknownVisibilityIsNotEqual(t *testing.T) {
 	closed := *Default()
 	closed.ReachUnknown = "mend it"
 	if Same(Default(), &closed) || SameReach(&closed, Default()) {
@@ -89,7 +89,7 @@ func TestWhatIsNotKnownIsNotTheSameReach(t *testing.T) {
 }
 
 // No program can be started with a NUL in what it is given: it would end the text there.
-func TestTextForProgramsHoldsNoNUL(t *testing.T) {
+func TestProgramTextContainsNoNUL(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{`"command": "a\u0000b"`, `"args": ["a\u0000b"]`, `"env": {"K": "a\u0000b"}`, `"cwd": "/a\u0000b"`, `"inheritEnv": ["A\u0000"]`} {
 		_, problems := Parse("x", []byte(`{"mcpServers": {"s": {"type": "stdio", `+bad+`}, "fine": {"command": "c"}}}`))

@@ -46,7 +46,7 @@ func (l *lately) breadth() *adaptiveGOMAXPROCS {
 	}
 }
 
-func TestOneCallAtATimeTakesOneProcessorAndACrowdTakesAll(t *testing.T) {
+func TestGOMAXPROCSAdaptsToLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l lately
 		ctx, cancel := context.WithCancel(t.Context())
@@ -89,7 +89,7 @@ func TestOneCallAtATimeTakesOneProcessorAndACrowdTakesAll(t *testing.T) {
 	})
 }
 
-func TestAChosenNumberOfProcessorsIsLeftAlone(t *testing.T) {
+func TestConfiguredGOMAXPROCSIsKept(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "2")
 	ctx, cancel := context.WithCancel(t.Context())
 	fail := func() { t.Error("the number was changed") }

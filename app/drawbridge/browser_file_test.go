@@ -30,9 +30,9 @@ func fakeBrowser(t *testing.T) (noted string) {
 	return noted
 }
 
-// TestNoSecretOfABrowserIsSeenByAnotherUser: command lines are readable by everybody, so
+// TestBrowserSecretsAreHiddenFromOtherUsers: command lines are readable by everybody, so
 // neither a one-time code nor the state of a sign-in may stand in one.
-func TestNoSecretOfABrowserIsSeenByAnotherUser(t *testing.T) {
+func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 	secret := "s3cret-" + strings.Repeat("x", 20)
 	address := "https://accounts.example.com/authorize?a=1&state=" + secret
 	data := t.TempDir()
@@ -88,7 +88,7 @@ func TestNoSecretOfABrowserIsSeenByAnotherUser(t *testing.T) {
 	}
 }
 
-func TestAFileForTheBrowserDoesNotStay(t *testing.T) {
+func TestBrowserFileIsDeleted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
 	old, err := writeBrowserFile(dir, "http://127.0.0.1:1/#code=a")
 	if err != nil {
@@ -110,7 +110,7 @@ func TestAFileForTheBrowserDoesNotStay(t *testing.T) {
 	}
 }
 
-func TestABrowserOfASnapGetsItsFileWhereItMayRead(t *testing.T) {
+func TestSnapBrowserFileIsInReadableFolder(t *testing.T) {
 	home := t.TempDir()
 	common := filepath.Join(home, "snap/firefox/common")
 	if err := os.MkdirAll(common, 0o700); err != nil {

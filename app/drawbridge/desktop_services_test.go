@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestAClipboardProgramThatFailsIsNoEnd has programs as they are where both kinds of
+// TestFailingClipboardProgramIsSkipped has programs as they are where both kinds of
 // display were tried once: the first one that is found is of the other kind.
-func TestAClipboardProgramThatFailsIsNoEnd(t *testing.T) {
+func TestFailingClipboardProgramIsSkipped(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	put := func(name, script string) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTheWindowIsFoundBesideTheDaemonAndAroundItInABundle(t *testing.T) {
+func TestWindowIsFoundBesideDaemonAndInBundle(t *testing.T) {
 	put := func(path string) string {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestStopRunsBackwardsAndGoesOnAfterAFailure(t *testing.T) {
+func TestStopRunsInReverseDespiteErrors(t *testing.T) {
 	var order []string
 	l := newLifecycle(slog.New(slog.DiscardHandler))
 	for _, name := range []string{"store", "supervisor", "http"} {
@@ -31,7 +31,7 @@ func TestStopRunsBackwardsAndGoesOnAfterAFailure(t *testing.T) {
 	}
 }
 
-func TestStopLeavesBehindWhatHangs(t *testing.T) {
+func TestStopAbandonsHangingComponents(t *testing.T) {
 	l := newLifecycle(slog.New(slog.DiscardHandler))
 	release := make(chan struct{})
 	defer close(release)
@@ -41,7 +41,7 @@ func TestStopLeavesBehindWhatHangs(t *testing.T) {
 	}
 }
 
-func TestPartThatEndsByItselfEndsTheProgram(t *testing.T) {
+func TestUnexpectedComponentExitStopsProgram(t *testing.T) {
 	l := newLifecycle(slog.New(slog.DiscardHandler))
 	l.run("listener", time.Second, func(context.Context) error { return errors.New("port gone") })
 	if err := <-l.ended; !strings.Contains(err.Error(), "listener ended: port gone") {
@@ -53,7 +53,7 @@ func TestPartThatEndsByItselfEndsTheProgram(t *testing.T) {
 	}
 }
 
-func TestSlowPartBeginsToStopAtOnce(t *testing.T) {
+func TestSlowComponentStopsImmediately(t *testing.T) {
 	l := newLifecycle(slog.New(slog.DiscardHandler))
 	stopping := make(chan struct{})
 	l.runSlow("servers", time.Second, func(ctx context.Context) error { <-ctx.Done(); close(stopping); return nil })

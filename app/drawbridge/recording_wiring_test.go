@@ -19,7 +19,7 @@ func recordsFor(views *registry.Registry) *records {
 	}
 }
 
-func TestRecordsStopInTheSameOrderEachTime(t *testing.T) {
+func TestRecordersStopInFixedOrder(t *testing.T) {
 	for range 20 {
 		l := newLifecycle(slog.New(slog.DiscardHandler))
 		recordsFor(nil).start(l)
@@ -47,7 +47,7 @@ func toolsWithSchema(n int, kind string) *core.Catalog {
 	return c
 }
 
-func TestSchemasFollowWhatEachServerOffers(t *testing.T) {
+func TestSchemasFollowCatalogs(t *testing.T) {
 	t.Parallel()
 	views := registry.New(registry.Options{})
 	r := recordsFor(views)
@@ -73,7 +73,7 @@ func TestSchemasFollowWhatEachServerOffers(t *testing.T) {
 
 // The registry's writers wait while a change is told, so its cost must not grow with the
 // tools of the servers that did not change.
-func TestChangeOfOneServerReadsNoToolsOfTheOthers(t *testing.T) {
+func TestServerChangeRefreshesOnlyItsTools(t *testing.T) {
 	const servers, tools = 20, 50
 	views := registry.New(registry.Options{})
 	for i := range servers {

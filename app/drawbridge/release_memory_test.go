@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestMemoryIsGivenBackInQuietTimesAlone(t *testing.T) {
+func TestMemoryIsReleasedOnlyWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var calls, trims atomic.Int64

@@ -14,9 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// TestASecretIsKnownToTheRecorderAsSoonAsItIsSet sets one that no server names and nobody
+// TestStoredSecretIsRedactedImmediately sets one that no server names and nobody
 // has asked for.
-func TestASecretIsKnownToTheRecorderAsSoonAsItIsSet(t *testing.T) {
+func TestStoredSecretIsRedactedImmediately(t *testing.T) {
 	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +51,8 @@ func TestASecretIsKnownToTheRecorderAsSoonAsItIsSet(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsASecretAmongArgumentsIsNone has a path after TOKEN=…, and one after --token.
-func TestWhatFollowsASecretAmongArgumentsIsNone(t *testing.T) {
+// TestArgumentAfterSecretFlagIsHandled has a path after TOKEN=…, and one after --token.
+func TestArgumentAfterSecretFlagIsHandled(t *testing.T) {
 	c := &config.Config{Servers: []config.Server{{ID: "a", Args: []string{
 		"MY_TOKEN=qwx-first-value", "/usr/local/bin/server", "--token", "qwx-other-value", "X=${secret:my.token}", "/srv/data",
 	}}}}
@@ -63,8 +63,8 @@ func TestWhatFollowsASecretAmongArgumentsIsNone(t *testing.T) {
 	}
 }
 
-// TestSecretsThatTheRecorderHasNoRoomForAreLogged once, and by their number only.
-func TestSecretsThatTheRecorderHasNoRoomForAreLogged(t *testing.T) {
+// TestUnredactableSecretsAreLogged once, and by their number only.
+func TestUnredactableSecretsAreLogged(t *testing.T) {
 	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-func TestAPersonHearsWhatAnEarlierRunLeft(t *testing.T) {
+func TestLeftoversOfEarlierRunAreReported(t *testing.T) {
 	for l, want := range map[cleanupResult]string{
 		{}:     "",
 		{1, 0}: "Ended 1 process that an earlier run left behind.",

@@ -7,7 +7,7 @@ import (
 )
 
 // What an earlier run left must be gone before anything of ours is started.
-func TestNothingIsStartedWhileLeftoversAreEnded(t *testing.T) {
+func TestServersStartAfterLeftoversAreKilled(t *testing.T) {
 	s := &startupCleanup{over: make(chan struct{}), left: cleanupResult{processes: 2}}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestAServerIsTriedWhereNoDaemonRuns(t *testing.T) {
+func TestServerTrialWorksWithoutDaemon(t *testing.T) {
 	t.Setenv("DRAWBRIDGE_KEYRING", "off")
 	data := t.TempDir()
 	folders, err := config.FoldersFor(data, func(string) string { return "" })

@@ -16,7 +16,7 @@ func status(id string, state core.State) core.ServerStatus {
 	return core.ServerStatus{ID: id, Label: id, State: state}
 }
 
-func TestMenuShowsTheOverallState(t *testing.T) {
+func TestMenuShowsOverallState(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		states  []core.State
@@ -53,7 +53,7 @@ func TestMenuShowsTheOverallState(t *testing.T) {
 	}
 }
 
-func TestMenuHasALineForEachServer(t *testing.T) {
+func TestMenuListsEachServer(t *testing.T) {
 	running := status("files", core.StateRunning)
 	running.Tools = 14
 	one := status("one", core.StateRunning)
@@ -83,7 +83,7 @@ func TestMenuHasALineForEachServer(t *testing.T) {
 	}
 }
 
-func TestManyServersLeaveRoomForThoseInTrouble(t *testing.T) {
+func TestMenuPrefersServersWithProblems(t *testing.T) {
 	var statuses []core.ServerStatus
 	for i := range maxLines + 4 {
 		statuses = append(statuses, status(fmt.Sprint("s", i), core.StateRunning))
@@ -101,7 +101,7 @@ func TestManyServersLeaveRoomForThoseInTrouble(t *testing.T) {
 	}
 }
 
-func TestMenuCountsTheToolsThatClientsSee(t *testing.T) {
+func TestMenuCountsVisibleTools(t *testing.T) {
 	some, all := status("some", core.StateRunning), status("all", core.StateRunning)
 	some.Tools, all.Tools = 13, 2
 	m := menuOf([]core.ServerStatus{some, all}, nil, Facts{Visible: map[string]int{"some": 3}})
@@ -110,7 +110,7 @@ func TestMenuCountsTheToolsThatClientsSee(t *testing.T) {
 	}
 }
 
-func TestMenuSaysWhatItsEntriesDoNow(t *testing.T) {
+func TestMenuLabelsMatchActions(t *testing.T) {
 	running := []core.ServerStatus{status("a", core.StateRunning)}
 	for _, c := range []struct {
 		facts                              Facts
@@ -130,7 +130,7 @@ func TestMenuSaysWhatItsEntriesDoNow(t *testing.T) {
 	}
 }
 
-func TestServersTextCannotBendTheMenu(t *testing.T) {
+func TestServerTextCannotBreakMenu(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\nb\r\n\tc":            "a b c",
 		"x\x00\x1b[31my\u202ez":  "x[31myz",
@@ -143,7 +143,7 @@ func TestServersTextCannotBendTheMenu(t *testing.T) {
 	}
 }
 
-func TestANameFromRightToLeftLeavesItsLineInOrder(t *testing.T) {
+func TestRightToLeftNameKeepsLineOrder(t *testing.T) {
 	crashed := status("a", core.StateCrashed)
 	crashed.Label = "שלום"
 	if l := lineOf(crashed, nil); l.Text != "\u200e✕ שלום: crashed" {
@@ -151,7 +151,7 @@ func TestANameFromRightToLeftLeavesItsLineInOrder(t *testing.T) {
 	}
 }
 
-func TestTheMenuSaysHowManyNoticesItHides(t *testing.T) {
+func TestMenuCountsHiddenNotices(t *testing.T) {
 	for n, want := range [][]string{
 		{}, {"⚠ 0"}, {"⚠ 0", "⚠ 1"}, {"⚠ 0", "⚠ 1", "⚠ 2"},
 		{"⚠ 0", "⚠ 1", "⚠ 2 more: open Drawbridge"}, {"⚠ 0", "⚠ 1", "⚠ 3 more: open Drawbridge"},
@@ -166,7 +166,7 @@ func TestTheMenuSaysHowManyNoticesItHides(t *testing.T) {
 	}
 }
 
-func TestServersKeepTheirPlaceInTheMenu(t *testing.T) {
+func TestServersKeepMenuPosition(t *testing.T) {
 	for _, c := range []struct{ places, ids, want []string }{
 		{[]string{"", "", ""}, []string{"a", "b"}, []string{"a", "b", ""}},
 		{[]string{"a", "b", ""}, []string{"b"}, []string{"", "b", ""}},
@@ -181,7 +181,7 @@ func TestServersKeepTheirPlaceInTheMenu(t *testing.T) {
 	}
 }
 
-func TestEveryStateHasItsPicture(t *testing.T) {
+func TestEveryStateHasIcon(t *testing.T) {
 	for icon := range gravity {
 		if png := icons.TrayPNG(string(icon)); !strings.HasPrefix(string(png), "\x89PNG") {
 			t.Errorf("%s is not a PNG", icon)

@@ -21,7 +21,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-func TestWithoutASessionBusTheTrayWaitsQuietly(t *testing.T) {
+func TestTrayWaitsWithoutSessionBus(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+t.TempDir()+"/bus")
 	if ok, why := Available(); ok || why != "there is no session bus" {
 		t.Fatalf("available: %v, %q", ok, why)
@@ -50,7 +50,7 @@ func TestTrayNeedsStatusesAndBus(t *testing.T) {
 
 // A session that ends takes the icon first: the program ends in order before the system
 // ends it. When we end ourselves there is nothing to wait for.
-func TestProgramEndsInOrderWithItsSession(t *testing.T) {
+func TestProgramStopsCleanlyWithDesktopSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		quits := 0
@@ -94,7 +94,7 @@ func ownBus(t *testing.T) (end func()) {
 
 // The icon is told to be gone with its panel, and to be back with the next one. With the
 // session bus the session is over, unless a service manager knows better.
-func TestTheIconGoesWithItsPanelAndTheProgramWithItsSession(t *testing.T) {
+func TestIconFollowsPanelAndProgramFollowsSession(t *testing.T) {
 	for _, unit := range []string{"", "0123456789abcdef"} {
 		t.Run("unit "+unit, func(t *testing.T) {
 			t.Setenv("INVOCATION_ID", unit)

@@ -51,7 +51,7 @@ func serve(t *testing.T, d *daemon, routes http.Handler) *httptest.Server {
 	return s
 }
 
-func TestTheWindowObeysTheDaemonAndComesBackToIt(t *testing.T) {
+func TestWindowFollowsDaemonAndReconnects(t *testing.T) {
 	var admin string
 	var visits atomic.Int32
 	routes := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func TestTheWindowObeysTheDaemonAndComesBackToIt(t *testing.T) {
 	<-done
 }
 
-func TestTheWindowFindsADaemonThatAnswersElsewhere(t *testing.T) {
+func TestWindowFindsDaemonAtNewAddress(t *testing.T) {
 	page := func(name string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, `{"url":"http://127.0.0.1/%s"}`, name) })
 	}
@@ -103,7 +103,7 @@ func TestTheWindowFindsADaemonThatAnswersElsewhere(t *testing.T) {
 	}
 }
 
-func TestWhatAWindowRunsIsItsOwn(t *testing.T) {
+func TestWindowOwnsItsProcesses(t *testing.T) {
 	const page = "http://127.0.0.1:7575/#code=abc&to=%2Fold"
 	for _, to := range []string{`/a"</script><script>alert(1)//`, "/x\u2028y", "/ok?view=log&x=1"} {
 		js := script(to, page)
@@ -136,7 +136,7 @@ func TestWhatAWindowRunsIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestTheWindowStandsWhereItStood(t *testing.T) {
+func TestWindowPositionIsRestored(t *testing.T) {
 	data := t.TempDir()
 	if p, known := readWindowState(data); known || p.Width != usualWidth {
 		t.Fatalf("%+v %v", p, known)

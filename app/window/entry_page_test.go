@@ -29,7 +29,7 @@ func healthy(t *testing.T) *httptest.Server {
 
 func nobody(context.Context) string { return "" }
 
-func TestEntranceLeadsToTheDaemonWithItsCode(t *testing.T) {
+func TestStartPageOpensDaemonWithCode(t *testing.T) {
 	e := newEntryPage(healthy(t).URL+"/#code=a%22b", nobody)
 	got := page(t, e)
 	if !strings.Contains(got, `location.replace("`) || !strings.Contains(got, "#code=a%22b") {
@@ -37,7 +37,7 @@ func TestEntranceLeadsToTheDaemonWithItsCode(t *testing.T) {
 	}
 }
 
-func TestEntranceExplainsItselfWhileNoDaemonAnswers(t *testing.T) {
+func TestStartPageExplainsMissingDaemon(t *testing.T) {
 	gone := healthy(t)
 	e := newEntryPage(gone.URL, nobody)
 	gone.Close()
@@ -47,7 +47,7 @@ func TestEntranceExplainsItselfWhileNoDaemonAnswers(t *testing.T) {
 	}
 }
 
-func TestEntranceFindsADaemonThatMoved(t *testing.T) {
+func TestStartPageFindsMovedDaemon(t *testing.T) {
 	gone, moved := healthy(t), healthy(t)
 	e := newEntryPage(gone.URL, nobody)
 	gone.Close()
@@ -60,7 +60,7 @@ func TestEntranceFindsADaemonThatMoved(t *testing.T) {
 	}
 }
 
-func TestEntranceNeverLeadsOffThisMachine(t *testing.T) {
+func TestStartPageStaysOnLoopback(t *testing.T) {
 	for _, address := range []string{
 		"http://example.com/", "https://127.0.0.1/", "javascript:alert(1)", "file:///etc/passwd",
 		"http://127.0.0.1@example.com/", "http://me:pw@127.0.0.1:7575/", "http://127.0.0.1.example.com/", "",
@@ -76,7 +76,7 @@ func TestEntranceNeverLeadsOffThisMachine(t *testing.T) {
 	}
 }
 
-func TestEntranceUsesACodeOnce(t *testing.T) {
+func TestStartPageUsesCodeOnce(t *testing.T) {
 	at := healthy(t).URL
 	e := newEntryPage(at+"/#code=first", func(context.Context) string { return at + "/#code=second" })
 	if got := page(t, e); !strings.Contains(got, "#code=first") {
@@ -87,7 +87,7 @@ func TestEntranceUsesACodeOnce(t *testing.T) {
 	}
 }
 
-func TestEntranceWaitsAfterAPageThatCouldNotBeLoaded(t *testing.T) {
+func TestStartPageWaitsAfterFailedLoad(t *testing.T) {
 	at := healthy(t).URL
 	e := newEntryPage(at+"/#code=first", func(context.Context) string { return at + "/#code=second" })
 	page(t, e)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestAPageThatFinishesLoadingSoonAfterALinkIsLedThere(t *testing.T) {
+func TestLinkDuringLoadIsFollowed(t *testing.T) {
 	var l recentLink
 	now := time.Now()
 	if to := l.place(now); to != "" {

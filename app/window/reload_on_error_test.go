@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestADyingPageIsTriedFiveTimesAMinute(t *testing.T) {
+func TestCrashingPageIsReloadedFiveTimesPerMinute(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	var past rendererCrashes
 	for i := range mostRelapses {
@@ -33,7 +33,7 @@ func TestADyingPageIsTriedFiveTimesAMinute(t *testing.T) {
 	}
 }
 
-func TestAWindowThatBeginsAnewKnowsItsDaemon(t *testing.T) {
+func TestRestartedWindowFindsItsDaemon(t *testing.T) {
 	past := rendererCrashes{time.UnixMilli(5)}
 	before := []string{"HOME=/h", urlVariable + "=http://127.0.0.1:1/#code=used", relapsesVariable + "=1", readyVariable + "=1"}
 	got := restartEnvironment(before, "http://127.0.0.1:1", "/d", past, false)

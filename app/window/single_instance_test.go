@@ -26,7 +26,7 @@ func program(t *testing.T, answer string) (path string, called func() string) {
 	}
 }
 
-func TestAWindowThatIsStartedByItselfAsksForTheAddress(t *testing.T) {
+func TestStandaloneWindowAsksForAddress(t *testing.T) {
 	path, called := program(t, `echo '{"url":"http://127.0.0.1:7575/#code=x","data":"/data of mine"}'`)
 	d := newDaemon("")
 	const link = `drawbridge://add?name=x&config={"command":"$(touch x)"}`
@@ -47,7 +47,7 @@ func TestAWindowThatIsStartedByItselfAsksForTheAddress(t *testing.T) {
 	}
 }
 
-func TestAWindowBelievesNoAddressOfAnotherMachine(t *testing.T) {
+func TestWindowRefusesNonLoopbackAddress(t *testing.T) {
 	for _, answer := range []string{
 		`echo '{"url":"http://evil.example/","data":"/x"}'`, `echo nonsense`, `true`, `echo the link is not valid >&2; exit 1`,
 	} {
@@ -65,7 +65,7 @@ func TestAWindowBelievesNoAddressOfAnotherMachine(t *testing.T) {
 }
 
 // The page was led to its address once; the one that a link brings counts all the same.
-func TestAPageThatIsLoadedAnewForALinkGoesThere(t *testing.T) {
+func TestReloadedPageFollowsLink(t *testing.T) {
 	at := healthy(t).URL
 	e := newEntryPage(at+"/#code=first", func(context.Context) string { return at + "/#code=third" })
 	page(t, e)
@@ -77,7 +77,7 @@ func TestAPageThatIsLoadedAnewForALinkGoesThere(t *testing.T) {
 
 // What macOS finds in the bundle: the window gets the links, the daemon inside has a bundle of
 // its own and none of them, and each finds the other where macos.sh puts it.
-func TestBundleOfMacOSLetsTheWindowHearLinks(t *testing.T) {
+func TestMacOSBundleRegistersLinks(t *testing.T) {
 	read := func(path string) string {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join("../../build/package", path))

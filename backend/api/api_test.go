@@ -68,7 +68,7 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 	}
 }
 
-func TestOneTimeCodeLetsOneBrowserIn(t *testing.T) {
+func TestOneTimeCodeAdmitsOneBrowser(t *testing.T) {
 	s := newSite(t)
 	_, body, _ := s.ask(t, "POST", "/api/v1/open-code", "{}")
 	var open OpenAddress
@@ -190,7 +190,7 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 	}
 }
 
-func TestFailedCallSaysWhy(t *testing.T) {
+func TestFailedCallReportsReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply core.Reply
 		err   error
@@ -215,7 +215,7 @@ func TestFailedCallSaysWhy(t *testing.T) {
 }
 
 // A call that was made is answered with 200, whatever came of it: docs/errors.md says so.
-func TestAFailedCallIsAnAnswerAndNoProblem(t *testing.T) {
+func TestFailedCallIsAResponseNotAProblem(t *testing.T) {
 	s := newSite(t)
 	for _, code := range []core.Code{core.CodeNotFound, core.CodeTimeout, core.CodeUnavailable, core.CodeInternal} {
 		s.call = func(context.Context, *core.Call) (core.Reply, error) { return core.Reply{}, core.Errorf(code, "no") }
@@ -227,7 +227,7 @@ func TestAFailedCallIsAnAnswerAndNoProblem(t *testing.T) {
 	}
 }
 
-func TestServersAreCommanded(t *testing.T) {
+func TestServersAreStartedStoppedAndRestarted(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	for _, action := range []string{"start", "stop", "restart", "enable", "disable", "connect", "disconnect", "reconnect"} {
@@ -240,7 +240,7 @@ func TestServersAreCommanded(t *testing.T) {
 	}
 }
 
-func TestHealthSaysWhatIsWrong(t *testing.T) {
+func TestHealthReportsProblems(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	status, body, _ := s.plain(t, "GET", "/healthz", "")
@@ -255,7 +255,7 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestHealthWithoutATokenTellsCodesAndCountsOnly(t *testing.T) {
+func TestHealthWithoutTokenReportsCodesAndCountsOnly(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{
 		{ID: "planted-one", State: core.StateCrashed, Reason: "cannot run /home/planted"},
@@ -330,7 +330,7 @@ func TestClientsJoinHistorySessionsAndTokens(t *testing.T) {
 	}
 }
 
-func TestConfigIsReplacedOnlyWhereItIsKnown(t *testing.T) {
+func TestConfigReplaceNeedsCurrentVersion(t *testing.T) {
 	s := newSite(t)
 	_, body, header := s.ask(t, "GET", "/api/v1/config", "")
 	if header.Get("ETag") != `"tag-{"` || !strings.Contains(body, `"text":"{}"`) {

@@ -28,7 +28,7 @@ func told(t *testing.T, events <-chan sse) (q Question) {
 	}
 }
 
-func TestACallIsShownWholeAndAllowedForGood(t *testing.T) {
+func TestCallApprovalShowsArgumentsAndCanBePermanent(t *testing.T) {
 	s := newSite(t)
 	args := `{"text":"` + strings.Repeat("x", maxShown) + `"}`
 	got := make(chan approvals.Answer, 1)
@@ -79,7 +79,7 @@ func TestACallIsShownWholeAndAllowedForGood(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsListedToldAndAnswered(t *testing.T) {
+func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 	s := newSite(t)
 	events := s.listen(t)
 	next(t, events) // the snapshot
@@ -119,7 +119,7 @@ func TestAQuestionIsListedToldAndAnswered(t *testing.T) {
 	}
 }
 
-func TestACommandWaitsUntilItIsAccepted(t *testing.T) {
+func TestCommandWaitsForApproval(t *testing.T) {
 	s := newSite(t)
 	for deadline := time.Now().Add(10 * time.Second); !s.bus.Active(); {
 		if time.Now().After(deadline) {

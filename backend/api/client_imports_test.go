@@ -85,7 +85,7 @@ func (s *site) connection(t *testing.T, key string) Connection {
 	return Connection{}
 }
 
-func TestConnectionTurnsGreenAtItsFirstHandshakeAndCountsTheToolsItWasShown(t *testing.T) {
+func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 	s, home, _ := connectable(t)
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
 	came := s.api.Seen.(*seen)
@@ -110,7 +110,7 @@ func TestConnectionTurnsGreenAtItsFirstHandshakeAndCountsTheToolsItWasShown(t *t
 	}
 }
 
-func TestImportOverTheAPIKeepsSecretsOutAndIsTakenBack(t *testing.T) {
+func TestImportMovesSecretsAndIsUndone(t *testing.T) {
 	s, home, ours := connectable(t)
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"gh": {"command": "x", "env": {"API_TOKEN": "canary-api-1"}}}}`)
 	planned := s.do(t, "/api/v1/connections/cursor/import/plan", `{}`, 200)
@@ -143,7 +143,7 @@ func TestImportOverTheAPIKeepsSecretsOutAndIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestMovesAreTakenBackOneByOneOverTheAPI(t *testing.T) {
+func TestMovesAreUndoneOneByOne(t *testing.T) {
 	s, home, _ := connectable(t)
 	path := filepath.Join(home, ".cursor/mcp.json")
 	const text = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
@@ -163,7 +163,7 @@ func TestMovesAreTakenBackOneByOneOverTheAPI(t *testing.T) {
 	}
 }
 
-func TestSnippetAndBundleAreReadyToCopyAndHoldNoToken(t *testing.T) {
+func TestSnippetAndBundleContainNoToken(t *testing.T) {
 	s, _, _ := connectable(t)
 	var h clientconf.Handout
 	s.get(t, "/api/v1/connections/cursor/snippet", &h)
@@ -183,7 +183,7 @@ func TestSnippetAndBundleAreReadyToCopyAndHoldNoToken(t *testing.T) {
 	}
 }
 
-func TestNewTokenIsWrittenWhereTheOldOneStoodAndAnEndedOneIsTakenOut(t *testing.T) {
+func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
 	s, home, _ := connectable(t)
 	path := filepath.Join(home, ".cursor/mcp.json")
 	const text = "{\"mcpServers\": {}}\n"
@@ -226,7 +226,7 @@ func TestNewTokenIsWrittenWhereTheOldOneStoodAndAnEndedOneIsTakenOut(t *testing.
 	}
 }
 
-func TestDoctorDoesWhatItOffers(t *testing.T) {
+func TestDoctorAppliesOfferedFixes(t *testing.T) {
 	s, home, _ := connectable(t)
 	s.api.Doctor = func(context.Context) (doctor.Options, error) {
 		return doctor.Options{Config: config.Default(), Getenv: func(string) string { return "" }, Listening: func(string) bool { return true },
@@ -260,7 +260,7 @@ func TestDoctorDoesWhatItOffers(t *testing.T) {
 	s.do(t, "/api/v1/doctor/client-cursor", "", 403) // all is well: there is nothing to do
 }
 
-func TestSnippetMakesNoTokenForAnUnknownClientAndReportsAFailedOne(t *testing.T) {
+func TestSnippetForUnknownClientCreatesNoToken(t *testing.T) {
 	s, _, _ := connectable(t)
 	if status, body, _ := s.ask(t, "GET", "/api/v1/connections/nobody/snippet?http=true", ""); status != http.StatusNotFound {
 		t.Errorf("an unknown client: %d %s", status, body)

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
-func TestDebugMasksSecretsThatStandInTheCommand(t *testing.T) {
+func TestDebugMasksSecretsInCommand(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	const key = "sk-proj-Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4"

@@ -68,7 +68,7 @@ func hear(t *testing.T, commands <-chan windowCommand) windowCommand {
 	}
 }
 
-func TestTheWindowComesToTheFrontAtAPlace(t *testing.T) {
+func TestWindowOpensRequestedPage(t *testing.T) {
 	s := newSite(t)
 	if _, body, _ := s.ask(t, "POST", "/api/v1/window", `{"to":"/servers"}`); !strings.Contains(body, `"shown":false`) {
 		t.Fatalf("without a window: %s", body)
@@ -91,7 +91,7 @@ func TestTheWindowComesToTheFrontAtAPlace(t *testing.T) {
 	}
 }
 
-func TestAFileIsPickedInTheWindow(t *testing.T) {
+func TestFilePickerReturnsChosenFile(t *testing.T) {
 	s := newSite(t)
 	if status, body, _ := s.ask(t, "POST", "/api/v1/window/pick", `{"kind":"file"}`); status != 503 || !strings.Contains(body, "no window") {
 		t.Fatalf("without a window: %d %s", status, body)
@@ -118,7 +118,7 @@ func TestAFileIsPickedInTheWindow(t *testing.T) {
 	}
 }
 
-func TestTheAddressLeadsToAPlace(t *testing.T) {
+func TestAddressOpensItsPage(t *testing.T) {
 	s := newSite(t)
 	for to, want := range map[string]string{`{"to":"/add?name=x&from=link"}`: "&to=%2Fadd%3Fname%3Dx%26from%3Dlink", `{"to":"http://evil"}`: "", `{}`: "", ``: ""} {
 		_, body, _ := s.ask(t, "POST", "/api/v1/open-code", to)
@@ -132,7 +132,7 @@ func TestTheAddressLeadsToAPlace(t *testing.T) {
 	}
 }
 
-func TestStartAtLoginPauseAndQuitAreThePersonsWord(t *testing.T) {
+func TestOnlyUserSetsStartAtLoginPauseAndQuit(t *testing.T) {
 	d := new(fakeDesktop)
 	s := newSite(t)
 	if status, _, _ := s.ask(t, "PUT", "/api/v1/desktop", `{"paused":true}`); status != 503 {
@@ -157,7 +157,7 @@ func TestStartAtLoginPauseAndQuitAreThePersonsWord(t *testing.T) {
 	}
 }
 
-func TestWindowsAreBounded(t *testing.T) {
+func TestOpenWindowsAreBounded(t *testing.T) {
 	var w windows
 	for range maxWindows {
 		if _, _, err := w.join(); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // An installation writes what its plan has shown, and nothing else; its secrets go to
 // the store and never come back.
-func TestAnInstallationWritesOnlyWhatWasShown(t *testing.T) {
+func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 	s := newSite(t)
 	s.api.Directory = marketplace.Open(filepath.Join(t.TempDir(), "directory.json"))
 	s.api.Secrets = secret.For(t.TempDir(), func(string) string { return "off" })
@@ -58,7 +58,7 @@ func TestAnInstallationWritesOnlyWhatWasShown(t *testing.T) {
 
 // A bundle comes from a browser in parts, is described before anything of it is unpacked,
 // and is unpacked when the user installs it.
-func TestABundleFromABrowserIsUnpackedOnlyWhenItIsInstalled(t *testing.T) {
+func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 	s := newSite(t)
 	s.api.Bundles = filepath.Join(t.TempDir(), "bundles")
 	s.api.uploads.Folder = s.api.Bundles

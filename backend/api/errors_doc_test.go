@@ -14,7 +14,7 @@ import (
 
 // docs/errors.md is the one list of codes: it has a line for each, with the status that
 // the API gives it, and none for anything else.
-func TestTheListOfErrorsIsComplete(t *testing.T) {
+func TestErrorListIsComplete(t *testing.T) {
 	src, err := os.ReadFile("../../docs/errors.md")
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func next(t *testing.T, events <-chan sse) sse {
 	return sse{}
 }
 
-func TestStreamBeginsWithASnapshotAndGoesOn(t *testing.T) {
+func TestEventStreamStartsWithSnapshot(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	for n := range 3 {
@@ -100,7 +100,7 @@ func TestStreamBeginsWithASnapshotAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestSlowReaderIsDisconnectedAndOthersGoOn(t *testing.T) {
+func TestSlowEventReaderIsDisconnected(t *testing.T) {
 	s := newSite(t)
 	req, _ := http.NewRequestWithContext(t.Context(), "GET", s.url+"/api/v1/events", nil)
 	req.Header.Set("Authorization", "Bearer "+s.admin)

@@ -95,8 +95,8 @@ func (b breaking) Calls(ctx context.Context, q store.Query) ([]core.Call, int64,
 	return calls, 1, err
 }
 
-// TestAnExportThatBreaksOffDoesNotLookWhole reads as far as it gets, in each format.
-func TestAnExportThatBreaksOffDoesNotLookWhole(t *testing.T) {
+// TestAbortedExportIsNotWellFormed reads as far as it gets, in each format.
+func TestAbortedExportIsNotWellFormed(t *testing.T) {
 	s := newSite(t)
 	s.fill(t, 3)
 	s.api.History = breaking{s.store}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPageIsServedWithAStrictPolicy(t *testing.T) {
+func TestPageHasStrictContentSecurityPolicy(t *testing.T) {
 	s := newSite(t)
 	status, body, h := s.plain(t, "GET", "/", "")
 	if status != 200 || body != "<p>page" || h.Get("Content-Type") != "text/html; charset=utf-8" {
@@ -39,7 +39,7 @@ func TestPageIsServedWithAStrictPolicy(t *testing.T) {
 	}
 }
 
-func TestOnlyFilesOfThePageAreServed(t *testing.T) {
+func TestOnlyPageFilesAreServed(t *testing.T) {
 	s := newSite(t)
 	for _, path := range []string{"/secret.key", "/nope.js", "/../api.go", "/assets", "/assets/", "/%2e%2e/api.go", "/index.html/x"} {
 		if status, body, _ := s.plain(t, "GET", path, ""); status != http.StatusNotFound {

@@ -29,7 +29,7 @@ func (s *site) fill(t *testing.T, n int) (ids []string) {
 	return ids
 }
 
-func TestHistoryAnswersOverTheAPI(t *testing.T) {
+func TestHistoryIsServed(t *testing.T) {
 	s := newSite(t)
 	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
 		return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"again"}]}`)}, nil
@@ -131,7 +131,7 @@ func TestHistoryAnswersOverTheAPI(t *testing.T) {
 	}
 }
 
-func TestFramesAndContextCostAnswerOverTheAPI(t *testing.T) {
+func TestFramesAndContextCostAreServed(t *testing.T) {
 	s := newSite(t)
 	s.fill(t, 4)
 	var cost ContextCost

@@ -6,7 +6,7 @@ import (
 )
 
 // Two people, or two tabs, write to the same call: the second is told, and nothing of the first is lost.
-func TestANoteThatSomebodyChangedIsAConflict(t *testing.T) {
+func TestChangedNoteIsAConflict(t *testing.T) {
 	s := newSite(t)
 	at := "/api/v1/calls/" + s.fill(t, 1)[0] + "/note"
 	none, theirs := `{"title":"","note":"","tags":[]}`, `{"title":"theirs","note":"","tags":["a"]}`
@@ -22,7 +22,7 @@ func TestANoteThatSomebodyChangedIsAConflict(t *testing.T) {
 	}
 }
 
-func TestWhatBoundsWouldDeleteIsSaidFirst(t *testing.T) {
+func TestRetentionPreviewComesBeforeDeletion(t *testing.T) {
 	s := newSite(t)
 	s.fill(t, 10)
 	for _, c := range []struct{ ask, want string }{

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestAnExplanationSaysWhatACallMeetsAtTheServer(t *testing.T) {
+func TestExplanationCoversServerState(t *testing.T) {
 	for _, c := range []struct {
 		state               core.State
 		reason, result, say string
@@ -38,7 +38,7 @@ func TestAnExplanationSaysWhatACallMeetsAtTheServer(t *testing.T) {
 	}
 }
 
-func TestAnExplanationKnowsTheClientsProfile(t *testing.T) {
+func TestExplanationAppliesClientProfile(t *testing.T) {
 	r := registry.New(registry.Options{})
 	r.Arrange("", []registry.Server{{ID: "files"}})
 	r.SetProfiles([]config.Profile{{Name: "p", Servers: map[string]config.ProfileServer{"files": {Tools: config.Filter{Include: []string{"read"}}}}}})

@@ -39,7 +39,7 @@ func bindingSite(t *testing.T) (*site, *bindings) {
 }
 
 // The tag with which an edit of a profile began comes to whoever writes it.
-func TestAnEditOfAProfileSaysWhatItBeganWith(t *testing.T) {
+func TestProfileEditNeedsItsBaseVersion(t *testing.T) {
 	s, b := bindingSite(t)
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/profiles/free", `{"entry":{"servers":{}}}`, "If-Match", "tag-1"); status != http.StatusOK {
 		t.Error(status, said)
@@ -53,7 +53,7 @@ func TestAnEditOfAProfileSaysWhatItBeganWith(t *testing.T) {
 }
 
 // A profile that a client is bound to is not taken away under it.
-func TestAProfileOfAClientIsNotTakenAway(t *testing.T) {
+func TestProfileInUseIsNotDeleted(t *testing.T) {
 	s, b := bindingSite(t)
 	if status, said, _ := s.ask(t, "DELETE", "/api/v1/profiles/office", ""); status != http.StatusConflict || len(b.wrote) > 0 {
 		t.Error(status, said, b.wrote)
@@ -61,7 +61,7 @@ func TestAProfileOfAClientIsNotTakenAway(t *testing.T) {
 }
 
 // Who binds a client is told when it is not bound.
-func TestABindingThatDoesNotHoldIsSaid(t *testing.T) {
+func TestInvalidTokenBindingIsReported(t *testing.T) {
 	s, b := bindingSite(t)
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/other", `{"profile":"office","toolMode":""}`); status != http.StatusConflict || len(b.wrote) != 1 {
 		t.Error(status, said, b.wrote)

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// TestAConfigurationThatKeepsLessSaysHowManyCallsGo has three calls of ten days ago and one of today.
-func TestAConfigurationThatKeepsLessSaysHowManyCallsGo(t *testing.T) {
+// TestReducedRetentionReportsDeletedCalls has three calls of ten days ago and one of today.
+func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 	s := newSite(t)
 	for i := range 4 {
 		at := time.Now().Add(time.Duration(i) * time.Millisecond)

@@ -3,7 +3,7 @@ package api
 import "testing"
 
 // A start does not pay for what only a page, a command or a script asks for.
-func TestOperationsAreBuiltWhenTheFirstIsAskedFor(t *testing.T) {
+func TestOperationsAreBuiltOnFirstRequest(t *testing.T) {
 	s := newSite(t)
 	built, build := 0, s.api.operations
 	s.api.operations = func() *routes { built++; return build() }

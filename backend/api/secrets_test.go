@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-func TestSecretsGoInAndOnlyTheirNamesComeOut(t *testing.T) {
+func TestSecretValuesAreNeverReturned(t *testing.T) {
 	s := newSite(t)
 	s.api.Secrets = secret.For(t.TempDir(), func(string) string { return "off" })
 	const canary = "canary-77aa01"
@@ -42,7 +42,7 @@ func TestSecretsGoInAndOnlyTheirNamesComeOut(t *testing.T) {
 	}
 }
 
-func TestServersThatUseASecretStartAgainWhenItIsStored(t *testing.T) {
+func TestStoredSecretRestartsItsServers(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateCrashed}, {ID: "off", State: core.StateDisabled}}
 	s.api.startAgain(t.Context(), []string{"files", "off", "nobody"})

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestServerIsReachedByItsNameAndItsID(t *testing.T) {
+func TestServerIsFoundByNameAndID(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "my-server", Label: "my server", State: core.StateRunning}, {ID: "21st-dev-magic", Label: "@21st-dev/magic"}}
 	for _, path := range []string{"servers/my%20server", "servers/my-server", "servers/MY%20server", "servers/my%20server/log"} {
@@ -33,7 +33,7 @@ func TestServerIsReachedByItsNameAndItsID(t *testing.T) {
 	}
 }
 
-func TestCallTakesTheServersName(t *testing.T) {
+func TestCallAcceptsServerName(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "my-server", Label: "my server", State: core.StateRunning}}
 	var to string

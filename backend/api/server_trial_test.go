@@ -27,7 +27,7 @@ func (s *site) try(t *testing.T, body string) TestResult {
 	return got
 }
 
-func TestAServerIsTriedBeforeItIsSaved(t *testing.T) {
+func TestServerIsTriedBeforeSaving(t *testing.T) {
 	s := newSite(t)
 	var tried *config.Server
 	s.api.Try = func(_ context.Context, c *config.Server, _ string) supervisor.Trial {
@@ -70,7 +70,7 @@ func TestAServerIsTriedBeforeItIsSaved(t *testing.T) {
 	}
 }
 
-func TestATrialEndsWithItsRequestAndOnlySomeRunAtOnce(t *testing.T) {
+func TestTrialsEndWithRequestAndAreBounded(t *testing.T) {
 	s := newSite(t)
 	began, ended := make(chan struct{}, maxTrials), make(chan error, maxTrials)
 	s.api.Try = func(ctx context.Context, _ *config.Server, _ string) supervisor.Trial {
@@ -100,7 +100,7 @@ func TestATrialEndsWithItsRequestAndOnlySomeRunAtOnce(t *testing.T) {
 	}
 }
 
-func TestThePickerSaysWhyThereAreNoContainers(t *testing.T) {
+func TestContainerPickerExplainsEmptyList(t *testing.T) {
 	s := newSite(t)
 	var got DockerView
 	s.get(t, "/api/v1/docker?host="+url.QueryEscape("unix://"+filepath.Join(t.TempDir(), "none.sock")), &got)

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
-func TestLogOfAServerIsChosenByLevelAndTime(t *testing.T) {
+func TestServerLogIsFilteredByLevelAndTime(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files"}}
 	logs := s.api.Logs.(*serverlog.Logs)
@@ -57,7 +57,7 @@ func TestLogOfAServerIsChosenByLevelAndTime(t *testing.T) {
 	}
 }
 
-func TestStatusSaysWhatServersTake(t *testing.T) {
+func TestStatusReportsMemoryAndCPU(t *testing.T) {
 	s := newSite(t)
 	s.api.Usage = func(id string) (process.Usage, error) {
 		if id != "files" {
@@ -76,7 +76,7 @@ func TestStatusSaysWhatServersTake(t *testing.T) {
 	}
 }
 
-func TestNoticeOfANewCommandStaysUntilItWasSeen(t *testing.T) {
+func TestNewCommandNoticeStaysUntilAcknowledged(t *testing.T) {
 	s := newSite(t)
 	s.notices = []event.Notice{{Subject: "command:files", Message: "Server \"files\" runs a new command: npx files"}}
 	var st Status

@@ -37,7 +37,7 @@ func take(t *testing.T, s *site, order map[string]any) (Taking, int, string) {
 }
 
 // What is shared is taken at once, as it was shown, and can be taken back.
-func TestASharedFileIsTakenAsItWasShownAndTakenBack(t *testing.T) {
+func TestSharedFileImportMatchesPreviewAndIsUndone(t *testing.T) {
 	s := sharing(t)
 	before := s.fakes.text
 	const file = `{"drawbridge":"1","mcpServers":{"new":{"command":"run me","args":["a b"],"env":{"KEY":"${secret:NEW_KEY}","DIR":"${HOME}"}},"bad":{"comand":"x"},"../up":{"command":"x"},"!!":{"command":"x"},"far":{"url":"https://far.example/mcp"}},"profiles":{"office":{"servers":{"new":{}}}},"needs":["NEW_KEY"]}`
@@ -83,7 +83,7 @@ func TestASharedFileIsTakenAsItWasShownAndTakenBack(t *testing.T) {
 }
 
 // A file cannot take a stored secret along unseen: it is named, and has to be agreed to.
-func TestASharedFileGetsNoStoredSecretUnseen(t *testing.T) {
+func TestSharedFileCannotUseStoredSecretsUnasked(t *testing.T) {
 	s := sharing(t)
 	if err := s.api.Secrets.Set(t.Context(), "GITHUB_TOKEN", "cnry-2"); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func manyServers(n int) string {
 	return b.String()
 }
 
-func TestACopyOfTheConfigurationIsLookedAtAndPutBack(t *testing.T) {
+func TestConfigBackupIsShownAndRestored(t *testing.T) {
 	s := sharing(t)
 	before := s.fakes.text
 	status, said, _ := s.ask(t, "POST", "/api/v1/config/backups", "")

@@ -10,7 +10,7 @@ import (
 )
 
 // What the supervisor's own test wrote down of every state passes through unchanged.
-func TestEachStateIsShownWithItsReason(t *testing.T) {
+func TestEachStateHasItsReason(t *testing.T) {
 	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
 	if err != nil {
 		t.Fatal(err)

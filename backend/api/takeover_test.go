@@ -10,9 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
-// TestAllClientsAreTakenOverAndPutBackFromThePage goes through the three requests of the
+// TestAllClientsAreMovedAndRestoredThroughAPI goes through the three requests of the
 // page: the plan, the change, and the way back. What cannot be done is told for each client.
-func TestAllClientsAreTakenOverAndPutBackFromThePage(t *testing.T) {
+func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 	s, home, ours := connectable(t)
 	files := map[string]string{
 		filepath.Join(home, ".cursor/mcp.json"):      `{"mcpServers":{"github":{"command":"npx","args":["gh"],"env":{"GITHUB_TOKEN":"ghp_0123456789abcdef0123"}}}}`,

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestTheStatusTellsHowManyToolsClientsSee(t *testing.T) {
+func TestStatusReportsToolsVisibleToClients(t *testing.T) {
 	t.Parallel()
 	cfg, problems := config.Parse("c.json", []byte(`{"mcpServers": {
 		"files": {"command": "x", "includeTools": ["read"]},

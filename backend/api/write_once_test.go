@@ -22,7 +22,7 @@ func (l *leaving) Write([]byte) (int, error) {
 	return 0, errors.New("broken pipe")
 }
 
-func TestAnswerHasOneHeadWhenItsReaderLeaves(t *testing.T) {
+func TestResponseHeaderIsWrittenOnceAfterDisconnect(t *testing.T) {
 	s := newSite(t)
 	ctx, leave := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, "GET", "/api/v1/servers", nil)

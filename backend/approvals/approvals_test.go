@@ -35,7 +35,7 @@ func asked(ctx context.Context, b *Inbox, item Item) <-chan said {
 	return done
 }
 
-func TestAnAnswerReachesWhoeverAskedAndTheBusHearsBothEnds(t *testing.T) {
+func TestAnswerReachesRequesterAndEventsAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := new(event.Bus)
 		sub := bus.Subscribe(8)
@@ -100,7 +100,7 @@ func TestSilenceDeclinesAfterTwoMinutes(t *testing.T) {
 	})
 }
 
-func TestAnItemGoesWithWhoeverAsked(t *testing.T) {
+func TestItemIsRemovedWithItsRequester(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Bus: new(event.Bus)})
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -113,7 +113,7 @@ func TestAnItemGoesWithWhoeverAsked(t *testing.T) {
 	})
 }
 
-func TestTheInboxIsBounded(t *testing.T) {
+func TestPendingApprovalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Bus: new(event.Bus), Most: 3, Each: 2})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -134,7 +134,7 @@ func TestTheInboxIsBounded(t *testing.T) {
 	})
 }
 
-func TestAPersonIsSentNowhereButTheWeb(t *testing.T) {
+func TestOnlyWebURLsAreOpened(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"https://example.com/a?b": true, "http://127.0.0.1:8080/": true,
 		"javascript:alert(1)": false, "file:///etc/passwd": false, "https://": false, "": false, "https://user@example.com/": false,

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWriteReplacesTheWholeFileAndLeavesNothingBeside(t *testing.T) {
+func TestWriteReplacesFileAtomically(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	path := filepath.Join(dir, "file")
 	for _, content := range []string{"a longer text", "short"} {
@@ -26,7 +26,7 @@ func TestWriteReplacesTheWholeFileAndLeavesNothingBeside(t *testing.T) {
 	}
 }
 
-func TestFailedWriteLeavesTheOldFileAndNothingBeside(t *testing.T) {
+func TestFailedWriteKeepsOldFileOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "taken")
 	if err := os.MkdirAll(filepath.Join(path, "by a folder"), 0o700); err != nil {
@@ -40,7 +40,7 @@ func TestFailedWriteLeavesTheOldFileAndNothingBeside(t *testing.T) {
 	}
 }
 
-func TestReplaceKeepsALinkAndTheModeOfWhatItLeadsTo(t *testing.T) {
+func TestReplaceKeepsSymlinkAndMode(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need rights there")
 	}

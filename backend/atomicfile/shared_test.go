@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestReplaceUnchangedWritesOnlyOverWhatWasRead(t *testing.T) {
+func TestReplaceUnchangedDetectsConcurrentWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := ReplaceUnchanged(path, nil, false, []byte("one"), 0o600); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestReplaceUnchangedWritesOnlyOverWhatWasRead(t *testing.T) {
 	}
 }
 
-func TestLockIsHeldByOneAndWaitsWithALimit(t *testing.T) {
+func TestLockIsExclusiveWithTimeout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", "file")
 	unlock, err := Lock(t.Context(), path)
 	if err != nil {

@@ -59,8 +59,8 @@ func (s *stand) holds(bytes int64) {
 
 const largeBody = 250 << 10
 
-// TestLargeBodiesAreHeldWithinTheirRoom, and meanwhile others get through.
-func TestLargeBodiesAreHeldWithinTheirRoom(t *testing.T) {
+// TestLargeBodiesStayWithinBudget, and meanwhile others get through.
+func TestLargeBodiesStayWithinBudget(t *testing.T) {
 	for _, announced := range []int64{1, -1} {
 		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 600<<10 })
 		s.b.bodyBudget.wait = time.Minute
@@ -92,8 +92,8 @@ func TestLargeBodiesAreHeldWithinTheirRoom(t *testing.T) {
 	}
 }
 
-// TestALargeBodyWithoutRoomIsRefusedAtOnce when the wait for it is over, whatever of it has come.
-func TestALargeBodyWithoutRoomIsRefusedAtOnce(t *testing.T) {
+// TestLargeBodyBeyondBudgetIsRefusedImmediately when the wait for it is over, whatever of it has come.
+func TestLargeBodyBeyondBudgetIsRefusedImmediately(t *testing.T) {
 	for _, announced := range []int64{1, -1} {
 		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 300<<10 })
 		s.b.bodyBudget.wait = time.Millisecond

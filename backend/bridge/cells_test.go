@@ -163,7 +163,7 @@ func answerOf(t testing.TB, res *mcp.CallToolResult, err error) string {
 	return text.Text
 }
 
-func TestServersGetTheirInputInAllFourCells(t *testing.T) {
+func TestServersReceiveInputInAllEraPairs(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestServersGetTheirInputInAllFourCells(t *testing.T) {
 
 // Many clients of both eras share one connection. What the server asks reaches the
 // client whose call it belongs to, or nobody.
-func TestNoAnswerComesFromTheWrongClient(t *testing.T) {
+func TestResponseFromWrongClientIsRefused(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(server), func(t *testing.T) {
 			s := newCells(t, asking(make(chan string, 1000)), server)
@@ -212,7 +212,7 @@ func TestNoAnswerComesFromTheWrongClient(t *testing.T) {
 	}
 }
 
-func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
+func TestElicitationFallsBackToUserPrompt(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestAClientThatCannotElicitLeavesTheQuestionToThePerson(t *testing.T) {
 }
 
 // A question that nobody answers is answered by its deadline, in every cell.
-func TestAQuestionThatNobodyAnswersIsDeclined(t *testing.T) {
+func TestUnansweredUserPromptIsDeclined(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestAQuestionThatNobodyAnswersIsDeclined(t *testing.T) {
 	}
 }
 
-func TestACallWhoseClientDoesNotComeBackIsCancelled(t *testing.T) {
+func TestSuspendedCallIsCancelledWithoutClientRetry(t *testing.T) {
 	cancelled := make(chan string, 10)
 	s := newCells(t, asking(cancelled), core.Legacy, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })
 	body := strings.Replace(modernBody("tools/call", `"name":"one__form"`), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{}}`, 1)

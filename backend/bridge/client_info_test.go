@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestClientsAreKnownByHowTheyIntroduceThemselves(t *testing.T) {
+func TestClientIsIdentifiedByItsClientInfo(t *testing.T) {
 	s := newStand(t, nil)
 	s.open("/mcp", canAll, ClientHeader, "desk")
 	s.modern("/s/math/mcp", "tools/list", "", "", ClientHeader, "desk")
@@ -24,7 +24,7 @@ func TestClientsAreKnownByHowTheyIntroduceThemselves(t *testing.T) {
 	}, "\n"))
 }
 
-func TestThePeersThatAreRememberedAreBounded(t *testing.T) {
+func TestRememberedClientsAreBounded(t *testing.T) {
 	var p clientInfos
 	now := time.Unix(0, 0)
 	for i := range 3 * maxClientInfos {
@@ -40,7 +40,7 @@ func TestThePeersThatAreRememberedAreBounded(t *testing.T) {
 	}
 }
 
-func TestAClientSeesNamesAsLongAsItTakes(t *testing.T) {
+func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
 	s := newStand(t, nil, func(o *Options) {
 		o.NameLimit = func(token string) int { return map[string]int{"wide": 64, "narrow": 20}[token] }
 	})
@@ -80,7 +80,7 @@ func TestAClientSeesNamesAsLongAsItTakes(t *testing.T) {
 	}
 }
 
-func TestTheFirstRequestMustBeInitialize(t *testing.T) {
+func TestFirstRequestMustBeInitialize(t *testing.T) {
 	s := newStand(t, nil)
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
@@ -128,7 +128,7 @@ func TestSubscriptionsAreOfferedWhereAServerHasThem(t *testing.T) {
 	}
 }
 
-func TestARequestWithBrokenTextIsMarked(t *testing.T) {
+func TestRequestWithInvalidUTF8IsMarked(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/mcp", `{}`)
 	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"a":"x`+"\xff"+`"}}}`, h...))
@@ -141,7 +141,7 @@ func TestARequestWithBrokenTextIsMarked(t *testing.T) {
 	}
 }
 
-func TestAClientWithTooManySessionsIsAlwaysTold(t *testing.T) {
+func TestTooManySessionsIsAlwaysReported(t *testing.T) {
 	s := newStand(t, nil, func(o *Options) { o.MaxSessions = 1 })
 	s.do("GET", "/mcp", "", s.open("/mcp", `{}`)...) // in use: it may not be taken away
 	for range 50 {

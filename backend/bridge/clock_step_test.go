@@ -7,9 +7,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestCallsAreTimedByTheMonotonicClock: the durations of calls must not follow the steps of the
+// TestCallDurationsUseMonotonicClock: the durations of calls must not follow the steps of the
 // wall clock, and At has lost its monotonic reading.
-func TestCallsAreTimedByTheMonotonicClock(t *testing.T) {
+func TestCallDurationsUseMonotonicClock(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		s := newStand(t, nil)
 		if era == core.Modern {

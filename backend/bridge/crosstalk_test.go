@@ -16,7 +16,7 @@ import (
 
 // Clients that use the same ids and the same progress tokens at the same time each
 // hear of their own calls and of nothing else, whoever cancels whatever.
-func TestEqualIDsAndTokensNeverMeet(t *testing.T) {
+func TestEqualIDsOfClientsStaySeparate(t *testing.T) {
 	const perClient = 200
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -58,7 +58,7 @@ func behave(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, e
 	return core.Reply{Result: json.RawMessage(odd)}, nil
 }
 
-func TestTheHotPathAndTheLongWayAnswerAlike(t *testing.T) {
+func TestFastPathAndGeneralPathAnswerAlike(t *testing.T) {
 	hot, cold := newStand(t, behave), newStand(t, behave)
 	cold.b.cold = true
 

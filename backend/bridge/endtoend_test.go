@@ -82,7 +82,7 @@ func (s *stand) eras(name, arguments, meta string) map[core.Era]*http.Response {
 	}
 }
 
-func TestEndToEndOddBytesSurvive(t *testing.T) {
+func TestEndToEndUnusualBytesAreUnchanged(t *testing.T) {
 	s := newReal(t, "quirky")
 	for era, resp := range s.eras("one__odd", `{"n":9007199254740993,"f":1.0}`, "") {
 		if got := one(t, resp); !strings.Contains(got, strings.TrimRight(mcptest.QuirkyResult, "}")) {
@@ -97,7 +97,7 @@ func TestEndToEndOddBytesSurvive(t *testing.T) {
 	}
 }
 
-func TestEndToEndFourThousandNotificationsComeBeforeTheReply(t *testing.T) {
+func TestEndToEndNotificationsPrecedeReply(t *testing.T) {
 	s := newReal(t, "progress")
 	for era, resp := range s.eras("one__echo", `{"n":4000}`, `"progressToken":"p"`) {
 		list := messages(t, resp)
@@ -112,7 +112,7 @@ func TestEndToEndFourThousandNotificationsComeBeforeTheReply(t *testing.T) {
 	}
 }
 
-func TestEndToEndAServerAsksTheClientOfItsCall(t *testing.T) {
+func TestEndToEndServerRequestReachesItsClient(t *testing.T) {
 	s := newReal(t, "ask")
 	h := s.open("/mcp", `{"elicitation":{}}`)
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...)
@@ -132,7 +132,7 @@ func TestEndToEndAServerAsksTheClientOfItsCall(t *testing.T) {
 	}
 }
 
-func TestEndToEndACancelledCallIsToldToTheServer(t *testing.T) {
+func TestEndToEndCancellationReachesServer(t *testing.T) {
 	s := newReal(t, "silent-call")
 	h := s.open("/mcp", `{}`)
 	done := make(chan string)
@@ -151,7 +151,7 @@ func TestEndToEndACancelledCallIsToldToTheServer(t *testing.T) {
 	}
 }
 
-func TestEndToEndAChangedListIsAnnounced(t *testing.T) {
+func TestEndToEndListChangeIsAnnounced(t *testing.T) {
 	s := newReal(t, "change")
 	h := s.open("/mcp", `{}`)
 	stream := s.do("GET", "/mcp", "", h...)
@@ -166,7 +166,7 @@ func TestEndToEndAChangedListIsAnnounced(t *testing.T) {
 	}
 }
 
-func TestEndToEndAServerThatDiesMidCallIsAnErrorTheModelCanRead(t *testing.T) {
+func TestEndToEndServerCrashMidCallIsReadableError(t *testing.T) {
 	s := newReal(t, "exit-call")
 	if got := one(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, `"isError":true`) {
 		t.Errorf("%s", got)

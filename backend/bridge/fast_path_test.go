@@ -16,7 +16,7 @@ import (
 // odd is a result that every decoding would change.
 const odd = `{"z":1.0,"content":[{"type":"hologram","n":9007199254740993,"e":"\u00e9\/"}],"structuredContent":{"b":1e3,"a":null},"a":[]}`
 
-func TestTheServersBytesReachTheClientUnchanged(t *testing.T) {
+func TestServerBytesReachClientUnchanged(t *testing.T) {
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(odd)}, nil
 	})
@@ -40,7 +40,7 @@ func TestTheServersBytesReachTheClientUnchanged(t *testing.T) {
 	}
 }
 
-func TestWhatAModernServerSaidIsNotSaidAgain(t *testing.T) {
+func TestModernServerMembersAreNotDuplicated(t *testing.T) {
 	const full = `{"contents":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"x"}},"cacheScope":"public","ttlMs":5,"resultType":"complete"}`
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(full)}, nil
@@ -49,7 +49,7 @@ func TestWhatAModernServerSaidIsNotSaidAgain(t *testing.T) {
 	want(t, "result", got, `{"jsonrpc":"2.0","id":"m-1","result":`+full+`}`)
 }
 
-func TestAModernResultIsCompleted(t *testing.T) {
+func TestModernResultGetsItsRequiredMembers(t *testing.T) {
 	b := &Bridge{info: []byte(`{"i":1}`)}
 	for in, out := range map[string]string{
 		`{}`:                          `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
@@ -69,7 +69,7 @@ func TestAModernResultIsCompleted(t *testing.T) {
 		`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`)
 }
 
-func TestListsAreTheCachedBytesInBothEras(t *testing.T) {
+func TestListsAreCachedBytesInBothEras(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/mcp", `{}`)
 	for method, kind := range listKinds {
@@ -89,7 +89,7 @@ func TestListsAreTheCachedBytesInBothEras(t *testing.T) {
 	}
 }
 
-func TestAListWaitsForServersThatStart(t *testing.T) {
+func TestListWaitsForStartingServers(t *testing.T) {
 	s := newStand(t, nil)
 	s.w.do = func() {
 		s.reg.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
@@ -99,7 +99,7 @@ func TestAListWaitsForServersThatStart(t *testing.T) {
 	}
 }
 
-func TestACallOfAnUnknownNameWaitsForServersThatStart(t *testing.T) {
+func TestCallOfUnknownToolWaitsForStartingServers(t *testing.T) {
 	s := newStand(t, nil)
 	s.w.do = func() {
 		s.reg.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
@@ -110,7 +110,7 @@ func TestACallOfAnUnknownNameWaitsForServersThatStart(t *testing.T) {
 	}
 }
 
-func TestAnUnknownNameIsAnErrorAndIsRecorded(t *testing.T) {
+func TestUnknownToolIsAnErrorAndRecorded(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/mcp", `{}`)
 	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nobody__x"}}`, h...))
@@ -124,7 +124,7 @@ func TestAnUnknownNameIsAnErrorAndIsRecorded(t *testing.T) {
 	}
 }
 
-func TestNotificationsComeBeforeTheReplyAndInOrder(t *testing.T) {
+func TestNotificationsPrecedeReplyInOrder(t *testing.T) {
 	const n = 4000
 	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		token := string(wire.Bytes(call.Params, call.ProgressToken))
@@ -155,7 +155,7 @@ func TestNotificationsComeBeforeTheReplyAndInOrder(t *testing.T) {
 	}
 }
 
-func TestLogLinesBelowTheClientsLevelAreHeldBack(t *testing.T) {
+func TestLogMessagesBelowClientLevelAreDropped(t *testing.T) {
 	s := newStand(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		for _, level := range []string{"debug", "info", "warning", "error", "loud"} {
 			sink.Notify("notifications/message", json.RawMessage(`{"level":"`+level+`","data":1}`))
@@ -189,7 +189,7 @@ func TestLogLinesBelowTheClientsLevelAreHeldBack(t *testing.T) {
 	want(t, "modern, warning", heard(messages(t, resp)), "warning error loud")
 }
 
-func TestFailuresBecomeWhatAModelCanRead(t *testing.T) {
+func TestErrorsAreReadableByModels(t *testing.T) {
 	var fail error
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, fail })
 	h := s.open("/mcp", `{}`)
@@ -226,7 +226,7 @@ func TestFailuresBecomeWhatAModelCanRead(t *testing.T) {
 	}
 }
 
-func TestAServersErrorObjectIsPassedOnRaw(t *testing.T) {
+func TestServerErrorObjectIsForwardedUnchanged(t *testing.T) {
 	const object = `{"message":"no","data":{"n":1.0},"code":-32002}`
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Error: json.RawMessage(object)}, nil
@@ -260,7 +260,7 @@ func TestCompletionIsRoutedByItsReference(t *testing.T) {
 	}
 }
 
-func TestALongSilenceIsFilledWithComments(t *testing.T) {
+func TestSilentStreamGetsKeepaliveComments(t *testing.T) {
 	answer := make(chan struct{})
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		<-answer
@@ -283,7 +283,7 @@ func TestALongSilenceIsFilledWithComments(t *testing.T) {
 	}
 }
 
-func TestAClientThatStopsReadingHoldsNothingUp(t *testing.T) {
+func TestStalledReaderBlocksNoOtherClient(t *testing.T) {
 	line := json.RawMessage(`{"progressToken":1,"progress":1,"message":"` + strings.Repeat("x", 1<<20) + `"}`)
 	ended := make(chan struct{})
 	s := newStand(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {

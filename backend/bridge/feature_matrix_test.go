@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestFeaturesSayWhatPassesBetweenTwoPeers(t *testing.T) {
+func TestFeatureMatrixMatchesPeers(t *testing.T) {
 	const all = `{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{},"logging":{}}`
 	for _, c := range []struct {
 		name           string

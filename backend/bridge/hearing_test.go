@@ -49,7 +49,7 @@ func (e ear) tells(t *testing.T, what string, want ...string) {
 
 // Lists that changed are news for who sees them, by whatever way it is bound, and an edit of
 // a profile is one for its clients alone.
-func TestAListenerIsToldOfItsOwnListsAlone(t *testing.T) {
+func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
 	s := newBound(t)
 	inside := map[string]ear{"token": s.ear("/mcp", "bound"), "address": s.ear("/p/p/mcp", "free"), "token at a server": s.ear("/s/in/mcp", "bound")}
 	outside := map[string]ear{"everything": s.ear("/mcp", "free"), "another profile": s.ear("/p/q/mcp", "free")}
@@ -114,7 +114,7 @@ func (e ear) updates(uri string) []string {
 }
 
 // A subscription is worth what its client sees at the moment of the update.
-func TestAnUpdateIsHeardByWhoSeesTheResourceNow(t *testing.T) {
+func TestResourceUpdateReachesCurrentViewersOnly(t *testing.T) {
 	s := newBound(t)
 	bound, free, sealed := s.ear("/mcp", "bound"), s.ear("/mcp", "free"), s.ear("/mcp", "sealed")
 	check := func(what string, e ear, uri string, want ...string) {
@@ -198,7 +198,7 @@ func (h *heard) await(again func(), wanted map[string][]string) {
 	}
 }
 
-func TestAnEditOfAProfileIsToldToItsClientsAlone(t *testing.T) {
+func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
 			s := newBound(t)
@@ -250,7 +250,7 @@ func TestAnEditOfAProfileIsToldToItsClientsAlone(t *testing.T) {
 }
 
 // Two servers have the same URI; each listener hears of the one that it sees.
-func TestUpdatesOfResourcesStayWithinAProfile(t *testing.T) {
+func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
 			s := newBound(t)

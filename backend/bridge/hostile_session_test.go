@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestSES01AnExpiredSessionIsUnknownAndLeaksNothing: to whoever comes late, even with the
+// TestSES01ExpiredSessionIsUnknownAndLeaksNothing: to whoever comes late, even with the
 // right token, an expired session is like one that never was, and a new one is to be had.
-func TestSES01AnExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
+func TestSES01ExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
 	var clock atomic.Int64
 	s := newStand(t, nil, func(o *Options) {
 		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
@@ -44,10 +44,10 @@ func TestSES01AnExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
 	}
 }
 
-// TestSessionsOpenedEndedAndSweptTogetherStayCounted lets clients open, use and end
+// TestConcurrentSessionChangesKeepCount lets clients open, use and end
 // sessions in any order while the sweep runs: nothing races, nobody gets more than the
 // limit, and the counts come back to nothing.
-func TestSessionsOpenedEndedAndSweptTogetherStayCounted(t *testing.T) {
+func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 	const most = 4
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -102,8 +102,8 @@ func TestSessionsOpenedEndedAndSweptTogetherStayCounted(t *testing.T) {
 	}
 }
 
-// TestForgedSessionIDsOfAnyShapeAreUnknown sends what no session is called.
-func TestForgedSessionIDsOfAnyShapeAreUnknown(t *testing.T) {
+// TestForgedSessionIDsAreUnknown sends what no session is called.
+func TestForgedSessionIDsAreUnknown(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/mcp", `{}`)
 	for _, id := range []string{

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestTheEdgeAnswersCleanly(t *testing.T) {
+func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 	s := newStand(t, nil)
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	big := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"` + strings.Repeat("a", 5<<20) + `"}}`
@@ -63,7 +63,7 @@ func TestTheEdgeAnswersCleanly(t *testing.T) {
 	}
 }
 
-func TestAnEndlessBodyIsCutOff(t *testing.T) {
+func TestEndlessBodyIsCutOff(t *testing.T) {
 	s := newStand(t, nil)
 	endless := io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`), zeros{})
 	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.srv.URL+"/mcp", endless)
@@ -87,7 +87,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestPrivateHeadersFromOutsideLeadNowhere(t *testing.T) {
+func TestForgedInternalHeadersAreIgnored(t *testing.T) {
 	s := newStand(t, nil)
 	h := http.Header{"X-Drawbridge-Client": {"claude"}, "X-Drawbridge-Shim": {"7"}, "X-Drawbridge-Ticket": {"1"}, "x-drawbridge-odd": {"2"}, "Accept": {"a"}}
 	from := readOrigin(h)
@@ -101,12 +101,12 @@ func TestPrivateHeadersFromOutsideLeadNowhere(t *testing.T) {
 	}
 }
 
-func TestPrettyPrintedRequestsReachTheServerOnOneLine(t *testing.T) {
+func TestPrettyPrintedRequestReachesServerOnOneLine(t *testing.T) {
 	s := newStand(t, nil)
 	one(t, s.post("/mcp", "{\n \"jsonrpc\": \"2.0\",\r\n \"id\": 1, \"method\": \"tools/call\",\n \"params\": {\n  \"name\": \"math__add\",\n  \"arguments\": { \"a\": \"x  y\" }\n }\n}\n", s.open("/mcp", `{}`)...))
 	want(t, "params", string(s.gw.last().Params), `{"name":"add","arguments":{"a":"x  y"}}`)
 }
 
-func TestLineBreaksBetweenTokensStayOutOfEvents(t *testing.T) {
+func TestEventsContainNoLineBreaksBetweenTokens(t *testing.T) {
 	want(t, "line", string(oneLine([]byte("{\r\n\"a\":\n\"\\n\"}"))), "{  \"a\": \"\\n\"}")
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A plain call of a modern client ends when we stop, and one that comes later at once.
-func TestAPlainCallEndsWhenWeStop(t *testing.T) {
+func TestPlainCallEndsOnShutdown(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(begun)
@@ -39,7 +39,7 @@ func TestAPlainCallEndsWhenWeStop(t *testing.T) {
 }
 
 // Each of many calls gets comments in its own silence, and none is left behind.
-func TestSilentCallsEachGetComments(t *testing.T) {
+func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	answer := make(chan struct{})
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		<-answer
@@ -81,7 +81,7 @@ func TestSilentCallsEachGetComments(t *testing.T) {
 }
 
 // What clients say of themselves is remembered by what they said, not by who said it.
-func TestIntroductionsAreRememberedByTheirWords(t *testing.T) {
+func TestClientInfoIsDeduplicatedByContent(t *testing.T) {
 	var i clientInfoCache
 	for range 3 * maxCachedInfos {
 		for _, token := range []string{"a", "b"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-func TestALegacyClientGivesAModernServerItsInput(t *testing.T) {
+func TestLegacyClientAnswersModernServerInputRequest(t *testing.T) {
 	s := newStand(t, func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
 		p, err := wire.ScanParams(call.Params)
 		if err != nil {
@@ -56,7 +56,7 @@ func TestALegacyClientGivesAModernServerItsInput(t *testing.T) {
 	}
 }
 
-func TestAServerThatAsksForEverIsGivenUp(t *testing.T) {
+func TestEndlessInputRequestsAreCutOff(t *testing.T) {
 	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		if strings.Contains(string(call.Params), "busy") {
 			return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"x"}`)}, nil

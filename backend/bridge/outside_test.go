@@ -15,7 +15,7 @@ import (
 )
 
 // A folder that leads to a profile which is not there any more shows nothing, not everything.
-func TestAFolderOfAProfileThatIsGoneShowsNothing(t *testing.T) {
+func TestFolderOfDeletedProfileShowsNoTools(t *testing.T) {
 	s := newBound(t)
 	lost := []string{ClientHeader, "free", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte("/lost"))}
 	for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"} {
@@ -32,7 +32,7 @@ func TestAFolderOfAProfileThatIsGoneShowsNothing(t *testing.T) {
 
 // A tool outside is answered as one that does not exist, in whatever form it is asked for,
 // also where others must repeat arguments of it in headers.
-func TestAToolOutsideIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
+func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		for _, unusual := range [][]string{nil, {"Last-Event-ID", "1"}, {"Mcp-Param-R", "other"}} {
 			s := newBound(t)
@@ -58,7 +58,7 @@ func TestAToolOutsideIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
 
 // A request that go-sdk answers, because a value in it is spelled in an unusual way, is told
 // no more of a tool outside than one of a tool that does not exist.
-func TestAnUnusualSpellingTellsNothingOfAToolOutside(t *testing.T) {
+func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
 	s := newBound(t)
 	ask := func(name, token string) (int, string) {
 		body := strings.Replace(modernBody("tools/call", `"name":"`+name+`","arguments":{"r":"x"}`), `"2026-07-28"`, `"2026\u002d07-28"`, 1)
@@ -79,7 +79,7 @@ func TestAnUnusualSpellingTellsNothingOfAToolOutside(t *testing.T) {
 }
 
 // describe_tools tells of what its client sees.
-func TestDescriptionsStayWithinAProfile(t *testing.T) {
+func TestInstructionsListOnlyServersOfTheProfile(t *testing.T) {
 	s := newBound(t)
 	s.gw.answer = func(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 		return c.Local(ctx), nil
@@ -98,7 +98,7 @@ func TestDescriptionsStayWithinAProfile(t *testing.T) {
 }
 
 // Nobody subscribes to what is outside, in either era.
-func TestNothingOutsideOfAProfileIsSubscribedTo(t *testing.T) {
+func TestProfileHidesOtherResourcesFromSubscription(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		s := newBound(t)
 		for _, uri := range []string{"out://doc", "out://t/1"} {
@@ -125,7 +125,7 @@ func TestNothingOutsideOfAProfileIsSubscribedTo(t *testing.T) {
 
 // A call that was put aside is taken up only by a client that still sees its tool, and sees it
 // as it did.
-func TestACallPutAsideEndsWithTheReachOfItsClient(t *testing.T) {
+func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 	for what, edit := range map[string]func(*stand){
 		"bound elsewhere": func(s *stand) {
 			s.b.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"free": {Profile: "p"}}})

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestTheEraSwitchLooksAtHeaderAndBody(t *testing.T) {
+func TestEraIsDetectedFromHeaderAndBody(t *testing.T) {
 	for _, c := range []struct {
 		header, body string
 		want         core.Era
@@ -62,7 +62,7 @@ func FuzzEraSwitch(f *testing.F) {
 	})
 }
 
-func TestNamesInBase64AreDecodedBeforeTheyAreCompared(t *testing.T) {
+func TestBase64HeaderNamesAreDecodedBeforeComparison(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":                       "plain",
 		"=?base64?ZmlsZTovLy/DvA==?=": "file:///ü",
@@ -95,7 +95,7 @@ func FuzzNormalizeName(f *testing.F) {
 	})
 }
 
-func TestModernHeadersMustAgreeWithTheBody(t *testing.T) {
+func TestModernHeadersMustMatchBody(t *testing.T) {
 	s := newStand(t, nil)
 	body := modernBody("tools/call", `"name":"math__add"`)
 	for _, c := range []struct {
@@ -138,7 +138,7 @@ func TestModernHeadersMustAgreeWithTheBody(t *testing.T) {
 	}
 }
 
-func TestArgumentsRepeatedInHeadersAreCompared(t *testing.T) {
+func TestHeaderArgumentsAreComparedWithBody(t *testing.T) {
 	s := newStand(t, nil)
 	const params = `"name":"files__marked","arguments":{"region":"eu"}`
 	for value, status := range map[string]int{"eu": 200, "us": 400, "": 400, "=?base64?ZXU=?=": 200} {

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestAServersRequestReachesTheClientOfItsCallAndTheAnswerReturns(t *testing.T) {
+func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?","n":1.0}`))
 		if err != nil {
@@ -63,7 +63,7 @@ func TestAServersRequestReachesTheClientOfItsCallAndTheAnswerReturns(t *testing.
 	}
 }
 
-func TestAClientThatDoesNotAnswerIsToldThatItIsTooLate(t *testing.T) {
+func TestLateInputResponseIsRefused(t *testing.T) {
 	s := newStand(t, func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		reply, err := sink.Ask(ctx, "roots/list", nil)
 		return core.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, err
@@ -80,7 +80,7 @@ func TestAClientThatDoesNotAnswerIsToldThatItIsTooLate(t *testing.T) {
 	}
 }
 
-func TestWhatIsOursInABatchIsTakenOut(t *testing.T) {
+func TestBatchedInternalMessagesAreRemoved(t *testing.T) {
 	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		if call.Name == "read" {
 			return core.Reply{Result: text("second")}, nil
@@ -108,7 +108,7 @@ func TestWhatIsOursInABatchIsTakenOut(t *testing.T) {
 	}
 }
 
-func TestOnlyAnswersToOurRequestsAreTaken(t *testing.T) {
+func TestUnexpectedResponsesAreRefused(t *testing.T) {
 	b := &Bridge{nonce: "NONCE"}
 	s := &session{}
 	id, answer := s.registerRequest(b.nonce)

@@ -11,7 +11,7 @@ import (
 
 // Ids that go-sdk would round or spell in another way come back as they were sent,
 // also in what it answers itself.
-func TestIdsComeBackAsTheyWereSent(t *testing.T) {
+func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 	s := newStand(t, nil)
 	session := s.initialize("/mcp")
 	for _, id := range []string{"9007199254740993", "-9007199254740993", "1.5", "1e2", "1.0", "0", "7", `"a\u00e9"`, `"9007199254740993"`, "123456789012345678901234567890"} {
@@ -40,7 +40,7 @@ func TestUnknownMethodIsAJSONRPCError(t *testing.T) {
 	}
 }
 
-func TestRefusalsCarryTheIdOfTheRequest(t *testing.T) {
+func TestRefusalCarriesRequestID(t *testing.T) {
 	s := newStand(t, nil)
 	session := s.initialize("/mcp")
 	for name, c := range map[string]struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestResultsThatNobodyReadsAreHeldWithinTheirRoom: one client that does not read leaves room
+// TestUnreadResultsStayWithinBudget: one client that does not read leaves room
 // for the others, and what finds no room says so.
-func TestResultsThatNobodyReadsAreHeldWithinTheirRoom(t *testing.T) {
+func TestUnreadResultsStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	const size = 12 << 20 // far more than the sockets hold
 	result := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)

@@ -186,7 +186,7 @@ func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
 	}
 }
 
-func TestAServerHearsOfTheFirstSubscriberAndOfTheLastOnesLeaving(t *testing.T) {
+func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(`{}`)}, nil
 	})
@@ -224,7 +224,7 @@ func TestAServerHearsOfTheFirstSubscriberAndOfTheLastOnesLeaving(t *testing.T) {
 	until(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
 }
 
-func TestUpdatesThatComeMeanwhileBecomeOne(t *testing.T) {
+func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 	var s subscriptions
 	p := &mcp.ResourceUpdatedNotificationParams{URI: "file:///t/1"}
 	files, other := resourceKey{"files", p.URI}, resourceKey{"other", p.URI}
@@ -262,7 +262,7 @@ func TestUpdatesThatComeMeanwhileBecomeOne(t *testing.T) {
 	}
 }
 
-func TestAPanicInTheLongWayIsAnError(t *testing.T) {
+func TestPanicInGeneralPathBecomesError(t *testing.T) {
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { panic("boom") })
 	s.b.cold = true
 	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.open("/mcp", `{}`)...))
@@ -271,7 +271,7 @@ func TestAPanicInTheLongWayIsAnError(t *testing.T) {
 	}
 }
 
-func TestAListenerIsToldWhenWeStop(t *testing.T) {
+func TestListenerIsClosedOnShutdown(t *testing.T) {
 	s := newStand(t, nil)
 	resp := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
 	go func() {
@@ -292,7 +292,7 @@ func TestAListenerIsToldWhenWeStop(t *testing.T) {
 	}
 }
 
-func TestAClientHoldsABoundedNumberOfListeners(t *testing.T) {
+func TestListenersPerClientAreBounded(t *testing.T) {
 	s := newStand(t, nil, func(o *Options) { o.MaxStreams = 2 })
 	var open []*http.Response
 	for range 2 {

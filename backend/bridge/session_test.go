@@ -15,7 +15,7 @@ import (
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-func TestASessionBelongsToItsTokenAndItsAddress(t *testing.T) {
+func TestSessionIsBoundToTokenAndEndpoint(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/mcp", `{}`, ClientHeader, "claude")
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
@@ -52,7 +52,7 @@ func TestASessionBelongsToItsTokenAndItsAddress(t *testing.T) {
 	}
 }
 
-func TestDeleteEndsASessionAndItsCalls(t *testing.T) {
+func TestDeleteEndsSessionAndItsCalls(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
 	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(started)
@@ -81,7 +81,7 @@ func TestDeleteEndsASessionAndItsCalls(t *testing.T) {
 	}
 }
 
-func TestADroppedConnectionCancelsAModernCallAndNoLegacyOne(t *testing.T) {
+func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
 	started, release := make(chan context.Context, 1), make(chan struct{})
 	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		started <- ctx
@@ -129,7 +129,7 @@ func TestADroppedConnectionCancelsAModernCallAndNoLegacyOne(t *testing.T) {
 	until(t, "the legacy call ends", func() bool { return s.b.Sessions()[0].InFlight == 0 })
 }
 
-func TestACancelledNotificationReachesTheCallWithThatID(t *testing.T) {
+func TestCancelledNotificationCancelsCallWithThatID(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
 	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(started)
@@ -161,7 +161,7 @@ func TestACancelledNotificationReachesTheCallWithThatID(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAnIDUnderWayCannotBeUsedAgain(t *testing.T) {
+func TestInFlightRequestIDIsNotReusable(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		close(started)
@@ -181,7 +181,7 @@ func TestAnIDUnderWayCannotBeUsedAgain(t *testing.T) {
 	wg.Wait()
 }
 
-func TestIdleSessionsEndAndBusyOnesStay(t *testing.T) {
+func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 	var clock atomic.Int64
 	s := newStand(t, nil, func(o *Options) {
 		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
@@ -216,7 +216,7 @@ func TestIdleSessionsEndAndBusyOnesStay(t *testing.T) {
 	})
 }
 
-func TestAClientHasABoundedNumberOfSessions(t *testing.T) {
+func TestSessionsPerClientAreBounded(t *testing.T) {
 	var clock atomic.Int64
 	s := newStand(t, nil, func(o *Options) {
 		o.MaxSessions = 3
@@ -255,7 +255,7 @@ func TestAClientHasABoundedNumberOfSessions(t *testing.T) {
 	})
 }
 
-func TestAClientThatOpensFiftyStreamsGetsOne(t *testing.T) {
+func TestFiftyStreamsOfOneClientBecomeOne(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/mcp", `{}`)
 	open := 0
@@ -275,7 +275,7 @@ func TestAClientThatOpensFiftyStreamsGetsOne(t *testing.T) {
 	}
 }
 
-func TestTheSessionsOfARemovedServerEnd(t *testing.T) {
+func TestSessionsOfRemovedServerEnd(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/s/math/mcp", `{}`)
 	s.reg.Remove("math")
@@ -288,7 +288,7 @@ func TestTheSessionsOfARemovedServerEnd(t *testing.T) {
 	}
 }
 
-func TestAHugeInitializeIsRefused(t *testing.T) {
+func TestOversizedInitializeIsRefused(t *testing.T) {
 	s := newStand(t, nil)
 	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + strings.Repeat("x", maxInitialize) + `","version":"1"}}}`
 	if got := one(t, s.post("/mcp", body)); !strings.Contains(got, "-32602") {
@@ -299,7 +299,7 @@ func TestAHugeInitializeIsRefused(t *testing.T) {
 	}
 }
 
-func TestStoppingEndsCallsOfBothEras(t *testing.T) {
+func TestShutdownEndsCallsOfBothEras(t *testing.T) {
 	started := make(chan struct{}, 2)
 	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		started <- struct{}{}

@@ -53,7 +53,7 @@ func (s *stand) state(answer string) string {
 
 const answers = `"inputResponses":{"input-1":{"action":"accept","content":{"n":9007199254740993}}}`
 
-func TestAModernClientGivesALegacyServerItsInput(t *testing.T) {
+func TestModernClientAnswersLegacyServerRequest(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
 			s := newStand(t, wanting)
@@ -74,7 +74,7 @@ func TestAModernClientGivesALegacyServerItsInput(t *testing.T) {
 	}
 }
 
-func TestAStateLeadsBackOnceAndOnlyForItsClientAndRequest(t *testing.T) {
+func TestRequestStateWorksOnceForItsClientAndRequest(t *testing.T) {
 	s := newStand(t, wanting)
 	mine := []string{ClientHeader, "cursor"}
 	state := s.state(s.ask("/mcp", `"arguments":{"a":1}`, mine...)[0])
@@ -101,7 +101,7 @@ func TestAStateLeadsBackOnceAndOnlyForItsClientAndRequest(t *testing.T) {
 	refused("a second time", "/mcp", `"arguments":{"a":1},`+retry, mine...)
 }
 
-func TestWhatWasNotAnsweredIsAskedAgainUnderANewState(t *testing.T) {
+func TestUnansweredInputsAreRequestedAgainWithNewState(t *testing.T) {
 	s := newStand(t, wanting)
 	state := s.state(s.ask("/mcp", `"arguments":{}`)[0])
 	again := s.ask("/mcp", `"arguments":{},"inputResponses":{"other":{}},"requestState":"`+state+`"`)
@@ -114,7 +114,7 @@ func TestWhatWasNotAnsweredIsAskedAgainUnderANewState(t *testing.T) {
 	}
 }
 
-func TestARepeatedRequestHearsProgressUnderItsOwnToken(t *testing.T) {
+func TestRetriedRequestReceivesProgressUnderItsOwnToken(t *testing.T) {
 	s := newStand(t, wanting)
 	token := func(params, token string) []string {
 		body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+canAll+`,"progressToken":`+token, 1)
@@ -130,7 +130,7 @@ func TestARepeatedRequestHearsProgressUnderItsOwnToken(t *testing.T) {
 	}
 }
 
-func TestAServersOwnStateReachesIt(t *testing.T) {
+func TestServerRequestStateIsReturnedToIt(t *testing.T) {
 	s := newStand(t, nil)
 	s.ask("/mcp", `"arguments":{},`+answers+`,"requestState":"theirs"`)
 	if got := string(s.gw.last().Params); !strings.Contains(got, answers+`,"requestState":"theirs"`) {
@@ -138,7 +138,7 @@ func TestAServersOwnStateReachesIt(t *testing.T) {
 	}
 }
 
-func TestAClientHoldsSoManyCallsAsideAndNoMore(t *testing.T) {
+func TestSuspendedCallsPerClientAreBounded(t *testing.T) {
 	s := newStand(t, wanting)
 	for range maxSuspendedPerToken {
 		s.state(s.ask("/mcp", `"arguments":{}`)[0])
@@ -151,7 +151,7 @@ func TestAClientHoldsSoManyCallsAsideAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAModernClientThatLeavesCancelsItsCall(t *testing.T) {
+func TestDisconnectedModernClientCancelsItsCall(t *testing.T) {
 	ended := make(chan error, 1)
 	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		<-ctx.Done()

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-func TestAToolSaysWhichServerItIsOf(t *testing.T) {
+func TestToolListingNamesItsServer(t *testing.T) {
 	for _, c := range []struct{ mode, raw, want string }{
 		{"title", `{"name":"files__read","inputSchema":{"n":1.0}}`, `{"name":"files__read","title":"Files: read","inputSchema":{"n":1.0}}`},
 		{"title", `{"title":"Read","name":"files__read","v":9007199254740993}`, `{"title":"Files: Read","name":"files__read","v":9007199254740993}`},
@@ -25,7 +25,7 @@ func TestAToolSaysWhichServerItIsOf(t *testing.T) {
 	}
 }
 
-func TestOnlyTheAddressForAllServersDescribesThem(t *testing.T) {
+func TestOnlySharedEndpointDescribesServers(t *testing.T) {
 	mode := "title"
 	s := newStand(t, nil, func(o *Options) { o.DescribeServer = func() string { return mode } })
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
@@ -52,7 +52,7 @@ func TestOnlyTheAddressForAllServersDescribesThem(t *testing.T) {
 	}
 }
 
-func TestInstructionsOfServersThatComeLaterAreOffered(t *testing.T) {
+func TestInstructionsOfLaterServersAreIncluded(t *testing.T) {
 	s := newStand(t, nil)
 	initialize := func() string {
 		return one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`))
@@ -74,7 +74,7 @@ func TestInstructionsOfServersThatComeLaterAreOffered(t *testing.T) {
 	}
 }
 
-func TestOurOwnServerHasItsAddressAndJoinsTheOthersWhenAsked(t *testing.T) {
+func TestBuiltinServerIsListedOnRequest(t *testing.T) {
 	own := registry.New(registry.Options{})
 	own.Set("drawbridge", "Drawbridge", &core.Catalog{
 		Tools:        []core.Item{{Name: "status", Raw: json.RawMessage(`{"name":"status","inputSchema":{"type":"object"}}`)}},
@@ -102,7 +102,7 @@ func TestOurOwnServerHasItsAddressAndJoinsTheOthersWhenAsked(t *testing.T) {
 	}
 }
 
-func TestAddressOfAServerTakesItsName(t *testing.T) {
+func TestServerEndpointAcceptsItsName(t *testing.T) {
 	s := newStand(t, nil)
 	s.reg.Set("my-server", "my server", mathCatalog())
 	for _, path := range []string{"/s/my-server/mcp", "/s/my%20server/mcp", "/s/MY%20SERVER/mcp"} {

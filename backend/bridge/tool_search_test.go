@@ -40,7 +40,7 @@ func textOf(t testing.TB, answer string) string {
 	return m.Result.Content[0].Text
 }
 
-func TestASearchingClientFindsAndCallsTools(t *testing.T) {
+func TestToolSearchFindsAndCallsTools(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		for _, era := range []core.Era{core.Legacy, core.Modern} {
 			s := newStand(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
@@ -104,7 +104,7 @@ func TestASearchingClientFindsAndCallsTools(t *testing.T) {
 	}
 }
 
-func TestADeferringClientSeesNamesAndAsksForTheRest(t *testing.T) {
+func TestDeferredListingShowsNamesOnly(t *testing.T) {
 	s := newStand(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 		if c.Local != nil {
 			return c.Local(t.Context()), nil
@@ -140,7 +140,7 @@ func TestADeferringClientSeesNamesAndAsksForTheRest(t *testing.T) {
 }
 
 // A search sees what its profile holds, and call_tool reaches no further.
-func TestSearchStaysWithinAProfile(t *testing.T) {
+func TestToolSearchStaysWithinProfile(t *testing.T) {
 	s := newBound(t)
 	s.gw.answer = func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 		if c.Local != nil {
@@ -181,7 +181,7 @@ func (noServer) For(context.Context, *core.Call) (gateway.Upstream, error) {
 
 // call_tool is no way around what a tool is held to: the real policy refuses it, and the
 // record names the real tool.
-func TestPolicySeesTheRealToolBehindCallTool(t *testing.T) {
+func TestPolicySeesToolBehindCallTool(t *testing.T) {
 	s := newStand(t, nil)
 	s.modes()
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"math":{"command":"m","tools":{"add":{"approval":"deny"}}},"files":{"command":"f","excludeTools":["read"]}}}`))

@@ -93,7 +93,7 @@ var outsiders = []struct{ method, name, params string }{
 
 // A client on a profile neither lists nor calls what is outside of it, by whatever way it
 // came under the profile, in both eras, on the hot path and on the long one.
-func TestNothingOutsideOfAProfileIsListedOrCalled(t *testing.T) {
+func TestProfileHidesOtherToolsFromListAndCall(t *testing.T) {
 	for way, req := range inside() {
 		for _, cold := range []bool{false, true} {
 			for _, era := range []core.Era{core.Legacy, core.Modern} {
@@ -188,7 +188,7 @@ func (s *stand) innocent(what, answer string) {
 }
 
 // A token that is bound to a profile has no other address, whatever the method.
-func TestABoundTokenHasNoOtherAddress(t *testing.T) {
+func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 	s := newBound(t, func(o *Options) {
 		o.Self = registry.New(registry.Options{})
 		o.Self.Set("drawbridge", "", &core.Catalog{})
@@ -222,7 +222,7 @@ func TestABoundTokenHasNoOtherAddress(t *testing.T) {
 
 // Where the configuration cannot be read nobody knows who is bound, so nobody sees anything,
 // and an open session no more.
-func TestWhileItIsUnknownWhatClientsMaySeeTheySeeNothing(t *testing.T) {
+func TestUnknownVisibilityHidesEverything(t *testing.T) {
 	s := newBound(t)
 	session := s.open("/mcp", `{}`, ClientHeader, "bound")
 	s.b.SetVisibility(Visibility{Unknown: "mend line 3 of config.jsonc"})
@@ -248,7 +248,7 @@ func TestWhileItIsUnknownWhatClientsMaySeeTheySeeNothing(t *testing.T) {
 }
 
 // Sessions do not carry what their client sees: an edit holds for the next request.
-func TestAnEditOfAProfileHoldsAtOnceForOpenSessions(t *testing.T) {
+func TestProfileEditAppliesToOpenSessions(t *testing.T) {
 	s := newBound(t)
 	session := s.open("/mcp", `{}`, ClientHeader, "bound")
 	list := func() string {
@@ -264,7 +264,7 @@ func TestAnEditOfAProfileHoldsAtOnceForOpenSessions(t *testing.T) {
 }
 
 // What is the same reach is not set again; what is not, must be.
-func TestAnotherReachIsNotTakenForTheSame(t *testing.T) {
+func TestDifferentVisibilitiesAreNotEqual(t *testing.T) {
 	s := newBound(t)
 	r := func() Visibility {
 		return Visibility{Clients: map[string]ClientVisibility{"a": {Profile: "p"}}, Profiles: map[string]ProfileVisibility{"p": {}}}

@@ -19,7 +19,7 @@ func (h noHistory) Call(context.Context, int64) (*store.Record, error) { return 
 
 // What goes wrong with us is not an answer of a tool: it ends the call with its code, and
 // says nothing of its cause to a client. A mistake of the caller is the tool's to tell.
-func TestWhatGoesWrongWithUsEndsTheCallWithItsCode(t *testing.T) {
+func TestInternalErrorEndsCallWithItsCode(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		code core.Code // "": a result of the tool

@@ -10,7 +10,7 @@ import (
 
 // Our own tools answer a mistake of the caller as every other refusal: a sentence that
 // names the field, the code at its end, and the same in _meta.
-func TestOwnToolsRefuseInTheDocumentedShape(t *testing.T) {
+func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 	t.Parallel()
 	o := NewOwn(Options{History: noHistory{core.Errorf(core.CodeNotFound, "there is no such call")}, Status: func() []core.ServerStatus { return nil }})
 	for _, c := range []struct {

@@ -82,7 +82,7 @@ type found struct {
 	Next  string
 }
 
-func TestAClientFindsItsOwnCallsAndNobodyElses(t *testing.T) {
+func TestClientFindsOnlyItsOwnCalls(t *testing.T) {
 	o := newOwn(t)
 	for _, c := range []struct {
 		who  core.Client
@@ -128,7 +128,7 @@ func TestAClientFindsItsOwnCallsAndNobodyElses(t *testing.T) {
 	}
 }
 
-func TestFiguresAreOfTheClientsOwnCalls(t *testing.T) {
+func TestStatisticsCoverClientsOwnCalls(t *testing.T) {
 	o := newOwn(t)
 	text, _ := o.ask(t, core.Client{Token: "ann"}, "analytics_get", `{"hours":1,"server":"files"}`)
 	if !strings.Contains(text, `"tools":[{"server":"files","tool":"read","calls":3,"failed":1,"p50Ms":2,"p95Ms":3}]`) || !strings.Contains(text, `"complete":true`) {
@@ -154,7 +154,7 @@ func TestStatusAndExplanationShowNoCommandAndNoStderr(t *testing.T) {
 	}
 }
 
-func TestOwnToolsOnlyRead(t *testing.T) {
+func TestBuiltinToolsAreReadOnly(t *testing.T) {
 	o := newOwn(t)
 	c := o.Catalog()
 	if len(c.Tools) != 4 {

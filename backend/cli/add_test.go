@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestAddRecognisesWhatPeoplePaste has the lines of READMEs, with and without a name and --.
-func TestAddRecognisesWhatPeoplePaste(t *testing.T) {
+// TestAddRecognizesPastedConfigs has the lines of READMEs, with and without a name and --.
+func TestAddRecognizesPastedConfigs(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want addition
@@ -74,7 +74,7 @@ func adder(t *testing.T, state string) (f *fake, sent *[]string) {
 	return f, sent
 }
 
-func TestAddTakesVariablesHeadersAndSecrets(t *testing.T) {
+func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 	for want, args := range map[string][]string{
 		`{"name":"files","entry":{"command":"npx","args":["-y"],"env":{"A":"b=c"},"cwd":"/tmp","disabled":true}}`:                                                           {"files", "--env", "A=b=c", "--cwd", "/tmp", "--disabled", "--", "npx", "-y"},
 		`{"name":"docs","entry":{"url":"https://example.com/mcp","headers":{"X-Team":"red"}}}`:                                                                              {"docs", "https://example.com/mcp", "--header", "X-Team: red"},
@@ -101,7 +101,7 @@ func TestAddTakesVariablesHeadersAndSecrets(t *testing.T) {
 	}
 }
 
-func TestAddEndsWithWhetherItWorks(t *testing.T) {
+func TestAddReportsWhetherServerWorks(t *testing.T) {
 	for state, want := range map[string]string{
 		`{"id":"files","label":"files","state":"running"}`:                                             "files: added\nfiles: works, 2 tools: read, write\n",
 		`{"id":"files","label":"files","state":"crashed","reason":"no key was given","hint":"Set X."}`: "files: added\nfiles: Failed, no key was given\n  Set X.\n",
@@ -115,7 +115,7 @@ func TestAddEndsWithWhetherItWorks(t *testing.T) {
 	}
 }
 
-func TestAddWritesTheFileWhileNothingRuns(t *testing.T) {
+func TestAddWritesConfigWithoutDaemon(t *testing.T) {
 	home, data := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)

@@ -13,9 +13,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// TestACopyThatKeepsLessIsAskedAbout puts copies back where somebody sits and where nobody
+// TestRestoringSmallerRetentionAsksFirst puts copies back where somebody sits and where nobody
 // does, with a daemon that would delete calls, with one that would not, and without one.
-func TestACopyThatKeepsLessIsAskedAbout(t *testing.T) {
+func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 	const wide, narrow = `{"history":{"keepDays":30}}`, `{"history":{"keepDays":7}}`
 	const counted, plain = "3 of 9 calls would be deleted, made between 2026-01-0", "older calls are deleted"
 	for _, c := range []struct {

@@ -156,7 +156,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestStatusLooksAsPromised(t *testing.T) {
+func TestStatusMatchesGoldenOutput(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	yes := false
 	doc := statusDocument{URL: "http://127.0.0.1:7575", RequireToken: &yes, Notices: []noticeDocument{{Message: "recording paused: disk full"}}}
@@ -189,7 +189,7 @@ func TestStatusLooksAsPromised(t *testing.T) {
 	}
 }
 
-func TestJSONOnATerminalControlsNothing(t *testing.T) {
+func TestJSONOnTerminalIsEscaped(t *testing.T) {
 	t.Parallel()
 	for terminal, want := range map[bool]string{true: `{"text":"\u009b31m \u202e"}`, false: "{\"text\":\"\u009b31m \u202e\"}"} {
 		var out bytes.Buffer
@@ -200,7 +200,7 @@ func TestJSONOnATerminalControlsNothing(t *testing.T) {
 	}
 }
 
-func TestEveryBoxLineIsEquallyWide(t *testing.T) {
+func TestEveryBoxLineHasSameWidth(t *testing.T) {
 	tab := table{title: "A long title over short columns", head: []string{"A", "B"}}
 	tab.add("日本語", "x")
 	tab.add("a\nb", "ünïcode")
@@ -216,7 +216,7 @@ func TestEveryBoxLineIsEquallyWide(t *testing.T) {
 	}
 }
 
-func TestJSONIsTheDocumentOfTheAPI(t *testing.T) {
+func TestJSONOutputIsAPIDocument(t *testing.T) {
 	f := newFake(t)
 	const doc = `{"items":[{"id":"a","big":9007199254740993}],"next":""}`
 	f.answer("GET /api/v1/status", doc)
@@ -287,7 +287,7 @@ func TestProblemsAreExplained(t *testing.T) {
 	}
 }
 
-func TestWhatServersSayIsHarmlessOnATerminal(t *testing.T) {
+func TestServerTextIsEscapedOnTerminal(t *testing.T) {
 	f := newFake(t)
 	f.answer("POST /api/v1/call", `{"success":true,"output":"\u001b]52;c;ZXZpbA==\u0007 ok\u202e","data":{"k":"\u009b31m"}}`)
 	f.answer("GET /api/v1/servers/demo/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"error","text":"\u001b[2Jgone"}]}`)
@@ -300,7 +300,7 @@ func TestWhatServersSayIsHarmlessOnATerminal(t *testing.T) {
 	}
 }
 
-func TestLogsOfAllServersAreInOrderOfTime(t *testing.T) {
+func TestLogsOfAllServersAreOrderedByTime(t *testing.T) {
 	f := newFake(t)
 	f.answer("GET /api/v1/servers", `{"items":[{"id":"a"},{"id":"b"}],"next":""}`)
 	f.answer("GET /api/v1/servers/a/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
@@ -312,7 +312,7 @@ func TestLogsOfAllServersAreInOrderOfTime(t *testing.T) {
 	}
 }
 
-func TestLogsPassTheirLevelOnAndFollowFromWhereTheyWere(t *testing.T) {
+func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
 	f := newFake(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var asked []string
@@ -337,7 +337,7 @@ func TestLogsPassTheirLevelOnAndFollowFromWhereTheyWere(t *testing.T) {
 	}
 }
 
-func TestHistoryFollowsCallsAsTheyEnd(t *testing.T) {
+func TestHistoryFollowPrintsFinishedCalls(t *testing.T) {
 	f := newFake(t)
 	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "event: snapshot\ndata: {\"calls\":[]}\n\n: heartbeat\n\n"+
@@ -351,7 +351,7 @@ func TestHistoryFollowsCallsAsTheyEnd(t *testing.T) {
 	}
 }
 
-func TestTokensWorkWithoutADaemon(t *testing.T) {
+func TestTokensWorkWithoutDaemon(t *testing.T) {
 	f := &fake{t: t, data: t.TempDir()}
 	first := f.run(false, "token", "cursor")
 	if first.code != 0 || len(strings.TrimSpace(first.out)) < 20 {
@@ -373,7 +373,7 @@ func TestTokensWorkWithoutADaemon(t *testing.T) {
 	}
 }
 
-func TestYAMLForPeopleMeansTheSameJSON(t *testing.T) {
+func TestYAMLOutputMatchesJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"b":1.50,"a":[{"x":null},[]],"t":"true","num":"12","e":"","s":"a: b","k y":"ok"}`: "b: 1.50\na:\n  -\n    x: null\n  - []\nt: \"true\"\nnum: \"12\"\ne: \"\"\ns: \"a: b\"\nk y: ok\n",
 		`[]`: "[]\n", `"x"`: "x\n", `3`: "3\n",
@@ -385,7 +385,7 @@ func TestYAMLForPeopleMeansTheSameJSON(t *testing.T) {
 	}
 }
 
-func TestFinderStartsNothingWhenAskedNotTo(t *testing.T) {
+func TestFinderStartsNothingWhenDisabled(t *testing.T) {
 	f := newFake(t)
 	folders, _ := newProgram(Options{Getenv: func(string) string { return f.data }}).folders()
 	find := &finder{folders: folders, path: "/s/demo/mcp", client: "cursor"}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFeaturesAreATable(t *testing.T) {
+func TestFeaturesArePrintedAsTable(t *testing.T) {
 	f := newFake(t)
 	f.mux.HandleFunc("GET /api/v1/features", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("client") != "cursor" {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTableFitsTheTerminalByItsRightColumn(t *testing.T) {
+func TestTableFitsTerminalWidth(t *testing.T) {
 	one := table{title: "Clients", head: []string{"ID", "Client", "State", "File"}}
 	one.add("windsurf", "Windsurf (Cascade, before the rename)", "not connected", "/home/ana/.codeium/windsurf/mcp_config.json")
 	one.add("x", "X", "connected", "/x")
@@ -31,7 +31,7 @@ func TestTableFitsTheTerminalByItsRightColumn(t *testing.T) {
 	}
 }
 
-func TestClientsThatAreNotInstalledAreCounted(t *testing.T) {
+func TestMissingClientsAreCounted(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
 	f := newFake(t)
@@ -44,7 +44,7 @@ func TestClientsThatAreNotInstalledAreCounted(t *testing.T) {
 	}
 }
 
-func TestResultOfACallIsPrintedOnce(t *testing.T) {
+func TestCallResultIsPrintedOnce(t *testing.T) {
 	f := newFake(t)
 	f.answer("POST /api/v1/call", `{"success":true,"output":"notes.txt\n","data":{"content":"notes.txt"},"raw":{}}`)
 	if got := f.run(false, "call", "files", "list"); got.out != "notes.txt\n" {
@@ -71,7 +71,7 @@ func TestNoticesAreAcknowledged(t *testing.T) {
 	}
 }
 
-func TestClientIsNamedWithoutRegardToCase(t *testing.T) {
+func TestClientNameIsCaseInsensitive(t *testing.T) {
 	f := newFake(t)
 	f.answer("GET /api/v1/clients", `{"items":[{"token":"codex","name":"codex-mcp-client"},{"token":"","name":"Cursor"}]}`)
 	var asked string
@@ -89,7 +89,7 @@ func TestClientIsNamedWithoutRegardToCase(t *testing.T) {
 	}
 }
 
-func TestOneCallSaysThatItsResultDoesNotFit(t *testing.T) {
+func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
@@ -98,9 +98,9 @@ func TestOneCallSaysThatItsResultDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestApprovalsAreAnsweredAsTheyCome has one call that waits, and one that comes while the
+// TestApprovalsAreAnsweredAsTheyArrive has one call that waits, and one that comes while the
 // first is answered.
-func TestApprovalsAreAnsweredAsTheyCome(t *testing.T) {
+func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 	f := newFake(t)
 	var answered atomic.Int32
 	said := make(chan string, 2)
@@ -138,7 +138,7 @@ func TestApprovalsAreAnsweredAsTheyCome(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsAboutApprovalsAsksAgain(t *testing.T) {
+func TestOnlyApprovalEventsRefreshPrompt(t *testing.T) {
 	t.Parallel()
 	for event, want := range map[string]int{"snapshot": 1, "approval": 1, "call": 0, "server": 0} {
 		changed := make(chan struct{}, 1)
@@ -149,7 +149,7 @@ func TestOnlyWhatIsAboutApprovalsAsksAgain(t *testing.T) {
 	}
 }
 
-func TestReadinessOfAllServersHasAnExitCode(t *testing.T) {
+func TestWaitForServersHasExitCode(t *testing.T) {
 	f := newFake(t)
 	var looks atomic.Int32
 	f.mux.HandleFunc("GET /api/v1/servers", func(w http.ResponseWriter, _ *http.Request) {
@@ -177,8 +177,8 @@ func TestReadinessOfAllServersHasAnExitCode(t *testing.T) {
 	}
 }
 
-// TestAProfileIsMadeOfServersThatThereAre takes names as they are shown, and refuses others.
-func TestAProfileIsMadeOfServersThatThereAre(t *testing.T) {
+// TestProfileNeedsExistingServers takes names as they are shown, and refuses others.
+func TestProfileNeedsExistingServers(t *testing.T) {
 	f := newFake(t)
 	f.mux.HandleFunc("GET /api/v1/servers/{id}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("id") == "my files" {

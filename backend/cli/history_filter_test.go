@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestMomentsAreReadAsPeopleWriteThem(t *testing.T) {
+func TestTimesAreParsedInCommonForms(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.Local).UTC().Format(time.RFC3339Nano)
 	for text, want := range map[string]string{

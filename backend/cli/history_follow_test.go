@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestHistoryFollowsWithEveryFilter has a stream of four calls, of which the history finds
+// TestHistoryFollowAppliesEveryFilter has a stream of four calls, of which the history finds
 // the words in two.
-func TestHistoryFollowsWithEveryFilter(t *testing.T) {
+func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 	f := newFake(t)
 	var asked []string
 	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, _ *http.Request) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPruneAsksWhereSomebodySits has a daemon that would delete three calls, and counts what it is asked.
-func TestPruneAsksWhereSomebodySits(t *testing.T) {
+// TestPruneAsksOnTerminal has a daemon that would delete three calls, and counts what it is asked.
+func TestPruneAsksOnTerminal(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		attended bool
@@ -67,8 +67,8 @@ func TestPruneAsksWhereSomebodySits(t *testing.T) {
 	}
 }
 
-// TestACheckNamesServersAsPeopleDo has a check of a server that was renamed, and of one that is gone.
-func TestACheckNamesServersAsPeopleDo(t *testing.T) {
+// TestCheckAcceptsServerNames has a check of a server that was renamed, and of one that is gone.
+func TestCheckAcceptsServerNames(t *testing.T) {
 	f := newFake(t)
 	f.answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)
 	f.answer("POST /api/v1/checks/smoke/run", `{"name":"smoke","ok":true,"steps":[{"server":"my-files","tool":"read","ok":true},{"server":"gone","tool":"x","ok":true}]}`)

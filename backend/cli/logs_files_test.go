@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
-// TestLogsAreReadWithoutADaemon has the files of a daemon that ended.
-func TestLogsAreReadWithoutADaemon(t *testing.T) {
+// TestLogsAreReadWithoutDaemon has the files of a daemon that ended.
+func TestLogsAreReadWithoutDaemon(t *testing.T) {
 	data := t.TempDir()
 	for path, text := range map[string]string{
 		"logs/drawbridge.log": `st of a line that was cut"}` + "\n" +

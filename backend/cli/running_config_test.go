@@ -10,9 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
-// TestCommandsUseTheConfigurationOfTheRunningDaemon has a daemon that was started with
+// TestCommandsUseConfigOfRunningDaemon has a daemon that was started with
 // --config FILE, and a file at the default place that nobody reads.
-func TestCommandsUseTheConfigurationOfTheRunningDaemon(t *testing.T) {
+func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	f := newFake(t)
 	home := t.TempDir()
 	t.Setenv("HOME", home)

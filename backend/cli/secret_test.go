@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-func TestSecretComesFromStandardInputAndIsShownNowhere(t *testing.T) {
+func TestSecretIsReadFromStdinAndNeverPrinted(t *testing.T) {
 	data := t.TempDir()
 	getenv := func(name string) string {
 		if name == "DRAWBRIDGE_KEYRING" {

@@ -42,7 +42,7 @@ func TestServersAreAddedAndRemoved(t *testing.T) {
 	}
 }
 
-func TestConnectIsAnotherWordForStart(t *testing.T) {
+func TestConnectIsAliasOfStart(t *testing.T) {
 	f := newFake(t)
 	for alias, action := range map[string]string{"connect": "start", "disconnect": "stop", "reconnect": "restart"} {
 		f.answer("POST /api/v1/servers/files/"+action, `{"id":"files","state":"running"}`)
@@ -70,7 +70,7 @@ func TestDebugIsReadable(t *testing.T) {
 	}
 }
 
-func TestFiltersThatCannotBeMeantExit2(t *testing.T) {
+func TestInvalidFiltersExit2(t *testing.T) {
 	f := newFake(t)
 	for _, args := range [][]string{{"history", "--limit", "-1"}, {"history", "--limit", "0"}, {"history", "--limit", "501"}, {"history", "--outcome", "bogus"}} {
 		if got := f.run(false, args...); got.code != 2 || got.out != "" {

@@ -28,7 +28,7 @@ func states(t *testing.T) (list []struct {
 	return list
 }
 
-func TestStatusShowsEachStateWithItsReason(t *testing.T) {
+func TestStatusShowsStateAndReason(t *testing.T) {
 	f := newFake(t)
 	current := ""
 	f.mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })

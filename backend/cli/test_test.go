@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestAServerIsTriedFromTheCommandLine(t *testing.T) {
+func TestTestCommandTriesServer(t *testing.T) {
 	f := newFake(t)
 	var sent string
 	answer := `{"ok":true,"stage":"done","command":"npx x","tookNs":1200000000,"era":"legacy","protocolVersion":"2025-11-25","tools":[{"name":"read","description":"Reads.\nMore.","inputSchema":"{\"type\":\"object\"}"}]}`
@@ -44,7 +44,7 @@ func TestAServerIsTriedFromTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestAServerIsTriedByThisProgramWhereNoDaemonRuns(t *testing.T) {
+func TestTestCommandWorksWithoutDaemon(t *testing.T) {
 	t.Parallel()
 	answer, fails := `{"ok":true,"stage":"done","command":"npx x","tools":[{"name":"read"}]}`, error(nil)
 	var asked string

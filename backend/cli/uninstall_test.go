@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestUninstallEndsTheStartAtLogin(t *testing.T) {
+func TestUninstallRemovesStartAtLogin(t *testing.T) {
 	home, data := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))

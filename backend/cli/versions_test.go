@@ -10,7 +10,7 @@ import (
 
 const someImage = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-func TestStatusShowsVersionsWhereTheyAreKnownAndDoesWithoutThem(t *testing.T) {
+func TestStatusShowsKnownVersions(t *testing.T) {
 	const servers = `{"servers":[{"id":"time","label":"time","state":"running"},{"id":"box","label":"box","state":"running"},{"id":"plain","label":"plain","state":"running"}]}`
 	for name, c := range map[string]struct {
 		versions string
@@ -54,7 +54,7 @@ func TestStatusShowsVersionsWhereTheyAreKnownAndDoesWithoutThem(t *testing.T) {
 	}
 }
 
-func TestVersionsOfImagesSayWhereTheyAreKnownFrom(t *testing.T) {
+func TestImageVersionsNameTheirSource(t *testing.T) {
 	f := newFake(t)
 	f.answer("GET /api/v1/versions", `{"items":[{"server":"box","launcher":"image","package":"mcp/time","version":"`+someImage+`","source":"container"},{"server":"next","launcher":"image","package":"mcp/time","version":"`+someImage+`","source":"image","pinned":true}]}`)
 	got := f.run(false, "versions")

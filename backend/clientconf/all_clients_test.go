@@ -39,8 +39,8 @@ func elevenFilesOf(t *testing.T, home string) (compare func(when string)) {
 	}
 }
 
-// TestElevenClientsAreMovedAndUndoneInOneStep moves all clients with one plan and takes it back.
-func TestElevenClientsAreMovedAndUndoneInOneStep(t *testing.T) {
+// TestElevenClientsAreMovedAndUndoneTogether moves all clients with one plan and takes it back.
+func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	const ours = "{\n  // mine\n  \"mcpServers\": {\"mine\": {\"command\": \"mine\"}}\n}\n"
 	write(t, config, ours)
@@ -89,7 +89,7 @@ func TestElevenClientsAreMovedAndUndoneInOneStep(t *testing.T) {
 	}
 }
 
-func TestElevenClientsAreImportedAndUndoneInOneStep(t *testing.T) {
+func TestElevenClientsAreImportedAndUndoneTogether(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	compare := elevenFilesOf(t, home)
 	plan := c.ImportAll()
@@ -111,7 +111,7 @@ func TestElevenClientsAreImportedAndUndoneInOneStep(t *testing.T) {
 	}
 }
 
-func TestClientsAreConnectedInOneStepAndABrokenFileIsLeftOut(t *testing.T) {
+func TestConnectAllSkipsBrokenFile(t *testing.T) {
 	c, _, home, _ := newSafe(t)
 	compare := elevenFilesOf(t, home)
 	write(t, filepath.Join(home, ".lmstudio/mcp.json"), `{"mcpServers":`)
@@ -129,9 +129,9 @@ func TestClientsAreConnectedInOneStepAndABrokenFileIsLeftOut(t *testing.T) {
 	compare("after undo")
 }
 
-// TestAClientThatCannotBeWrittenDoesNotStopTheOthers makes the first of eleven files one that
+// TestUnwritableClientDoesNotStopOthers makes the first of eleven files one that
 // changes behind the plan, so that all behind it begin elsewhere than they were planned.
-func TestAClientThatCannotBeWrittenDoesNotStopTheOthers(t *testing.T) {
+func TestUnwritableClientDoesNotStopOthers(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	compare := elevenFilesOf(t, home)
 	plan := c.MoveAll()

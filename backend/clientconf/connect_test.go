@@ -78,7 +78,7 @@ const claudeFile = `{
 }
 `
 
-func TestUndoRestoresTheFileByteForByte(t *testing.T) {
+func TestUndoRestoresExactBytes(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
@@ -99,7 +99,7 @@ func TestUndoRestoresTheFileByteForByte(t *testing.T) {
 	}
 }
 
-func TestFileThatWasNotThereIsGoneAfterUndo(t *testing.T) {
+func TestUndoDeletesCreatedFile(t *testing.T) {
 	c, home := newConnector(t)
 	p := connect(t, c, "claude-desktop")
 	if p.Action != Create {
@@ -115,7 +115,7 @@ func TestFileThatWasNotThereIsGoneAfterUndo(t *testing.T) {
 }
 
 // The client writes its file while the undo waits for the lock: what it wrote stays.
-func TestUndoNeverRemovesAFileThatSomebodyHasJustWritten(t *testing.T) {
+func TestUndoNeverDeletesJustWrittenFile(t *testing.T) {
 	c, _ := newConnector(t)
 	p := connect(t, c, "claude-desktop")
 	r, ok, err := c.loadRecord("claude-desktop")
@@ -133,7 +133,7 @@ func TestUndoNeverRemovesAFileThatSomebodyHasJustWritten(t *testing.T) {
 	}
 }
 
-func TestUndoOfAFileThatChangedTakesOnlyOurSpan(t *testing.T) {
+func TestUndoOfChangedFileRemovesOnlyOurEntry(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
@@ -148,7 +148,7 @@ func TestUndoOfAFileThatChangedTakesOnlyOurSpan(t *testing.T) {
 	}
 }
 
-func TestEntryChangedByHandIsLeftUnlessForced(t *testing.T) {
+func TestEditedEntryIsKeptUnlessForced(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
@@ -166,7 +166,7 @@ func TestEntryChangedByHandIsLeftUnlessForced(t *testing.T) {
 	}
 }
 
-func TestConnectingTwiceChangesNothingAndUndoStillRestores(t *testing.T) {
+func TestConnectTwiceIsIdempotentAndUndoable(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
@@ -188,7 +188,7 @@ func TestConnectingTwiceChangesNothingAndUndoStillRestores(t *testing.T) {
 	}
 }
 
-func TestForeignEntryUnderOurNameIsNeverOverwritten(t *testing.T) {
+func TestForeignEntryWithOurNameIsNeverOverwritten(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, `{"mcpServers": {"drawbridge": {"command": "somebody-elses"}}}`)
@@ -201,7 +201,7 @@ func TestForeignEntryUnderOurNameIsNeverOverwritten(t *testing.T) {
 	}
 }
 
-func TestChangeSinceThePlanIsAConflict(t *testing.T) {
+func TestChangeSincePlanIsConflict(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
@@ -262,7 +262,7 @@ func TestReadOnlyFileIsRefused(t *testing.T) {
 	}
 }
 
-func TestClientsOwnLockIsRespected(t *testing.T) {
+func TestClientLockIsRespected(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
@@ -331,7 +331,7 @@ func TestListFindsWhatIsInstalledAndConnected(t *testing.T) {
 	}
 }
 
-func TestTableOfClientsIsComplete(t *testing.T) {
+func TestClientTableIsComplete(t *testing.T) {
 	var ids []string
 	for _, c := range Known() {
 		if slices.Contains(ids, c.ID) {
@@ -355,7 +355,7 @@ func TestTableOfClientsIsComplete(t *testing.T) {
 }
 
 // A kill at any moment leaves the old file or the new one, never a part of it.
-func TestKilledWriterNeverTearsTheFile(t *testing.T) {
+func TestKilledWriterNeverTearsFile(t *testing.T) {
 	if path := os.Getenv("CLIENTCONF_TEST_WRITE"); path != "" {
 		for {
 			before, existed, _ := read(path)
@@ -371,7 +371,7 @@ func TestKilledWriterNeverTearsTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.json")
 	write(t, path, "{}")
 	for range 30 {
-		process, err := os.StartProcess(os.Args[0], []string{os.Args[0], "-test.run=^TestKilledWriterNeverTearsTheFile$"},
+		process, err := os.StartProcess(os.Args[0], []string{os.Args[0], "-test.run=^TestKilledWriterNeverTearsFile$"},
 			&os.ProcAttr{Env: append(os.Environ(), "CLIENTCONF_TEST_WRITE="+path)})
 		if err != nil {
 			t.Fatal(err)

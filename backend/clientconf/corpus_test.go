@@ -44,7 +44,7 @@ func huge(b []byte) []byte {
 // refusals are the files that must not be edited.
 var refusals = []string{"broken", "double", "commented", "foreign", "trailing", "array-root", "two-docs", "flow.", "flow-inside", "inline", "dotted", "null.json"}
 
-func TestCorpusIsConnectedAndUndoneWithoutATraceOrRefusedWithASnippet(t *testing.T) {
+func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 	files, err := filepath.Glob("testdata/corpus/*")
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func checkKept(t *testing.T, client Client, src, out []byte) {
 	}
 }
 
-func TestReadOnlyFileIsRefusedAndKept(t *testing.T) {
+func TestReadOnlyFileIsRefusedByMove(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
@@ -185,7 +185,7 @@ func TestReadOnlyFileIsRefusedAndKept(t *testing.T) {
 	}
 }
 
-func FuzzYAMLAddingNeverTouchesOtherParts(f *testing.F) {
+func FuzzYAMLEntryKeepsOtherParts(f *testing.F) {
 	files, _ := filepath.Glob("testdata/corpus/*.yaml")
 	for _, file := range files {
 		if b, err := os.ReadFile(file); err == nil {

@@ -41,7 +41,7 @@ const desktopFile = "{\n    \"globalShortcut\": \"x\",\n    \"mcpServers\": {\n 
 
 func noToken(string) (string, error) { return "", nil }
 
-func TestWipedFileIsToldAndRestoredByteForByte(t *testing.T) {
+func TestWipedFileIsReportedAndRestoredExactly(t *testing.T) {
 	c, home := newConnector(t)
 	told := guarded(t, c) // before there is any record, and any folder for it
 	path := filepath.Join(home, ".config", "Claude", "claude_desktop_config.json")
@@ -68,7 +68,7 @@ func TestWipedFileIsToldAndRestoredByteForByte(t *testing.T) {
 	hears(t, told, Vanished)
 }
 
-func TestRestoreLeavesWhatOthersWroteSince(t *testing.T) {
+func TestRestoreKeepsLaterForeignChanges(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".config", "Claude", "claude_desktop_config.json")
 	write(t, path, desktopFile)
@@ -84,7 +84,7 @@ func TestRestoreLeavesWhatOthersWroteSince(t *testing.T) {
 	}
 }
 
-func TestForgottenConnectionIsNeverMentionedAgain(t *testing.T) {
+func TestForgottenConnectionIsNotReported(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".cursor", "mcp.json")
 	connect(t, c, "cursor")
@@ -104,7 +104,7 @@ func TestForgottenConnectionIsNeverMentionedAgain(t *testing.T) {
 	}
 }
 
-func TestChangedAddressAndTokenReachTheClientsFile(t *testing.T) {
+func TestChangedAddressAndTokenReachClientFile(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".cursor", "mcp.json")
 	write(t, path, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n")

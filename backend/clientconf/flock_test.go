@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestWriteWaitsForTheClientsOwnLock(t *testing.T) {
+func TestWriteWaitsForClientLock(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".copilot", "mcp-config.json")
 	write(t, path, "{}\n")

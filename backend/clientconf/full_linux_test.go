@@ -13,7 +13,7 @@ import (
 
 // The disk is full while a client's file is written: the old file stays as it was, nothing
 // lies beside it, the user is told why, and with room again it works.
-func TestFullDiskLeavesTheOldFileAndSaysSo(t *testing.T) {
+func TestFullDiskKeepsOldFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}

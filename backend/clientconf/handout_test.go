@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestLinksAndSnippetsCarryTheEntryAndNoToken(t *testing.T) {
+func TestLinksAndSnippetsContainNoToken(t *testing.T) {
 	c, _ := newConnector(t)
 	for id, prefix := range map[string]string{"cursor": "cursor://anysphere.cursor-deeplink/mcp/install?", "vscode": "vscode:mcp/install?", "vscode-insiders": "vscode-insiders:mcp/install?", "lm-studio": "lmstudio://add_mcp?", "raycast": "raycast://mcp/install?", "cherry-studio": "cherrystudio://mcp/install?"} {
 		h, err := c.Handout(Choice{Client: id})
@@ -53,7 +53,7 @@ func TestLinksAndSnippetsCarryTheEntryAndNoToken(t *testing.T) {
 	}
 }
 
-func TestBundleHoldsAManifestThatStartsTheShim(t *testing.T) {
+func TestBundleManifestStartsShim(t *testing.T) {
 	c, _ := newConnector(t)
 	c.data = "/srv/ana's data"
 	b, err := c.Bundle("claude-desktop", "v1.2.3")
@@ -96,7 +96,7 @@ func TestBundleHoldsAManifestThatStartsTheShim(t *testing.T) {
 	}
 }
 
-func TestLimitsOfAClientAreSaidInSentences(t *testing.T) {
+func TestClientLimitsAreSentences(t *testing.T) {
 	tools := make([]Offered, 130)
 	for n := range tools {
 		tools[n] = Offered{EntryName, strings.Repeat("x", 40)}

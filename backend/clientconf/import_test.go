@@ -62,7 +62,7 @@ const literals = `{"mcpServers": {
 }}
 `
 
-func TestImportMovesLiteralSecretsIntoTheVault(t *testing.T) {
+func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
 	taking, err := c.Take(Choice{Client: "cursor"}, nil)
@@ -114,7 +114,7 @@ func TestImportMovesLiteralSecretsIntoTheVault(t *testing.T) {
 	}
 }
 
-func TestLockedVaultStopsAnImportBeforeAnythingIsWritten(t *testing.T) {
+func TestLockedVaultStopsImportBeforeWriting(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	vault.locked = true
 	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
@@ -133,7 +133,7 @@ func TestLockedVaultStopsAnImportBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
-func TestStoredSecretOfThatNameIsNeverReplaced(t *testing.T) {
+func TestStoredSecretOfSameNameIsNeverReplaced(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	vault.values["github.GITHUB_TOKEN"] = "mine"
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
@@ -149,7 +149,7 @@ func TestStoredSecretOfThatNameIsNeverReplaced(t *testing.T) {
 	}
 }
 
-func TestSecretThatCameInBetweenIsNotReplaced(t *testing.T) {
+func TestConcurrentlyStoredSecretIsNotReplaced(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
 	taking, err := c.Take(Choice{Client: "cursor"}, nil)
@@ -165,7 +165,7 @@ func TestSecretThatCameInBetweenIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestBareImportIsTakenBackByteForByteOrServerByServer(t *testing.T) {
+func TestBareImportIsUndoneExactlyOrPerServer(t *testing.T) {
 	c, _, home, config := newSafe(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
 	const mine = "{\n  // mine\n  \"mcpServers\": {},\n}\n"
@@ -207,7 +207,7 @@ func TestBareImportIsTakenBackByteForByteOrServerByServer(t *testing.T) {
 	}
 }
 
-func TestServersAreMovedAndTakenBackOneByOne(t *testing.T) {
+func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	path := filepath.Join(home, ".claude.json")
 	file := strings.Replace(fiveServers, `"args": ["f"], "alwaysAllow"`, `"args": ["f"], "env": {"API_KEY": "canary-1"}, "alwaysAllow"`, 1)
@@ -263,7 +263,7 @@ func TestServersAreMovedAndTakenBackOneByOne(t *testing.T) {
 	}
 }
 
-func TestServersOfLegacyPlacesAreImportedAndNeverTouched(t *testing.T) {
+func TestLegacyFilesAreImportedAndNeverWritten(t *testing.T) {
 	for _, one := range []struct{ client, file, text, now string }{
 		{"vscode", ".config/Code/User/settings.json", "{\n  // mine\n  \"editor.x\": 1,\n  \"mcp\": {\"servers\": {\"old\": {\"command\": \"o\"}, \"both\": {\"command\": \"legacy\"}}},\n}\n", ".config/Code/User/mcp.json"},
 		{"cline", ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", `{"mcpServers": {"old": {"command": "o"}, "both": {"command": "legacy"}}}`, ".cline/data/settings/cline_mcp_settings.json"},
@@ -336,7 +336,7 @@ func TestExtensionsOfClaudeDesktopBecomeServers(t *testing.T) {
 	}
 }
 
-func TestWhatWasFoundBeforeTheFirstConnectionIsKept(t *testing.T) {
+func TestOriginalEntryBeforeFirstConnectIsKept(t *testing.T) {
 	c, home := newConnector(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
 	if s := c.Savings(0); s.Before != nil {
@@ -354,7 +354,7 @@ func TestWhatWasFoundBeforeTheFirstConnectionIsKept(t *testing.T) {
 	}
 }
 
-func TestRulesInOtherPlacesAreNamedToo(t *testing.T) {
+func TestRulesInOtherFilesAreReported(t *testing.T) {
 	for _, one := range []struct{ client, file, text, want string }{
 		{"opencode", ".config/opencode/opencode.jsonc", `{"mcp": {"gh": {"type": "local", "command": ["x"]}}, "tools": {"gh_*": false, "ghost_x": true}, "permission": {"gh_create": "ask"}}`, "gh_*,gh_create"},
 		{"gemini-cli", ".gemini/settings.json", `{"mcpServers": {"gh": {"command": "x"}}, "mcp": {"allowed": ["gh"]}}`, `"gh"`},
@@ -379,7 +379,7 @@ func TestRulesInOtherPlacesAreNamedToo(t *testing.T) {
 }
 
 // Ten servers of one name, all different, each get a label of their own.
-func TestEveryImportedServerOfOneNameGetsALabelOfItsOwn(t *testing.T) {
+func TestImportedServersOfSameNameGetDistinctLabels(t *testing.T) {
 	c, _, home, config := newSafe(t)
 	var ours strings.Builder
 	ours.WriteString(`{"mcpServers": {"db": {"command": "own"}, "db-cursor": {"command": "own-1"}`)
@@ -401,7 +401,7 @@ func TestEveryImportedServerOfOneNameGetsALabelOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAQuoteAtTheEndOfAValueStaysEscaped(t *testing.T) {
+func TestTrailingQuoteStaysEscaped(t *testing.T) {
 	if got := inString(`say "hi"`); got != `say \"hi\"` {
 		t.Errorf("got %s", got)
 	}

@@ -60,7 +60,7 @@ func writeForEver(home, dir string) {
 	}
 }
 
-func TestKilledInTheMiddleTheFileIsOldOrNewAndCanBeUndone(t *testing.T) {
+func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 	t.Parallel()
 	const enough = 60 // for the kills to come in the middle
 	rounds, atMost := enough, 10*time.Second

@@ -21,7 +21,7 @@ var secretNames = []string{
 	"API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "DB_PASS", "GITLAB_PAT", "DB_PWD", "CLIENT_SECRET", "Cookie", "PASSPHRASE", "AWS_ACCESS_KEY", "CONNECTION_STRING", "Authorization", "private-key",
 }
 
-func TestDifferencesMaskEveryShapeOfSecretInEveryPlace(t *testing.T) {
+func TestDiffMasksEverySecretShapeEverywhere(t *testing.T) {
 	for _, secret := range secretShapes {
 		for _, place := range []string{
 			"  \"args\": [\"run\", \"%s\"],", "\"%s\",", "args = ['x', '%s']", "  - %s", "  plain: %s", "plain = \"%s\"", "\"url\": \"https://example.com/mcp?v=1&x=%s\"",
@@ -34,7 +34,7 @@ func TestDifferencesMaskEveryShapeOfSecretInEveryPlace(t *testing.T) {
 	}
 }
 
-func TestDifferencesMaskWhatANameSaysIsSecret(t *testing.T) {
+func TestDiffMasksValuesOfSecretNames(t *testing.T) {
 	for _, name := range secretNames {
 		for _, place := range []string{
 			"  \"env\": {\"%s\": \"hunter22\"},", "\"%s\" : \"hunter22\"", "%s = \"hunter22\"", "env = { %s = 'hunter22', X = \"1\" }", "    %s: hunter22", "    %s: \"hunter22\"",
@@ -51,7 +51,7 @@ func TestDifferencesMaskWhatANameSaysIsSecret(t *testing.T) {
 }
 
 // The password of an address is masked and the rest of it stays readable.
-func TestDifferencesMaskPasswordsInAddresses(t *testing.T) {
+func TestDiffMasksPasswordsInURLs(t *testing.T) {
 	for _, place := range []string{"\"args\": [\"run\", \"%s\"]", "  - %s", "url: %s", "url = '%s'", "\"DATABASE\": \"%s\""} {
 		line := fmt.Sprintf(place, "postgresql://alice:s3cretPGpass@host.docker.internal:5432/app")
 		if got := mask(line); strings.Contains(got, "s3cret") || !strings.Contains(got, "postgresql://") {
@@ -60,7 +60,7 @@ func TestDifferencesMaskPasswordsInAddresses(t *testing.T) {
 	}
 }
 
-func TestDifferencesShowWhatIsNoSecret(t *testing.T) {
+func TestDiffShowsNonSecrets(t *testing.T) {
 	for _, line := range []string{
 		"  \"command\": \"npx\",", "  \"args\": [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/home/me/notes\"],", "  - /home/me/notes", "url: https://example.com/mcp?v=1",
 		"\"env\": {\"LOG_LEVEL\": \"debug\", \"PORT\": \"8080\"}", "args = ['--port', '8080']", "timeout: 300", "\"type\": \"stdio\"", "[mcp_servers.files]", "  # a comment",

@@ -42,7 +42,7 @@ func becomes(t *testing.T, id, file, text string) Import {
 	return all[0]
 }
 
-func TestServersOfEveryShapeBecomeOurs(t *testing.T) {
+func TestServersOfEveryShapeAreConverted(t *testing.T) {
 	for _, c := range []struct{ name, id, file, text, want string }{
 		{"cursor", "cursor", ".cursor/mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x", "${env:DIR}"], "env": {"K": "$LITERAL ${OTHER}"}}}}`,
 			`{"command":"npx","args":["-y","x","${DIR}"],"env":{"K":"$LITERAL $${OTHER}"}}`},
@@ -76,7 +76,7 @@ func TestServersOfEveryShapeBecomeOurs(t *testing.T) {
 	}
 }
 
-func TestCommandsThatMakeValuesAreMarkedAndNeverRun(t *testing.T) {
+func TestValueCommandsAreMarkedAndNeverRun(t *testing.T) {
 	trap := filepath.Join(t.TempDir(), "ran")
 	for name, i := range map[string]Import{
 		"cmd":    becomes(t, "mcphub-nvim", ".config/mcphub/servers.json", `{"mcpServers": {"a": {"command": "x", "env": {"K": "${cmd: touch `+trap+`}"}}}}`),
@@ -96,7 +96,7 @@ func TestCommandsThatMakeValuesAreMarkedAndNeverRun(t *testing.T) {
 	}
 }
 
-func TestWeNeverImportOurselves(t *testing.T) {
+func TestImportSkipsDrawbridge(t *testing.T) {
 	c, home, _ := newMover(t)
 	connect(t, c, "cursor")
 	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"x": {"url": "http://localhost:7575/mcp", "headers": {"Authorization": "Bearer dbr_abc"}}}}`)
@@ -119,7 +119,7 @@ const fiveServers = `{
 }
 `
 
-func TestMoveReplacesEachUnderItsNameAndUndoIsOneStep(t *testing.T) {
+func TestMoveKeepsNamesAndUndoesInOneStep(t *testing.T) {
 	c, home, config := newMover(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, fiveServers)
@@ -151,7 +151,7 @@ func TestMoveReplacesEachUnderItsNameAndUndoIsOneStep(t *testing.T) {
 	}
 }
 
-func TestUndoOfAMoveKeepsWhatWasWrittenSince(t *testing.T) {
+func TestUndoOfMoveKeepsLaterChanges(t *testing.T) {
 	c, home, config := newMover(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, fiveServers)
@@ -176,7 +176,7 @@ func TestUndoOfAMoveKeepsWhatWasWrittenSince(t *testing.T) {
 	}
 }
 
-func TestMoveTogetherNamesTheRulesItOrphans(t *testing.T) {
+func TestMoveReportsOrphanedRules(t *testing.T) {
 	c, home, _ := newMover(t)
 	write(t, filepath.Join(home, ".claude.json"), fiveServers)
 	write(t, filepath.Join(home, ".claude/settings.json"), `{"permissions": {"allow": ["mcp__github__create_issue", "mcp__files", "mcp__other__x"]}}`)
@@ -202,7 +202,7 @@ func TestMoveTogetherNamesTheRulesItOrphans(t *testing.T) {
 	}
 }
 
-func TestDuplicatesAcrossClientsAreRecognised(t *testing.T) {
+func TestDuplicatesAcrossClientsAreDetected(t *testing.T) {
 	c, home, config := newMover(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"fs": {"command": "npx", "args": ["f"]}}}`)
 	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"files": {"command": "npx", "args": ["f"], "timeout": 9}}}`)
@@ -213,7 +213,7 @@ func TestDuplicatesAcrossClientsAreRecognised(t *testing.T) {
 	}
 }
 
-func TestTokenIsNeverWrittenIntoAFileThatLeavesTheMachine(t *testing.T) {
+func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 	c, home := newConnector(t)
 	project := filepath.Join(home, "site")
 	if _, err := c.Plan(Choice{Client: "codex", Project: project}); core.CodeOf(err) != core.CodeNotFound {
@@ -257,7 +257,7 @@ func TestTokenIsNeverWrittenIntoAFileThatLeavesTheMachine(t *testing.T) {
 	}
 }
 
-func TestSavingsCountServersOnceWithTheirTree(t *testing.T) {
+func TestSavingsCountEachProcessTreeOnce(t *testing.T) {
 	known := []Import{{Client: "cursor", Name: "fs", plain: json.RawMessage(`{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/tmp"]}`)}}
 	s := Savings{}
 	s.count([]Process{

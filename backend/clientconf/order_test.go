@@ -11,7 +11,7 @@ import (
 // What undo needs is on the disk before the client's file is touched: when it cannot be
 // written, the file stays as it was. Otherwise a kill in between would leave an entry that
 // nobody remembers.
-func TestTheRecordIsWrittenBeforeTheFile(t *testing.T) {
+func TestRecordIsWrittenBeforeFile(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)

@@ -36,7 +36,7 @@ func asNobody(t *testing.T, home string) string {
 
 // A file that belongs to another user and that we may not write stays, although its folder
 // would let us put ours in its place.
-func TestAFileOfAnotherUserIsRefusedAndKept(t *testing.T) {
+func TestFileOfOtherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of several users")
 	}
@@ -64,7 +64,7 @@ func TestAFileOfAnotherUserIsRefusedAndKept(t *testing.T) {
 }
 
 // Root connects for the user: the file stays hers.
-func TestAFileKeepsItsOwner(t *testing.T) {
+func TestWriteKeepsFileOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of several users")
 	}

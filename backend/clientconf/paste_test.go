@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestBlocksAreTakenInEveryShapeThatImportKnows pastes what READMEs show.
-func TestBlocksAreTakenInEveryShapeThatImportKnows(t *testing.T) {
+// TestPastedBlocksAreAcceptedInEveryShape pastes what READMEs show.
+func TestPastedBlocksAreAcceptedInEveryShape(t *testing.T) {
 	for shape, c := range map[string]struct{ text, name, label, entry string }{
 		"mcpServers":            {text: `{"mcpServers":{"files":{"command":"npx","args":["-y","x"],"env":{"A":"${A}"}}}}`, label: "files", entry: `{"command":"npx","args":["-y","x"],"env":{"A":"${A}"}}`},
 		"without outer braces":  {text: `"mcpServers": {"files": {"command": "npx"}},`, label: "files", entry: `{"command":"npx"}`},
@@ -44,7 +44,7 @@ func TestBlocksAreTakenInEveryShapeThatImportKnows(t *testing.T) {
 	}
 }
 
-func TestSecretsOfWhatIsAddedAreStored(t *testing.T) {
+func TestSecretsOfAddedServersAreStored(t *testing.T) {
 	c, vault, _, path := newSafe(t)
 	p, err := c.Describe(NewServer{
 		Name: "dock", Command: "docker", Args: []string{"run", "-e", "API_KEY=sk-live-0123456789", "mcp/time"},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsSharedHoldsNoSecret(t *testing.T) {
+func TestSharedFileContainsNoSecret(t *testing.T) {
 	out, names, err := Shareable("git", []byte(`{"command":"g","args":["--token=ghp_abcdefgh12345678","--dir","/x"],"env":{"API_KEY":"hunter2hunter2","LEVEL":"info","KEPT":"${secret:OTHER}"},"headers":{"Authorization":"Bearer tok_99887766"},"url":"https://me:pw123456@x.example/?api_key=zzzzyyyy1"}`), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestWhatIsSharedHoldsNoSecret(t *testing.T) {
 	}
 }
 
-func TestWhatIsSharedHoldsNoSecretOfAnyKey(t *testing.T) {
+func TestSharedFileContainsNoSecretOfAnyKey(t *testing.T) {
 	out, names, err := Shareable("docs", []byte(`{"url":"https://x.example","oauth":{"clientId":"me","clientSecret":"cnry-client-1"},"docker":{"mounts":["/a:/b"],"env":{"DB_PASSWORD":"cnry-docker-2"}},"odd":[{"x":"ghp_cnry0123456789"}],"requestTimeoutMs":9007199254740993,"rules":{"a":1}}`), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -43,9 +43,9 @@ func TestWhatIsSharedHoldsNoSecretOfAnyKey(t *testing.T) {
 	}
 }
 
-// TestWhatIsSharedHoldsNoSecretHoweverItIsWritten has the ways in which servers get their
+// TestSharedFileContainsNoSecretInAnyEncoding has the ways in which servers get their
 // secrets in clients' files.
-func TestWhatIsSharedHoldsNoSecretHoweverItIsWritten(t *testing.T) {
+func TestSharedFileContainsNoSecretInAnyEncoding(t *testing.T) {
 	for name, entry := range map[string]string{
 		"a header among arguments":             `{"command":"npx","args":["mcp-remote","https://x.example/mcp","--header","Authorization: Bearer cnry-tok-1"]}`,
 		"the same in one word":                 `{"command":"npx","args":["--header=X-Api-Key:cnry-tok-1"]}`,

@@ -43,7 +43,7 @@ var corpus = []struct {
 	{"key with escapes", strict, "{\"mcp\\u0053ervers\": {\"a\": {}}}", ""},
 }
 
-func TestAddedEntryLeavesEveryOtherByteInPlace(t *testing.T) {
+func TestAddedEntryKeepsEveryOtherByte(t *testing.T) {
 	for _, c := range corpus {
 		t.Run(c.name, func(t *testing.T) {
 			file, err := parse([]byte(c.src), c.client)
@@ -133,7 +133,7 @@ func TestUnsafeFilesAreRefused(t *testing.T) {
 	}
 }
 
-func FuzzAddingNeverTouchesOtherParts(f *testing.F) {
+func FuzzJSONEntryKeepsOtherParts(f *testing.F) {
 	for _, c := range corpus {
 		f.Add([]byte(c.src), c.client.ID == "lenient")
 	}
@@ -204,7 +204,7 @@ func TestDiffMasksSecrets(t *testing.T) {
 	}
 }
 
-func TestASecretOnTheLineAfterItsFlagIsMasked(t *testing.T) {
+func TestSecretOnLineAfterFlagIsMasked(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"[\n  \"--api-key\",\n  \"hunter2\",\n  \"x\"\n]", "[\n  \"--api-key\",\n  \"***\",\n  \"x\"\n]"},
 		{"args = [\n  '--api-key',\n  'hunter2'\n]", "args = [\n  '--api-key',\n  '***'\n]"},

@@ -31,7 +31,7 @@ var tomlCorpus = []struct {
 	{"big number and dates", codex, "n = 9007199254740993\nf = 1.0\nd = 2026-11-20T10:00:00Z\n"},
 }
 
-func TestTOMLEntryIsAppendedAndTakenOutAgain(t *testing.T) {
+func TestTOMLEntryIsAppendedAndRemoved(t *testing.T) {
 	for _, c := range tomlCorpus {
 		t.Run(c.name, func(t *testing.T) {
 			value := entry
@@ -70,7 +70,7 @@ func TestTOMLEntryIsAppendedAndTakenOutAgain(t *testing.T) {
 	}
 }
 
-func TestTOMLEntryInTheMiddleLeavesItsNeighbours(t *testing.T) {
+func TestTOMLEntryInMiddleKeepsNeighbors(t *testing.T) {
 	src := "a = 1\n\n[mcp_servers.drawbridge]\ncommand = \"/old/drawbridge\"\nargs = [\"stdio\"]\n\n[mcp_servers.drawbridge.env]\nA = \"1\"\n\n# of z\n[z]\nb = 2\n"
 	file, err := parse([]byte(src), codex)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestTOMLEntryInTheMiddleLeavesItsNeighbours(t *testing.T) {
 	}
 }
 
-func TestTOMLEntryInAnotherFormIsRefused(t *testing.T) {
+func TestTOMLEntryInUnsupportedFormIsRefused(t *testing.T) {
 	for _, src := range []string{
 		"mcp_servers = { drawbridge = { command = \"x\" } }\n",
 		"[mcp_servers]\ndrawbridge = { command = \"x\" }\n",
@@ -127,7 +127,7 @@ func TestCodexIsConnectedAndRestored(t *testing.T) {
 	}
 }
 
-func FuzzTOMLAddingNeverTouchesOtherParts(f *testing.F) {
+func FuzzTOMLEntryKeepsOtherParts(f *testing.F) {
 	for _, c := range tomlCorpus {
 		f.Add([]byte(c.src), c.client.Container == "list")
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestManyAskAndItIsDoneOnce(t *testing.T) {
+func TestConcurrentClosesRunOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, failed := New(), errors.New("failed")
 		var times atomic.Int64
@@ -39,7 +39,7 @@ func TestManyAskAndItIsDoneOnce(t *testing.T) {
 }
 
 // Who loses patience shortens the waiting of the steps; the ending itself is waited for.
-func TestTheFirstWithoutPatienceHurriesAll(t *testing.T) {
+func TestFirstExpiredContextHurriesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, never := New(), make(chan struct{})
 		began := time.Now()
@@ -61,7 +61,7 @@ func TestTheFirstWithoutPatienceHurriesAll(t *testing.T) {
 	})
 }
 
-func TestWaitingEndsWithWhatIsWaitedFor(t *testing.T) {
+func TestWaitReturnsWhenCloseIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, done := New(), make(chan struct{})
 		began := time.Now()

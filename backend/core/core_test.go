@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestSlugIsAlwaysAValidServerID(t *testing.T) {
+func TestSlugIsValidServerID(t *testing.T) {
 	for label, want := range map[string]string{
 		"files":                        "files",
 		"My Server":                    "My-Server",
@@ -31,7 +31,7 @@ func TestSlugIsAlwaysAValidServerID(t *testing.T) {
 	}
 }
 
-func FuzzSlugIsAlwaysAValidServerID(f *testing.F) {
+func FuzzSlugIsValidServerID(f *testing.F) {
 	f.Add("My Server_ 2")
 	f.Fuzz(func(t *testing.T, label string) {
 		if got := Slug(label); got != "" && !ValidServerID(got) {
@@ -40,7 +40,7 @@ func FuzzSlugIsAlwaysAValidServerID(f *testing.F) {
 	})
 }
 
-func TestServerIDsNeverHoldTheSeparator(t *testing.T) {
+func TestServerIDsNeverContainSeparator(t *testing.T) {
 	for _, id := range []string{"a__b", "_a", "a_", "-a", "a--b", "a b", "", "é", strings.Repeat("a", 33)} {
 		if ValidServerID(id) {
 			t.Errorf("%q passes as a server id", id)
@@ -65,7 +65,7 @@ func TestCodeOfFindsTheCodeThroughWrapping(t *testing.T) {
 	}
 }
 
-func TestDescribeNeverShowsAForeignErrorsText(t *testing.T) {
+func TestDescribeHidesTextOfForeignErrors(t *testing.T) {
 	if message, _ := Describe(errors.New("open /home/me/.ssh/id: denied")); strings.Contains(message, "ssh") {
 		t.Fatalf("shown to people: %q", message)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestServerIsFoundByItsNameOrItsID(t *testing.T) {
+func TestServerIsFoundByNameOrID(t *testing.T) {
 	servers := []ServerName{
 		{"my-server", "my server"}, {"21st-dev-magic", "@21st-dev/magic"}, {"files", "Files"}, {"Files-2", "files"}, {"Docs", "Docs"}, {"web-a", "Web"}, {"web-b", "WEB"},
 	}

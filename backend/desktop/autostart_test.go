@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestStartAtLoginIsWrittenAndTakenBack(t *testing.T) {
+func TestStartAtLoginIsWrittenAndRemoved(t *testing.T) {
 	a := Autostart{Program: "/opt/draw bridge/drawbridge", config: t.TempDir()}
 	state := func(want bool) {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestStartAtLoginEntryIsValidForEveryPath(t *testing.T) {
 	}
 }
 
-func TestStartAtLoginRefusesWhatNoEntryCanHold(t *testing.T) {
+func TestStartAtLoginRefusesUnsupportedPaths(t *testing.T) {
 	for _, a := range []Autostart{{Program: "drawbridge"}, {Program: "/bin/x\ny"}, {Program: "/bin/x", Data: "/a\nExec=evil"}} {
 		a.config = t.TempDir()
 		if err := a.Set(true); err == nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestLinksLeadToThePageAndNowhereElse(t *testing.T) {
+func TestLinksOpenOnlyThePage(t *testing.T) {
 	for link, want := range map[string]string{
 		"drawbridge://":                              "/",
 		"DrawBridge://open":                          "/",
@@ -37,7 +37,7 @@ func TestLinksLeadToThePageAndNowhereElse(t *testing.T) {
 }
 
 // A place that the page does not have would show that nothing is there.
-func TestLinksLeadToPlacesThatThePageHas(t *testing.T) {
+func TestLinksMatchPageRoutes(t *testing.T) {
 	router, err := os.ReadFile("../../frontend/src/app/router.tsx")
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func (d *desk) said(want ...string) {
 	d.log = nil
 }
 
-func TestAServerThatGaveUpIsToldOnceAndTakenBack(t *testing.T) {
+func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.server("files", core.StateRunning, "")
 		d.server("files", core.StateBackoff, "exit 1")
@@ -153,7 +153,7 @@ func TestAServerThatGaveUpIsToldOnceAndTakenBack(t *testing.T) {
 	})
 }
 
-func TestASubjectSpeaksAtMostOnceAMinute(t *testing.T) {
+func TestNotificationsPerSubjectAreLimitedToOnePerMinute(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.server("a", core.StateCrashed, "one")
 		d.server("a", core.StateRunning, "")
@@ -178,7 +178,7 @@ func TestASubjectSpeaksAtMostOnceAMinute(t *testing.T) {
 	})
 }
 
-func TestManyQuestionsAreOneNotification(t *testing.T) {
+func TestManyApprovalsBecomeOneNotification(t *testing.T) {
 	watching(t, func(d *desk) {
 		ask := func(i int, state string) {
 			d.publish(event.Approval, approvals.Item{ID: fmt.Sprint(i), Server: "github", Message: fmt.Sprint("delete ", i, "?"), State: state})
@@ -199,7 +199,7 @@ func TestManyQuestionsAreOneNotification(t *testing.T) {
 	})
 }
 
-func TestALostEntryAndAChangedCommandAreTold(t *testing.T) {
+func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.publish(event.Health, event.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
 		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "files", Message: "Server files runs a new command: x"})
@@ -211,7 +211,7 @@ func TestALostEntryAndAChangedCommandAreTold(t *testing.T) {
 }
 
 // One edit of the file may bring many commands.
-func TestManyNewCommandsAreOneNotification(t *testing.T) {
+func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 	watching(t, func(d *desk) {
 		tell := func(id, message string) {
 			d.publish(event.Health, event.Notice{Subject: event.CommandSubject + id, Message: message})
@@ -237,7 +237,7 @@ func TestManyNewCommandsAreOneNotification(t *testing.T) {
 	})
 }
 
-func TestANameFromRightToLeftLeavesTheSentenceInItsOrder(t *testing.T) {
+func TestRightToLeftNameKeepsSentenceOrder(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateCrashed, Reason: "x"})
 		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateCrashed, Reason: "x"})
@@ -245,7 +245,7 @@ func TestANameFromRightToLeftLeavesTheSentenceInItsOrder(t *testing.T) {
 	})
 }
 
-func TestAClickLeadsToThePlace(t *testing.T) {
+func TestClickOpensItsPage(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.server("files", core.StateNeedsApproval, "new command")
 		d.click <- d.visible["server/files"]
@@ -256,7 +256,7 @@ func TestAClickLeadsToThePlace(t *testing.T) {
 	})
 }
 
-func TestWhoWantsNoNotificationsGetsNone(t *testing.T) {
+func TestDisabledNotificationsStaySilent(t *testing.T) {
 	watching(t, func(d *desk) {
 		if !d.watcher.Reachable() {
 			t.Error("the user with notifications is not reachable")
@@ -271,7 +271,7 @@ func TestWhoWantsNoNotificationsGetsNone(t *testing.T) {
 }
 
 // What nobody could show is shown when somebody can, if it is still so.
-func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
+func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.refuse = errors.New("gone")
 		d.server("z", core.StateCrashed, "0")
@@ -304,7 +304,7 @@ func TestANotificationServerMayComeLaterAndGoAway(t *testing.T) {
 }
 
 // A watcher that was too slow may have missed how things ended.
-func TestWhatEndedWhileEventsWereLostIsNoLongerShown(t *testing.T) {
+func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.publish(event.Approval, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
 		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "git", Message: "a new command"})
@@ -326,7 +326,7 @@ func TestWhatEndedWhileEventsWereLostIsNoLongerShown(t *testing.T) {
 	})
 }
 
-func TestWhatBeganWhileEventsWereLostIsShown(t *testing.T) {
+func TestProblemsDuringLostEventsAreShown(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.now = Present{
 			Servers:   []core.ServerStatus{{ID: "web", State: core.StateCrashed, Reason: "exit 1"}},

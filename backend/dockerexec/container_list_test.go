@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestContainersAreListedWithWhatIsInside(t *testing.T) {
+func TestContainersAreListedWithTheirServers(t *testing.T) {
 	t.Parallel()
 	id, bare := box(t, shellImage, true), box(t, bareImage, true)
 	list, at, version, err := List(t.Context(), Engine{}, false)

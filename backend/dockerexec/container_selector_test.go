@@ -41,7 +41,7 @@ func begin(t *testing.T, id string) {
 	}
 }
 
-func TestAContainerIsFoundByItsComposeService(t *testing.T) {
+func TestContainerIsFoundByComposeService(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	service, project := "web-"+rand.Text(), "shop-"+rand.Text()
@@ -63,7 +63,7 @@ func TestAContainerIsFoundByItsComposeService(t *testing.T) {
 	}
 }
 
-func TestAStoppedContainerIsStartedWhenToldTo(t *testing.T) {
+func TestStoppedContainerIsStartedWhenConfigured(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	label := "drawbridge.test=" + rand.Text()
@@ -79,7 +79,7 @@ func TestAStoppedContainerIsStartedWhenToldTo(t *testing.T) {
 	}
 }
 
-func TestAwaitEndsWhenTheContainerStarts(t *testing.T) {
+func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	service := "web-" + rand.Text()
@@ -126,7 +126,7 @@ func TestAwaitEndsWhenTheContainerStarts(t *testing.T) {
 	}
 }
 
-func TestContextsOfTheDockerCommandAreListedAndUsed(t *testing.T) {
+func TestDockerContextsAreListedAndUsed(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", folder)
 	t.Setenv("DOCKER_HOST", "")

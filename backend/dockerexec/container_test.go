@@ -52,7 +52,7 @@ func leftOf(t *testing.T, mark string) []string {
 	return ids
 }
 
-func TestAContainerMadeFromAnImageIsTheServerAndGoesWithIt(t *testing.T) {
+func TestImageContainerIsRemovedWithServer(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	ledger := t.TempDir()
@@ -89,7 +89,7 @@ func TestAContainerMadeFromAnImageIsTheServerAndGoesWithIt(t *testing.T) {
 	}
 }
 
-func TestWhatAContainerIsMadeWithArrives(t *testing.T) {
+func TestContainerOptionsReachEngine(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	folder := t.TempDir()
@@ -123,7 +123,7 @@ func TestWhatAContainerIsMadeWithArrives(t *testing.T) {
 	}
 }
 
-func TestWhyNoContainerIsMadeHasANameAndNothingIsLeft(t *testing.T) {
+func TestFailedContainerCreationIsNamedAndCleanedUp(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	ledger := t.TempDir()
@@ -161,7 +161,7 @@ func TestWhyNoContainerIsMadeHasANameAndNothingIsLeft(t *testing.T) {
 	}
 }
 
-func TestAnEndOfTheContainerIsTheServersEnd(t *testing.T) {
+func TestContainerExitEndsServer(t *testing.T) {
 	t.Parallel()
 	b := made(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "read x; echo bye; exit 3"}})
 	fmt.Fprintln(b.Stdin())
@@ -179,7 +179,7 @@ func TestAnEndOfTheContainerIsTheServersEnd(t *testing.T) {
 	<-removed.Done()
 }
 
-func TestSweepRemovesTheContainersOfAKilledDaemon(t *testing.T) {
+func TestSweepRemovesContainersOfKilledDaemon(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	ledger := t.TempDir()

@@ -37,7 +37,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func TestEchoPassesBothWaysAndStreamsStayApart(t *testing.T) {
+func TestEchoKeepsStreamsSeparate(t *testing.T) {
 	t.Parallel()
 	var log buffer
 	id := box(t, shellImage, true)
@@ -74,7 +74,7 @@ var stubborn = map[string][]string{
 	"background": {"sh", "-c", `trap "" TERM; setsid sleep 1000 & while :; do sleep 1; done`},
 }
 
-func TestStopLeavesNothingInTheContainer(t *testing.T) {
+func TestStopLeavesNoProcessInContainer(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
 	for name, cmd := range stubborn {
@@ -98,7 +98,7 @@ func TestStopLeavesNothingInTheContainer(t *testing.T) {
 	}
 }
 
-func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
+func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
@@ -115,7 +115,7 @@ func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
 	}
 }
 
-func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
+func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", "env -i setsid sleep 60 & sleep 0.3"}})
@@ -134,7 +134,7 @@ func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
 	}
 }
 
-func TestStopLosesPatienceWithItsContext(t *testing.T) {
+func TestStopKillsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
@@ -223,7 +223,7 @@ func TestImageWithoutShell(t *testing.T) {
 	})
 }
 
-func TestEachMissingPieceHasItsOwnError(t *testing.T) {
+func TestEachMissingPartHasItsOwnError(t *testing.T) {
 	t.Parallel()
 	running := box(t, shellImage, true)
 	stopped := box(t, shellImage, false)
@@ -265,9 +265,9 @@ func TestRefusedSocketIsAPermissionError(t *testing.T) {
 	}
 }
 
-// TestContainerThatStopsEndsTheExec gives a slow Engine longer than the program does to say that
+// TestStoppedContainerEndsExec gives a slow Engine longer than the program does to say that
 // the container ended.
-func TestContainerThatStopsEndsTheExec(t *testing.T) {
+func TestStoppedContainerEndsExec(t *testing.T) {
 	const attribution = time.Minute
 	for name, end := range map[string]func(id string) error{
 		"killed": func(id string) error {
@@ -304,7 +304,7 @@ func TestContainerThatStopsEndsTheExec(t *testing.T) {
 	}
 }
 
-func TestStderrFloodDoesNotStopTheProcess(t *testing.T) {
+func TestStderrFloodDoesNotBlockProcess(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
@@ -314,7 +314,7 @@ func TestStderrFloodDoesNotStopTheProcess(t *testing.T) {
 	}
 }
 
-func TestSweepEndsWhatAKilledDaemonLeft(t *testing.T) {
+func TestSweepKillsExecsOfKilledDaemon(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
 	ledger := t.TempDir()
@@ -338,7 +338,7 @@ func TestSweepEndsWhatAKilledDaemonLeft(t *testing.T) {
 	}
 }
 
-func TestEngineIsFoundAsTheDockerCommandFindsIt(t *testing.T) {
+func TestEngineIsFoundLikeDockerCommand(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"} {
@@ -372,7 +372,7 @@ func TestEngineIsFoundAsTheDockerCommandFindsIt(t *testing.T) {
 	}
 }
 
-func TestAnswerThatOvertakesTheWrappersLineIsHeldBack(t *testing.T) {
+func TestOutputBeforeWrapperLineIsHeldBack(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	h := &holdback{w: &out}
@@ -392,7 +392,7 @@ func TestAnswerThatOvertakesTheWrappersLineIsHeldBack(t *testing.T) {
 	}
 }
 
-func TestHeraldTakesOnlyItsOwnLine(t *testing.T) {
+func TestHeraldConsumesOnlyItsOwnLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		chunks     []string

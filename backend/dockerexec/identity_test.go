@@ -33,7 +33,7 @@ func tag(t *testing.T, source, name string) {
 	t.Cleanup(func() { removeImage(name) })
 }
 
-func TestTheImageThatAContainerRunsIsToldWhenItsNameHasMovedOn(t *testing.T) {
+func TestRunningImageIsReportedAfterTagMoves(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	name := fmt.Sprintf("drawbridge-test/moves-%d:1", os.Getpid())
@@ -121,7 +121,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestAnImageOfARegistryIsKnownByItsDigestAndItsNewestIsAskedFor(t *testing.T) {
+func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	s := openShop(t)
@@ -148,7 +148,7 @@ func TestAnImageOfARegistryIsKnownByItsDigestAndItsNewestIsAskedFor(t *testing.T
 	}
 }
 
-func TestDigestOfARegistryIsFoundUnderTheShortNameToo(t *testing.T) {
+func TestRegistryDigestIsFoundUnderShortName(t *testing.T) {
 	t.Parallel()
 	i := Identity{Digests: []string{"other/x@sha256:1", "docker.io/library/alpine@sha256:2", "mcp/time@sha256:3"}}
 	for name, want := range map[string]string{"alpine": "sha256:2", "docker.io/mcp/time": "sha256:3", "mcp/tim": "", "x": "", "index.docker.io/other/x": "sha256:1"} {
@@ -158,7 +158,7 @@ func TestDigestOfARegistryIsFoundUnderTheShortNameToo(t *testing.T) {
 	}
 }
 
-func TestEngineOfADockerCommandIsRead(t *testing.T) {
+func TestEngineOfDockerCommandIsParsed(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]Engine{
 		"run -i img":                         {},

@@ -3,7 +3,7 @@ package dockerexec
 import "testing"
 
 // A container's name stands in the path of a request: nothing but a name may be sent.
-func TestOnlyTheNameOfAContainerIsAskedFor(t *testing.T) {
+func TestContainerInspectRequestsNameOnly(t *testing.T) {
 	t.Parallel()
 	for name, fine := range map[string]bool{
 		"web": true, "/web": true, "shop-web-1": true, "a.b_c": true, "4f0c27a4b1c2": true,

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-func TestDockerRunIsRecognisedAndLosesItsTerminal(t *testing.T) {
+func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		command, args, want string // want is without what is added after "run"
@@ -63,7 +63,7 @@ func TestDockerRunIsRecognisedAndLosesItsTerminal(t *testing.T) {
 	}
 }
 
-func TestAnotherIDFileIsLeftToThePerson(t *testing.T) {
+func TestUserCidfileIsKept(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]int{"run -i img": 1, "run --cidfile /x -i img": 1, "run --cidfile=/x -i img": 1} {
 		r, ok := FollowRun("a", "docker", strings.Fields(args), nil, t.TempDir())
@@ -73,7 +73,7 @@ func TestAnotherIDFileIsLeftToThePerson(t *testing.T) {
 	}
 }
 
-func TestNoSecretIsWrittenToTheLedgerOfRuns(t *testing.T) {
+func TestLedgerContainsNoSecret(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
 	r, _ := FollowRun("a", "docker", []string{"run", "-i", "-e", "TOKEN", "img"}, []string{"TOKEN=hush", "DOCKER_HOST=unix:///x", "DOCKER_AUTH_CONFIG=hush", "PATH=/bin"}, ledger)
@@ -155,7 +155,7 @@ func left(t *testing.T, r *Run, ledger string) string {
 	return strings.TrimSpace(out + " " + strings.Join(files, " "))
 }
 
-func TestContainerOfAKilledDockerRunIsRemoved(t *testing.T) {
+func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]string{"rm": {"-i", "--rm"}, "kept": {"-i"}} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestContainerOfAKilledDockerRunIsRemoved(t *testing.T) {
 	}
 }
 
-func TestSweepRemovesTheContainersOfAnEarlierRun(t *testing.T) {
+func TestSweepRemovesContainersOfEarlierRun(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
 	r, cmd, _, _ := foreground(t, ledger, []string{"-i", "--rm"}, "/bin/sh", "-c", stays)
@@ -198,7 +198,7 @@ func TestSweepRemovesTheContainersOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-func TestTornLedgerOfRunsIsForgotten(t *testing.T) {
+func TestTornLedgerIsDiscarded(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
 	if err := os.WriteFile(filepath.Join(ledger, "x"+runSuffix), []byte(`{"command":"/bi`), 0o600); err != nil {
@@ -212,7 +212,7 @@ func TestTornLedgerOfRunsIsForgotten(t *testing.T) {
 	}
 }
 
-func TestSweepKeepsRunsWhileTheEngineDoesNotAnswer(t *testing.T) {
+func TestSweepKeepsLedgerWhileEngineIsDown(t *testing.T) {
 	t.Parallel()
 	docker, err := exec.LookPath("docker")
 	if err != nil {
@@ -231,7 +231,7 @@ func TestSweepKeepsRunsWhileTheEngineDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestMessagesPassADockerRunUnchanged(t *testing.T) {
+func TestMessagesPassDockerRunUnchanged(t *testing.T) {
 	t.Parallel()
 	_, cmd, stdin, stdout := foreground(t, t.TempDir(), []string{"-it", "--rm"}, "/bin/cat")
 	if _, err := io.WriteString(stdin, "{\"a\":1}\n"); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestBundleHidesWhatItKnowsInEveryForm(t *testing.T) {
+func TestBundleRedactsSecretsInEveryEncoding(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, "logs")
 	if err := os.MkdirAll(filepath.Join(logs, "servers"), 0o700); err != nil {
@@ -66,9 +66,9 @@ func TestBundleHidesWhatItKnowsInEveryForm(t *testing.T) {
 	}
 }
 
-// TestBundleHidesWhatTheConfigurationHeldBefore: a log is older than the last edit, and
+// TestBundleRedactsFormerConfigSecrets: a log is older than the last edit, and
 // somebody who asks for help may have a file just now that cannot be read.
-func TestBundleHidesWhatTheConfigurationHeldBefore(t *testing.T) {
+func TestBundleRedactsFormerConfigSecrets(t *testing.T) {
 	dir := t.TempDir()
 	folders := config.Folders{Logs: filepath.Join(dir, "logs"), State: dir, Data: dir}
 	entry := func(value string) string {

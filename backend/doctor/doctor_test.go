@@ -41,7 +41,7 @@ func find(t *testing.T, all []Finding, check string, level Level) Finding {
 	return Finding{}
 }
 
-func TestEveryProblemComesWithItsFix(t *testing.T) {
+func TestEveryProblemHasFix(t *testing.T) {
 	all := examine(t, `{"mcpServers": {"a": {"command": "npx"}, "b": {"command": 7}, "c": {"container": "x", "command": "y"}}}`, func(o *Options) {
 		o.Daemon = ""
 		o.Listening = func(address string) bool { return address == "127.0.0.1:7575" }
@@ -65,7 +65,7 @@ func TestEveryProblemComesWithItsFix(t *testing.T) {
 }
 
 // Where it is known what helps, the log is not the answer.
-func TestAServersOwnAdviceIsItsFix(t *testing.T) {
+func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 	found := Options{Servers: []core.ServerStatus{
 		{ID: "a", State: core.StateCrashed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: core.StateCrashed, Reason: "boom"},
 	}}.servers()
@@ -74,7 +74,7 @@ func TestAServersOwnAdviceIsItsFix(t *testing.T) {
 	}
 }
 
-func TestALoginShellThatDoesNotAnswerIsFound(t *testing.T) {
+func TestUnresponsiveLoginShellIsFound(t *testing.T) {
 	all := examine(t, `{}`, func(o *Options) { o.LoginShell = errors.New("login shell /bin/zsh did not answer within 10s") })
 	if f := find(t, all, "shell", Warning); !strings.HasPrefix(f.Message, "login shell /bin/zsh did not answer within 10s") || f.Fix == "" {
 		t.Errorf("%+v", f)

@@ -20,7 +20,7 @@ func TestEventsArriveInOrder(t *testing.T) {
 	}
 }
 
-func TestSlowSubscriberIsClosedAndOthersGoOn(t *testing.T) {
+func TestSlowSubscriberIsClosed(t *testing.T) {
 	var b Bus
 	slow, quick := b.Subscribe(1), b.Subscribe(8)
 	defer quick.Close()
@@ -55,7 +55,7 @@ func TestPublishWithoutSubscribersAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestASubscriptionGetsOnlyTheKindsItAsksFor(t *testing.T) {
+func TestSubscriptionReceivesOnlyItsKinds(t *testing.T) {
 	var b Bus
 	s := b.Subscribe(8, Server, Health)
 	defer s.Close()

@@ -55,8 +55,8 @@ func failures(t *testing.T) (all []failure) {
 	return all
 }
 
-// TestReasonIsTheSentenceAPersonWouldPick prints the table with -v.
-func TestReasonIsTheSentenceAPersonWouldPick(t *testing.T) {
+// TestReasonPicksDecisiveLine prints the table with -v.
+func TestReasonPicksDecisiveLine(t *testing.T) {
 	right, recorded, rightRecorded := 0, 0, 0
 	all := failures(t)
 	for _, f := range all {
@@ -81,7 +81,7 @@ func TestReasonIsTheSentenceAPersonWouldPick(t *testing.T) {
 	t.Logf("%d of %d right; recorded: %d of %d", right, len(all), rightRecorded, recorded)
 }
 
-func TestActionSaysWhatToDo(t *testing.T) {
+func TestActionForEachReason(t *testing.T) {
 	for _, f := range failures(t) {
 		if got := Action(Line(f.lines), f.lines, strings.Fields(f.command)[0]); !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
 			t.Errorf("%s: got %q, want %q", f.name, got, f.action)
@@ -89,7 +89,7 @@ func TestActionSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestMissingProgramIsInstalledAsThisSystemDoes(t *testing.T) {
+func TestMissingProgramSuggestsSystemPackage(t *testing.T) {
 	for _, c := range []struct{ program, goos, manager, want string }{
 		{"uvx", "linux", "apt-get", "curl -LsSf https://astral.sh/uv/install.sh | sh"},
 		{"uvx", "linux", "pacman", "sudo pacman -S uv"},
@@ -112,7 +112,7 @@ func TestMissingProgramIsInstalledAsThisSystemDoes(t *testing.T) {
 	}
 }
 
-func FuzzLineAndActionTakeAnyText(f *testing.F) {
+func FuzzLineAndAction(f *testing.F) {
 	f.Add("Error: [\n  {\n\"message\": \"x\"")
 	f.Add("Traceback (most recent call last):\n  File")
 	f.Add("thread 'main' panicked at x:1:2:")

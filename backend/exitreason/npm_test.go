@@ -35,7 +35,7 @@ npm error A complete log of this run can be found in: /root/.npm/_logs/x.log`,
 	"": "npm warn deprecated inflight@1.0.6\nnpm notice New major version of npm available!\nready\nnpm error process terminated\nnpm error signal SIGTERM", // by us
 }
 
-func TestWhatNpmSaysOfItsFailureIsItsErrorAndNotItsLastLine(t *testing.T) {
+func TestNpmFailureReasonIsItsErrorLine(t *testing.T) {
 	for want, printed := range npmPrints {
 		if got := Npm(strings.Split(printed, "\n")); got != want {
 			t.Errorf("%q\nwant %q", got, want)

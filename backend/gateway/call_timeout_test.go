@@ -55,7 +55,7 @@ func TestProgressResetsTheTimeoutUpToTheCeiling(t *testing.T) {
 // asker answers requests of the server after a while.
 type asker struct{ after time.Duration }
 
-func TestTheClockStandsWhileTheClientIsAsked(t *testing.T) {
+func TestTimeoutPausesDuringClientInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
 		f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
@@ -79,7 +79,7 @@ func TestTheClockStandsWhileTheClientIsAsked(t *testing.T) {
 	})
 }
 
-func TestAClientThatDoesNotAnswerHasADeadlineOfItsOwn(t *testing.T) {
+func TestClientInputHasItsOwnDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
 		f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
@@ -99,7 +99,7 @@ func TestAClientThatDoesNotAnswerHasADeadlineOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestACallerThatGivesUpIsCancelledNotTimedOut(t *testing.T) {
+func TestDisconnectedCallerIsCancelledNotTimedOut(t *testing.T) {
 	f := newFixture()
 	ctx, cancel := context.WithCancel(context.Background())
 	f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {

@@ -126,7 +126,7 @@ func fails(err error) sendFunc {
 	return func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, err }
 }
 
-func TestIDsAreDistinctAndGrowEvenWhenTheClockStandsOrGoesBack(t *testing.T) {
+func TestCallIDsIncreaseWhenClockStepsBack(t *testing.T) {
 	at := time.UnixMicro(1000)
 	f := newFixture()
 	g := New(Options{Upstreams: f, Policy: f, Recorder: f, Bus: &f.bus, Now: func() time.Time { return at }, LastID: 5000})
@@ -161,7 +161,7 @@ func TestIDsAreDistinctAndGrowEvenWhenTheClockStandsOrGoesBack(t *testing.T) {
 	wg.Wait()
 }
 
-func TestOnlookersSeeACallFromItsStart(t *testing.T) {
+func TestObserversSeeCallFromItsStart(t *testing.T) {
 	f := newFixture()
 	sub := f.bus.Subscribe(4)
 	defer sub.Close()
@@ -182,7 +182,7 @@ func (a asker) Ask(ctx context.Context, _ string, _ json.RawMessage) (core.Reply
 	}
 }
 
-func TestWithoutASinkRequestsOfTheServerAreAnsweredWithAnError(t *testing.T) {
+func TestServerRequestWithoutClientGetsError(t *testing.T) {
 	f := newFixture()
 	f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		sink.Notify("notifications/message", nil)
@@ -248,7 +248,7 @@ type discard struct{ *fixture }
 
 func (discard) Record(*core.Call, core.Reply) {}
 
-func TestACallAllocatesLittle(t *testing.T) {
+func TestCallAllocationsAreBounded(t *testing.T) {
 	f := newFixture()
 	g := New(Options{Upstreams: f, Policy: f, Recorder: discard{f}, Bus: &f.bus})
 	call, ctx := toolCall(), context.Background()
@@ -272,7 +272,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-func TestAResultThatIsNoObjectIsAProtocolError(t *testing.T) {
+func TestNonObjectResultIsProtocolError(t *testing.T) {
 	for _, result := range []string{`null`, `[]`, `"done"`, `7`, ``} {
 		f := newFixture()
 		f.send = answer(result)
@@ -290,7 +290,7 @@ func TestAResultThatIsNoObjectIsAProtocolError(t *testing.T) {
 	}
 }
 
-func TestRepairedTextIsMarkedInTheRecord(t *testing.T) {
+func TestRepairedTextIsMarkedInRecord(t *testing.T) {
 	for name, c := range map[string]struct {
 		request, reply bool
 		marked         bool
@@ -311,7 +311,7 @@ func TestRepairedTextIsMarkedInTheRecord(t *testing.T) {
 	}
 }
 
-func TestAQuestionOutsideACallIsRecordedToo(t *testing.T) {
+func TestServerRequestOutsideCallIsRecorded(t *testing.T) {
 	f := newFixture()
 	reply, err := f.Ask(context.Background(), &core.Call{Server: "files", Client: core.Client{Name: "cursor"}}, "elicitation/create", json.RawMessage(`{}`), asker{0})
 	if err != nil || len(f.recorded) != 1 {
@@ -323,7 +323,7 @@ func TestAQuestionOutsideACallIsRecordedToo(t *testing.T) {
 	}
 }
 
-func TestACallIsRunningUntilItEnds(t *testing.T) {
+func TestCallIsRunningUntilItEnds(t *testing.T) {
 	f := newFixture()
 	f.send = func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
 		list := f.Running()
@@ -342,9 +342,9 @@ func TestACallIsRunningUntilItEnds(t *testing.T) {
 	}
 }
 
-// TestStepOfTheClockDoesNotChangeDurations: the wall clock was moved between the arrival of a
+// TestClockStepDoesNotChangeDurations: the wall clock was moved between the arrival of a
 // call and its end, as after the machine slept or by a time server.
-func TestStepOfTheClockDoesNotChangeDurations(t *testing.T) {
+func TestClockStepDoesNotChangeDurations(t *testing.T) {
 	t.Parallel()
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		f := newFixture()
@@ -360,9 +360,9 @@ func TestStepOfTheClockDoesNotChangeDurations(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForCallsThatServersWorkOn: a call that only waits for its server, or that comes
+// TestDrainWaitsForInFlightCalls: a call that only waits for its server, or that comes
 // later, is not waited for.
-func TestDrainWaitsForCallsThatServersWorkOn(t *testing.T) {
+func TestDrainWaitsForInFlightCalls(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	sent, answers := make(chan struct{}), make(chan struct{})

@@ -11,7 +11,7 @@ import (
 )
 
 // The log tells of each call once it is asked to, and never what was said in it.
-func TestTheLogTellsOfEachCallWhenItIsAskedToTellMore(t *testing.T) {
+func TestDebugLogListsEachCall(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	f.send = answer(`{"content":[{"type":"text","text":"a secret result"}]}`)

@@ -12,7 +12,7 @@ import (
 
 // Whoever looks on hears how far a call is while it runs, a few times a second at most, and
 // nothing of it after its end.
-func TestOnlookersHearOfTheProgressOfACallWhileItRuns(t *testing.T) {
+func TestObserversReceiveProgressOfRunningCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
 		sub := f.bus.Subscribe(10_000, event.Call)

@@ -46,7 +46,7 @@ var (
 
 // A call is tried again as the rules say: after their pauses, as often as they say, one
 // row in the history that counts the tries, and one judgement for the breaker.
-func TestACallIsTriedAgainAsTheRulesSay(t *testing.T) {
+func TestCallIsRetriedByRules(t *testing.T) {
 	const twice = `, "retry": {"delaysMs": [1000, 4000]}`
 	for name, c := range map[string]struct {
 		rules string
@@ -94,7 +94,7 @@ func errorIf(yes bool, err error) error {
 }
 
 // Who takes a call back does not wait for the pause to end, and nothing is sent again.
-func TestACallThatIsTakenBackInAPauseIsNotTriedAgain(t *testing.T) {
+func TestCallCancelledDuringBackoffIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
 		g, _ := retrying(t, `, "retry": {"delaysMs": [60000]}`, func(context.Context, int) (core.Reply, error) {
@@ -112,7 +112,7 @@ func TestACallThatIsTakenBackInAPauseIsNotTriedAgain(t *testing.T) {
 
 // Each try has the whole timeout, and a failed call counts once against its server
 // however often it was tried.
-func TestTriesCountOnceAgainstTheServer(t *testing.T) {
+func TestRetriesCountOnceInBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := retrying(t, `, "trust": true, "retry": {"attempts": 3, "delaysMs": [1]}, "breaker": {"failures": 2}`, func(context.Context, int) (core.Reply, error) {
 			return core.Reply{}, away
@@ -127,7 +127,7 @@ func TestTriesCountOnceAgainstTheServer(t *testing.T) {
 
 // A panic ends its own call alone: it is answered and recorded as internal, its place
 // is free again, and log and history have the stack that no client sees.
-func TestAPanicEndsItsOwnCallAlone(t *testing.T) {
+func TestPanicEndsOnlyItsOwnCall(t *testing.T) {
 	var log bytes.Buffer
 	g, f := retrying(t, `, "concurrency": {"max": 1, "queue": 1}`, func(_ context.Context, try int) (core.Reply, error) {
 		if try == 1 {

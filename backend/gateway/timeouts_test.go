@@ -15,7 +15,7 @@ import (
 
 // Calls whose times run side by side each end at their own, whatever ends before or after,
 // and by a Life as by any other context.
-func TestEachCallEndsAtItsOwnTime(t *testing.T) {
+func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -68,7 +68,7 @@ func TestEachCallEndsAtItsOwnTime(t *testing.T) {
 }
 
 // A call that ends well leaves the life of its owner alone: it may go on with another one.
-func TestALifeGoesOnBehindACall(t *testing.T) {
+func TestCallRecordOutlivesItsRequest(t *testing.T) {
 	f := newFixture()
 	life := core.NewLife(t.Context())
 	defer life.End(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestAFailedToolIsReadAsItMeansIt(t *testing.T) {
+func TestFailedToolReasonIsExtracted(t *testing.T) {
 	for result, want := range map[string]string{
 		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"message":"M","error":"E","detail":"D"}}`: "M",
 		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"error":"E","detail":"D"}}`:               "E",
@@ -41,7 +41,7 @@ func TestAFailedToolIsReadAsItMeansIt(t *testing.T) {
 
 // What a tool says of its failure is kept as docs/errors.md has it: 2,000 characters, and
 // the suffix whole.
-func TestTheReasonOfAFailedToolHas2000Characters(t *testing.T) {
+func TestFailedToolReasonIsLimitedTo2000Characters(t *testing.T) {
 	t.Parallel()
 	long, cut := strings.Repeat("é", 5000), strings.Repeat("é", 2000)+"…"
 	for result, want := range map[string]string{
@@ -63,7 +63,7 @@ func TestTheReasonOfAFailedToolHas2000Characters(t *testing.T) {
 	}
 }
 
-func FuzzAFailedToolNeverBreaksUs(f *testing.F) {
+func FuzzFailedToolContent(f *testing.F) {
 	f.Add(`{"content":[],"structuredContent":{"message":"M","code":"E","retriable":1}}`)
 	f.Fuzz(func(t *testing.T, result string) {
 		if text := FailureOf([]byte(result)).Text; !utf8.ValidString(text) {

@@ -49,7 +49,7 @@ func (a *answering) Call(_ context.Context, c *core.Call, _ core.Sink) (core.Rep
 	return core.Reply{Result: []byte(a.text)}, nil
 }
 
-func TestChecksRunByThemselvesAfterAServerChanged(t *testing.T) {
+func TestChecksRunAfterServerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		check := func(name, tool, auto string) []byte {
 			d, _ := json.Marshal(Check{Name: name, Auto: auto, Steps: []Step{{Server: "files", Tool: tool, Expect: Expect{Contains: []string{"fine"}}}}})

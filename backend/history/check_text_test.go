@@ -14,8 +14,8 @@ func (a answers) Call(_ context.Context, call *core.Call, _ core.Sink) (core.Rep
 	return core.Reply{Result: []byte(a)}, nil
 }
 
-// TestExpectedTextThatEndsInAQuoteNeedsTheQuote and not only the backslash before it.
-func TestExpectedTextThatEndsInAQuoteNeedsTheQuote(t *testing.T) {
+// TestExpectedTextMayEndInQuote and not only the backslash before it.
+func TestExpectedTextMayEndInQuote(t *testing.T) {
 	t.Parallel()
 	step := Step{Server: "files", Tool: "read", Expect: Expect{Contains: []string{`say "hi"`}}}
 	for answer, want := range map[string]bool{

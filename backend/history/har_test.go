@@ -30,9 +30,9 @@ func (s some) Call(_ context.Context, id int64) (*store.Record, error) {
 	return nil, core.Errorf(core.CodeNotFound, "no such call")
 }
 
-// TestAnArchiveHasWhatItsReadersNeed reads it as strictly as tools do: every field is there,
+// TestArchiveIsReadableByHARTools reads it as strictly as tools do: every field is there,
 // no list is null, and times add up.
-func TestAnArchiveHasWhatItsReadersNeed(t *testing.T) {
+func TestArchiveIsReadableByHARTools(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678000, time.UTC)
 	for _, calls := range []some{nil, {
 		{Call: core.Call{ID: 2, At: at, Server: "files", Method: "resources/read", Name: "file:///a b?c#d", Outcome: core.OutcomeTimeout, Took: time.Second, Queued: 2 * time.Second}, Error: []byte(`{"code":-1}`)},

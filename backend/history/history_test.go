@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-func TestCompareNamesEveryDifference(t *testing.T) {
+func TestCompareReportsEveryDifference(t *testing.T) {
 	a := `{"n":1.0,"same":[1,2],"list":[1,2,3],"gone":null,"a/b":"x","deep":{"k":12345678901234567890}}`
 	b := `{"n":1.00,"same":[1,2],"list":[1,5],"new":true,"a/b":"y","deep":{"k":12345678901234567891}}`
 	changes, more := Compare([]byte(a), []byte(b))
@@ -33,7 +33,7 @@ func TestCompareNamesEveryDifference(t *testing.T) {
 	}
 }
 
-func TestFormulasAreNeutralised(t *testing.T) {
+func TestCSVFormulasAreEscaped(t *testing.T) {
 	for cell, want := range map[string]string{
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\t=1": "'\t=1", "＝1": "'＝1", "a=1": "a=1", "": "", "1": "1", "a\x00b": "a\ufffdb", "\x00=1": "\ufffd=1",
 	} {
@@ -43,8 +43,8 @@ func TestFormulasAreNeutralised(t *testing.T) {
 	}
 }
 
-// TestCopiedCommandReachesItsProgramAsItIs lets a real shell read the command.
-func TestCopiedCommandReachesItsProgramAsItIs(t *testing.T) {
+// TestCopiedCommandReachesProgramUnchanged lets a real shell read the command.
+func TestCopiedCommandReachesProgramUnchanged(t *testing.T) {
 	args := `{"text":"it's $HOME ` + "`x`" + ` \"q\" \\ é; rm"}`
 	r := &store.Record{Call: core.Call{Server: "files", Name: "-echo x", Method: "tools/call"}, Arguments: []byte(args)}
 	text, err := CLI(r)
@@ -60,8 +60,8 @@ func TestCopiedCommandReachesItsProgramAsItIs(t *testing.T) {
 	}
 }
 
-// TestExportHoldsEveryCallOnceAndNoSecret writes more calls than one page has.
-func TestExportHoldsEveryCallOnceAndNoSecret(t *testing.T) {
+// TestExportContainsEveryCallOnceWithoutSecrets writes more calls than one page has.
+func TestExportContainsEveryCallOnceWithoutSecrets(t *testing.T) {
 	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
 		t.Fatal(err)

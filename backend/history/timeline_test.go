@@ -43,7 +43,7 @@ func TestTimelineIsBoundedRedactedAndInOrder(t *testing.T) {
 	}
 }
 
-func TestMessagesOfAWatchedClientAreKeptInOrder(t *testing.T) {
+func TestMessagesOfTracedClientAreKeptInOrder(t *testing.T) {
 	tl := &Timeline{}
 	bridge := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -27,7 +27,7 @@ func (n *noted) SaveVerdict(_ context.Context, id int64, v core.Verdict) error {
 	return nil
 }
 
-func TestAResultThatDoesNotFitItsSchemaIsMarked(t *testing.T) {
+func TestResultNotMatchingSchemaIsMarked(t *testing.T) {
 	n := &noted{found: map[int64]core.Verdict{}, told: make(chan struct{}, 10)}
 	j := NewJudge(n, n, nil)
 	j.SetLevels(map[string]string{"files": "warn", "strict": "error"})
@@ -57,7 +57,7 @@ func TestAResultThatDoesNotFitItsSchemaIsMarked(t *testing.T) {
 	}
 }
 
-func TestCallsNeverWaitForAResultToBeChecked(t *testing.T) {
+func TestCallsNeverWaitForValidation(t *testing.T) {
 	n := &noted{found: map[int64]core.Verdict{}, told: make(chan struct{}, 10)}
 	j := NewJudge(n, n, nil) // nobody runs it
 	j.SetLevels(map[string]string{"files": "warn"})
@@ -70,7 +70,7 @@ func TestCallsNeverWaitForAResultToBeChecked(t *testing.T) {
 	}
 }
 
-func TestASchemaWithoutEndIsNotChecked(t *testing.T) {
+func TestInfiniteSchemaIsNotValidated(t *testing.T) {
 	bomb := `{"$ref":"#/$defs/d0","$defs":{`
 	for i := range 30 {
 		bomb += fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
@@ -98,7 +98,7 @@ func FuzzSchema(f *testing.F) {
 	})
 }
 
-func TestLargeIntegersInAResultAreComparedExactly(t *testing.T) {
+func TestLargeIntegersAreComparedExactly(t *testing.T) {
 	j := NewJudge(nil, nil, nil)
 	for _, c := range []struct {
 		schema, content string

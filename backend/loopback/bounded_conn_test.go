@@ -14,7 +14,7 @@ import (
 )
 
 // A request whose client leaves is over for its handler, as ever.
-func TestAHandlerHearsOfAClientThatLeaves(t *testing.T) {
+func TestHandlerIsCancelledWhenClientDisconnects(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -49,9 +49,9 @@ func TestAHandlerHearsOfAClientThatLeaves(t *testing.T) {
 	}
 }
 
-// TestWhoShowsNothingKeepsNoPlace: places are few, and a connection without a token would
+// TestIdleConnectionsAreEvictedFirst: places are few, and a connection without a token would
 // keep its own for as long as connections may idle.
-func TestWhoShowsNothingKeepsNoPlace(t *testing.T) {
+func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
 	if err != nil {

@@ -27,7 +27,7 @@ func visit(cookies []*http.Cookie, keys ...string) *http.Request {
 	return r
 }
 
-func TestBrowserNeedsBothHalves(t *testing.T) {
+func TestBrowserSessionNeedsCookieAndHeader(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 7575})
@@ -76,7 +76,7 @@ func TestBrowserNeedsBothHalves(t *testing.T) {
 	}
 }
 
-func TestCodeWorksOnceAndNotForLong(t *testing.T) {
+func TestOneTimeCodeWorksOnceAndExpires(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Now()}
 	s := OpenBrowserSessions(SessionOptions{DataDir: t.TempDir(), Port: 1, Now: c.now})
@@ -110,7 +110,7 @@ func TestCodeWorksOnceAndNotForLong(t *testing.T) {
 	}
 }
 
-func TestSessionLastsAsLongAsItIsUsed(t *testing.T) {
+func TestSessionIsExtendedByUse(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Now()}
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestSessionLastsAsLongAsItIsUsed(t *testing.T) {
 	}
 }
 
-func TestBrowsersAreBounded(t *testing.T) {
+func TestBrowserSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Now()}
 	s := OpenBrowserSessions(SessionOptions{DataDir: t.TempDir(), Port: 1, Now: c.now})

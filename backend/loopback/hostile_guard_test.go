@@ -103,9 +103,9 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 	open.Wait()
 }
 
-// TestGuessesCannotTellHowNearTheyAre: a wrong token gets the same answer whether it is
+// TestTokenComparisonIsConstantTime: a wrong token gets the same answer whether it is
 // nearly right or nothing like it, but for the throttle.
-func TestGuessesCannotTellHowNearTheyAre(t *testing.T) {
+func TestTokenComparisonIsConstantTime(t *testing.T) {
 	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
 	if err != nil {

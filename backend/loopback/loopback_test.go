@@ -49,7 +49,7 @@ func TestOnlyLoopbackAddressesAreListenedOn(t *testing.T) {
 	}
 }
 
-func TestTakenPortNamesItsHolder(t *testing.T) {
+func TestPortConflictNamesOwner(t *testing.T) {
 	t.Parallel()
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	<-stopped
 }
 
-func TestTokensOfAnotherProcessWorkAtOnce(t *testing.T) {
+func TestTokensOfOtherProcessWorkImmediately(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	daemon, err := NewTokens(dir, nil)
@@ -160,7 +160,7 @@ func TestTokensOfAnotherProcessWorkAtOnce(t *testing.T) {
 	}
 }
 
-func TestTokensMadeTogetherAllStay(t *testing.T) {
+func TestConcurrentlyCreatedTokensAllPersist(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var all sync.WaitGroup
@@ -185,7 +185,7 @@ func TestTokensMadeTogetherAllStay(t *testing.T) {
 	}
 }
 
-func TestDamagedTokenFileIsNeverWrittenOver(t *testing.T) {
+func TestCorruptTokenFileIsNeverOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tokens, err := NewTokens(dir, nil)
@@ -214,7 +214,7 @@ func TestDamagedTokenFileIsNeverWrittenOver(t *testing.T) {
 	}
 }
 
-func TestFilesArePrivateWhateverTheUmask(t *testing.T) {
+func TestFilesArePrivateUnderAnyUmask(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("access lists")
@@ -267,7 +267,7 @@ func TestFilesArePrivateWhateverTheUmask(t *testing.T) {
 	}
 }
 
-func TestBearerNamesTheClientAndNobodyElseCan(t *testing.T) {
+func TestOnlyBearerTokenNamesClient(t *testing.T) {
 	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
 	if err != nil {
@@ -314,7 +314,7 @@ func TestBearerNamesTheClientAndNobodyElseCan(t *testing.T) {
 	}
 }
 
-func TestGuessingIsThrottledAndNobodyIsLockedOut(t *testing.T) {
+func TestGuessingIsThrottledWithoutLockout(t *testing.T) {
 	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
 	if err != nil {
@@ -344,7 +344,7 @@ func TestGuessingIsThrottledAndNobodyIsLockedOut(t *testing.T) {
 	}
 }
 
-func TestOneDaemonForEachDataFolder(t *testing.T) {
+func TestOneDaemonPerDataFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	if held, err := Held(dir); held || err != nil {
@@ -386,7 +386,7 @@ func TestOneDaemonForEachDataFolder(t *testing.T) {
 	_ = again.Close()
 }
 
-func TestAdminTokenIsMadeOnceAndReadAgain(t *testing.T) {
+func TestAdminTokenIsCreatedOnceAndReread(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	admin, err := OpenAdmin(dir)

@@ -69,8 +69,8 @@ func asked(t *testing.T, listen, name string, uid uint32) string {
 	return string(out)
 }
 
-// TestAnotherUserOpensNoSession: a code that another user came by is worth nothing to them.
-func TestAnotherUserOpensNoSession(t *testing.T) {
+// TestOtherUserCannotOpenSession: a code that another user came by is worth nothing to them.
+func TestOtherUserCannotOpenSession(t *testing.T) {
 	for _, at := range []struct{ listen, name string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "[::1]"}, {"[::]:0", "127.0.0.1"}} {
 		if got := asked(t, at.listen, at.name, 0); got != "welcome" {
 			t.Errorf("%v: one's own browser: %s", at, got)
@@ -85,7 +85,7 @@ func TestAnotherUserOpensNoSession(t *testing.T) {
 	}
 }
 
-func TestARowOfASocketThatIsLeftIsNobodys(t *testing.T) {
+func TestAbandonedSocketRowHasNoOwner(t *testing.T) {
 	const line = "  %d: 0100007F:924D 0100007F:86D5 06 00000000:00000000 03:00000A6B 00000000     0        0 %d 3 0000000000000000"
 	rows := bufio.NewScanner(strings.NewReader(fmt.Sprintf(line+"\n"+line, 0, 0, 1, 4711)))
 	var ok []bool

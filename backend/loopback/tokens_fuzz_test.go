@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// FuzzOnlyAWholeTokenNamesItsClient: of everything that may stand in the header, the word
+// FuzzTokenMatch: of everything that may stand in the header, the word
 // Bearer, a space and exactly the token lead to its client.
-func FuzzOnlyAWholeTokenNamesItsClient(f *testing.F) {
+func FuzzTokenMatch(f *testing.F) {
 	tokens, err := NewTokens(f.TempDir(), nil)
 	if err != nil {
 		f.Fatal(err)
@@ -43,9 +43,9 @@ func FuzzOnlyAWholeTokenNamesItsClient(f *testing.F) {
 	})
 }
 
-// FuzzAFileOfTokensOpensNothingElse: whatever stands in the file, it is refused as a whole,
+// FuzzTokenFile: whatever stands in the file, it is refused as a whole,
 // or lets in exactly those tokens that are written there and look like ours.
-func FuzzAFileOfTokensOpensNothingElse(f *testing.F) {
+func FuzzTokenFile(f *testing.F) {
 	for _, s := range []string{
 		`{"tokens":[{"name":"a","token":"` + TokenPrefix + `x","createdAt":"2026-11-20T00:00:00Z"}]}`,
 		`{"tokens":[{"name":"a","token":""}]}`, `{"tokens":null}`, `{"Tokens":[{"NAME":"a","token":"x"}]}`, `{}`, `[]`, `null`, ``, `{"tokens":[`,

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRequestsAreLetInWhileTheTokenFileIsLocked by another process that stands still.
-func TestRequestsAreLetInWhileTheTokenFileIsLocked(t *testing.T) {
+// TestRequestsPassWhileTokenFileIsLocked by another process that stands still.
+func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tokens, err := NewTokens(dir, nil)
@@ -50,8 +50,8 @@ func TestRequestsAreLetInWhileTheTokenFileIsLocked(t *testing.T) {
 	}
 }
 
-// TestDamagedAdminTokenIsMadeAnew: with one that fits no header every command would fail.
-func TestDamagedAdminTokenIsMadeAnew(t *testing.T) {
+// TestCorruptAdminTokenIsReplaced: with one that fits no header every command would fail.
+func TestCorruptAdminTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	for damaged, stays := range map[string]bool{"": false, " \n": false, "db_\x00abc": false, "db_\xe2abc": false, "db_a b": false, "of-a-person\n": true} {
 		dir := t.TempDir()

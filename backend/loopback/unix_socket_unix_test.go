@@ -48,7 +48,7 @@ func ask(t *testing.T, dir, url string) (string, error) {
 	return string(body), err
 }
 
-func TestTheSocketIsForThisUserAlone(t *testing.T) {
+func TestSocketIsPrivateToUser(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	defer unix.Umask(unix.Umask(0))
@@ -84,7 +84,7 @@ func TestTheSocketIsForThisUserAlone(t *testing.T) {
 	}
 }
 
-func TestWithoutASocketThatAnswersTCPIsUsed(t *testing.T) {
+func TestUnresponsiveSocketFallsBackToTCP(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	tcp, err := Listen("127.0.0.1:0")
@@ -116,7 +116,7 @@ func TestWithoutASocketThatAnswersTCPIsUsed(t *testing.T) {
 	}
 }
 
-func TestASocketThatCannotBeSaysWhatToDo(t *testing.T) {
+func TestUnusableSocketErrorSuggestsRemedy(t *testing.T) {
 	t.Parallel()
 	deep := filepath.Join(shortDir(t), strings.Repeat("d", 110))
 	if err := os.Mkdir(deep, 0o700); err != nil {

@@ -38,7 +38,7 @@ func claiming(t testing.TB, src []byte, sizes map[int][2]uint32) []byte {
 
 // Each bound of a bundle has its own sentence, so a bound that is gone is not covered by
 // another one.
-func TestEveryBoundOfABundleHolds(t *testing.T) {
+func TestEveryBundleLimitHolds(t *testing.T) {
 	three := hello(t, zipped{name: "server/a.bin", body: "a"}, zipped{name: "server/b.bin", body: "b"})
 	stored := uint32(len(three))
 	noise := make([]byte, 1<<20)

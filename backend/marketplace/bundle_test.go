@@ -49,7 +49,7 @@ func hello(t testing.TB, more ...zipped) []byte {
 	return pack(t, append([]zipped{{name: "manifest.json", body: nodeManifest}, {name: "server/index.js", body: "x", mode: 0o755}}, more...)...)
 }
 
-func TestABundleIsUnpackedAndBecomesAnEntry(t *testing.T) {
+func TestBundleIsUnpackedIntoEntry(t *testing.T) {
 	src := append(hello(t, zipped{name: "server/lib/", mode: fs.ModeDir | 0o755}, zipped{name: "server/lib/a.js", body: "a"}), "MCPB_SIG_V1\x04\x00\x00\x00sigsMCPB_SIG_END"...)
 	b, err := ReadBundle(src)
 	if err != nil {
@@ -164,7 +164,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	}
 }
 
-func TestAFileLargerThanItSaysLeavesNothingBehind(t *testing.T) {
+func TestOversizedArchiveMemberLeavesNothing(t *testing.T) {
 	b, err := ReadBundle(lying(t))
 	if err != nil {
 		return // the reader may notice by itself

@@ -17,7 +17,7 @@ const honest = `{"name":"io.github.me/weather-mcp","description":"d","version":"
  "environmentVariables":[{"name":"WEATHER_KEY","isRequired":true,"isSecret":true},{"name":"LEVEL","value":"{level}-x","variables":{"level":{"default":"info"}}},{"name":"OTHER"}]}],
  "remotes":[{"type":"streamable-http","url":"https://{region}.weather.example/mcp","variables":{"region":{"isRequired":true}},"headers":[{"name":"Authorization","value":"Bearer {token}","isSecret":true,"variables":{"token":{"isRequired":true}}}]}]}`
 
-func TestARecordBecomesAnEntryWithItsSecretsApart(t *testing.T) {
+func TestRecordBecomesEntryWithSeparateSecrets(t *testing.T) {
 	r, err := Parse([]byte(honest))
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-func TestWhatComesWithTheProgramCanBeInstalled(t *testing.T) {
+func TestEmbeddedRecordsAreInstallable(t *testing.T) {
 	all, taken := Open(filepath.Join(t.TempDir(), "directory.json")).All()
 	if len(all) < 20 || len(all) > 40 || !taken.IsZero() {
 		t.Fatalf("%d servers, taken %s", len(all), taken)
@@ -224,7 +224,7 @@ func TestWhatComesWithTheProgramCanBeInstalled(t *testing.T) {
 	}
 }
 
-func TestARefreshIsBoundedAndKeepsTheOldListWhenItFails(t *testing.T) {
+func TestFailedRefreshKeepsOldList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "directory.json")
 	l := Open(path)
 	answer := func(w http.ResponseWriter, r *http.Request) {

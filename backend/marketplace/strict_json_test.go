@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWhatTwoReadersUnderstandDifferentlyIsRefused(t *testing.T) {
+func TestAmbiguousDocumentsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ src, want string }{
 		"a key twice":              {`{"identifier":"good","identifier":"evil"}`, "twice"},
 		"a key in other letters":   {`{"identifier":"good","IDENTIFIER":"evil"}`, "twice"},
@@ -46,7 +46,7 @@ func FuzzStrict(f *testing.F) {
 	})
 }
 
-func TestARecordOrManifestWithAKeyTwiceIsRefused(t *testing.T) {
+func TestDuplicateKeyIsRefused(t *testing.T) {
 	src := strings.Replace(honest, `"identifier":"@me/weather"`, `"identifier":"@me/weather","Identifier":"@evil/weather"`, 1)
 	if _, err := Parse([]byte(src)); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("the record: %v", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestAnUploadArrivesWholeAndIsForgotten(t *testing.T) {
+func TestUploadIsCompleteAndDeleted(t *testing.T) {
 	u := &Uploads{Folder: filepath.Join(t.TempDir(), "bundles")}
 	src := hello(t)
 	id, err := u.Begin(int64(len(src)))
@@ -89,7 +89,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 }
 
-func TestABundleIsDescribedBeforeItIsUnpacked(t *testing.T) {
+func TestBundleIsDescribedBeforeUnpacking(t *testing.T) {
 	b, err := ReadBundle(hello(t))
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestABundleIsDescribedBeforeItIsUnpacked(t *testing.T) {
 	}
 }
 
-func TestASecretOfDockerIsNoWordOfItsCommandLine(t *testing.T) {
+func TestDockerSecretIsNotOnCommandLine(t *testing.T) {
 	r, err := Parse([]byte(pack1("oci", "ghcr.io/x/y:1.0", `,"runtimeArguments":[{"type":"positional","value":"run"},{"type":"named","name":"-i","value":"true"},
 	 {"type":"named","name":"-e","value":"TOKEN={token}","isRequired":true,"variables":{"token":{"isRequired":true,"isSecret":true}}}]`)))
 	if err != nil {

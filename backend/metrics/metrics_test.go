@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-func TestPrometheusReadsWhatWeCount(t *testing.T) {
+func TestPrometheusParsesMetrics(t *testing.T) {
 	m := New(Options{
 		Statuses: func() []core.ServerStatus {
 			return []core.ServerStatus{{ID: "files", State: core.StateRunning, Restarts: 2}}

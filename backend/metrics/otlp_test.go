@@ -121,7 +121,7 @@ func until(t *testing.T, what string, f func() bool) {
 	}
 }
 
-func TestReceiverGetsASpanForEachCallAndTheMetrics(t *testing.T) {
+func TestReceiverGetsSpansAndMetrics(t *testing.T) {
 	to := newReceiver(t, 2) // it comes up late
 	m := New(Options{})
 	s := NewSender(SenderOptions{
@@ -206,9 +206,9 @@ func TestReceiverGetsASpanForEachCallAndTheMetrics(t *testing.T) {
 	}
 }
 
-// TestReceiverThatIsAwayCostsNoCall fills the queue of a Sender whose receiver never answers.
+// TestUnreachableReceiverDelaysNoCall fills the queue of a Sender whose receiver never answers.
 // Once it answers, the log says how many spans that cost.
-func TestReceiverThatIsAwayCostsNoCall(t *testing.T) {
+func TestUnreachableReceiverDelaysNoCall(t *testing.T) {
 	block := make(chan struct{})
 	free := sync.OnceFunc(func() { close(block) })
 	to := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -38,7 +38,7 @@ func calls(m *Metrics, server, tool string, outcome core.Outcome, times int) {
 	}
 }
 
-func TestEachToolThatAnsweredIsALabel(t *testing.T) {
+func TestEachAnsweringToolIsALabel(t *testing.T) {
 	t.Parallel()
 	m := New(Options{})
 	calls(m, "files", "read", core.OutcomeOK, 2)
@@ -56,7 +56,7 @@ func TestEachToolThatAnsweredIsALabel(t *testing.T) {
 	}
 }
 
-func TestToolsBeyondTheBoundsAreOther(t *testing.T) {
+func TestToolsBeyondLimitAreOther(t *testing.T) {
 	t.Parallel()
 	m := New(Options{})
 	for s := range 10 {

@@ -10,7 +10,7 @@ import (
 )
 
 // A new address is told by the kernel. The test has a network of its own.
-func TestANewAddressIsToldByTheKernel(t *testing.T) {
+func TestKernelReportsNewAddress(t *testing.T) {
 	news, done := make(chan struct{}, 1), make(chan string, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -55,7 +55,7 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func TestWakingUpIsToldWithinFiveSeconds(t *testing.T) {
+func TestWakeUpIsReportedWithinFiveSeconds(t *testing.T) {
 	watched(t, true, func(r *rig) {
 		pass(time.Hour)
 		if r.told != 0 {
@@ -74,7 +74,7 @@ func TestWakingUpIsToldWithinFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestAFlockOfChangesIsToldOnce(t *testing.T) {
+func TestChangeBurstIsReportedOnce(t *testing.T) {
 	watched(t, true, func(r *rig) {
 		for range 20 {
 			select {
@@ -90,7 +90,7 @@ func TestAFlockOfChangesIsToldOnce(t *testing.T) {
 	})
 }
 
-func TestAddressesArePolledWhereTheSystemDoesNotTell(t *testing.T) {
+func TestAddressesArePolledWithoutSystemEvents(t *testing.T) {
 	watched(t, false, func(r *rig) {
 		pass(time.Minute)
 		r.known.Store(&[]string{"192.0.2.1/24", "198.51.100.7/24"})

@@ -29,7 +29,7 @@ func kept(t *testing.T, dir string) []string {
 	return must(vaultIn(dir).Names(t.Context()))
 }
 
-func TestTokensOfARemovedServerAreDeletedAfterAWhile(t *testing.T) {
+func TestTokensOfRemovedServerExpire(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r := signed(t, p, dir, "one", "two")
 	ctx, gone, now := t.Context(), map[string]time.Time{}, time.Now()
@@ -68,7 +68,7 @@ func TestTokensOfARemovedServerAreDeletedAfterAWhile(t *testing.T) {
 	p.awaitRevoked(4)
 }
 
-func TestALockedKeyringPutsTheDeletingOff(t *testing.T) {
+func TestLockedKeyringDefersDeletion(t *testing.T) {
 	r := newRig(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
 	now := time.Now()
 	r.Apply(nil)
@@ -99,7 +99,7 @@ func TestRenamedServerStaysSignedIn(t *testing.T) {
 	}
 }
 
-func TestForgettingAllLeavesNothing(t *testing.T) {
+func TestForgetAllLeavesNothing(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	signed(t, p, dir, "one", "two")
 	r := newRig(t, dir)
@@ -122,7 +122,7 @@ func TestForgettingAllLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestASignInUnderWayAndWhatHoldsTheTokensEndWithTheirServer(t *testing.T) {
+func TestRemovedServerCancelsSignInAndTokenSource(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r, s := signed(t, p, dir, "one"), Server{ID: "one", URL: p.endpoint()}
 	held := must(r.Client(t.Context(), s))

@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestZones(t *testing.T) {
+func TestNetworkZones(t *testing.T) {
 	for text, want := range map[string]zone{
 		"8.8.8.8": public, "2606:4700::1111": public, "127.0.0.1": loopback, "127.9.9.9": loopback, "::1": loopback, "::ffff:127.0.0.1": loopback,
 		"10.1.2.3": private, "192.168.1.1": private, "172.16.0.1": private, "fd00::1": private, "100.64.1.1": private, "::ffff:10.0.0.1": private,
@@ -30,7 +30,7 @@ func TestZones(t *testing.T) {
 }
 
 // What a public server names must not lead into the network behind us.
-func TestThePublicLeadsNowhereInside(t *testing.T) {
+func TestPublicServerCannotRedirectToPrivateNetwork(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was reached") }))
 	defer inside.Close()
 	port := must(url.Parse(inside.URL)).Port()
@@ -170,7 +170,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 	}
 }
 
-func TestASlowAuthorizationServerIsGivenUp(t *testing.T) {
+func TestSlowAuthorizationServerTimesOut(t *testing.T) {
 	p := newParty(t)
 	hold := make(chan struct{})
 	p.special = func(_ http.ResponseWriter, r *http.Request) bool {

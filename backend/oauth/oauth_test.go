@@ -14,7 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestSignInOnceAndTheDaemonMayRestart(t *testing.T) {
+func TestSignInSurvivesDaemonRestart(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	s := Server{ID: "web", URL: p.endpoint()}
 	var mu sync.Mutex
@@ -74,7 +74,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func TestOnlyTheAnswerOfThisSignInCounts(t *testing.T) {
+func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
 	p := newParty(t)
 	s := Server{ID: "web", URL: p.endpoint()}
 	r := newRig(t, t.TempDir())
@@ -118,7 +118,7 @@ func TestOnlyTheAnswerOfThisSignInCounts(t *testing.T) {
 	}
 }
 
-func TestASignInEndsWithItsTimeAndWhenItIsGivenUp(t *testing.T) {
+func TestSignInEndsOnTimeoutOrCancel(t *testing.T) {
 	p := newParty(t)
 	s := Server{ID: "web", URL: p.endpoint()}
 	r := newRig(t, t.TempDir(), func(o *Options) { o.Patience = 300 * time.Millisecond })
@@ -148,7 +148,7 @@ func TestASignInEndsWithItsTimeAndWhenItIsGivenUp(t *testing.T) {
 	has(t, "the failure", patient.Status("web").Failed, "cancelled")
 }
 
-func TestAPersonsOwnClientIsUsedAndItsSecretIsNotKept(t *testing.T) {
+func TestPreregisteredClientSecretIsNotStored(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	p.meta = func(m map[string]any) {
 		m["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"}
@@ -181,7 +181,7 @@ func TestAPersonsOwnClientIsUsedAndItsSecretIsNotKept(t *testing.T) {
 	}
 }
 
-func TestStepUpAsksForMoreAndStopsWhenThatDoesNotHelp(t *testing.T) {
+func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
 	p := newParty(t)
 	s := Server{ID: "web", URL: p.endpoint()}
 	r := newRig(t, t.TempDir())

@@ -12,7 +12,7 @@ import (
 )
 
 // A sign-in that was begun for the old name would keep its tokens under that.
-func TestARenameEndsTheSignInUnderWay(t *testing.T) {
+func TestRenameCancelsPendingSignIn(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r, s := newRig(t, dir), Server{ID: "old", URL: p.endpoint()}
 	_, _ = r.post(s, "hello")
@@ -33,7 +33,7 @@ func TestARenameEndsTheSignInUnderWay(t *testing.T) {
 
 // A refresh replaces the refresh token. Were it kept under the old name after the rename, the
 // new name would hold one that is worth nothing.
-func TestARenameWaitsForARefreshUnderWay(t *testing.T) {
+func TestRenameWaitsForPendingRefresh(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r, s := signed(t, p, dir, "old"), Server{ID: "old", URL: p.endpoint()}
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -73,7 +73,7 @@ func TestARenameWaitsForARefreshUnderWay(t *testing.T) {
 }
 
 // What was known of an earlier server of the new name is not what is known of this one.
-func TestARenamedServerIsNotTakenForAnEarlierOneOfThatName(t *testing.T) {
+func TestRenamedServerGetsNoTokensOfFormerNamesake(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r, earlier := signed(t, p, dir, "old"), Server{ID: "new", URL: p.endpoint()}
 	if _, err := r.post(earlier, "hello"); !errors.Is(err, core.ErrNeedsLogin) {

@@ -76,7 +76,7 @@ func (m *memory) lock(is bool) {
 	m.locked = is
 }
 
-func TestRunForgetsWhatWasGoneForTenMinutesAndTriesAgainWhileItIsLocked(t *testing.T) {
+func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{kept: map[string]string{"server/one": "torn", "server/two": "torn"}}
 		k := New(Options{Vault: m})
@@ -113,7 +113,7 @@ func TestRunForgetsWhatWasGoneForTenMinutesAndTriesAgainWhileItIsLocked(t *testi
 	})
 }
 
-func TestTheNextLookIsAtTheFirstThatIsDue(t *testing.T) {
+func TestNextCheckIsAtEarliestDeadline(t *testing.T) {
 	k := New(Options{Vault: &memory{kept: map[string]string{"server/a": "torn", "server/b": "torn", "server/c": "torn"}}})
 	defer func() { _ = k.Close(context.Background()) }()
 	now := time.Now()
@@ -124,7 +124,7 @@ func TestTheNextLookIsAtTheFirstThatIsDue(t *testing.T) {
 	}
 }
 
-func TestForgettingAllTakesWhatBelongsToNoServer(t *testing.T) {
+func TestForgetAllDeletesOrphanedTokens(t *testing.T) {
 	m := &memory{kept: map[string]string{"server/a": "torn", "client/stray": "torn"}}
 	k := New(Options{Vault: m})
 	defer func() { _ = k.Close(context.Background()) }()

@@ -19,7 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-func TestAnExpiredTokenIsRefreshedOnceForAll(t *testing.T) {
+func TestExpiredTokenIsRefreshedOnce(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	p.lifetime = 1 // it ends before it is used
 	s := Server{ID: "web", URL: p.endpoint()}
@@ -46,7 +46,7 @@ func TestAnExpiredTokenIsRefreshedOnceForAll(t *testing.T) {
 	}
 }
 
-func TestARefusedRefreshAsksForASignIn(t *testing.T) {
+func TestRefusedRefreshAsksForSignIn(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	s := Server{ID: "web", URL: p.endpoint()}
 	r := newRig(t, dir)
@@ -84,7 +84,7 @@ func TestARefusedRefreshAsksForASignIn(t *testing.T) {
 	r.says(s, "200 hello") // it was no reason to sign in
 }
 
-func TestTwoServersOfOneIssuerDoNotMix(t *testing.T) {
+func TestServersOfOneIssuerStaySeparate(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	one, two := Server{ID: "one", URL: p.endpoint()}, Server{ID: "two", URL: p.endpoint()}
 	r := newRig(t, dir)
@@ -127,7 +127,7 @@ func TestLogoutForgetsAndRevokes(t *testing.T) {
 	}
 }
 
-func TestTheTokenGoesToItsServerAlone(t *testing.T) {
+func TestTokenIsSentToItsServerOnly(t *testing.T) {
 	p := newParty(t)
 	s := Server{ID: "web", URL: p.endpoint()}
 	r := newRig(t, t.TempDir())
@@ -146,7 +146,7 @@ func TestTheTokenGoesToItsServerAlone(t *testing.T) {
 	}
 }
 
-func TestALockedKeyringMakesTheServerWait(t *testing.T) {
+func TestLockedKeyringMakesServerWait(t *testing.T) {
 	r := newRig(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
 	_, err := r.Client(t.Context(), Server{ID: "web", URL: "https://example.com/mcp"})
 	if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, secret.ErrLocked) {
@@ -165,7 +165,7 @@ func (lockedVault) Move(context.Context, string, string) error      { return sec
 func (lockedVault) Names(context.Context) ([]string, error)         { return []string{"server/web"}, nil }
 func (lockedVault) Ready(context.Context) error                     { return secret.ErrLocked }
 
-func TestTokensAreSealedAndHiddenFromThePersonsSecrets(t *testing.T) {
+func TestTokensAreEncryptedAndNotListedAsSecrets(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	s := Server{ID: "web", URL: p.endpoint()}
 	r := newRig(t, dir)

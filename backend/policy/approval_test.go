@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-func TestWhoIsAsked(t *testing.T) {
+func TestApprovalRecipients(t *testing.T) {
 	const pass, ask, deny = "never", "ask", "deny"
 	for _, c := range []struct{ name, server, root, tool, want string }{
 		{"nothing", ``, ``, "delete", pass},
@@ -51,7 +51,7 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-func TestHowAnApprovalEnds(t *testing.T) {
+func TestApprovalOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer approvals.Answer
@@ -89,7 +89,7 @@ func TestHowAnApprovalEnds(t *testing.T) {
 }
 
 // The question is read by the user, so its reason is a sentence and no key.
-func TestTheReasonOfAQuestionIsASentence(t *testing.T) {
+func TestApprovalReasonIsASentence(t *testing.T) {
 	for _, c := range []struct{ server, root, want string }{
 		{`, "approval": "ask"`, ``, "You want to be asked before a tool of files runs."},
 		{`, "approval": "destructive"`, ``, "You want to be asked before a tool of files runs, unless it says that it destroys nothing."},
@@ -107,7 +107,7 @@ func TestTheReasonOfAQuestionIsASentence(t *testing.T) {
 	}
 }
 
-func TestAWhileEndsAndIsTakenBack(t *testing.T) {
+func TestTemporaryPermissionExpiresAndIsRevocable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &person{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}}
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p})
@@ -148,7 +148,7 @@ func TestAWhileEndsAndIsTakenBack(t *testing.T) {
 	})
 }
 
-func TestNobodyIsAskedInVain(t *testing.T) {
+func TestApprovalIsNotRequestedInVain(t *testing.T) {
 	p := &person{answer: approvals.Answer{Action: approvals.Accept}}
 	seen := false
 	s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p, Reachable: func() bool { return seen }})
@@ -169,7 +169,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 
 // With the real inbox: the deadline is two minutes, and a caller that leaves takes its
 // question along.
-func TestTheDeadlineOfAnApprovalMeansNo(t *testing.T) {
+func TestApprovalDeadlineMeansDenial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := approvals.New(approvals.Options{Bus: new(event.Bus)})
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: box})

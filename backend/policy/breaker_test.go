@@ -63,7 +63,7 @@ func (m *model) end(id int, j callOutcome, now time.Time) {
 }
 
 // For any sequence of calls, ends and time, the breaker admits what its specification does.
-func TestTheBreakerEqualsItsSpecification(t *testing.T) {
+func TestBreakerMatchesModel(t *testing.T) {
 	for seed := range uint64(400) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -100,7 +100,7 @@ func TestTheBreakerEqualsItsSpecification(t *testing.T) {
 	}
 }
 
-func TestWhatCountsAgainstAServer(t *testing.T) {
+func TestFailuresCountedByBreaker(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		sent bool
@@ -120,7 +120,7 @@ func TestWhatCountsAgainstAServer(t *testing.T) {
 	}
 }
 
-func TestAServerThatFailsFiveTimesRestsForHalfAMinute(t *testing.T) {
+func TestBreakerOpensAfterFiveFailuresForThirtySeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []BreakerState
 		s := withRules(t, ``, ``, Options{OnBreaker: func(b BreakerStatus) { told = append(told, b.State) }})
@@ -154,7 +154,7 @@ func TestAServerThatFailsFiveTimesRestsForHalfAMinute(t *testing.T) {
 }
 
 // A crash fails every call that is under way, all at once. It is one failure.
-func TestACrashUnderManyCallsCountsOnce(t *testing.T) {
+func TestCrashUnderManyCallsCountsOnce(t *testing.T) {
 	b := newBreaker("s", config.Breaker{Failures: 5, Open: time.Minute}, nil)
 	crash := func(calls int) {
 		tickets := make([]ticket, calls)
@@ -180,7 +180,7 @@ func TestACrashUnderManyCallsCountsOnce(t *testing.T) {
 	}
 }
 
-func TestAPersonEndsTheRestAndAChangedServerKeepsIt(t *testing.T) {
+func TestUserResetsBreakerAndChangedServerKeepsIt(t *testing.T) {
 	s := withRules(t, ``, ``, Options{})
 	fail := func() {
 		for range 5 {

@@ -36,7 +36,7 @@ func TestNamesAndURIsAreBounded(t *testing.T) {
 	}
 }
 
-func TestArgumentsThatDoNotFitAreRefusedByName(t *testing.T) {
+func TestInvalidArgumentsAreRefusedByName(t *testing.T) {
 	s := withRules(t, `, "validateInput": "reject", "tools": {"put": {"validateInput": "off"}}`, ``, Options{})
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"read", `{"path":"a"}`, ``},
@@ -72,7 +72,7 @@ func TestArgumentsThatDoNotFitAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestABucketForEachCallerAndTool(t *testing.T) {
+func TestRateLimitHasBucketPerCallerAndTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, `, "rateLimit": {"perSecond": 2, "burst": 3}, "tools": {"put": {"rateLimit": {"perSecond": 1, "burst": 1, "by": "session"}}}`, ``, Options{})
 		allowed := func(n int, make func() *core.Call) (passed int) {
@@ -109,7 +109,7 @@ func TestABucketForEachCallerAndTool(t *testing.T) {
 	})
 }
 
-func TestClientsAndClientsOfAToolHaveLimitsOfTheirOwn(t *testing.T) {
+func TestLimitsApplyPerClientAndPerTool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := `, "rateLimit": {"perSecond": 1, "burst": 5}, "tools": {"put": {"rateLimit": {"perSecond": 1, "burst": 4}, "clients": {"cursor": {"rateLimit": {"perSecond": 0.5, "burst": 1}}}}}`
@@ -163,7 +163,7 @@ func TestClientsAndClientsOfAToolHaveLimitsOfTheirOwn(t *testing.T) {
 	})
 }
 
-func TestALimitOfAClientAloneCounts(t *testing.T) {
+func TestClientOnlyLimitApplies(t *testing.T) {
 	t.Parallel()
 	s := withRules(t, ``, `"policy": {"clients": {"cursor": {"rateLimit": {"perSecond": 0.001, "burst": 1}}}}, `, Options{})
 	_, first := s.make(call("plain", ""), "{}", nil)
@@ -173,7 +173,7 @@ func TestALimitOfAClientAloneCounts(t *testing.T) {
 	}
 }
 
-func TestCallersThatAreInventedDoNotFillTheMemory(t *testing.T) {
+func TestForgedCallersDoNotFillMemory(t *testing.T) {
 	s := withRules(t, `, "rateLimit": {"perSecond": 0.001, "burst": 1}`, ``, Options{})
 	for i := range maxBuckets + 100 {
 		c := call("plain", "")
@@ -185,7 +185,7 @@ func TestCallersThatAreInventedDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-func TestPlacesAndTheQueueBeforeThem(t *testing.T) {
+func TestConcurrencySlotsAndQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, `, "concurrency": {"max": 2, "queue": 1}, "requestTimeoutMs": 10000`, ``, Options{})
 		admit := func() (Plan, error) { return s.Admit(t.Context(), call("plain", ""), nil) }
@@ -231,7 +231,7 @@ func TestPlacesAndTheQueueBeforeThem(t *testing.T) {
 	})
 }
 
-func TestWhatIsTriedAgain(t *testing.T) {
+func TestRetryableFailures(t *testing.T) {
 	unsent := &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true}
 	final := &core.Error{Code: core.CodeUnavailable}
 	const twice = `, "retry": {"delaysMs": [10, 20]}`
@@ -289,7 +289,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestOnlyGoodResultsOfReadOnlyToolsAreKept(t *testing.T) {
+func TestOnlySuccessfulReadOnlyResultsAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = `, "tools": {"read": {"cacheTtlMs": 1000}, "put": {"cacheTtlMs": 1000}}`
 		s := withRules(t, keys, ``, Options{})
@@ -340,7 +340,7 @@ func TestOnlyGoodResultsOfReadOnlyToolsAreKept(t *testing.T) {
 	})
 }
 
-func TestResourcesAreKeptAsLongAsTheirServerAllows(t *testing.T) {
+func TestResourceCacheFollowsServerTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, `, "honorTtl": true`, ``, Options{})
 		read := func(uri, reply string) bool {
@@ -363,7 +363,7 @@ func TestResourcesAreKeptAsLongAsTheirServerAllows(t *testing.T) {
 	})
 }
 
-func TestTheCacheIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	s := withRules(t, `, "tools": {"read": {"cacheTtlMs": 100000}}`, ``, Options{})
 	big := `{"content":"` + strings.Repeat("x", 100<<10) + `"}`
 	for i := range 600 {
@@ -378,7 +378,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	}
 }
 
-func TestStrictIsOneSetOfRules(t *testing.T) {
+func TestStrictPreset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, ``, `"policy": {"preset": "strict"}, `, Options{})
 		plan, err := s.make(call("plain", ""), "", gone)
@@ -429,7 +429,7 @@ func (*progress) Ask(context.Context, string, json.RawMessage) (core.Reply, erro
 	return core.Reply{}, nil
 }
 
-func TestAClientHearsThatItsCallWaits(t *testing.T) {
+func TestClientIsNotifiedThatCallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &person{answer: approvals.Answer{Action: approvals.Accept}, after: 35 * time.Second}
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p})

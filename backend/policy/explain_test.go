@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestExplainSaysWhatAdmitDoes(t *testing.T) {
+func TestExplainMatchesAdmit(t *testing.T) {
 	for _, c := range []struct {
 		name, server, root, tool string
 		passes                   bool
@@ -60,7 +60,7 @@ func TestExplainSaysWhatAdmitDoes(t *testing.T) {
 	}
 }
 
-func TestAHiddenToolIsNotCallable(t *testing.T) {
+func TestHiddenToolIsNotCallable(t *testing.T) {
 	s := withRules(t, `, "includeTools": ["re*", "put"], "excludeTools": ["read"], "tools": {"put": {"rename": "store"}}`, ``, Options{})
 	for tool, ok := range map[string]bool{"read": false, "delete": false, "put": true, "store": false} {
 		if _, err := s.make(call(tool, ""), "{}", nil); (err == nil) != ok || err != nil && core.CodeOf(err) != core.CodeNotFound {
@@ -69,7 +69,7 @@ func TestAHiddenToolIsNotCallable(t *testing.T) {
 	}
 }
 
-func TestAPersonIsToldThatAServerIsDisabled(t *testing.T) {
+func TestOpenBreakerIsReportedToUser(t *testing.T) {
 	s := withRules(t, ``, ``, Options{})
 	s.views.Arrange("", nil) // as when it is disabled
 	made := call("read", "")

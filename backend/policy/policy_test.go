@@ -54,7 +54,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-func TestTimeoutsOfTheServerWinAndTheCeilingBounds(t *testing.T) {
+func TestServerTimeoutWinsWithinCeiling(t *testing.T) {
 	p := New(Options{Views: views()})
 	p.Apply(&config.Config{Servers: []config.Server{
 		{ID: "slow", RequestTimeout: time.Minute}, {ID: "odd", RequestTimeout: time.Hour}, {ID: "both", RequestTimeout: time.Hour, MaxRequest: 2 * time.Hour},

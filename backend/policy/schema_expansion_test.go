@@ -9,7 +9,7 @@ import (
 
 // A schema must not make a check that never ends, neither by itself nor with the
 // arguments that a client may send.
-func TestASchemaThatGrowsWithoutEndIsNotUsed(t *testing.T) {
+func TestInfinitelyExpandingSchemaIsIgnored(t *testing.T) {
 	doubling := `{"inputSchema":{"$ref":"#/$defs/d0","$defs":{`
 	for i := range 40 {
 		doubling += fmt.Sprintf(`"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)

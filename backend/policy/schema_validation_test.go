@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-func TestEachWrongPlaceIsNamedInWordsForAModel(t *testing.T) {
+func TestEachInvalidArgumentIsExplainedForModels(t *testing.T) {
 	const old = `"$schema":"http://json-schema.org/draft-07/schema#",`
 	for _, c := range []struct{ schema, value, want string }{
 		{`{"properties":{"a":{"type":["string","null"]}}}`, `{"a":null}`, ``},
@@ -67,7 +67,7 @@ func wordsOf(t *testing.T, schema, value string) string {
 	return strings.Join(words, "|")
 }
 
-func TestFormatsOfTheOlderDialects(t *testing.T) {
+func TestFormatsOfOlderSchemaDialects(t *testing.T) {
 	for format, values := range map[string][2]string{
 		"date-time": {"2026-11-22T10:00:00.5+01:00", "2026-11-22 10:00"}, "date": {"2026-11-22", "2026-13-01"},
 		"email": {"a@example.com", "A <a@example.com>"}, "ipv4": {"127.0.0.1", "127.0.0.1.1"}, "ipv6": {"fe80::1", "fe80::1%eth0"},
@@ -81,7 +81,7 @@ func TestFormatsOfTheOlderDialects(t *testing.T) {
 
 // Whoever fits is not blamed: what misfits says of a value that the library takes would
 // refuse a call that is right.
-func FuzzWhatFitsIsNotBlamed(f *testing.F) {
+func FuzzValidArgumentsAreAccepted(f *testing.F) {
 	parts := []string{`true`, `{}`, `{"type":"string"}`, `{"type":["integer","null"]}`, `{"minimum":2,"maximum":3}`, `{"enum":[1,"a",null]}`,
 		`{"items":{"type":"integer"},"minItems":1}`, `{"prefixItems":[{"type":"string"}]}`, `{"required":["a"]}`, `{"additionalProperties":false}`,
 		`{"properties":{"a":{"type":"number"}},"additionalProperties":false}`, `{"patternProperties":{"^a":{"const":1.0}}}`, `{"pattern":"^a+$"}`}
@@ -113,15 +113,15 @@ func FuzzWhatFitsIsNotBlamed(f *testing.F) {
 }
 
 // The library reads constants as float64: what it would compare wrongly is not refused.
-func TestALargeConstantInASchemaRefusesNothing(t *testing.T) {
+func TestLargeSchemaConstantRefusesNothing(t *testing.T) {
 	raw := []byte(`{"inputSchema":{"properties":{"n":{"const":9007199254740993}}}}`)
 	if compileSchema(raw) != nil {
 		t.Error("a constant that is rounded decides about arguments")
 	}
 }
 
-// TestNumberThatTheLibraryCannotCompareRefusesNoCall because it reads bounds as float64.
-func TestNumberThatTheLibraryCannotCompareRefusesNoCall(t *testing.T) {
+// TestUncomparableNumberRefusesNoCall because it reads bounds as float64.
+func TestUncomparableNumberRefusesNoCall(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ schema, arguments string }{
 		{`{"properties":{"price":{"type":"number","multipleOf":0.1}}}`, `{"price":0.3}`},

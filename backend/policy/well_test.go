@@ -11,7 +11,7 @@ import (
 
 // A call that waited for a place, and finds that the server rests by then, gives the
 // place back.
-func TestAPlaceIsGivenBackWhenTheServerRestsAfterTheWait(t *testing.T) {
+func TestSlotIsReleasedWhenBreakerOpensDuringWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, `, "concurrency": {"max": 1, "queue": 5}, "breaker": {"failures": 1, "openMs": 60000}`, ``, Options{})
 		working, err := s.Admit(t.Context(), call("plain", ""), nil)
@@ -47,7 +47,7 @@ func TestAPlaceIsGivenBackWhenTheServerRestsAfterTheWait(t *testing.T) {
 
 // While a server is well, its breaker costs a call no lock: here somebody holds the lock
 // all the time.
-func TestAWellServersBreakerTakesNoLock(t *testing.T) {
+func TestClosedBreakerTakesNoLock(t *testing.T) {
 	s := withRules(t, ``, ``, Options{})
 	b := s.rules.Load().server("files").breaker
 	b.mu.Lock()

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestCloseEndsWhatForksItselfAgainAndAgain, though each look at the processes may miss it.
+// TestCloseKillsForkingProcesses, though each look at the processes may miss it.
 // It is not parallel: what is born as fast as this leaves no room for others.
-func TestCloseEndsWhatForksItselfAgainAndAgain(t *testing.T) {
+func TestCloseKillsForkingProcesses(t *testing.T) {
 	dir := t.TempDir()
 	script, births := filepath.Join(dir, "reborn.sh"), filepath.Join(dir, "births")
 	if err := os.WriteFile(script, []byte("trap '' TERM\necho >>\"$2\"\nsetsid sh \"$1\" \"$1\" \"$2\" &\n"), 0o600); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // SUP-09: without a free descriptor a start fails with that reason, leaves nothing
 // behind, and works again when there are some.
-func TestStartWithoutDescriptorsSaysSoAndRecovers(t *testing.T) {
+func TestStartWithoutFreeDescriptorsFailsAndRecovers(t *testing.T) {
 	s := newTestSpawner(t)
 	p, _ := start(t, s, "echo", 0) // the thread and the reaper are up
 	_ = p.Stop(t.Context())

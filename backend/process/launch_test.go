@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestLaunchSaysWhetherSomethingIsShown(t *testing.T) {
+func TestLaunchReportsWhetherWindowIsShown(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
 		within       time.Duration

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestLoginShellTellsItsEnvironmentThoughItIsChatty(t *testing.T) {
+func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	// A start-up file that prints, and leaves something that holds stdout.
@@ -34,7 +34,7 @@ func TestLoginShellTellsItsEnvironmentThoughItIsChatty(t *testing.T) {
 	}
 }
 
-func TestLoginShellThatHangsIsLeftBehind(t *testing.T) {
+func TestHangingLoginShellIsAbandoned(t *testing.T) {
 	t.Parallel()
 	shell := filepath.Join(t.TempDir(), "sh")
 	if err := os.WriteFile(shell, []byte("#!/bin/sh\nsleep 60\n"), 0o700); err != nil {
@@ -52,7 +52,7 @@ func TestLoginShellThatHangsIsLeftBehind(t *testing.T) {
 
 // A shell that is ended in the middle of what its start-up files run takes away the locks
 // of that; killed at once, it would leave them for every later shell of the user.
-func TestALoginShellThatIsEndedLeavesNoLock(t *testing.T) {
+func TestKilledLoginShellLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	lock, came := filepath.Join(t.TempDir(), "lock"), filepath.Join(t.TempDir(), "came")
 	shell := filepath.Join(t.TempDir(), "sh")
@@ -106,7 +106,7 @@ func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
 
 // A program that was installed since is found, and a shell that hangs does not take away
 // what an earlier one told.
-func TestLoginEnvIsReadAgainOnceItHasExpired(t *testing.T) {
+func TestLoginEnvIsReadAgainAfterExpiry(t *testing.T) {
 	t.Parallel()
 	answers := []struct {
 		path string
@@ -151,7 +151,7 @@ func TestLoginEnvIsReadAgainOnceItHasExpired(t *testing.T) {
 	}
 }
 
-func TestALongerLimitHasAShellAskedAgainThatTimedOut(t *testing.T) {
+func TestLongerLimitRetriesTimedOutLoginShell(t *testing.T) {
 	t.Parallel()
 	r := newLoginEnvReader(func(limit time.Duration) (map[string]string, error) {
 		if limit < time.Minute {
@@ -171,7 +171,7 @@ func TestALongerLimitHasAShellAskedAgainThatTimedOut(t *testing.T) {
 	}
 }
 
-func TestBaseEnvHoldsNoSecretOfOthers(t *testing.T) {
+func TestBaseEnvContainsNoSecrets(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", "x")
 	t.Setenv("LC_TIME", "C")
 	env := BaseEnv()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNpmsCommandFilesAreStartedWithoutTheInterpreter(t *testing.T) {
+func TestNpmCommandFilesRunWithoutCmdInterpreter(t *testing.T) {
 	t.Parallel()
 	const nodejs, global = `C:\Program Files\nodejs\`, `C:\Users\a b\AppData\Roaming\npm\`
 	files := []string{

@@ -13,7 +13,7 @@ import (
 
 // What starts its successor and ends may be missed by each look at all processes, on a
 // crowded machine for ever. The sweep ends it without any look.
-func TestSweepEndsWhatEveryLookMisses(t *testing.T) {
+func TestSweepKillsProcessesMissedByScans(t *testing.T) {
 	t.Parallel()
 	instance := strings.ReplaceAll(filepath.ToSlash(t.TempDir()), "/", "-")
 	reborn := bear(t, MarkVariable, instance+"/earlier/reborn", 50*time.Millisecond)
@@ -35,9 +35,9 @@ func TestSweepEndsWhatEveryLookMisses(t *testing.T) {
 	}
 }
 
-// TestSweepSparesAGroupWhoseIdWasGivenOutAnew: its leader is gone, and nothing but the
+// TestSweepSparesReusedGroupID: its leader is gone, and nothing but the
 // number says that it could be ours.
-func TestSweepSparesAGroupWhoseIdWasGivenOutAnew(t *testing.T) {
+func TestSweepSparesReusedGroupID(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	leader := exec.Command("/bin/sh", "-c", `"$0" & exit`, os.Args[0])

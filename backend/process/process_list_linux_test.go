@@ -13,7 +13,7 @@ import (
 
 // A process that is replaced by its child all the time is met even where a look at all
 // processes takes longer than it lives.
-func TestScanMeetsWhatForksItselfForEverAmongThousandsOfProcesses(t *testing.T) {
+func TestScanFindsForkBombAmongThousands(t *testing.T) {
 	for range 1500 { // dead, but not reaped: they are in every look
 		dead, err := os.StartProcess("/bin/true", nil, &os.ProcAttr{})
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestEchoPassesBothWays(t *testing.T) {
+func TestEchoWorksBothWays(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "echo", 0, func(s *Spec) {
 		s.Stop = StopLadder{CloseStdin: time.Minute, Term: time.Minute}
 	})
@@ -38,7 +38,7 @@ func TestEchoPassesBothWays(t *testing.T) {
 	}
 }
 
-func TestExitHasCodeAndSignal(t *testing.T) {
+func TestExitReportsCodeAndSignal(t *testing.T) {
 	s := newTestSpawner(t)
 	p, _ := start(t, s, "exit3", 0)
 	<-p.Done()
@@ -68,7 +68,7 @@ var shapes = map[string]struct {
 	"bare setsid": {"bare>deaf", 2},
 }
 
-func TestStopLeavesNothingOfAnyTree(t *testing.T) {
+func TestStopLeavesNoDescendants(t *testing.T) {
 	for name, shape := range shapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestStopIsIdempotentAndConcurrent(t *testing.T) {
 	}
 }
 
-func TestStopClimbsTheLadderInOrder(t *testing.T) {
+func TestStopEscalatesInOrder(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, newTestSpawner(t), "polite", 1, func(s *Spec) {
 		s.Stop = StopLadder{CloseStdin: 300 * time.Millisecond, Term: time.Minute}
@@ -119,7 +119,7 @@ func TestStopClimbsTheLadderInOrder(t *testing.T) {
 	}
 }
 
-func TestStopLosesPatienceWithItsContext(t *testing.T) {
+func TestStopKillsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, newTestSpawner(t), "deaf", 1, func(s *Spec) {
 		s.Stop = StopLadder{CloseStdin: time.Minute, Term: time.Minute}
@@ -135,7 +135,7 @@ func TestStopLosesPatienceWithItsContext(t *testing.T) {
 	}
 }
 
-func TestTwentyStubbornServersStopTogetherWithinSixSeconds(t *testing.T) {
+func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 	t.Parallel()
 	s := newTestSpawner(t)
 	var dirs []string
@@ -159,7 +159,7 @@ func TestTwentyStubbornServersStopTogetherWithinSixSeconds(t *testing.T) {
 	}
 }
 
-func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
+func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
 	p, dir := start(t, newTestSpawner(t), "leave>deaf", 1)
 	select {
@@ -181,7 +181,7 @@ func TestExitIsNoticedThoughAGrandchildHoldsStdout(t *testing.T) {
 	}
 }
 
-func TestNoZombieStays(t *testing.T) {
+func TestNoZombieRemains(t *testing.T) {
 	s := newTestSpawner(t)
 	for _, role := range []string{"leave>deaf", "stay>fork>deaf", "sh>sh>deaf"} {
 		p, _ := start(t, s, role, 1)
@@ -196,9 +196,9 @@ func TestNoZombieStays(t *testing.T) {
 
 // What lost its parent falls to us, and nobody waits for its end: some time after it the
 // zombie is collected, or at once when it stood in a group of ours.
-// TestDeadProcessesAreCollectedWhileOthersKeepEnding: a server that starts something several
+// TestDeadProcessesAreReapedUnderChurn: a server that starts something several
 // times a second must not fill the table of processes.
-func TestDeadProcessesAreCollectedWhileOthersKeepEnding(t *testing.T) {
+func TestDeadProcessesAreReapedUnderChurn(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "zombies", 1)
 	defer p.Stop(t.Context())
 	group := p.PID()
@@ -219,7 +219,7 @@ func TestDeadProcessesAreCollectedWhileOthersKeepEnding(t *testing.T) {
 	}
 }
 
-func TestReaperCollectsWhatNobodyWaitsFor(t *testing.T) {
+func TestReaperCollectsOrphans(t *testing.T) {
 	for name, c := range map[string]struct {
 		direct, group bool
 		waited        time.Duration
@@ -251,7 +251,7 @@ func TestReaperCollectsWhatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
+func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 	t.Parallel()
 	// The escaped one wiped its environment and has its own session, and its
 	// parent was gone before anybody looked: nothing tells whose it is.
@@ -279,7 +279,7 @@ func TestStdoutEndsThoughAnEscapedProcessHoldsIt(t *testing.T) {
 	}
 }
 
-func TestLastWordsAreInTheLogWhenDoneCloses(t *testing.T) {
+func TestLastStderrIsLoggedBeforeDone(t *testing.T) {
 	var log bytes.Buffer
 	p, _ := start(t, newTestSpawner(t), "noisy", 0, func(s *Spec) { s.Stderr = &log })
 	<-p.Done()
@@ -292,7 +292,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-func TestStderrIsDrainedThoughItsWriterFails(t *testing.T) {
+func TestStderrIsDrainedWhenWriterFails(t *testing.T) {
 	for name, w := range map[string]io.Writer{"nil": nil, "failing": failing{}} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := start(t, newTestSpawner(t), "flood", 0, func(s *Spec) { s.Stderr = w })
@@ -303,7 +303,7 @@ func TestStderrIsDrainedThoughItsWriterFails(t *testing.T) {
 	}
 }
 
-func TestStdinTakesAWriteDeadline(t *testing.T) {
+func TestStdinHasWriteDeadline(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "deaf", 1) // never reads
 	stdin, ok := p.Stdin().(interface{ SetWriteDeadline(time.Time) error })
 	if !ok {
@@ -320,7 +320,7 @@ func TestStdinTakesAWriteDeadline(t *testing.T) {
 
 // Else the data folder of a test, or of a daemon that was just ended, could be written to
 // after it was removed.
-func TestCloseWaitsUntilTheLedgerKnowsOfAnEarlierEnd(t *testing.T) {
+func TestCloseWaitsForLedgerUpdate(t *testing.T) {
 	s := newTestSpawner(t)
 	p, _ := start(t, s, "exit3", 0)
 	s.ledger.mu.Lock() // the end cannot be written yet
@@ -339,7 +339,7 @@ func TestCloseWaitsUntilTheLedgerKnowsOfAnEarlierEnd(t *testing.T) {
 	<-p.Done()
 }
 
-func TestUsageCoversTheTree(t *testing.T) {
+func TestUsageCoversWholeTree(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "sh>sh>deaf", 3)
 	u, err := p.Usage()
 	if err != nil {
@@ -354,7 +354,7 @@ func TestUsageCoversTheTree(t *testing.T) {
 	}
 }
 
-func TestFiveHundredStartsLeaveNothingOpen(t *testing.T) {
+func TestFiveHundredStartsLeakNoDescriptor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}

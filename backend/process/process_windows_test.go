@@ -73,7 +73,7 @@ func goneWithin(t *testing.T, d time.Duration, pids []int) {
 	}
 }
 
-func TestJobEndsTheTreeOfATerminatedDaemon(t *testing.T) {
+func TestJobObjectKillsTreeOfTerminatedDaemon(t *testing.T) {
 	daemon := exec.Command(os.Args[0])
 	daemon.Env = append(os.Environ(), windowsRole+"=daemon")
 	out, err := daemon.StdoutPipe()
@@ -105,7 +105,7 @@ func TestJobEndsTheTreeOfATerminatedDaemon(t *testing.T) {
 	goneWithin(t, 2*time.Second, pids)
 }
 
-func TestStopEndsTheWholeTree(t *testing.T) {
+func TestStopKillsWholeTree(t *testing.T) {
 	s := NewSpawner(Options{})
 	defer s.Close(context.Background())
 	tree := spec("tree")
@@ -132,7 +132,7 @@ func TestStopEndsTheWholeTree(t *testing.T) {
 	goneWithin(t, time.Second, pids)
 }
 
-func TestScriptsAreFoundByPathextAndTheirArgumentsAreChecked(t *testing.T) {
+func TestScriptsAreResolvedByPATHEXTWithCheckedArguments(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "npx.cmd")
 	if err := os.WriteFile(script, []byte("@echo off\r\nexit /b 3\r\n"), 0o700); err != nil {
@@ -153,7 +153,7 @@ func TestScriptsAreFoundByPathextAndTheirArgumentsAreChecked(t *testing.T) {
 	}
 }
 
-func TestSettingsFoldersArePassedOn(t *testing.T) {
+func TestConfigFoldersArePassedToChildren(t *testing.T) {
 	t.Setenv("APPDATA", `C:\settings`)
 	t.Setenv("MY_TOKEN", "secret")
 	env := strings.Join(BaseEnv(), "\n")

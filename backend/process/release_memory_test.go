@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestTrimDropsOnlyWhatIsStillInTheFile(t *testing.T) {
+func TestTrimReleasesOnlyFileBackedPages(t *testing.T) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestNothingIsInheritedButTheMark(t *testing.T) {
+func TestChildInheritsOnlyItsMarker(t *testing.T) {
 	t.Setenv("SECRET_OF_ANOTHER", "x")
 	p, _ := start(t, newTestSpawner(t), "env", 0, func(s *Spec) {
 		s.Env = append(s.Env, "MINE=1", MarkVariable+"=forged/by/the/config")
@@ -29,7 +29,7 @@ func TestNothingIsInheritedButTheMark(t *testing.T) {
 	}
 }
 
-func TestStartSaysWhatIsMissing(t *testing.T) {
+func TestStartNamesMissingProgram(t *testing.T) {
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
 	script := filepath.Join(dir, "script")
@@ -62,7 +62,7 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestResolveNamesThePathThatWasUsed(t *testing.T) {
+func TestResolveReportsUsedPATH(t *testing.T) {
 	dir := t.TempDir()
 	tool := filepath.Join(dir, "tool")
 	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o700); err != nil {

@@ -101,7 +101,7 @@ func (s *stage) waitExit(limit time.Duration) int {
 	}
 }
 
-func TestNothingOutlivesAKilledDaemon(t *testing.T) {
+func TestNoProcessOutlivesKilledDaemon(t *testing.T) {
 	t.Parallel()
 	for round := range 3 {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestNothingOutlivesAKilledDaemon(t *testing.T) {
 }
 
 // The ladders of these servers have patience for a minute: nobody may wait for that.
-func TestDaemonStopsEverythingWhenItsWatchdogDies(t *testing.T) {
+func TestDaemonStopsWhenWatchdogDies(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2, "PATIENT=1")
 	_ = s.watchdog.Process.Kill()
@@ -133,7 +133,7 @@ func TestDaemonStopsEverythingWhenItsWatchdogDies(t *testing.T) {
 	}
 }
 
-func TestWatchdogPassesSignalsAndExitStatusOn(t *testing.T) {
+func TestWatchdogForwardsSignalsAndExitStatus(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		s := raise(t, "sh>deaf", 2)
@@ -150,7 +150,7 @@ func TestWatchdogPassesSignalsAndExitStatusOn(t *testing.T) {
 	}
 }
 
-func TestWatchdogSparesWhatWasLaunchedForThePerson(t *testing.T) {
+func TestWatchdogSparesProgramsLaunchedForUser(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "deaf", 3, "KEEP=sh>deaf") // two of the launched tree
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
@@ -165,7 +165,7 @@ func TestWatchdogSparesWhatWasLaunchedForThePerson(t *testing.T) {
 	}
 }
 
-func TestWatchdogEndsAServerThatClaimsToBeKept(t *testing.T) {
+func TestWatchdogKillsServerWithForgedMarker(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "kept>deaf", 2)
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
@@ -197,7 +197,7 @@ func TestWatchdogStaysSmall(t *testing.T) {
 	}
 }
 
-func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
+func TestSweepKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 3+3+2)
 	// Stopped first, so that neither can react to the other's death.
@@ -236,7 +236,7 @@ func TestSweepEndsWhatBothLeftBehind(t *testing.T) {
 
 // A process id may have been given out anew since the ledger was written: with another
 // start time it is somebody else's.
-func TestSweepSparesAnIdThatWasGivenOutAnew(t *testing.T) {
+func TestSweepSparesReusedPID(t *testing.T) {
 	dir := t.TempDir()
 	stranger := again("deaf")
 	stranger.Env = append(withoutVariables(stranger.Env, "READY"), "READY="+dir, quickExit)
@@ -265,7 +265,7 @@ func TestSweepSparesAnIdThatWasGivenOutAnew(t *testing.T) {
 	}
 }
 
-func TestLedgerOfAnotherBootIsIgnored(t *testing.T) {
+func TestLedgerOfPreviousBootIsIgnored(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	if err := os.WriteFile(path, []byte(`{"boot":"another","processes":[{"pid":1,"start":1,"name":"x","mark":"y"}]}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestLedgerOfAnotherBootIsIgnored(t *testing.T) {
 	}
 }
 
-func TestSweepSurvivesABrokenLedger(t *testing.T) {
+func TestSweepSurvivesCorruptLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	if err := os.WriteFile(path, []byte(`{"boot":`), 0o600); err != nil {
 		t.Fatal(err)

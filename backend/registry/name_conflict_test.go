@@ -15,7 +15,7 @@ func resources(uris ...string) *core.Catalog {
 	return c
 }
 
-func TestConflictIsToldToTheServerThatIsTheWorseForIt(t *testing.T) {
+func TestConflictIsReportedForLosingServer(t *testing.T) {
 	r := New(Options{})
 	r.Arrange(Prefixed, []Server{{ID: "a"}, {ID: "b"}, {ID: "c", Namespace: "A"}, {ID: "d"}})
 	r.Set("a", "a", resources("mem://x", "mem://y"))
@@ -37,7 +37,7 @@ func TestConflictIsToldToTheServerThatIsTheWorseForIt(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNotBareAreTold(t *testing.T) {
+func TestQualifiedNamesAreReported(t *testing.T) {
 	tools := func(names ...string) *core.Catalog {
 		c := &core.Catalog{}
 		for _, name := range names {

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestLongAndOddToolNamesGetAStableHash(t *testing.T) {
+func TestLongAndUnusualNamesGetStableHash(t *testing.T) {
 	for tool, want := range map[string]string{
 		"read":                  "s__read",
 		"read file":             "s__read_file_332e344d",
@@ -123,7 +123,7 @@ func registryOf(naming Naming, servers []Server, catalogs map[string]*core.Catal
 	return r
 }
 
-func TestALimitOfItsOwnGivesAClientLongerOrShorterNames(t *testing.T) {
+func TestNameLimitAppliesPerClient(t *testing.T) {
 	long := strings.Repeat("x", 50)
 	r := registryOf(Prefixed, []Server{{ID: "s"}}, map[string]*core.Catalog{"s": tools("read", long)})
 	for limit, want := range map[int][]string{
@@ -148,7 +148,7 @@ func TestALimitOfItsOwnGivesAClientLongerOrShorterNames(t *testing.T) {
 	}
 }
 
-func TestServersThatShareAPrefixStayApart(t *testing.T) {
+func TestServersWithSharedPrefixAreDistinct(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "a"}, {ID: "b", Namespace: "a"}})
 	r.Set("a", "", tools("x"))

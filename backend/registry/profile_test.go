@@ -33,7 +33,7 @@ func profiled(naming Naming, profiles ...config.Profile) *Registry {
 	return r
 }
 
-func TestAProfileHoldsWhatItNamesAndNothingElse(t *testing.T) {
+func TestProfileContainsOnlyNamedItems(t *testing.T) {
 	r := profiled("", config.Profile{Name: "p", Servers: map[string]config.ProfileServer{
 		"b": {Tools: config.Filter{Include: []string{"re*"}}, NoPrompts: true}, "c": {Tools: config.Filter{Exclude: []string{"bad"}}},
 	}})
@@ -92,7 +92,7 @@ func TestOneServerWithinAProfile(t *testing.T) {
 
 // Whatever a profile is, its view holds exactly those of everything that it names, under
 // the same names, and finds nothing else.
-func TestViewsOfProfilesArePartsOfTheWhole(t *testing.T) {
+func TestProfileViewsAreSubsets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
 		naming := []Naming{"", Bare, Colon, AtServer, MCP}[round%5]
@@ -169,7 +169,7 @@ func TestProfilesFollowCatalogsAndEdits(t *testing.T) {
 }
 
 // What is withheld, renamed or not listed yet stays as far outside of a profile as the rest.
-func TestNothingAroundAListLeadsOutOfAProfile(t *testing.T) {
+func TestListMetadataStaysWithinProfile(t *testing.T) {
 	r := New(Options{Withhold: func(string, []core.Item, string) (map[string]string, bool) {
 		return map[string]string{"changed": "it has changed"}, false
 	}})

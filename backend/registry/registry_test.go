@@ -32,7 +32,7 @@ func publicNames(v *View) (names []string) {
 	return names
 }
 
-func TestEachSchemeNamesAndFindsTools(t *testing.T) {
+func TestEachNamingSchemeFindsItsTools(t *testing.T) {
 	for naming, want := range map[Naming][]string{
 		"":          {"my_fs__read", "web__read", "web__fetch"},
 		Prefixed:    {"my_fs__read", "web__read", "web__fetch"},
@@ -57,7 +57,7 @@ func TestEachSchemeNamesAndFindsTools(t *testing.T) {
 	}
 }
 
-func TestNamespaceStandsForTheServer(t *testing.T) {
+func TestNamespaceReplacesServerName(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "filesystem", Namespace: "fs"}})
 	r.Set("filesystem", "", tools("read"))
@@ -66,7 +66,7 @@ func TestNamespaceStandsForTheServer(t *testing.T) {
 	}
 }
 
-func TestServersOwnViewKeepsItsNames(t *testing.T) {
+func TestSingleServerViewKeepsNames(t *testing.T) {
 	r := New(Options{})
 	r.Set("web", "", tools("read file", strings.Repeat("x", 90)))
 	v, ok := r.Server("web")
@@ -78,7 +78,7 @@ func TestServersOwnViewKeepsItsNames(t *testing.T) {
 	}
 }
 
-func TestOnlyTheNameOfAnItemChanges(t *testing.T) {
+func TestOnlyItemNameIsRewritten(t *testing.T) {
 	raw := `{ "zeta": 9007199254740993, "na\u006de" : "add", "inputSchema": {"name":"inner", "x":1e3},
 	  "title":"A\u00e9 <b>", "name":"add" }`
 	r := New(Options{})
@@ -96,7 +96,7 @@ func TestOnlyTheNameOfAnItemChanges(t *testing.T) {
 	}
 }
 
-func TestBrokenItemsAreLeftOutAlone(t *testing.T) {
+func TestOnlyBrokenItemsAreLeftOut(t *testing.T) {
 	r := New(Options{})
 	r.Set("s", "", &core.Catalog{Tools: []core.Item{toolNamed("a"), item("b", `{"name":`), item("", `{}`), toolNamed("a"), toolNamed("c")}})
 	if got := publicNames(r.All()); !slices.Equal(got, []string{"s__a", "s__c"}) {
@@ -107,7 +107,7 @@ func TestBrokenItemsAreLeftOutAlone(t *testing.T) {
 	}
 }
 
-func TestResourcesRouteExactThenByTemplateInConfigOrder(t *testing.T) {
+func TestResourcesRouteByURIThenTemplate(t *testing.T) {
 	resource := func(uri string) core.Item { return item(uri, `{"uri":"`+uri+`"}`) }
 	tmpl := func(uri string) core.Item { return item(uri, `{"uriTemplate":"`+uri+`"}`) }
 	r := New(Options{})
@@ -143,7 +143,7 @@ func TestResourcesRouteExactThenByTemplateInConfigOrder(t *testing.T) {
 	}
 }
 
-func TestUnlistedServerIsGivenTheBenefitOfTheDoubt(t *testing.T) {
+func TestUnlistedServerAcceptsAnyTool(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "files"}, {ID: "web"}})
 	r.Set("web", "", tools("fetch"))
@@ -160,7 +160,7 @@ func TestUnlistedServerIsGivenTheBenefitOfTheDoubt(t *testing.T) {
 	}
 }
 
-func TestListenersHearChangesAfterTheViewIsVisible(t *testing.T) {
+func TestListenersRunAfterViewIsVisible(t *testing.T) {
 	r := New(Options{})
 	var heard []string
 	r.OnChange(func(c Change) { heard = append(heard, fmt.Sprint(c.Server, c.Kinds, publicNames(r.All()))) })
@@ -176,7 +176,7 @@ func TestListenersHearChangesAfterTheViewIsVisible(t *testing.T) {
 	}
 }
 
-func TestOrderIsTheConfigsAndHashFollowsTheLists(t *testing.T) {
+func TestOrderFollowsConfigAndHashFollowsLists(t *testing.T) {
 	servers := []Server{{ID: "b"}, {ID: "a"}, {ID: "c"}}
 	one, two := New(Options{}), New(Options{})
 	one.Arrange("", servers)
@@ -209,7 +209,7 @@ func TestLookupAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestAServerThatWasRemovedDoesNotComeBackByALateList(t *testing.T) {
+func TestLateListDoesNotReviveRemovedServer(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}})
 	if !r.Update("a", tools("x")) {

@@ -20,7 +20,7 @@ func filter(t *testing.T, keys string) *config.Filter {
 
 const shaped = `"excludeTools": ["del*"], "tools": {"read": {"rename": "cat", "description": "Shows \"all\" of it."}, "list": {"description": "New."}}`
 
-func TestAHiddenToolIsNeitherListedNorFoundAnywhere(t *testing.T) {
+func TestHiddenToolIsNeitherListedNorFound(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, shaped)}, {ID: "web"}})
 	r.Set("web", "", tools("read"))
@@ -67,7 +67,7 @@ func TestAHiddenToolIsNeitherListedNorFoundAnywhere(t *testing.T) {
 	}
 }
 
-func TestAChangedFilterChangesTheListsOfAServerThatStays(t *testing.T) {
+func TestFilterChangeUpdatesListsOfUnchangedServer(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "fs"}})
 	r.Set("fs", "", tools("read", "delete"))
@@ -88,7 +88,7 @@ func TestAChangedFilterChangesTheListsOfAServerThatStays(t *testing.T) {
 	}
 }
 
-func TestAHiddenToolIsNotGuessedOfAServerThatWasNeverListed(t *testing.T) {
+func TestHiddenToolOfUnlistedServerIsNotGuessed(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, shaped)}})
 	one, _ := r.Server("fs")
@@ -104,7 +104,7 @@ func TestAHiddenToolIsNotGuessedOfAServerThatWasNeverListed(t *testing.T) {
 	}
 }
 
-func TestNamesThatMeetAndPatternsThatFitNothingAreSaid(t *testing.T) {
+func TestConflictsAndUnmatchedPatternsAreReported(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"includeTools": ["raed*", "*"], "tools": {"read": {"rename": "list"}}`)}})
 	r.Set("fs", "", tools("read", "list"))

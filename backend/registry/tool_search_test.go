@@ -54,7 +54,7 @@ func catalog500(t testing.TB) *Registry {
 // held-out-1.txt, 39 in held-out-2.txt, which go out of their way not to say the tool's words,
 // and 45 in held-out-3.txt. What was missed was then learned from, but for the last list:
 // leave that one be, or write another.
-func TestTheRightToolIsAmongTheFirstFiveOfFiveHundred(t *testing.T) {
+func TestExpectedToolIsInTopFiveOfFiveHundred(t *testing.T) {
 	for _, c := range []struct {
 		file         string
 		asked, least int
@@ -102,7 +102,7 @@ func askAll(t *testing.T, file string, questions, least int) {
 	}
 }
 
-func TestWordsAreSplitAsPeopleWriteThem(t *testing.T) {
+func TestQueryWordsAreSplit(t *testing.T) {
 	for text, want := range map[string]string{
 		"getURLParts": "url part", "create_issue-comment": "creat issu comment", "listEC2Instances": "list ec2 instanc", "The running processes": "run process",
 		"queries": "queri", "boxes": "box", "  ": "", "kebab-case-name": "kebab case name", "HTTPServer2Go": "http server2 go",
@@ -114,7 +114,7 @@ func TestWordsAreSplitAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-func TestAToolIsFoundByItsNameAndWithinAServer(t *testing.T) {
+func TestToolIsFoundByNameAndWithinServer(t *testing.T) {
 	v := catalog500(t).All()
 	if got := v.Find("git__blame", "", 1); len(got) != 1 || got[0].Item.Name != "blame" {
 		t.Errorf("%+v", got)
@@ -133,7 +133,7 @@ func TestAToolIsFoundByItsNameAndWithinAServer(t *testing.T) {
 }
 
 // A slip of the fingers, the beginning of a word, and words of other languages lead somewhere.
-func TestWhatIsSpelledOtherwiseIsFound(t *testing.T) {
+func TestAlternativeSpellingsAreFound(t *testing.T) {
 	r := New(Options{})
 	r.Arrange(Prefixed, []Server{{ID: "a"}, {ID: "k8s"}})
 	r.Set("a", "", &core.Catalog{Tools: []core.Item{
@@ -161,7 +161,7 @@ func TestWhatIsSpelledOtherwiseIsFound(t *testing.T) {
 }
 
 // A line of the thesaurus that leads nowhere, or says the same twice, is a mistake.
-func TestTheThesaurusIsSound(t *testing.T) {
+func TestThesaurusIsConsistent(t *testing.T) {
 	seen := map[string]int{}
 	n := 0
 	for line := range strings.Lines(thesaurusText) {
@@ -199,7 +199,7 @@ func TestTheThesaurusIsSound(t *testing.T) {
 }
 
 // A phrase counts where its words stand together, or where a particle follows its verb.
-func TestPhrasesAreHeard(t *testing.T) {
+func TestPhrasesImproveSearch(t *testing.T) {
 	v := catalog500(t).All()
 	v.Find("x", "", 1)
 	for question, want := range map[string]string{

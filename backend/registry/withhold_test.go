@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestWithheldToolIsNeitherListedNorFoundAndKeepsItsName(t *testing.T) {
+func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	hide := map[string]string{}
 	mute := false
 	r := New(Options{Naming: Bare, Withhold: func(server string, _ []core.Item, _ string) (map[string]string, bool) {

@@ -8,7 +8,7 @@ import (
 )
 
 // An edit of one server leaves every other server what it was, and the file valid.
-func FuzzEditsTouchOneServerOnly(f *testing.F) {
+func FuzzEditTouchesOneServerOnly(f *testing.F) {
 	for _, src := range []string{commented, one, two, string(config.Starter()), "{}", `{"servers":{"a":{"command":"x"},}}`,
 		"{\r\n\t\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"} /* c */ , // d\r\n}}}", `{"mcpServers": [{"name": "a", "command": "x"}]}`,
 		"{\"mcpServers\": {\"a\": {\"command\": \"a\" /* x */ },\n// y\n}}"} {

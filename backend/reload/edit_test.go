@@ -45,7 +45,7 @@ func edit(t *testing.T, src string, change func(*Document) error) string {
 	return string(d.Bytes())
 }
 
-func TestDisableAndEnableGiveTheSameBytesBack(t *testing.T) {
+func TestDisableThenEnableRestoresBytes(t *testing.T) {
 	t.Parallel()
 	for _, src := range []string{commented, one, two, "\xef\xbb\xbf" + one, "{\r\n\t\"servers\": {\r\n\t\t\"db\": {\r\n\t\t\t\"command\": \"x\",\r\n\t\t},\r\n\t}\r\n}\r\n",
 		`{"mcp":{"servers":{"db":{"command":"x"}}}}`, `{"mcpServers": [{"name": "db", "command": "x"}]}`} {
@@ -67,7 +67,7 @@ func TestDisableAndEnableGiveTheSameBytesBack(t *testing.T) {
 	}
 }
 
-func TestLineEndsOfTheFileStayWhatTheyAre(t *testing.T) {
+func TestLineEndingsAreKept(t *testing.T) {
 	t.Parallel()
 	d, err := NewDocument([]byte("{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"))
 	if err != nil {
@@ -82,7 +82,7 @@ func TestLineEndsOfTheFileStayWhatTheyAre(t *testing.T) {
 	}
 }
 
-func TestAddedServersLookLikeTheirNeighbours(t *testing.T) {
+func TestAddedServersFollowNeighborFormatting(t *testing.T) {
 	t.Parallel()
 	add := func(d *Document) error { return d.Add("new", []byte(`{"command": "n", "args": ["1"]}`)) }
 	for src, want := range map[string]string{
@@ -96,7 +96,7 @@ func TestAddedServersLookLikeTheirNeighbours(t *testing.T) {
 	}
 }
 
-func TestAddThenRemoveGivesTheSameBytesBack(t *testing.T) {
+func TestAddThenRemoveRestoresBytes(t *testing.T) {
 	t.Parallel()
 	for _, src := range []string{commented, one, string(config.Starter()), "{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"} {
 		added := edit(t, src, func(d *Document) error { return d.Add("new", []byte(`{"command":"n"}`)) })
@@ -107,7 +107,7 @@ func TestAddThenRemoveGivesTheSameBytesBack(t *testing.T) {
 	}
 }
 
-func TestRemoveTakesItsOwnCommentsOnly(t *testing.T) {
+func TestRemoveDeletesOnlyItsComments(t *testing.T) {
 	t.Parallel()
 	got := edit(t, commented, func(d *Document) error { return d.Remove("search") })
 	want := `// My servers
@@ -178,7 +178,7 @@ func TestEditsAreAppliedBeforeTheyReturn(t *testing.T) {
 	}
 }
 
-func TestReplaceNeedsTheCurrentTag(t *testing.T) {
+func TestReplaceNeedsCurrentETag(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	_, _, etag, err := x.Text()
@@ -199,7 +199,7 @@ func TestReplaceNeedsTheCurrentTag(t *testing.T) {
 	}
 }
 
-func TestServersOfTheEnvironmentAreNotEdited(t *testing.T) {
+func TestEnvironmentServersAreNotEditable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, one)
@@ -214,7 +214,7 @@ func TestServersOfTheEnvironmentAreNotEdited(t *testing.T) {
 	}
 }
 
-func TestEditsFollowLinksAndKeepTheMode(t *testing.T) {
+func TestEditsFollowLinksAndKeepMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "dotfiles", "c.jsonc"), filepath.Join(dir, "config.jsonc")

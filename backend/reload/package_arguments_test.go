@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestOneArgumentChangesAndCommentsStay(t *testing.T) {
+func TestArgumentEditKeepsComments(t *testing.T) {
 	t.Parallel()
 	src := `{"mcpServers": {
   // mine

@@ -13,7 +13,7 @@ import (
 
 // A pipe or a device in the place of a file is not opened: reading it might never end,
 // and nobody could change anything any more.
-func TestAPipeOrADeviceIsNotWaitedFor(t *testing.T) {
+func TestPipeOrDeviceIsRefused(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	os.Remove(x.file)

@@ -34,7 +34,7 @@ const bound = `{
 }
 `
 
-func TestAProfileIsWrittenAndItsCommentsStay(t *testing.T) {
+func TestProfileEditKeepsComments(t *testing.T) {
 	t.Parallel()
 	x := run(t, bound)
 	p, _ := x.Current().Profile("office")
@@ -75,7 +75,7 @@ func TestAProfileIsWrittenAndItsCommentsStay(t *testing.T) {
 	}
 }
 
-func TestAProfileThatWasChangedMeanwhileIsNotOverwritten(t *testing.T) {
+func TestConcurrentProfileEditIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	x := run(t, bound)
 	p, _ := x.Current().Profile("office")
@@ -105,7 +105,7 @@ func TestAProfileThatWasChangedMeanwhileIsNotOverwritten(t *testing.T) {
 }
 
 // A profile of conf.d is changed there: in the main file it would change nothing.
-func TestAProfileIsChangedInTheFileThatHasIt(t *testing.T) {
+func TestProfileIsChangedInItsFile(t *testing.T) {
 	t.Parallel()
 	x := run(t, `{"mcpServers": {}, "clients": {"cursor": {"profile": "office"}}}`)
 	beside := strings.Replace(x.file, "config.jsonc", "conf.d/work.jsonc", 1)
@@ -133,7 +133,7 @@ func TestAProfileIsChangedInTheFileThatHasIt(t *testing.T) {
 	}
 }
 
-func TestManyToolsAreHiddenAndShownAgainByteForByte(t *testing.T) {
+func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 	t.Parallel()
 	const src = `{
   // mine
@@ -174,7 +174,7 @@ func TestManyToolsAreHiddenAndShownAgainByteForByte(t *testing.T) {
 }
 
 // Who may use what does not end with a slip in a file beside servers of the environment.
-func TestASlipBesideServersOfTheEnvironmentUnbindsNobody(t *testing.T) {
+func TestBrokenEnvironmentConfigKeepsClientBindings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := dir + "/config.jsonc"

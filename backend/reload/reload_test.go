@@ -128,7 +128,7 @@ func (x *running) expectNothing(step string) {
 	}
 }
 
-func TestEveryWayOfSavingIsSeenOnce(t *testing.T) {
+func TestEverySaveStyleTriggersOneReload(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	flip := []string{two, one}
@@ -184,7 +184,7 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 	x.expect("write behind the link", "a=a")
 }
 
-func TestFoldersMayAppearLateAndGoAndComeBack(t *testing.T) {
+func TestFoldersMayAppearVanishAndReturn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "not", "yet", "config.jsonc")
@@ -212,7 +212,7 @@ func TestFoldersMayAppearLateAndGoAndComeBack(t *testing.T) {
 
 // What is wrong with single servers stands in the log of a start, too, and not only in
 // that of a change.
-func TestTheFirstConfigurationIsLoggedWithItsProblems(t *testing.T) {
+func TestFirstConfigIsLoggedWithProblems(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, `{"mcpServers": {"a": {"command": "a"}, "b": {"command": 7}}, "mcpServer": {}}`)
@@ -249,7 +249,7 @@ func TestFailedReloadKeepsServersRunning(t *testing.T) {
 	}
 }
 
-func TestAWrongServerStaysAsItWasAndOthersChange(t *testing.T) {
+func TestInvalidServerKeepsFormerConfig(t *testing.T) {
 	t.Parallel()
 	x := run(t, two)
 	write(t, x.file, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "new"}, "c": {}}}`)
@@ -262,7 +262,7 @@ func TestAWrongServerStaysAsItWasAndOthersChange(t *testing.T) {
 	x.expect("fixed", "a=fixed b=new")
 }
 
-func TestAnUnchangedFileDoesNothing(t *testing.T) {
+func TestUnchangedFileCausesNoReload(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	now := time.Now()
@@ -274,7 +274,7 @@ func TestAnUnchangedFileDoesNothing(t *testing.T) {
 
 // Whoever shows the text of the file would go on showing an old one, and the save of an
 // edit that began with it be refused without a warning before.
-func TestAChangeThatMeansNothingIsHeardOfAndNotApplied(t *testing.T) {
+func TestIrrelevantChangeIsNotApplied(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	heard := func(step string, applied bool) {
@@ -308,7 +308,7 @@ func TestAChangeThatMeansNothingIsHeardOfAndNotApplied(t *testing.T) {
 	x.expectNothing("comments and mistakes")
 }
 
-func TestLastGoodCopyIsUsedAtStart(t *testing.T) {
+func TestLastGoodConfigIsUsedAtStart(t *testing.T) {
 	t.Parallel()
 	x := run(t, two)
 	for _, s := range []string{"", "{", `{"bridge": 1}`} {
@@ -345,7 +345,7 @@ func TestUnreadableFileKeepsServersAndRecovers(t *testing.T) {
 	x.expect("readable again", "a=a b=b")
 }
 
-func TestAFileThatIsBeingWrittenIsNotReported(t *testing.T) {
+func TestFileBeingWrittenIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "config.jsonc")
@@ -373,7 +373,7 @@ func TestAFileThatIsBeingWrittenIsNotReported(t *testing.T) {
 }
 
 // Whatever is written, what runs is some valid configuration.
-func TestThousandMutationsNeverLeaveAnInvalidState(t *testing.T) {
+func TestThousandMutationsKeepValidState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.jsonc")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSettingsOfAToolAreWrittenAndTheRestStays(t *testing.T) {
+func TestToolSettingsEditKeepsRest(t *testing.T) {
 	t.Parallel()
 	const before = `{
   // my servers

@@ -34,7 +34,7 @@ func following(t *testing.T, debounce time.Duration) (file string, seen <-chan t
 }
 
 // A folder may appear after it was looked for and before the one above it is watched.
-func TestAFolderMadeBesideTheWatchIsWatched(t *testing.T) {
+func TestLaterCreatedFolderIsWatched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	made := filepath.Join(dir, "conf.d")
@@ -52,7 +52,7 @@ func TestAFolderMadeBesideTheWatchIsWatched(t *testing.T) {
 }
 
 // Programs save in several steps. A change counts when nothing more has happened for a while.
-func TestAFileIsReadWhenItHasBeenQuietForAWhile(t *testing.T) {
+func TestFileIsReadAfterDebounce(t *testing.T) {
 	t.Parallel()
 	const quiet = 400 * time.Millisecond
 	for range 10 {
@@ -78,7 +78,7 @@ func TestAFileIsReadWhenItHasBeenQuietForAWhile(t *testing.T) {
 }
 
 // Somebody who writes without a pause cannot keep what he wrote from being read.
-func TestAFileThatIsNeverQuietIsReadAllTheSame(t *testing.T) {
+func TestBusyFileIsReadAfterMaximumDelay(t *testing.T) {
 	t.Parallel()
 	file, seen := following(t, 200*time.Millisecond)
 	deadline := time.After(20 * time.Second)
@@ -97,7 +97,7 @@ func TestAFileThatIsNeverQuietIsReadAllTheSame(t *testing.T) {
 }
 
 // What we write on our way to a file of conf.d is no change of it: only its name is.
-func TestOurOwnUnfinishedFilesAreNoChange(t *testing.T) {
+func TestOwnTemporaryFilesAreIgnored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w, err := fsnotify.NewWatcher()

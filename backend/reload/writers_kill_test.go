@@ -34,9 +34,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestTwoWritersLoseNothingThoughOneIsKilled while both write without a pause: what either was
+// TestTwoWritersLoseNothingWhenOneIsKilled while both write without a pause: what either was
 // told is saved stays, and the file is never torn. DRAWBRIDGE_KILL_ROUNDS says how often.
-func TestTwoWritersLoseNothingThoughOneIsKilled(t *testing.T) {
+func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 8
 	if n, err := strconv.Atoi(os.Getenv("DRAWBRIDGE_KILL_ROUNDS")); err == nil {

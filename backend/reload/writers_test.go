@@ -16,7 +16,7 @@ import (
 )
 
 // An editor knows no lock. What it saves between our reading and writing stays.
-func TestEditKeepsWhatAnEditorSavedMeanwhile(t *testing.T) {
+func TestEditKeepsConcurrentlySavedChanges(t *testing.T) {
 	t.Parallel()
 	r, file := editable(t)
 	saves := 0
@@ -34,7 +34,7 @@ func TestEditKeepsWhatAnEditorSavedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestEditGivesUpOnAFileThatChangesAtEachTry(t *testing.T) {
+func TestEditGivesUpOnConstantlyChangingFile(t *testing.T) {
 	t.Parallel()
 	r, file := editable(t)
 	saves := 0
@@ -52,7 +52,7 @@ func TestEditGivesUpOnAFileThatChangesAtEachTry(t *testing.T) {
 }
 
 // An import or a move writes the same file, in this process or another, by the same lock.
-func TestTwoWritersOfTheConfigurationLoseNothing(t *testing.T) {
+func TestTwoConfigWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	r, file := editable(t)
 	const rounds = 15

@@ -18,9 +18,9 @@ func init() {
 	insides["keyring"], insides["none"] = withKeyring, withoutKeyring
 }
 
-func TestRealKeyringHoldsTheKeyAndItsLockIsRespected(t *testing.T) { runInside(t, "keyring") }
+func TestRealKeyringStoresKeyAndItsLockIsRespected(t *testing.T) { runInside(t, "keyring") }
 
-func TestBusWithoutKeyringMeansAKeyFileAndANotice(t *testing.T) { runInside(t, "none") }
+func TestMissingKeyringFallsBackToKeyFileWithNotice(t *testing.T) { runInside(t, "none") }
 
 // runInside starts this binary on a bus of its own, with a home of its own: nothing of
 // the user's is in reach.

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestWhatWasNeverKeptIsNotWaitedForWhileTheKeyringIsLocked(t *testing.T) {
+func TestUnstoredSecretFailsImmediatelyWhileLocked(t *testing.T) {
 	ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
 	p := New(Options{Dir: dir, Keyring: keyring}).Private("oauth")
 	for _, name := range []string{"server/web", "client/1"} {
@@ -61,7 +61,7 @@ func TestWhatWasNeverKeptIsNotWaitedForWhileTheKeyringIsLocked(t *testing.T) {
 
 // A file of an older version does not say what is kept: while it is locked nothing is known to
 // be missing, or a server that is signed in to would be taken for one that is not.
-func TestOfAnOlderFileNothingIsKnownToBeMissingWhileItIsLocked(t *testing.T) {
+func TestLockedOlderFileReportsNothingMissing(t *testing.T) {
 	ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
 	if err := New(Options{Dir: dir, Keyring: keyring}).Private("oauth").Set(ctx, "server/web", "tokens"); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestOfAnOlderFileNothingIsKnownToBeMissingWhileItIsLocked(t *testing.T) {
 	}
 }
 
-func TestWhatWeKeepForOurselvesOpensNoPromptAlsoWhenItIsTheFirst(t *testing.T) {
+func TestInternalSecretsOpenNoPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keyring := newRing(Locked)
 		prompt := make(chan struct{})
@@ -108,7 +108,7 @@ func TestWhatWeKeepForOurselvesOpensNoPromptAlsoWhenItIsTheFirst(t *testing.T) {
 }
 
 // While a prompt waits for the user, whoever asks something else is answered at once.
-func TestAPromptHoldsUpNobodyElse(t *testing.T) {
+func TestKeyringPromptBlocksNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
 		set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
@@ -148,7 +148,7 @@ func TestAPromptHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-func TestDestroyedSecretsAreGoneWithTheirKey(t *testing.T) {
+func TestDestroyDeletesSecretsAndKey(t *testing.T) {
 	for home, keyring := range map[Home]*ring{InKeyring: newRing(Open), InFile: newRing(Absent)} {
 		dir := t.TempDir()
 		s := New(Options{Dir: dir, Keyring: keyring})
@@ -185,7 +185,7 @@ func TestDestroyedSecretsAreGoneWithTheirKey(t *testing.T) {
 
 // What was kept under the new name was another's: it goes, and the moved value is there after
 // a restart, once.
-func TestMovedValueTakesThePlaceOfAnother(t *testing.T) {
+func TestMovedSecretReplacesTarget(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	o := Options{Dir: dir, Keyring: newRing(Absent)}
 	p := New(o).Private("oauth")

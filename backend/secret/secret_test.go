@@ -118,7 +118,7 @@ func want(t *testing.T, s *Store, name, value string) {
 
 const canary = "canary-5c1f0e-hunter2"
 
-func TestSecretIsThereAfterARestartAndNowhereReadable(t *testing.T) {
+func TestSecretSurvivesRestartEncrypted(t *testing.T) {
 	for home, keyring := range map[Home]*ring{InKeyring: newRing(Open), InFile: newRing(Absent)} {
 		t.Run(string(home), func(t *testing.T) {
 			dir := t.TempDir()
@@ -150,7 +150,7 @@ func TestSecretIsThereAfterARestartAndNowhereReadable(t *testing.T) {
 	}
 }
 
-func TestWhileTheKeyringIsLockedSecretsWaitAndNoSecondKeyIsMade(t *testing.T) {
+func TestLockedKeyringCreatesNoSecondKey(t *testing.T) {
 	for _, state := range []State{Locked, Absent} {
 		t.Run(string(state), func(t *testing.T) {
 			dir, keyring := t.TempDir(), newRing(Open)
@@ -185,7 +185,7 @@ func TestWhileTheKeyringIsLockedSecretsWaitAndNoSecondKeyIsMade(t *testing.T) {
 	}
 }
 
-func TestAnOpenStoreGoesOnWhenTheKeyringIsLockedLater(t *testing.T) {
+func TestOpenStoreSurvivesLaterKeyringLock(t *testing.T) {
 	keyring := newRing(Open)
 	s := New(Options{Dir: t.TempDir(), Keyring: keyring})
 	set(t, s, "a", "value-of-a")
@@ -194,7 +194,7 @@ func TestAnOpenStoreGoesOnWhenTheKeyringIsLockedLater(t *testing.T) {
 	want(t, s, "a", "value-of-a")
 }
 
-func TestFirstSecretIsNotKeptBesideALockedKeyring(t *testing.T) {
+func TestFirstSecretIsRefusedWhileKeyringIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	s := New(Options{Dir: dir, Keyring: newRing(Locked)})
 	if err := s.Set(t.Context(), "a", "x"); !errors.Is(err, ErrLocked) {
@@ -205,7 +205,7 @@ func TestFirstSecretIsNotKeptBesideALockedKeyring(t *testing.T) {
 	}
 }
 
-func TestLostOrForeignKeyIsSaidAndNeverReplaced(t *testing.T) {
+func TestLostOrForeignKeyIsReportedNotReplaced(t *testing.T) {
 	dir, keyring := t.TempDir(), newRing(Open)
 	set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
 	for what, keys := range map[string]func(string) (string, bool){
@@ -234,7 +234,7 @@ func TestLostOrForeignKeyIsSaidAndNeverReplaced(t *testing.T) {
 	want(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
 }
 
-func TestChangedFileIsNotTaken(t *testing.T) {
+func TestTamperedFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	set(t, New(Options{Dir: dir, Keyring: newRing(Absent)}), "a", "value-of-a")
 	path := filepath.Join(dir, "secrets.json")
@@ -266,7 +266,7 @@ func TestChangedFileIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestSilentKeyringHoldsNobodyUpForLong(t *testing.T) {
+func TestUnresponsiveKeyringTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, keyring := t.TempDir(), newRing(Open)
 		set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
@@ -293,7 +293,7 @@ func TestSilentKeyringHoldsNobodyUpForLong(t *testing.T) {
 	})
 }
 
-func TestTwoProcessesLoseNothingOfEachOther(t *testing.T) {
+func TestTwoProcessesLoseNoSecrets(t *testing.T) {
 	dir, keyring := t.TempDir(), newRing(Absent)
 	var all sync.WaitGroup
 	for p := range 4 {
@@ -313,7 +313,7 @@ func TestTwoProcessesLoseNothingOfEachOther(t *testing.T) {
 	}
 }
 
-func TestKnownValuesAreThoseThatCouldBeRecorded(t *testing.T) {
+func TestSecretValuesCoverEverythingRecordable(t *testing.T) {
 	dir, keyring := t.TempDir(), newRing(Absent)
 	other := New(Options{Dir: dir, Keyring: keyring})
 	set(t, other, "old", "value-one")
@@ -339,7 +339,7 @@ func TestKnownValuesAreThoseThatCouldBeRecorded(t *testing.T) {
 	}
 }
 
-func TestWrongNamesAndValuesAreRefusedWithoutRepeatingThem(t *testing.T) {
+func TestInvalidSecretsAreRefusedWithoutEcho(t *testing.T) {
 	s := New(Options{Dir: t.TempDir(), Keyring: newRing(Absent)})
 	for name, value := range map[string]string{"": "x", "a b": "x", "a}": "x", "a:-b": "x", strings.Repeat("n", 201): "x", "empty": "", "large": strings.Repeat(canary, 10000)} {
 		err := s.Set(t.Context(), name, value)
@@ -349,7 +349,7 @@ func TestWrongNamesAndValuesAreRefusedWithoutRepeatingThem(t *testing.T) {
 	}
 }
 
-func TestKeyFileOfAnInterruptedStartIsUsed(t *testing.T) {
+func TestKeyFileOfInterruptedStartIsUsed(t *testing.T) {
 	dir := t.TempDir()
 	set(t, New(Options{Dir: dir, Keyring: newRing(Absent)}), "a", "x-value")
 	key, _ := os.ReadFile(filepath.Join(dir, "secrets.key"))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestChoiceOfLevelsTellsTheServerFromWhatHappenedToIt(t *testing.T) {
+func TestLevelFilterSeparatesServerOutputFromEvents(t *testing.T) {
 	lines := []Line{{Level: "debug", Text: "d"}, {Level: Info, Text: "i"}, {Level: Stderr, Text: "s"}, {Level: Warn, Text: "w"}, {Level: Error, Text: "e"}}
 	for choice, want := range map[string]string{
 		"": "diswe", "debug": "diswe", "info": "iswe", "warn": "we", "error": "e", "stderr": "s", "lifecycle": "diwe",

@@ -60,7 +60,7 @@ func same(t *testing.T, got []Line, want ...string) {
 	}
 }
 
-func TestWriterSplitsLinesHoweverTheyArrive(t *testing.T) {
+func TestWriterSplitsLinesAcrossWrites(t *testing.T) {
 	l, _ := opened(t, "")
 	w := l.Writer("a")
 	for _, part := range []string{"on", "e\ntwo\r\nth", "ree\n\nlast"} {
@@ -110,7 +110,7 @@ func TestFloodIsCappedAndCounted(t *testing.T) {
 	}
 }
 
-func TestDroppedLinesAreToldWhenTheServerEnds(t *testing.T) {
+func TestDroppedLinesAreReportedWhenServerEnds(t *testing.T) {
 	l, _ := opened(t, "")
 	w := l.Writer("a")
 	for range burst + 5 {
@@ -172,7 +172,7 @@ func TestFilesAreRotatedAndBounded(t *testing.T) {
 	}
 }
 
-func TestStoredTextIsRawAndOneLineEach(t *testing.T) {
+func TestStoredLinesAreRaw(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := opened(t, dir)
 	const evil = "\x1b[2J\x00\x07 {\"level\":\"error\"}\r fake"
@@ -212,7 +212,7 @@ func TestFollowMissesNothingBetweenTailAndLive(t *testing.T) {
 	stop()
 }
 
-func TestSlowFollowerBlocksNobodyAndIsTold(t *testing.T) {
+func TestSlowFollowerBlocksNobodyAndIsNotified(t *testing.T) {
 	l, _ := opened(t, "")
 	_, lines, stop := l.Follow("a", 0)
 	defer stop()
@@ -282,7 +282,7 @@ func TestServerNameCannotLeaveTheFolder(t *testing.T) {
 	}
 }
 
-func TestCleanJSONSaysTheSameInEscapes(t *testing.T) {
+func TestCleanJSONIsEquivalentWithEscapes(t *testing.T) {
 	t.Parallel()
 	text := "{\"a\u009b31m\": \"x\u202ey \u007f \U000e0041 \u2028 grün 日本 👍🏽\"}\n"
 	clean := CleanJSON([]byte(text))
@@ -295,7 +295,7 @@ func TestCleanJSONSaysTheSameInEscapes(t *testing.T) {
 	}
 }
 
-func TestCleanNeutralisesWhatTerminalsAndReadersActOn(t *testing.T) {
+func TestCleanNeutralizesControlSequences(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain text, grün 日本 👍🏽\t!":          "plain text, grün 日本 👍🏽\t!",
 		"\x1b[31mred\x1b[0m":                 "red",
@@ -326,7 +326,7 @@ func TestCleanNeutralisesWhatTerminalsAndReadersActOn(t *testing.T) {
 	}
 }
 
-func FuzzCleanLeavesNothingThatActs(f *testing.F) {
+func FuzzCleanRemovesControlSequences(f *testing.F) {
 	f.Add("\x1b[31mred\x1b[0m \u202e\x07\u009b1m")
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, r := range Clean(in) {

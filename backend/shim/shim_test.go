@@ -142,7 +142,7 @@ func (term *terminal) initialize() {
 	term.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
-func TestLegacyClientCallsThroughTheShim(t *testing.T) {
+func TestLegacyClientCallsThroughShim(t *testing.T) {
 	term := start(t, newDaemon(t, false).find)
 	term.initialize()
 	term.send(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"greet","arguments":{"n":9007199254740993}}}`)
@@ -151,7 +151,7 @@ func TestLegacyClientCallsThroughTheShim(t *testing.T) {
 	}
 }
 
-func TestModernClientCallsThroughTheShim(t *testing.T) {
+func TestModernClientCallsThroughShim(t *testing.T) {
 	term := start(t, newDaemon(t, true).find)
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + meta + `}}`)
@@ -166,7 +166,7 @@ func TestModernClientCallsThroughTheShim(t *testing.T) {
 	term.expect(`"id":4`)
 }
 
-func TestShimSurvivesADaemonRestart(t *testing.T) {
+func TestShimSurvivesDaemonRestart(t *testing.T) {
 	d := newDaemon(t, false)
 	term := start(t, d.find)
 	term.initialize()
@@ -181,7 +181,7 @@ func TestShimSurvivesADaemonRestart(t *testing.T) {
 	}
 }
 
-func TestCallThatFindsTheSessionGoneIsMadeInANewOne(t *testing.T) {
+func TestCallWithExpiredSessionIsRetriedInNewOne(t *testing.T) {
 	d := newDaemon(t, false)
 	term := start(t, d.find)
 	term.initialize()
@@ -192,7 +192,7 @@ func TestCallThatFindsTheSessionGoneIsMadeInANewOne(t *testing.T) {
 	}
 }
 
-func TestShimWaitsForADaemonThatIsStarting(t *testing.T) {
+func TestShimWaitsForStartingDaemon(t *testing.T) {
 	d := newDaemon(t, false)
 	var asked atomic.Int32
 	term := start(t, func(ctx context.Context, start bool) (Address, error) {
@@ -207,7 +207,7 @@ func TestShimWaitsForADaemonThatIsStarting(t *testing.T) {
 	}
 }
 
-func TestErrorsReachTheClientInWords(t *testing.T) {
+func TestErrorsReachClientAsText(t *testing.T) {
 	term := start(t, func(context.Context, bool) (Address, error) {
 		return Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge does not start", Hint: "Run drawbridge serve to see why."}
 	})
@@ -234,7 +234,7 @@ func TestRefusedTokenIsExplained(t *testing.T) {
 	}
 }
 
-func TestOversizedMessageIsRefusedAndTheNextOneWorks(t *testing.T) {
+func TestOversizedMessageIsRefusedNextOneWorks(t *testing.T) {
 	term := start(t, newDaemon(t, false).find)
 	go func() {
 		fmt.Fprintf(term.in, `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"%s"}}`+"\n", strings.Repeat("x", 17<<20))
@@ -244,7 +244,7 @@ func TestOversizedMessageIsRefusedAndTheNextOneWorks(t *testing.T) {
 	term.expect(`"protocolVersion"`)
 }
 
-func TestAnswersOnTheirWayAreDeliveredAfterStdinEnds(t *testing.T) {
+func TestPendingResponsesAreDeliveredAfterStdinEOF(t *testing.T) {
 	term := start(t, newDaemon(t, false).find)
 	term.initialize()
 	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
@@ -255,7 +255,7 @@ func TestAnswersOnTheirWayAreDeliveredAfterStdinEnds(t *testing.T) {
 	}
 }
 
-func TestClientThatVanishedEndsTheShim(t *testing.T) {
+func TestVanishedClientEndsShim(t *testing.T) {
 	d := newDaemon(t, false)
 	inR, inW := io.Pipe()
 	s, err := New(Options{In: inR, Out: brokenPipe{}, Find: d.find})
@@ -288,7 +288,7 @@ func TestNamesAreWrittenAsHeadersSafely(t *testing.T) {
 }
 
 // By its socket a daemon is reached whatever its port has become, and refuses the old one.
-func TestAnAddressThatIsNoLongerTheDaemonsIsFoundAnew(t *testing.T) {
+func TestStaleDaemonAddressIsResolvedAgain(t *testing.T) {
 	d := newDaemon(t, true)
 	refusals := 0
 	old := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -376,7 +376,7 @@ func expectHeard(t *testing.T, heard chan string, want string) {
 	}
 }
 
-func TestMessagesAreReadWhileEveryRequestSlotIsTaken(t *testing.T) {
+func TestMessagesAreReadWhileRequestSlotsAreFull(t *testing.T) {
 	find, held, heard := silentDaemon(t)
 	term := start(t, find)
 	term.initialize()
@@ -399,7 +399,7 @@ func TestMessagesAreReadWhileEveryRequestSlotIsTaken(t *testing.T) {
 	expectHeard(t, heard, "notifications/roots/list_changed")
 }
 
-func TestRequestsBeyondTheQueueAreAnsweredWithAnError(t *testing.T) {
+func TestRequestsBeyondQueueGetError(t *testing.T) {
 	find, _, _ := silentDaemon(t)
 	term := start(t, find)
 	term.initialize()

@@ -12,7 +12,7 @@ import (
 )
 
 // Whoever shares a client's pipe or socket with us finds it as it was.
-func TestStdinIsReadWithoutHoldingAThreadAndGivenBackAsItWas(t *testing.T) {
+func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 	pipe := func() (theirs, ours *os.File) {
 		var fds [2]int
 		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestWhatWasDoneWithACallIsKept(t *testing.T) {
+func TestCallHandlingIsStored(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "h.db"))
 	at := time.Now().UTC()
@@ -39,8 +39,8 @@ func TestWhatWasDoneWithACallIsKept(t *testing.T) {
 	}
 }
 
-// TestAStackIsKeptCutAndWithoutSecrets is of a call that ended by a mistake of ours.
-func TestAStackIsKeptCutAndWithoutSecrets(t *testing.T) {
+// TestStackIsStoredCutAndRedacted is of a call that ended by a mistake of ours.
+func TestStackIsStoredCutAndRedacted(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	c := aCall(1)
@@ -62,7 +62,7 @@ func TestAStackIsKeptCutAndWithoutSecrets(t *testing.T) {
 	}
 }
 
-func TestAToolThatIsRecordedWithoutPayloadKeepsNoStack(t *testing.T) {
+func TestToolWithoutPayloadRecordingStoresNoStack(t *testing.T) {
 	b := fresh(t)
 	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{Server: "files", Keep: KeepMeta}}}); err != nil {
 		t.Fatal(err)

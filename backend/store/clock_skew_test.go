@@ -12,9 +12,9 @@ const (
 	aMonth = 30 * aDay
 )
 
-// TestAClockThatIsFarAheadDeletesNothing before it has gone on from there for a day, in
+// TestClockFarAheadDeletesNothing before it has gone on from there for a day, in
 // which somebody may set it right.
-func TestAClockThatIsFarAheadDeletesNothing(t *testing.T) {
+func TestClockFarAheadDeletesNothing(t *testing.T) {
 	t.Parallel()
 	right := aCall(0).At
 	var ahead atomic.Int64 // the index reads it meanwhile
@@ -74,9 +74,9 @@ func TestAClockThatIsFarAheadDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestALeapOfTheClockIsRememberedByTheNextRun: a program that is started and ended often
+// TestClockStepIsRememberedAcrossRuns: a program that is started and ended often
 // believes it after the same day.
-func TestALeapOfTheClockIsRememberedByTheNextRun(t *testing.T) {
+func TestClockStepIsRememberedAcrossRuns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	now := aCall(0).At
@@ -106,8 +106,8 @@ func TestALeapOfTheClockIsRememberedByTheNextRun(t *testing.T) {
 	}
 }
 
-// TestCallsGoByTheirAge, hour by hour, over a weekend, and after the clock went back.
-func TestCallsGoByTheirAge(t *testing.T) {
+// TestCallsExpireByAge, hour by hour, over a weekend, and after the clock went back.
+func TestCallsExpireByAge(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, steps := range map[string][]time.Duration{

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestAPageDoesNotWaitForTheWriterWhileManyCallsAreWritten holds the writer: nothing that
+// TestReadsDoNotWaitForBusyWriter holds the writer: nothing that
 // was recorded can reach the disk.
-func TestAPageDoesNotWaitForTheWriterWhileManyCallsAreWritten(t *testing.T) {
+func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 100)
@@ -63,9 +63,9 @@ func TestAPageDoesNotWaitForTheWriterWhileManyCallsAreWritten(t *testing.T) {
 	}
 }
 
-// TestSumsThatAreKeptForAMomentAreNeverOld asks the same again and again while calls come
+// TestCachedSumsAreNeverStale asks the same again and again while calls come
 // late, go, and are recorded.
-func TestSumsThatAreKeptForAMomentAreNeverOld(t *testing.T) {
+func TestCachedSumsAreNeverStale(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, t.TempDir()+"/history.db", later)
 	ask := func(what string, want int64) {
@@ -104,12 +104,12 @@ func TestSumsThatAreKeptForAMomentAreNeverOld(t *testing.T) {
 	ask("erased calls", 119)
 }
 
-// TestPruningEndsWhileCallsAreRecorded prunes to fewer calls than are recorded meanwhile: of
+// TestPruningTerminatesDuringRecording prunes to fewer calls than are recorded meanwhile: of
 // those it takes none, so that it ends however fast they come.
 //
 // It is not parallel: it keeps a processor busy. The recording keeps pace with the disk, so that a
 // slow machine has no more of it to write than a fast one.
-func TestPruningEndsWhileCallsAreRecorded(t *testing.T) {
+func TestPruningTerminatesDuringRecording(t *testing.T) {
 	calls := 500
 	if slow { // each of its steps waits for two batches
 		calls = 150

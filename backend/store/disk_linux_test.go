@@ -58,8 +58,8 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	}
 }
 
-// TestDiskThatTurnsReadOnlyStopsNoCallAndRecordingResumes is what a failing disk does.
-func TestDiskThatTurnsReadOnlyStopsNoCallAndRecordingResumes(t *testing.T) {
+// TestReadOnlyDiskStopsNoCallAndRecordingResumes is what a failing disk does.
+func TestReadOnlyDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small disk")

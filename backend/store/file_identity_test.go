@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestHistoryRemovedWhileRunningBeginsANewFile removes the history the ways people do.
+// TestRemovedDatabaseIsRecreatedAtRuntime removes the history the ways people do.
 // Every call that ends after the removal is in the new file, and the user is told.
-func TestHistoryRemovedWhileRunningBeginsANewFile(t *testing.T) {
+func TestRemovedDatabaseIsRecreatedAtRuntime(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(path string) error{
 		"file":            os.Remove,
@@ -57,9 +57,9 @@ func TestHistoryRemovedWhileRunningBeginsANewFile(t *testing.T) {
 	}
 }
 
-// TestMovedHistoryKeepsItsCalls: what was recorded before the move is in the moved file, also
+// TestLateCallsSurviveFileReplacement: what was recorded before the move is in the moved file, also
 // where its log of changes stayed behind.
-func TestMovedHistoryKeepsItsCalls(t *testing.T) {
+func TestLateCallsSurviveFileReplacement(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 10)
@@ -79,8 +79,8 @@ func TestMovedHistoryKeepsItsCalls(t *testing.T) {
 	sound(t, b)
 }
 
-// TestHistoryReplacedWhileRunningIsUsed: another history is moved to the place of the open one.
-func TestHistoryReplacedWhileRunningIsUsed(t *testing.T) {
+// TestReplacedDatabaseIsUsedAtRuntime: another history is moved to the place of the open one.
+func TestReplacedDatabaseIsUsedAtRuntime(t *testing.T) {
 	t.Parallel()
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	b := fresh(t)
@@ -105,8 +105,8 @@ func TestHistoryReplacedWhileRunningIsUsed(t *testing.T) {
 	sound(t, b)
 }
 
-// TestRemovedLogOfChangesLosesNoCall: only history.db-wal is removed.
-func TestRemovedLogOfChangesLosesNoCall(t *testing.T) {
+// TestRemovedWALLosesNoCall: only history.db-wal is removed.
+func TestRemovedWALLosesNoCall(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 10)
@@ -124,9 +124,9 @@ func TestRemovedLogOfChangesLosesNoCall(t *testing.T) {
 	sound(t, again)
 }
 
-// TestRemovedHistoryThatCannotBeginAgainIsPaused: where no new file can be made, recording says
+// TestRecordingPausesWhenDatabaseCannotBeRecreated: where no new file can be made, recording says
 // so, and keeps the calls until it can.
-func TestRemovedHistoryThatCannotBeginAgainIsPaused(t *testing.T) {
+func TestRecordingPausesWhenDatabaseCannotBeRecreated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	b := open(t, filepath.Join(dir, "history.db"))

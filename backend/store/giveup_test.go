@@ -21,9 +21,9 @@ func aBatch(n int, session string) []entry {
 	return batch
 }
 
-// TestABatchThatIsGivenUpIsNotThereInPart ends batches at any moment, as a stop of the
+// TestAbandonedBatchIsRolledBackWhole ends batches at any moment, as a stop of the
 // program does: what was written of one is taken back, all of it, and written later.
-func TestABatchThatIsGivenUpIsNotThereInPart(t *testing.T) {
+func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	written := func(round int) (calls, bodies, named int) {
@@ -82,9 +82,9 @@ func TestABatchThatIsGivenUpIsNotThereInPart(t *testing.T) {
 	sound(t, b)
 }
 
-// TestABatchThatGivesUpOnALockedFileEndsNothing has another program hold the file: the
+// TestLockedDatabaseDoesNotLoseBatch has another program hold the file: the
 // connection that waited in vain is closed, and the next batch is written through another.
-func TestABatchThatGivesUpOnALockedFileEndsNothing(t *testing.T) {
+func TestLockedDatabaseDoesNotLoseBatch(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	if err := b.write(t.Context(), aBatch(0, "s1")); err != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestCallsMadeAfterTheClockWentBackAreFoundByTheirTime has a clock that stood two days
+// TestCallsAfterClockStepBackAreFoundByTime has a clock that stood two days
 // ahead for a while: the ids of what followed go on from there.
-func TestCallsMadeAfterTheClockWentBackAreFoundByTheirTime(t *testing.T) {
+func TestCallsAfterClockStepBackAreFoundByTime(t *testing.T) {
 	t.Parallel()
 	now := aCall(0).At.Add(time.Hour)
 	path := filepath.Join(t.TempDir(), "history.db")

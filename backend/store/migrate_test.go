@@ -79,7 +79,7 @@ func sound(t testing.TB, b *bench) {
 	}
 }
 
-func TestHistoryOfEveryOlderVersionIsUpgraded(t *testing.T) {
+func TestEveryOlderSchemaIsMigrated(t *testing.T) {
 	t.Parallel()
 	for schema := 1; schema < newestSchema(t); schema++ {
 		path := oldHistory(t, schema)
@@ -108,7 +108,7 @@ func newestSchema(t *testing.T) int {
 	return len(files)
 }
 
-func TestMigrationKilledAtAnyStatementLeavesTheOldSchema(t *testing.T) {
+func TestKilledMigrationKeepsOldSchema(t *testing.T) {
 	t.Parallel()
 	for schema := 2; schema <= newestSchema(t); schema++ {
 		killMigration(t, schema)
@@ -164,7 +164,7 @@ func killMigration(t *testing.T, schema int) {
 	}
 }
 
-func TestWorkspaceOfACallIsKept(t *testing.T) {
+func TestCallWorkspaceIsStored(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	for n, w := range []string{"", "/home/me/a", "/home/me/b", "/home/me/a"} {

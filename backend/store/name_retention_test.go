@@ -88,7 +88,7 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 	}
 }
 
-func TestNamesThatNothingRefersToGoWithWhatReferredToThem(t *testing.T) {
+func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	b := fresh(t)
 	rows := func(table string) (n int) {
 		t.Helper()

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestANoteOfSomebodyElseIsNotOverwritten(t *testing.T) {
+func TestForeignMetadataIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 1)

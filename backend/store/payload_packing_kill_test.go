@@ -44,9 +44,9 @@ func packerIfAsked() bool {
 	}
 }
 
-// TestAKillWhilePayloadsArePackedLosesNone kills a process in the middle of its steps:
+// TestKillDuringPackingLosesNoPayload kills a process in the middle of its steps:
 // each payload lies where it lay or in a pack, and is what was recorded.
-func TestAKillWhilePayloadsArePackedLosesNone(t *testing.T) {
+func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 	t.Parallel()
 	const calls = 640 // ten packs
 	whole := filepath.Join(t.TempDir(), "whole.db")

@@ -58,7 +58,7 @@ func packsOf(t *testing.T, b *bench) (packs, calls, loose int) {
 	return packs, calls, loose
 }
 
-func TestPackedCallsAreReadAsTheyWereRecorded(t *testing.T) {
+func TestPackedCallsReadAsRecorded(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	for i := range 300 {
@@ -96,7 +96,7 @@ func TestPackedCallsAreReadAsTheyWereRecorded(t *testing.T) {
 	}
 }
 
-func TestYoungCallsAndThoseTheIndexDoesNotKnowAreNotPacked(t *testing.T) {
+func TestRecentAndUnindexedCallsAreNotPacked(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return aCall(0).At.Add(packAge / 2) })
 	for i := range 10 {
@@ -109,7 +109,7 @@ func TestYoungCallsAndThoseTheIndexDoesNotKnowAreNotPacked(t *testing.T) {
 	}
 }
 
-func TestPackedCallsTakeHalfTheRoom(t *testing.T) {
+func TestPackingHalvesSize(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	for i := range 2000 {
@@ -147,8 +147,8 @@ func TestPackedCallsTakeHalfTheRoom(t *testing.T) {
 	sound(t, b)
 }
 
-// TestErasedPayloadsAreInNoPack opens every pack that is left.
-func TestErasedPayloadsAreInNoPack(t *testing.T) {
+// TestErasedPayloadsAreInNoBlock opens every pack that is left.
+func TestErasedPayloadsAreInNoBlock(t *testing.T) {
 	t.Parallel()
 	b := old(t, 200)
 	gone := Selection{IDs: []int64{aCall(3).ID, aCall(70).ID, aCall(199).ID}}
@@ -193,7 +193,7 @@ func TestErasedPayloadsAreInNoPack(t *testing.T) {
 	sound(t, b)
 }
 
-func TestPruningTakesPacksAway(t *testing.T) {
+func TestPruningDeletesPayloadBlocks(t *testing.T) {
 	t.Parallel()
 	b := old(t, 400)
 	if n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 30}); err != nil || n != 370 {
@@ -221,9 +221,9 @@ func TestPruningTakesPacksAway(t *testing.T) {
 	sound(t, b)
 }
 
-// TestACallThatIsErasedWhileItIsPackedStaysInNoPack deletes a call between the moments
+// TestCallErasedDuringPackingLeavesNoPayload deletes a call between the moments
 // in which its payload is read and its pack is written.
-func TestACallThatIsErasedWhileItIsPackedStaysInNoPack(t *testing.T) {
+func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	for i := range 10 {
@@ -246,7 +246,7 @@ func TestACallThatIsErasedWhileItIsPackedStaysInNoPack(t *testing.T) {
 	}
 }
 
-func FuzzPlaceOf(f *testing.F) {
+func FuzzPositionOf(f *testing.F) {
 	f.Add(payloadPlace{1, 2, 3, 4}.bytes())
 	f.Add([]byte{0xff, 0xff})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
+func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	want := Recording{Rules: []Rule{{"files", "", KeepMeta}, {"files", "loud", KeepNothing}, {"git", "", KeepNothing}, {"git", "log", KeepFull}}}
@@ -68,8 +68,8 @@ func TestWhatIsNotToBeRecordedIsNot(t *testing.T) {
 	}
 }
 
-// TestTheConfigurationBoundsWhatIsKeptByServerAndTool: the user's rules keep less, never more.
-func TestTheConfigurationBoundsWhatIsKeptByServerAndTool(t *testing.T) {
+// TestRecordingRulesApplyByServerAndTool: the user's rules keep less, never more.
+func TestRecordingRulesApplyByServerAndTool(t *testing.T) {
 	t.Parallel()
 	r := rules{
 		Recording: Recording{Rules: []Rule{{"files", "", KeepFull}, {"files", "read", KeepFull}, {"git", "log", KeepMeta}, {"web", "", KeepMeta}}},
@@ -92,7 +92,7 @@ func TestTheConfigurationBoundsWhatIsKeptByServerAndTool(t *testing.T) {
 
 // A name that was harmless is not when it has become a secret, and the names that are
 // remembered are few.
-func TestANameThatBecomesASecretIsTakenOut(t *testing.T) {
+func TestNameThatBecomesSecretIsRedacted(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	r := b.Recorder()

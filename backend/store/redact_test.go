@@ -8,7 +8,7 @@ import (
 
 const canary = "cAnArY77"
 
-func TestSecretsAreTakenOutWhereverTheyStand(t *testing.T) {
+func TestSecretsAreRedactedEverywhere(t *testing.T) {
 	t.Parallel()
 	long := canary + strings.Repeat("x1", 20)
 	for name, text := range map[string]string{
@@ -58,9 +58,9 @@ func TestSecretsAreTakenOutWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// TestWhatWasTakenOutStaysAsItIs: a log is read again for a bug report, and by then what was
+// TestRedactionMarksAreKept: a log is read again for a bug report, and by then what was
 // hidden has brackets around it.
-func TestWhatWasTakenOutStaysAsItIs(t *testing.T) {
+func TestRedactionMarksAreKept(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"password=[redacted] next", "--api-key=[masked] and more", "Authorization: [redacted]", `token: "[redacted]"`} {
 		if said := redactText(text); said != text {
@@ -69,7 +69,7 @@ func TestWhatWasTakenOutStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSecretStays(t *testing.T) {
+func TestNonSecretTextIsKept(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		`{"a":1,"b":"x: y","url":"http://127.0.0.1:7575/a?b=c"}`,

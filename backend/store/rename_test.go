@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestHistoryFollowsARenamedServer(t *testing.T) {
+func TestHistoryFollowsRenamedServer(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	record(t, b, 0, 100)

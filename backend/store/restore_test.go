@@ -11,9 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestABackupIsPutBackAndWhatWasThereIsKept puts a copy in the place of a history that
+// TestRestoreKeepsReplacedHistory puts a copy in the place of a history that
 // was not closed, whose log of changes must not be taken for one of the copy.
-func TestABackupIsPutBackAndWhatWasThereIsKept(t *testing.T) {
+func TestRestoreKeepsReplacedHistory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	copied, path := filepath.Join(dir, "copy.db"), filepath.Join(dir, "data", "history.db")
@@ -67,7 +67,7 @@ func TestABackupIsPutBackAndWhatWasThereIsKept(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSoundHistoryIsNotPutBack(t *testing.T) {
+func TestCorruptBackupIsNotRestored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "history.db")

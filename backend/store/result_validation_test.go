@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestAVerdictIsShownWithItsCall(t *testing.T) {
+func TestValidationResultIsShownWithCall(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	for n := range 3 {

@@ -7,7 +7,7 @@ import (
 )
 
 // What is said before the history is cut is what then goes.
-func TestBeyondCountsWhatPruneDeletes(t *testing.T) {
+func TestRetentionPreviewCountsWhatPruneDeletes(t *testing.T) {
 	t.Parallel()
 	const all = 400
 	now := aCall(all).At.Add(time.Hour)
@@ -41,7 +41,7 @@ func TestBeyondCountsWhatPruneDeletes(t *testing.T) {
 }
 
 // How many calls make up so much room is known about only, and said so.
-func TestBeyondASizeIsAnEstimateThatSaysSo(t *testing.T) {
+func TestRetentionPreviewBySizeIsMarkedEstimate(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 2000)

@@ -29,9 +29,9 @@ func found(t *testing.T, b *bench, q Query) []int64 {
 	return out
 }
 
-// TestSearchFindsTheSameBeforeAndAfterTheIndex asks twice: of the calls themselves,
+// TestSearchFindsSameCallsBeforeAndAfterIndexing asks twice: of the calls themselves,
 // and of the index.
-func TestSearchFindsTheSameBeforeAndAfterTheIndex(t *testing.T) {
+func TestSearchFindsSameCallsBeforeAndAfterIndexing(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestSearchFindsTheSameBeforeAndAfterTheIndex(t *testing.T) {
 	sound(t, b)
 }
 
-func TestSearchWithFiltersPagesThroughEveryHit(t *testing.T) {
+func TestFilteredSearchPagesThroughEveryHit(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	n := 7000
@@ -116,7 +116,7 @@ func TestSearchWithFiltersPagesThroughEveryHit(t *testing.T) {
 	}
 }
 
-func TestQueriesNarrowByTimeDurationTagAndSession(t *testing.T) {
+func TestQueriesFilterByTimeDurationTagAndSession(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	for n := range 100 {
@@ -163,7 +163,7 @@ func TestQueriesNarrowByTimeDurationTagAndSession(t *testing.T) {
 	}
 }
 
-func TestLimitsAreValidationErrorsThatNameTheirField(t *testing.T) {
+func TestInvalidLimitNamesItsField(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 1)
@@ -203,7 +203,7 @@ func TestLimitsAreValidationErrorsThatNameTheirField(t *testing.T) {
 	}
 }
 
-func TestErasedCallsAreNowhereInTheFile(t *testing.T) {
+func TestErasedCallsLeaveNoBytesInFile(t *testing.T) {
 	t.Parallel()
 	for name, sel := range map[string]Selection{
 		"selected": {IDs: []int64{aCall(150).ID, aCall(3).ID, aCall(150).ID, aCall(9999).ID}},
@@ -251,7 +251,7 @@ func TestErasedCallsAreNowhereInTheFile(t *testing.T) {
 	}
 }
 
-func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
+func TestPruningRemovesCallsFromIndex(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	for n := range 500 {
@@ -296,8 +296,8 @@ func TestPruningTakesCallsOutOfTheIndex(t *testing.T) {
 	}
 }
 
-// TestCallsThatWereNamedAreErasedAndNoOthers, whatever else is named beside them.
-func TestCallsThatWereNamedAreErasedAndNoOthers(t *testing.T) {
+// TestOnlySelectedCallsAreErased, whatever else is named beside them.
+func TestOnlySelectedCallsAreErased(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 40)

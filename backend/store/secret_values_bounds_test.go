@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSecretThatEndsInAQuoteLeavesValidJSON(t *testing.T) {
+func TestSecretEndingInQuoteLeavesValidJSON(t *testing.T) {
 	t.Parallel()
 	k := newSecretValues([]string{`pass<word"`})
 	for _, text := range []string{`{"a":"pass<word\""}`, `{"a":"pass\u003cword\""}`, `{"a":"pass<word\" and more"}`} {
@@ -18,8 +18,8 @@ func TestSecretThatEndsInAQuoteLeavesValidJSON(t *testing.T) {
 	}
 }
 
-// TestLongSecretIsTakenOutWhole also where it is longer than what one search looks for.
-func TestLongSecretIsTakenOutWhole(t *testing.T) {
+// TestLongSecretIsRedactedWhole also where it is longer than what one search looks for.
+func TestLongSecretIsRedactedWhole(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{mostSecret - 1, mostSecret, mostSecret + 1, 2 * mostSecret, 3*mostSecret + 5} {
 		var secret strings.Builder
@@ -34,8 +34,8 @@ func TestLongSecretIsTakenOutWhole(t *testing.T) {
 	}
 }
 
-// TestEverySecretOfManyIsLookedFor in its own spelling before any is in a rare one.
-func TestEverySecretOfManyIsLookedFor(t *testing.T) {
+// TestManySecretValuesAreAllRedacted in its own spelling before any is in a rare one.
+func TestManySecretValuesAreAllRedacted(t *testing.T) {
 	t.Parallel()
 	var list []string
 	for n := range mostKnown {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestKnownValuesAreTakenOutInEverySpelling(t *testing.T) {
+func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 	t.Parallel()
 	values := []string{`hunter2`, `correct horse "battery"\staple/é<1>`, "line one\nline two of a key", "0123456789abcdef0123456789abcdef", "short"}
 	k := newSecretValues(values)
@@ -53,7 +53,7 @@ func TestKnownValuesAreTakenOutInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestAKnownValueAcrossTheCutIsTakenOut(t *testing.T) {
+func TestSecretValueAcrossCutIsRedacted(t *testing.T) {
 	t.Parallel()
 	secret := "v3ry-l0ng-" + strings.Repeat("s3cret-", 20)
 	r := &rules{maxField: 1000, known: newSecretValues([]string{secret})}
@@ -66,7 +66,7 @@ func TestAKnownValueAcrossTheCutIsTakenOut(t *testing.T) {
 	}
 }
 
-func TestWhatThePatternsOfTheConfigurationMatchIsNeverKept(t *testing.T) {
+func TestConfiguredPatternsAreRedacted(t *testing.T) {
 	t.Parallel()
 	r := &rules{maxField: MaxField, patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`), regexp.MustCompile(`(?i)project falcon`)}}
 	got := string(r.appendClean([]byte("before cust-1 "), []byte(`{"a":"cust-42 and cust-7","b":"Project Falcon"}`)))
@@ -75,8 +75,8 @@ func TestWhatThePatternsOfTheConfigurationMatchIsNeverKept(t *testing.T) {
 	}
 }
 
-// FuzzKnown holds that a search finds what strings.Index does.
-func FuzzKnown(f *testing.F) {
+// FuzzSecretValues holds that a search finds what strings.Index does.
+func FuzzSecretValues(f *testing.F) {
 	f.Add("hunter22", "abcdefgh", "xxhunter2zhunter22abcdefg")
 	f.Add("aaaaaa", "aaaaaab", "aaaaaaaaaaaaaaabaaaaa")
 	f.Fuzz(func(t *testing.T, a, b, text string) {
@@ -107,7 +107,7 @@ func FuzzKnown(f *testing.F) {
 	})
 }
 
-func BenchmarkKnown(b *testing.B) {
+func BenchmarkSecretValues(b *testing.B) {
 	var values []string
 	for i := range 20 {
 		values = append(values, strings.Repeat(string(rune('A'+i)), 4)+"0123456789abcdef"+strings.Repeat(string(rune('a'+i)), 4))

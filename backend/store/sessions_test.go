@@ -18,7 +18,7 @@ func inSessions(t *testing.T, b *bench, client string, from, n int) {
 	flushed(t, b)
 }
 
-func TestSessionsWhoseCallsAreGoneHideNoOthers(t *testing.T) {
+func TestEmptySessionsHideNoOthers(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	inSessions(t, b, "kept", 0, 3)
@@ -52,7 +52,7 @@ func TestSessionsWhoseCallsAreGoneHideNoOthers(t *testing.T) {
 	}
 }
 
-func TestPruningTakesTheNamesOfSessionsAlong(t *testing.T) {
+func TestPruningDeletesSessionNames(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	inSessions(t, b, "c", 0, 300)

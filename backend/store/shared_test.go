@@ -11,9 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestTwoProgramsOnOneFileLoseNothing has a second recorder write to the file of the
+// TestTwoProcessesOnOneDatabaseLoseNothing has a second recorder write to the file of the
 // first, as when a lock file was deleted under a running program.
-func TestTwoProgramsOnOneFileLoseNothing(t *testing.T) {
+func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	first, second := open(t, path), open(t, path)
@@ -39,9 +39,9 @@ func TestTwoProgramsOnOneFileLoseNothing(t *testing.T) {
 	sound(t, first)
 }
 
-// TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver keeps a page half read while
+// TestLongReaderDoesNotGrowWALWithoutBound keeps a page half read while
 // calls are written: the question is ended, and the log is folded back.
-func TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver(t *testing.T) {
+func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 500)
@@ -87,9 +87,9 @@ func TestAReaderThatHoldsOnDoesNotLetTheLogOfChangesGrowForEver(t *testing.T) {
 	}
 }
 
-// TestPruningLetsCallsBeRecordedInBetween prunes a history that is written to: it takes
+// TestPruningYieldsToRecording prunes a history that is written to: it takes
 // steps of at most pruneRows calls, and each lets the recorder go first.
-func TestPruningLetsCallsBeRecordedInBetween(t *testing.T) {
+func TestPruningYieldsToRecording(t *testing.T) {
 	b, calls := fresh(t), 3000
 	if slow {
 		calls = 1200
@@ -129,8 +129,8 @@ func TestPruningLetsCallsBeRecordedInBetween(t *testing.T) {
 	sound(t, b)
 }
 
-// TestAFileThatAnotherProgramMadeIsNotOverwritten opens one that is a database, and not ours.
-func TestAFileThatAnotherProgramMadeIsNotOverwritten(t *testing.T) {
+// TestForeignFileIsNotOverwritten opens one that is a database, and not ours.
+func TestForeignFileIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	db := otherProgram(t, path, "immediate")
@@ -152,7 +152,7 @@ func TestAFileThatAnotherProgramMadeIsNotOverwritten(t *testing.T) {
 	}
 }
 
-func TestALongResultIsHashedByTheWriterAndNotInTheCall(t *testing.T) {
+func TestLongResultIsHashedByWriter(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {

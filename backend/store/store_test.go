@@ -124,7 +124,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestCallComesBackAsItWas(t *testing.T) {
+func TestCallRoundTripsUnchanged(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	want := aCall(1)
@@ -149,7 +149,7 @@ func TestCallComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestHistoryOutlivesAStop(t *testing.T) {
+func TestHistorySurvivesShutdown(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sub", "history.db")
 	b := open(t, path)
@@ -191,7 +191,7 @@ func count(t testing.TB, b *bench) (n int) {
 	return n
 }
 
-func TestFiltersFindExactlyTheirCalls(t *testing.T) {
+func TestFiltersMatchExactly(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	for n := range 120 {
@@ -269,7 +269,7 @@ func TestPagesCoverEveryCallOnce(t *testing.T) {
 	}
 }
 
-func TestCatalogKeepsEveryByte(t *testing.T) {
+func TestCatalogRoundTripsEveryByte(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	want := &core.Catalog{
@@ -291,7 +291,7 @@ func TestCatalogKeepsEveryByte(t *testing.T) {
 	}
 }
 
-func TestEraIsForgottenWhenWhatIsStartedChanges(t *testing.T) {
+func TestEraIsForgottenWhenCommandChanges(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	if _, known, err := b.DualEra(t.Context(), "files", "k1"); known || err != nil {

@@ -66,7 +66,7 @@ func (b *bench) fill(t *testing.T, full bool) {
 	}
 }
 
-func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
+func TestFullDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 100)
@@ -103,7 +103,7 @@ func TestFullFileStopsNoCallAndRecordingResumes(t *testing.T) {
 	}
 }
 
-func TestLockedFileStopsNoCallAndRecordingResumes(t *testing.T) {
+func TestLockedDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 	t.Parallel()
 	b := openWith(t, Options{Path: filepath.Join(t.TempDir(), "history.db"), Now: time.Now, busyTimeout: 100 * time.Millisecond})
 	record(t, b, 0, 10)
@@ -126,7 +126,7 @@ func TestLockedFileStopsNoCallAndRecordingResumes(t *testing.T) {
 	}
 }
 
-func TestFolderThatCannotBeWrittenStopsNoCall(t *testing.T) {
+func TestUnwritableFolderStopsNoCall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	blocked := filepath.Join(dir, "data")
@@ -148,7 +148,7 @@ func TestFolderThatCannotBeWrittenStopsNoCall(t *testing.T) {
 	}
 }
 
-func TestDamagedFileIsSetAsideAndNeverDeleted(t *testing.T) {
+func TestCorruptDatabaseIsQuarantinedNotDeleted(t *testing.T) {
 	t.Parallel()
 	garbage := strings.Repeat("this is not a database. ", 1000)
 	path := filepath.Join(t.TempDir(), "history.db")
@@ -173,7 +173,7 @@ func TestDamagedFileIsSetAsideAndNeverDeleted(t *testing.T) {
 }
 
 // A database of another program gets no table of ours, and a folder or a pipe stops nobody.
-func TestWhatIsNoHistoryIsSetAside(t *testing.T) {
+func TestForeignDatabaseIsQuarantined(t *testing.T) {
 	t.Parallel()
 	for what, put := range map[string]func(path string) error{
 		"a folder": func(path string) error { return os.MkdirAll(filepath.Join(path, "inside"), 0o700) },
@@ -212,7 +212,7 @@ func TestWhatIsNoHistoryIsSetAside(t *testing.T) {
 	}
 }
 
-func TestFileDamagedWhileWeRunIsSetAside(t *testing.T) {
+func TestDatabaseCorruptedAtRuntimeIsQuarantined(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := open(t, path)
@@ -244,7 +244,7 @@ func TestFileDamagedWhileWeRunIsSetAside(t *testing.T) {
 	}
 }
 
-func TestNewerHistoryIsLeftAlone(t *testing.T) {
+func TestNewerSchemaIsLeftUntouched(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := open(t, path)
@@ -307,7 +307,7 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestHistoryStaysWithinItsBounds(t *testing.T) {
+func TestHistoryStaysWithinLimits(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMicro(aCall(180).ID)
 	s, err := Open(t.Context(), Options{
@@ -345,7 +345,7 @@ func TestHistoryStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-func TestLongPayloadIsCutAndSaysSo(t *testing.T) {
+func TestLongPayloadIsCutAndMarked(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	whole := []byte(`{"text":"` + strings.Repeat("é", MaxField) + `","password":"` + canary + `"}`)
@@ -368,7 +368,7 @@ func TestLongPayloadIsCutAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestSecretsAreNowhereOnDisk(t *testing.T) {
+func TestSecretsNeverReachDisk(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := open(t, path)

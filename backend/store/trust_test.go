@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestTrustSurvivesARestartWithItsDefinitions(t *testing.T) {
+func TestTrustDefinitionsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "h.db")
 	b := open(t, path)
@@ -46,7 +46,7 @@ func TestTrustSurvivesARestartWithItsDefinitions(t *testing.T) {
 	}
 }
 
-func TestEventsOfTrustAreBoundedAndPaged(t *testing.T) {
+func TestTrustEventsAreBoundedAndPaged(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	var many []TrustEvent

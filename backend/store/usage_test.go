@@ -40,7 +40,7 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 	}
 }
 
-func TestOneCallTakesItsOwnTime(t *testing.T) {
+func TestSingleCallIsRecordedPromptly(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	c := aCall(0)
@@ -58,9 +58,9 @@ func TestOneCallTakesItsOwnTime(t *testing.T) {
 	}
 }
 
-// TestUsageOfAnyRangeIsThatOfItsCalls compares sums with the calls themselves, over
+// TestUsageOfAnyRangeMatchesItsCalls compares sums with the calls themselves, over
 // ranges of all kinds.
-func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {
+func TestUsageOfAnyRangeMatchesItsCalls(t *testing.T) {
 	t.Parallel()
 	now := aCall(0).At.Truncate(24 * time.Hour).Add(10*time.Hour + 17*time.Minute + 5*time.Second)
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
@@ -123,8 +123,8 @@ func TestUsageOfAnyRangeIsThatOfItsCalls(t *testing.T) {
 	}
 }
 
-// TestALongRangeIsReadByDays: the hours of its first day would be half of all rows.
-func TestALongRangeIsReadByDays(t *testing.T) {
+// TestLongRangeIsReadFromDayRollups: the hours of its first day would be half of all rows.
+func TestLongRangeIsReadFromDayRollups(t *testing.T) {
 	t.Parallel()
 	now := aCall(0).At.Truncate(24 * time.Hour).Add(13 * time.Hour)
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return now })
@@ -149,7 +149,7 @@ func TestALongRangeIsReadByDays(t *testing.T) {
 	}
 }
 
-func TestFacetsCountWithAllOtherFilters(t *testing.T) {
+func TestFacetsApplyAllOtherFilters(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	for n := range 120 {
@@ -176,7 +176,7 @@ func TestFacetsCountWithAllOtherFilters(t *testing.T) {
 	}
 }
 
-func FuzzHistogramComesBackAsItWas(f *testing.F) {
+func FuzzHistogramRoundTrip(f *testing.F) {
 	f.Add([]byte{1, 2, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h, again histogram

@@ -17,7 +17,7 @@ import (
 )
 
 // Whoever adds a migration writes such a file with the code before it and keeps it in
-// testdata: go test ./backend/store -run TestAWholeHistoryHasSomethingInEveryTable -whole testdata/whole-vN.db
+// testdata: go test ./backend/store -run TestFullHistoryFixtureFillsEveryTable -whole testdata/whole-vN.db
 var wholeFile = flag.String("whole", "", "copy a history with something in every table to this file")
 
 const wholeCalls = 130
@@ -153,7 +153,7 @@ func whole(t *testing.T, b *bench, schema int) {
 	sound(t, b)
 }
 
-func TestAWholeHistoryHasSomethingInEveryTable(t *testing.T) {
+func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := openAt(t, path, later)
@@ -205,7 +205,7 @@ func TestAWholeHistoryHasSomethingInEveryTable(t *testing.T) {
 }
 
 // Each was written by the program of its time, with something in every table that it had.
-func TestWholeHistoriesOfEarlierVersionsKeepEverything(t *testing.T) {
+func TestMigratedHistoriesKeepEverything(t *testing.T) {
 	t.Parallel()
 	for schema := 5; schema <= newestSchema(t); schema++ {
 		data, err := os.ReadFile(fmt.Sprintf("testdata/whole-v%d.db", schema))

@@ -14,7 +14,7 @@ import (
 
 // The writer remembers the rows of names between batches: not beyond the deletion of
 // such a row.
-func TestNamesThatWereErasedAreMadeAgain(t *testing.T) {
+func TestErasedNamesAreRecreated(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	record := func(n int) {
@@ -47,7 +47,7 @@ func TestNamesThatWereErasedAreMadeAgain(t *testing.T) {
 }
 
 // A batch may come again, because its commit worked and was reported as failed.
-func TestACallIsWrittenAndCountedOnce(t *testing.T) {
+func TestCallIsWrittenAndCountedOnce(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for range 2 {
@@ -69,7 +69,7 @@ func TestACallIsWrittenAndCountedOnce(t *testing.T) {
 	}
 }
 
-func TestPackedPayloadsComeBack(t *testing.T) {
+func TestPackedPayloadsRoundTrip(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	random := make([]byte, 8<<10)
@@ -97,7 +97,7 @@ func TestPackedPayloadsComeBack(t *testing.T) {
 }
 
 // What an earlier version packed is read.
-func TestDeflatedPayloadsAreRead(t *testing.T) {
+func TestDeflatedPayloadsAreReadable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	w, _ := flate.NewWriter(&out, flate.BestSpeed)
@@ -112,7 +112,7 @@ func TestDeflatedPayloadsAreRead(t *testing.T) {
 }
 
 // Calls with what nearly every call has are inserted by statements of their own.
-func TestCallsComeBackWhateverIsUsualAboutThem(t *testing.T) {
+func TestUnusualCallsRoundTrip(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	long := core.Reply{Result: []byte(`{"text":"` + strings.Repeat("more of it; ", MaxField/10) + `"}`)}
@@ -166,7 +166,7 @@ func TestCallsComeBackWhateverIsUsualAboutThem(t *testing.T) {
 }
 
 // What the writer allocates for a call: the values that it binds, and little else.
-func TestACallIsWrittenWithFewAllocations(t *testing.T) {
+func TestCallWriteAllocationsAreBounded(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestACallIsWrittenWithFewAllocations(t *testing.T) {
 	}
 }
 
-func TestTheSentenceOfAnErrorIsCut(t *testing.T) {
+func TestErrorTextIsCut(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	c := aCall(0)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestABatchPausesWhileFewCallsWaitBehindIt(t *testing.T) {
+func TestBatchPausesWhileFewCallsAreQueued(t *testing.T) {
 	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +44,8 @@ func TestABatchPausesWhileFewCallsWaitBehindIt(t *testing.T) {
 	}
 }
 
-// TestThePausesOfABatchAreBounded, however many statements it has: calls wait behind it.
-func TestThePausesOfABatchAreBounded(t *testing.T) {
+// TestBatchPausesAreBounded, however many statements it has: calls wait behind it.
+func TestBatchPausesAreBounded(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	b := writeThrottle{calm: func() bool { asked++; return true }, left: maxPauses}
@@ -67,8 +67,8 @@ func TestThePausesOfABatchAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallsAreWrittenWhileTheHistoryIsBroughtWithinItsBounds has a hundred steps to go.
-func TestCallsAreWrittenWhileTheHistoryIsBroughtWithinItsBounds(t *testing.T) {
+// TestCallsAreRecordedDuringRetention has a hundred steps to go.
+func TestCallsAreRecordedDuringRetention(t *testing.T) {
 	t.Parallel()
 	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db"), Keep: RetentionLimits{Age: -1, Bytes: -1, Rows: 10}})
 	if err != nil {

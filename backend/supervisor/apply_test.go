@@ -53,7 +53,7 @@ func (m *memory) SaveDualEra(_ context.Context, server, key string, dual bool) e
 	return nil
 }
 
-func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
+func TestApplyRestartsOnlyChangedServers(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("b"), server("c"), server("d"))
 		g.apply(
@@ -84,7 +84,7 @@ func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
 	})
 }
 
-func TestServerThatComesBackWhileItsOldProcessEndsNeverRunsTwice(t *testing.T) {
+func TestReaddedServerNeverRunsTwice(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 5 * time.Second }, func(g *rig) {
 		g.apply(server("a"), server("b"))
 		for range 3 {
@@ -101,7 +101,7 @@ func TestServerThatComesBackWhileItsOldProcessEndsNeverRunsTwice(t *testing.T) {
 	})
 }
 
-func TestChangeDuringAStartBeginsItAnew(t *testing.T) {
+func TestConfigChangeDuringStartRestartsIt(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Server.Command == "hangs" {
@@ -118,7 +118,7 @@ func TestChangeDuringAStartBeginsItAnew(t *testing.T) {
 	})
 }
 
-func TestDisablingAndEnablingTakesEffectBeforeApplyReturns(t *testing.T) {
+func TestDisableAndEnableTakeEffectBeforeApplyReturns(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
 			time.Sleep(time.Second)
@@ -163,7 +163,7 @@ func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
 	})
 }
 
-func TestAListWaitsForStartingServersWithoutACatalogOnly(t *testing.T) {
+func TestListWaitsOnlyForServersWithoutCatalog(t *testing.T) {
 	m := newMemory()
 	known := server("known")
 	m.catalogs["known"+launchKey(&known)] = &core.Catalog{Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
@@ -210,7 +210,7 @@ func TestAListWaitsForStartingServersWithoutACatalogOnly(t *testing.T) {
 	})
 }
 
-func TestOnDemandServerStartsOnceToBeKnownAndThenWithACall(t *testing.T) {
+func TestOnDemandServerStartsOnceForCatalogThenOnCall(t *testing.T) {
 	m := newMemory()
 	onDemand := server("a", func(s *config.Server) { s.Start = config.StartOnDemand })
 	for _, first := range []bool{true, false} {
@@ -232,7 +232,7 @@ func TestOnDemandServerStartsOnceToBeKnownAndThenWithACall(t *testing.T) {
 	}
 }
 
-func TestChangedListsReachTheRegistry(t *testing.T) {
+func TestListChangesReachRegistry(t *testing.T) {
 	var changed func(core.Kind)
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
@@ -259,7 +259,7 @@ func modernCall(server string) *core.Call {
 	return c
 }
 
-func TestEachEraHasItsConnectionAndTheAnswerIsRemembered(t *testing.T) {
+func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 	m := newMemory()
 	start := func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 		if r.Era == core.Modern && r.Server.ID == "old" {
@@ -301,7 +301,7 @@ func TestEachEraHasItsConnectionAndTheAnswerIsRemembered(t *testing.T) {
 	}
 }
 
-func TestSlowProbeHoldsUpModernCallsOnlyBriefly(t *testing.T) {
+func TestSlowProbeDelaysModernCallsOnlyBriefly(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Era == core.Modern {
@@ -326,7 +326,7 @@ func TestSlowProbeHoldsUpModernCallsOnlyBriefly(t *testing.T) {
 	})
 }
 
-func TestAnyChangeGivesACrashedServerAFreshStart(t *testing.T) {
+func TestConfigChangeRestartsCrashedServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			time.Sleep(time.Minute)

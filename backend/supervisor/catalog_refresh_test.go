@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestListsAreReadAgainWhereNoChangeIsAnnounced(t *testing.T) {
+func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 	silent := `{"tools":{}}`
 	for capabilities, want := range map[string]bool{silent: true, `{"tools":{"listChanged":true}}`: false, `{"tools":{"listChanged":true},"prompts":{}}`: true, `{}`: false} {
 		inBubble(t, func(g *rig, _ *Options) {
@@ -37,7 +37,7 @@ func TestListsAreReadAgainWhereNoChangeIsAnnounced(t *testing.T) {
 	}
 }
 
-func TestRestartReadsTheListsAgain(t *testing.T) {
+func TestRestartRefreshesLists(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
 			name := []string{"old", "new"}[n-1]

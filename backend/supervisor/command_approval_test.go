@@ -36,7 +36,7 @@ func (g *rig) askFirst(on bool) {
 	g.cfg = &c
 }
 
-func TestNewCommandWaitsForApprovalAndIsNotRun(t *testing.T) {
+func TestNewCommandWaitsForApproval(t *testing.T) {
 	kept := &agreements{keys: map[string]bool{}}
 	ctx := context.Background()
 	changed := func(s *config.Server) { s.Args = []string{"--evil"} }
@@ -90,7 +90,7 @@ func TestNewCommandWaitsForApprovalAndIsNotRun(t *testing.T) {
 	})
 }
 
-func TestSettingThatIsNoCommandNeedsNoApproval(t *testing.T) {
+func TestNonCommandSettingNeedsNoApproval(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		g.askFirst(true)
@@ -100,7 +100,7 @@ func TestSettingThatIsNoCommandNeedsNoApproval(t *testing.T) {
 }
 
 // What a command is given decides what it does as much as its words: each of these waits.
-func TestEverythingThatDecidesWhatRunsIsPartOfTheApproval(t *testing.T) {
+func TestApprovalCoversEverythingThatRuns(t *testing.T) {
 	base := server("a")
 	for name, change := range map[string]func(*config.Server){
 		"command":    func(s *config.Server) { s.Command = "another" },

@@ -9,7 +9,7 @@ import (
 )
 
 // A remote server runs nothing, so that it is there says nothing of what is known.
-func TestTheFirstConfigurationIsNoNewsBesideARemoteServer(t *testing.T) {
+func TestFirstConfigDoesNotRestartRemoteServer(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", core.HTTP, "https://far.test/mcp" }))
 		g.want("a", core.StateRunning)
@@ -19,7 +19,7 @@ func TestTheFirstConfigurationIsNoNewsBesideARemoteServer(t *testing.T) {
 	})
 }
 
-func TestNewCommandIsAppliedAtOnceWithANotice(t *testing.T) {
+func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		sub := g.o.Bus.Subscribe(1000)
 		defer sub.Close()

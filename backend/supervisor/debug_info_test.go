@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestDebugShowsWhatWasStartedAndWhatWasSaid(t *testing.T) {
+func TestDebugShowsCommandAndFrames(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.o.Usage, g.o.LastLines = g.dialer.Usage, g.dialer.LastLines
@@ -50,7 +50,7 @@ func TestDebugShowsWhatWasStartedAndWhatWasSaid(t *testing.T) {
 	}
 }
 
-func TestReasonIsShortAndTheLogNamesThePATHOnce(t *testing.T) {
+func TestReasonIsShortAndLogNamesPATHOnce(t *testing.T) {
 	t.Setenv("PATH", "/no/such/folder")
 	g := newReal(t)
 	g.apply(server("a", func(s *config.Server) { s.Command = "no-such-program" }))
@@ -84,7 +84,7 @@ func script(t *testing.T, name, text string) string {
 	return path
 }
 
-func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
+func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.o.Fetching, g.o.LastLines = g.dialer.Fetching, g.dialer.LastLines
@@ -117,7 +117,7 @@ func TestLauncherDownloadsUntilItHasAChild(t *testing.T) {
 	}
 }
 
-func TestServerRunsInTheFolderOfItsClient(t *testing.T) {
+func TestServerRunsInClientWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.dialer.Lobby = filepath.Join(t.TempDir(), "lobby")

@@ -96,7 +96,7 @@ func stoppedContainer(t *testing.T) string {
 	return id
 }
 
-func TestContainerServerWaitsForItsContainerAndComesBackWithIt(t *testing.T) {
+func TestContainerServerFollowsItsContainer(t *testing.T) {
 	t.Parallel()
 	container := stoppedContainer(t)
 	label := docker(t, nil, "inspect", "--format", `drawbridge.test={{index .Config.Labels "drawbridge.test"}}`, container)
@@ -133,7 +133,7 @@ func containerComesAndGoes(t *testing.T, container string, where config.Docker) 
 	}
 }
 
-func TestContainerOfADockerRunCommandIsRemovedWithItsServer(t *testing.T) {
+func TestDockerRunContainerIsRemovedWithServer(t *testing.T) {
 	t.Parallel()
 	container := stoppedContainer(t)
 	image := docker(t, nil, "inspect", "--format", "{{.Image}}", container)
@@ -165,7 +165,7 @@ func TestContainerOfADockerRunCommandIsRemovedWithItsServer(t *testing.T) {
 
 // A container that is restarted again and again is no fault of its server, and is
 // entered again as soon as it runs.
-func TestContainerThatIsRestartedOftenIsEnteredEachTimeAtOnce(t *testing.T) {
+func TestRestartedContainerIsEnteredImmediately(t *testing.T) {
 	t.Parallel()
 	container := stoppedContainer(t)
 	docker(t, nil, "start", container)
@@ -231,7 +231,7 @@ func TestServerInAContainerMadeFromAnImage(t *testing.T) {
 	}
 }
 
-func TestContainerThatWasStoppedIsStartedWhenToldTo(t *testing.T) {
+func TestStoppedContainerIsStartedWhenConfigured(t *testing.T) {
 	t.Parallel()
 	container := stoppedContainer(t)
 	g := newReal(t)
@@ -248,7 +248,7 @@ func statusOf(g *real, id string) core.ServerStatus {
 }
 
 // Each call has a process of its own in the container, and nothing is left of it.
-func TestPerCallRunsEachCallInAProcessOfItsOwn(t *testing.T) {
+func TestPerCallServerRunsEachCallInNewProcess(t *testing.T) {
 	t.Parallel()
 	container := stoppedContainer(t)
 	docker(t, nil, "start", container)

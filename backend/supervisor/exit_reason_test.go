@@ -20,7 +20,7 @@ func ending(id, text string, attempts int) config.Server {
 	})
 }
 
-func TestWhyAServerEndedStandsInItsReasonWithExitAndAction(t *testing.T) {
+func TestReasonNamesExitAndAction(t *testing.T) {
 	g := newReal(t)
 	g.apply(
 		ending("key", `echo "Error: WEATHER_API_KEY is required" >&2; echo "    at main (x.js:1:1)" >&2; echo "Node.js v20.20.2" >&2; exit 1`, 1),
@@ -56,7 +56,7 @@ func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
 	}
 }
 
-func TestCallDuringACrashIsToldHowTheServerEnded(t *testing.T) {
+func TestCallDuringCrashReportsExitReason(t *testing.T) {
 	g := newReal(t)
 	g.apply(mode("a", "exit-call"))
 	g.wait("a", core.StateRunning)
@@ -67,7 +67,7 @@ func TestCallDuringACrashIsToldHowTheServerEnded(t *testing.T) {
 }
 
 // The line reaches clients and the page, so secrets in it are masked, and it is short.
-func TestASecretInTheLastWordsOfAServerReachesNobody(t *testing.T) {
+func TestSecretInLastStderrLineIsRedacted(t *testing.T) {
 	g := newReal(t)
 	g.dialer.Logs.Redact(func(line string) string { return strings.ReplaceAll(line, "hunter2hunter2", "[redacted]") })
 	g.apply(ending("a", `echo "Error: key hunter2hunter2 is not valid $(printf %05000d 0)" >&2; exit 1`, 1))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTapeKeepsTheBeginningsOfTheLastFrames(t *testing.T) {
+func TestFrameRecorderKeepsStartOfLastFrames(t *testing.T) {
 	tape := &frameRecorder{}
 	h := lineRecorder{tape: tape}
 	for i := range 7 {

@@ -10,7 +10,7 @@ import (
 
 // The clock of a bubble does not tell sleeping from waking, so these look at what
 // the runner makes of one unanswered ping.
-func TestPingThatSleptThroughIsAskedAgain(t *testing.T) {
+func TestPingIsRepeatedAfterSleep(t *testing.T) {
 	for name, c := range map[string]struct {
 		slept time.Duration
 		lost  bool
@@ -40,7 +40,7 @@ func TestPingThatSleptThroughIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestAPingIsAnsweredWithinFiveSecondsOrFails(t *testing.T) {
+func TestPingFailsAfterFiveSeconds(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		pass(time.Second)

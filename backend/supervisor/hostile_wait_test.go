@@ -9,7 +9,7 @@ import (
 
 // A client may ask before the first configuration is in force: what it would be told
 // then is not short, but nothing at all.
-func TestAListWaitsForTheFirstConfiguration(t *testing.T) {
+func TestListWaitsForFirstConfig(t *testing.T) {
 	inBubble(t, func(*rig, *Options) {}, func(g *rig) {
 		listed := make(chan struct{})
 		go func() {

@@ -16,7 +16,7 @@ func idle(after time.Duration) func(*config.Server) {
 	return func(s *config.Server) { s.IdleStop = after }
 }
 
-func TestServerThatNobodyCallsIsStoppedAndStaysListed(t *testing.T) {
+func TestIdleServerStopsAndStaysListed(t *testing.T) {
 	for _, start := range []string{config.StartAuto, config.StartOnDemand, config.StartManual} {
 		t.Run(start, func(t *testing.T) {
 			inBubble(t, nil, func(g *rig) {
@@ -50,7 +50,7 @@ func TestServerThatNobodyCallsIsStoppedAndStaysListed(t *testing.T) {
 	}
 }
 
-func TestCallInFlightKeepsAServerFromBeingIdle(t *testing.T) {
+func TestInFlightCallPreventsIdleStop(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a", idle(time.Minute)))
 		ctx, cancel := context.WithCancel(context.Background())
@@ -71,7 +71,7 @@ func TestCallInFlightKeepsAServerFromBeingIdle(t *testing.T) {
 	})
 }
 
-func TestCallThatMeetsAnIdleStopIsServed(t *testing.T) {
+func TestCallDuringIdleStopIsServed(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 2 * time.Second }, func(g *rig) {
 		g.apply(server("a", idle(time.Minute)))
 		c := call("a")

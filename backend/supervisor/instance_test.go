@@ -83,7 +83,7 @@ func TestOwnerOfACall(t *testing.T) {
 	}
 }
 
-func TestEachClientHasAProcessOfItsOwnAndKeepsIt(t *testing.T) {
+func TestEachClientKeepsItsOwnProcess(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerClient)))
 		if n := g.processes(); n != 1 {
@@ -110,7 +110,7 @@ func TestEachClientHasAProcessOfItsOwnAndKeepsIt(t *testing.T) {
 	})
 }
 
-func TestWorkspaceReachesTheStart(t *testing.T) {
+func TestWorkspaceReachesStart(t *testing.T) {
 	var mu sync.Mutex
 	var started []string
 	inBubble(t, func(g *rig, _ *Options) {
@@ -134,7 +134,7 @@ func TestWorkspaceReachesTheStart(t *testing.T) {
 	})
 }
 
-func TestInstancesEndWhenIdleAndWithTheirServer(t *testing.T) {
+func TestInstancesEndWhenIdleOrServerStops(t *testing.T) {
 	for name, end := range map[string]func(g *rig){
 		"idle":    func(*rig) { pass(config.DefaultIdleStop + time.Minute) },
 		"stopped": func(g *rig) { _ = g.Stop(context.Background(), "a") },
@@ -162,7 +162,7 @@ func TestInstancesEndWhenIdleAndWithTheirServer(t *testing.T) {
 	}
 }
 
-func TestAChangedConfigurationReachesEveryInstance(t *testing.T) {
+func TestChangedConfigReachesEveryInstance(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		everybody := []string{"ann", "bob", "cleo"}
 		all := func() (ids []string) {
@@ -195,7 +195,7 @@ func TestAChangedConfigurationReachesEveryInstance(t *testing.T) {
 	})
 }
 
-func TestOneKeyNeverHasTwoProcesses(t *testing.T) {
+func TestInstanceKeyNeverHasTwoProcesses(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several, g.stopTime = true, 30*time.Second }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerClient)))
 		g.served(from(call("a"), "ann"))
@@ -216,7 +216,7 @@ func TestOneKeyNeverHasTwoProcesses(t *testing.T) {
 	})
 }
 
-func TestInstancesAreBoundedAndTheOneIdleForLongestMakesRoom(t *testing.T) {
+func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerClient)))
 		first := ""
@@ -256,7 +256,7 @@ func TestInstancesAreBoundedAndTheOneIdleForLongestMakesRoom(t *testing.T) {
 	})
 }
 
-func TestCrashedInstanceIsToldAndLeavesTheOthersAlone(t *testing.T) {
+func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
 		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
@@ -287,7 +287,7 @@ func TestCrashedInstanceIsToldAndLeavesTheOthersAlone(t *testing.T) {
 	})
 }
 
-func TestEndedSessionTakesItsProcessAlong(t *testing.T) {
+func TestEndedSessionStopsItsProcess(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerSession)))
 		for _, id := range []string{"s1", "s2"} {
@@ -303,7 +303,7 @@ func TestEndedSessionTakesItsProcessAlong(t *testing.T) {
 	})
 }
 
-func TestManualServerHasInstancesOnlyWhileItRuns(t *testing.T) {
+func TestManualServerHasInstancesOnlyWhileRunning(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Start = config.StartManual }))
 		if _, err := g.For(context.Background(), from(call("a"), "ann")); core.CodeOf(err) != core.CodeUnavailable {
@@ -317,7 +317,7 @@ func TestManualServerHasInstancesOnlyWhileItRuns(t *testing.T) {
 	})
 }
 
-func TestCallAfterTheEndIsRefusedAtOnce(t *testing.T) {
+func TestCallAfterShutdownIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Log: slog.New(slog.DiscardHandler), Bus: &events.Bus{}, Registry: registry.New(registry.Options{}),
 			Connect: func(context.Context, Request) (Session, error) { return Session{}, errBoom }})
@@ -333,7 +333,7 @@ func TestCallAfterTheEndIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-func TestConflictBetweenServersIsAWarningOfTheOneThatLoses(t *testing.T) {
+func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
 			return &core.Catalog{Resources: []core.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x"}`)}}}, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
-func TestWhatAStartDoesIsShownWhileItDoesIt(t *testing.T) {
+func TestStartProgressIsShownLive(t *testing.T) {
 	var line atomic.Value
 	line.Store("")
 	inBubble(t, func(g *rig, o *Options) {
@@ -56,7 +56,7 @@ func TestLauncherIsKnownByItsName(t *testing.T) {
 	}
 }
 
-func TestImageIsBeingPulledUntilDockerSaysThatItIsThere(t *testing.T) {
+func TestImagePullIsShownUntilImageIsPresent(t *testing.T) {
 	said := func(texts ...string) (lines []serverlog.Line) {
 		for _, text := range texts {
 			lines = append(lines, serverlog.Line{Level: serverlog.Stderr, Text: text})

@@ -44,7 +44,7 @@ func (l *lockWatcher) Catalog(context.Context, string, string) (*core.Catalog, e
 
 func (*lockWatcher) SaveCatalog(context.Context, string, string, *core.Catalog) error { return nil }
 
-func TestSlowStoreIsNotWaitedForWithTheLockHeld(t *testing.T) {
+func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 	kept := &lockWatcher{agreements: agreements{keys: map[string]bool{}}, t: t, asked: map[string]int{}}
 	inBubble(t, func(_ *rig, o *Options) { o.Approvals, o.Catalogs = kept, kept }, func(g *rig) {
 		kept.of = g.Supervisor
@@ -69,7 +69,7 @@ func (*readOnlyStore) Approve(context.Context, string, string) error {
 	return errors.New("the disk is full")
 }
 
-func TestApprovalThatCannotBeSavedDoesNotCount(t *testing.T) {
+func TestUnsavedApprovalDoesNotCount(t *testing.T) {
 	kept := &readOnlyStore{agreements{keys: map[string]bool{}}}
 	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) {
 		g.askFirst(true)

@@ -16,7 +16,7 @@ import (
 )
 
 // Somebody installs what is missing, into a folder that the shell's start-up files add.
-func TestAProgramInstalledSinceIsFoundThroughTheLoginShell(t *testing.T) {
+func TestNewlyInstalledProgramIsFoundThroughLoginShell(t *testing.T) {
 	g, bin := newReal(t), t.TempDir()
 	if err := os.Symlink("/bin/sh", filepath.Join(bin, "newly-installed")); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestAProgramInstalledSinceIsFoundThroughTheLoginShell(t *testing.T) {
 }
 
 // Any other failure has the login shell asked again too, but seldom.
-func TestAFailedStartHasTheLoginShellAskedAgainSeldom(t *testing.T) {
+func TestFailedStartRefreshesLoginEnvironmentRarely(t *testing.T) {
 	g := newReal(t)
 	var ages []time.Duration
 	g.dialer.expire = func(age time.Duration) bool {
@@ -54,7 +54,7 @@ func TestAFailedStartHasTheLoginShellAskedAgainSeldom(t *testing.T) {
 	}
 }
 
-func TestALoginShellThatTimedOutIsNamedWhereItMatters(t *testing.T) {
+func TestTimedOutLoginShellIsNamedInReason(t *testing.T) {
 	g := newReal(t)
 	g.dialer.loginEnv = func(context.Context) (map[string]string, error) {
 		return map[string]string{"PATH": "/nowhere"}, errors.New("login shell /bin/zsh did not answer within 10s")

@@ -20,7 +20,7 @@ func quietNetwork(t *testing.T) {
 	}
 }
 
-func TestAServerReachesTheNetworkAsTheTerminalDoes(t *testing.T) {
+func TestServerGetsProxyVariablesOfTheTerminal(t *testing.T) {
 	quietNetwork(t)
 	t.Setenv("NODE_EXTRA_CA_CERTS", "/etc/ours.pem")
 	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128")
@@ -49,7 +49,7 @@ func TestAServerReachesTheNetworkAsTheTerminalDoes(t *testing.T) {
 	}
 }
 
-func TestDockerAsACommandMeansTheEngineOfTheTerminal(t *testing.T) {
+func TestDockerCommandUsesEngineOfTheTerminal(t *testing.T) {
 	quietNetwork(t)
 	for _, name := range engines {
 		t.Setenv(name, "")
@@ -69,7 +69,7 @@ func TestDockerAsACommandMeansTheEngineOfTheTerminal(t *testing.T) {
 	}
 }
 
-func TestAPasswordOfAProxyIsPassedOnWhenAskedForAlone(t *testing.T) {
+func TestProxyPasswordIsPassedOnRequestOnly(t *testing.T) {
 	quietNetwork(t)
 	e := environment{}
 	for _, proxy := range []string{"http://user:secret@proxy:3128", "user:secret@proxy:3128", "http://secret@proxy", "http://proxy/?key=secret"} {

@@ -11,7 +11,7 @@ import (
 
 // What was written at once and what was not come out as they went in, and the tape has
 // each message once.
-func TestAPipeIsWrittenToWithoutWaiting(t *testing.T) {
+func TestPipeWriteDoesNotBlock(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestABrokenCopyOfAPackageIsTold(t *testing.T) {
+func TestBrokenPackageCopyIsReported(t *testing.T) {
 	for printed, want := range map[string]string{
 		"npm error ENOTEMPTY: directory not empty, rename '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod' -> '/x'":       "/root/.npm/_npx/3f84b1f5a1b2c3d4",
 		"Error: Cannot find module 'zod'\nRequire stack:\n- /home/a b/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/x/dist/cli.js": "/home/a b/.npm/_npx/3f84b1f5a1b2c3d4",
@@ -27,7 +27,7 @@ func TestABrokenCopyOfAPackageIsTold(t *testing.T) {
 }
 
 // npx that has told why it failed and stays is ended; a word of npm on the way is no failure.
-func TestAStartEndsSoonAfterNpmHasFailed(t *testing.T) {
+func TestNpmFailureEndsStartEarly(t *testing.T) {
 	var said atomic.Value
 	said.Store("npm warn deprecated x")
 	inBubble(t, func(g *rig, o *Options) {
@@ -51,7 +51,7 @@ func TestAStartEndsSoonAfterNpmHasFailed(t *testing.T) {
 
 // The time for a start begins when the server has been fetched, within bounds; a limit that
 // the user has made shorter is kept.
-func TestADownloadDoesNotUseUpTheTimeOfAStart(t *testing.T) {
+func TestDownloadDoesNotCountAgainstStartupTimeout(t *testing.T) {
 	fetched := func(after time.Duration, limit time.Duration) (failed time.Duration) {
 		inBubble(t, func(g *rig, o *Options) {
 			began := time.Now()

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestPauseHoldsEveryServerBackUntilItEnds(t *testing.T) {
+func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		lazy := server("lazy")
 		lazy.Start = config.StartOnDemand
@@ -57,7 +57,7 @@ func TestPauseHoldsEveryServerBackUntilItEnds(t *testing.T) {
 	})
 }
 
-func TestPauseHoldsBackAServerWithAProcessForEachCall(t *testing.T) {
+func TestPauseHoldsBackPerCallServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerCall)))
 		pass(time.Second)
@@ -91,7 +91,7 @@ func TestPauseHoldsBackAServerWithAProcessForEachCall(t *testing.T) {
 	})
 }
 
-func TestPauseEndsCallsThatRunInAProcessOfTheirOwn(t *testing.T) {
+func TestPauseEndsPerCallProcesses(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerCall)))
 		pass(time.Second)
@@ -121,7 +121,7 @@ func TestPauseEndsCallsThatRunInAProcessOfTheirOwn(t *testing.T) {
 	})
 }
 
-func TestPauseThatWasInterruptedIsCompletedByTheNextRequest(t *testing.T) {
+func TestInterruptedPauseIsCompletedByNextRequest(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("b"))
 		pass(time.Second)

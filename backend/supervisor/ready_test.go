@@ -12,7 +12,7 @@ import (
 
 // Two processes of one server would run at once, were anything started before what an
 // earlier run left is gone.
-func TestNothingIsStartedBeforeTheDialerIsReady(t *testing.T) {
+func TestNothingStartsBeforeDialerIsReady(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	asked, ready := make(chan struct{}, 10), make(chan struct{})

@@ -127,7 +127,7 @@ func firstTool(g *real, id string) string {
 	return v.Items(core.Tools)[0].Name
 }
 
-func TestRealServersAreStartedCalledAndEnded(t *testing.T) {
+func TestRealServersStartAnswerAndStop(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("one", "echo"), mode("two", "legacy"), mode("three", "modern-exit"))
@@ -159,7 +159,7 @@ func TestRealServersAreStartedCalledAndEnded(t *testing.T) {
 	}
 }
 
-func TestModernCallsGetAModernConnectionOfADualServer(t *testing.T) {
+func TestModernCallUsesModernConnectionOfDualEraServer(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("dual", "echo"), mode("old", "legacy"))
@@ -203,7 +203,7 @@ func TestModernCallsGetAModernConnectionOfADualServer(t *testing.T) {
 	}
 }
 
-func TestOneBadServerNeverHarmsAnother(t *testing.T) {
+func TestBadServerDoesNotAffectOthers(t *testing.T) {
 	t.Setenv("DRAWBRIDGE_TEST_UNSET", "")
 	os.Unsetenv("DRAWBRIDGE_TEST_UNSET")
 	g := newReal(t)
@@ -236,7 +236,7 @@ func TestOneBadServerNeverHarmsAnother(t *testing.T) {
 	}
 }
 
-func TestServerKilledInTheMiddleOfACallFailsThatCallAndServesTheNext(t *testing.T) {
+func TestKilledServerFailsInFlightCallAndServesNext(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("a", "exit-call"))
@@ -259,7 +259,7 @@ func TestServerKilledInTheMiddleOfACallFailsThatCallAndServesTheNext(t *testing.
 	}
 }
 
-func TestServerGetsOnlyTheEnvironmentThatItIsGiven(t *testing.T) {
+func TestServerGetsOnlyItsConfiguredEnvironment(t *testing.T) {
 	t.Setenv("DRAWBRIDGE_TEST_SECRET", "leak")
 	t.Setenv("DRAWBRIDGE_TEST_SHARED", "shared")
 	env := environment{login: map[string]string{"PATH": "/login/bin", "NVM": "x"}, secret: func(name string) (string, error) {

@@ -12,7 +12,7 @@ import (
 
 // Only where the machine was short of something does it help to try again; otherwise the
 // person is told what to correct.
-func TestAStartIsTriedAgainOnlyWhereThatMayHelp(t *testing.T) {
+func TestOnlyRecoverableStartsAreRetried(t *testing.T) {
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		said := refusal("/bin/x", fmt.Errorf("cannot start /bin/x: %w", os.NewSyscallError("fork/exec", err)))
 		if failureOf(said) != evFailed {

@@ -48,7 +48,7 @@ func untilUp(up *atomic.Bool, err error) func(*rig, *Options) {
 
 // A remote server that cannot be reached is waited for, for ever, whatever maxAttempts
 // says: with pauses that grow to a minute and no further.
-func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
+func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 	for name, err := range map[string]error{
 		"refused":             errRefused,
 		"no such name":        &net.DNSError{Err: "no such host", IsNotFound: true},
@@ -90,7 +90,7 @@ func TestARemoteServerThatCannotBeReachedIsNeverGivenUp(t *testing.T) {
 }
 
 // What does not pass by itself is given up, as before: the user has to see to it.
-func TestARemoteServerThatAnswersWronglyIsFailed(t *testing.T) {
+func TestInvalidRemoteResponseFailsServer(t *testing.T) {
 	for name, err := range map[string]error{
 		"403": statusError(http.StatusForbidden, 0), "404": statusError(http.StatusNotFound, 0), "410": statusError(http.StatusGone, 0),
 		"500": statusError(http.StatusInternalServerError, 0), "not MCP": statusError(http.StatusOK, 0),
@@ -112,7 +112,7 @@ func TestARemoteServerThatAnswersWronglyIsFailed(t *testing.T) {
 
 // A local server that cannot be reached is a program that does not work: the rule is for
 // servers elsewhere.
-func TestALocalServerIsStillGivenUp(t *testing.T) {
+func TestLocalServerIsGivenUpAfterFailedStarts(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(server("local"),
@@ -127,7 +127,7 @@ func TestALocalServerIsStillGivenUp(t *testing.T) {
 
 // A change of the network, or waking up, is followed by a try at once, also where the
 // pause has grown to a minute.
-func TestANetworkChangeBringsAWaitingServerBackAtOnce(t *testing.T) {
+func TestNetworkChangeRetriesWaitingServer(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
@@ -144,7 +144,7 @@ func TestANetworkChangeBringsAWaitingServerBackAtOnce(t *testing.T) {
 
 // A change that comes right after a try is not lost until the next try, which may be a
 // minute away: the server is tried as soon as the shortest pause has passed.
-func TestNetworkChangeRightAfterATryIsNotLost(t *testing.T) {
+func TestNetworkChangeRightAfterAttemptIsNotLost(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
@@ -160,7 +160,7 @@ func TestNetworkChangeRightAfterATryIsNotLost(t *testing.T) {
 }
 
 // A try over the old network may hang for long. It is ended, and another begins.
-func TestATryThatHangsIsEndedWhenTheNetworkChanges(t *testing.T) {
+func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n == 1 {
@@ -181,7 +181,7 @@ func TestATryThatHangsIsEndedWhenTheNetworkChanges(t *testing.T) {
 
 // A server that runs is asked for a sign of life when the network changes, and one that
 // was given up gets one more chance.
-func TestANetworkChangeIsNoNewsToAServerThatRuns(t *testing.T) {
+func TestNetworkChangeLeavesRunningServerAlone(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusForbidden, 0)), func(g *rig) {
 		g.apply(elsewhere("web"))
@@ -205,7 +205,7 @@ func TestANetworkChangeIsNoNewsToAServerThatRuns(t *testing.T) {
 
 // A call tries a waiting server at once, and is served by it; while it is still away, the
 // call fails with the reason.
-func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
+func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
@@ -235,7 +235,7 @@ func TestACallTriesAWaitingServerAtOnce(t *testing.T) {
 
 // A server that says when it wants to be asked again is asked then, and not before by
 // calls or the network; the user may.
-func TestRetryAfterIsHonoured(t *testing.T) {
+func TestRetryAfterIsHonored(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusServiceUnavailable, 3*time.Minute)), func(g *rig) {
 		g.apply(elsewhere("web"))
@@ -261,7 +261,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 
 // A remote server that was connected and is lost is tried at once, then waited for; ten
 // minutes later it is back within the pause. A call that comes in between is served.
-func TestARemoteServerThatIsLostComesBack(t *testing.T) {
+func TestLostRemoteServerReconnects(t *testing.T) {
 	var up atomic.Bool
 	up.Store(true)
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
@@ -286,7 +286,7 @@ func TestARemoteServerThatIsLostComesBack(t *testing.T) {
 }
 
 // A stream that ends again and again is opened again with growing pauses, not in a circle.
-func TestAConnectionThatNeverLastsIsNotOpenedInACircle(t *testing.T) {
+func TestShortLivedConnectionBacksOff(t *testing.T) {
 	var up atomic.Bool
 	up.Store(true)
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
@@ -304,7 +304,7 @@ func TestAConnectionThatNeverLastsIsNotOpenedInACircle(t *testing.T) {
 
 // While a server waits, its tries are no news: lists do not wait for it, and what listens
 // hears of one state.
-func TestAListDoesNotWaitForAServerThatIsTriedAgain(t *testing.T) {
+func TestListDoesNotWaitForRetryingServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n > 1 { // it hangs

@@ -57,7 +57,7 @@ func webServer(t *testing.T) *httptest.Server {
 	return s
 }
 
-func TestRemoteServersAreReachedWithTheirHeaders(t *testing.T) {
+func TestRemoteServersReceiveTheirHeaders(t *testing.T) {
 	g := newReal(t)
 	t.Setenv("DRAWBRIDGE_TEST_TOKEN", "sesame")
 	web := server("web", func(s *config.Server) {

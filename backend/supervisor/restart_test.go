@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestServerThatExitsAtOnceIsTriedFiveTimesWithGrowingPausesThenLeftAlone(t *testing.T) {
+func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Server.ID == "bad" {
@@ -44,7 +44,7 @@ func TestServerThatExitsAtOnceIsTriedFiveTimesWithGrowingPausesThenLeftAlone(t *
 }
 
 // Servers that fell together must not rise together.
-func TestPausesAreSpreadByAFifth(t *testing.T) {
+func TestBackoffHasTwentyPercentJitter(t *testing.T) {
 	least, most := time.Hour, time.Duration(0)
 	for range 2000 {
 		d := jitter(time.Second)
@@ -55,7 +55,7 @@ func TestPausesAreSpreadByAFifth(t *testing.T) {
 	}
 }
 
-func TestBackoffDoublesUpToItsLimit(t *testing.T) {
+func TestBackoffDoublesUpToLimit(t *testing.T) {
 	c := config.Restart{Backoff: time.Second, MaxBackoff: time.Minute}
 	for failures, want := range []time.Duration{0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60} {
 		if got := backoff(c, failures); got != want*time.Second {
@@ -68,7 +68,7 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 	}
 }
 
-func TestHalfAMinuteForgivesNothing(t *testing.T) {
+func TestHalfMinuteUptimeKeepsFailureCount(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		for range 5 {
@@ -81,7 +81,7 @@ func TestHalfAMinuteForgivesNothing(t *testing.T) {
 	})
 }
 
-func TestHealthyMinuteForgivesEarlierFailures(t *testing.T) {
+func TestHealthyMinuteResetsFailureCount(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n <= 3 {
@@ -104,7 +104,7 @@ func TestHealthyMinuteForgivesEarlierFailures(t *testing.T) {
 	})
 }
 
-func TestWrongCommandIsNotTriedAgainUntilTheConfigChanges(t *testing.T) {
+func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Server.Command == "wrong" {
@@ -131,7 +131,7 @@ func TestWrongCommandIsNotTriedAgainUntilTheConfigChanges(t *testing.T) {
 	})
 }
 
-func TestCallToACrashedServerTriesOneStartEveryHalfMinute(t *testing.T) {
+func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n < 8 {
@@ -160,7 +160,7 @@ func TestCallToACrashedServerTriesOneStartEveryHalfMinute(t *testing.T) {
 	})
 }
 
-func TestRestartFailsCallsInFlightOnceEach(t *testing.T) {
+func TestRestartFailsEachInFlightCallOnce(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 2 * time.Second }, func(g *rig) {
 		g.apply(server("a"))
 		results := make(chan error, 20)

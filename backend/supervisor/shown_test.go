@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestSecretsInArgumentsAreMaskedWhereTheCommandIsShown(t *testing.T) {
+func TestSecretArgumentsAreMaskedInShownCommand(t *testing.T) {
 	d := &Dialer{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }}
 	s := &startedProcess{}
 	spec, err := d.spec(&config.Server{ID: "x", Command: "sh", Args: []string{"--token", "hunter2"}}, environment{}, s)

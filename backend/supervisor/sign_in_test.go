@@ -14,7 +14,7 @@ import (
 
 // Between the end of a sign-in and the start that follows, the server's state still says that
 // it waits for the user. Who calls then, as a script does after `drawbridge login`, waits for it.
-func TestACallRightAfterSigningInWaitsForTheStart(t *testing.T) {
+func TestCallAfterSignInWaitsForStart(t *testing.T) {
 	var state atomic.Value
 	state.Store(core.LoginNeeded)
 	signed := make(chan struct{})

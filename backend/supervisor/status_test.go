@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
+func TestEachStateHasTextAndReason(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		state  state
@@ -46,7 +46,7 @@ func TestEachStateHasItsWordsAndItsReason(t *testing.T) {
 	}
 }
 
-func TestFindingTheUpstreamOfACallAllocatesNothing(t *testing.T) {
+func TestUpstreamLookupAllocatesNothing(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		ctx, c := context.Background(), call("a")

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestAllServersAreStoppedSideBySide(t *testing.T) {
+func TestServersStopConcurrently(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 5 * time.Second }, func(g *rig) {
 		var all []config.Server
 		for i := range 20 {
@@ -31,7 +31,7 @@ func TestAllServersAreStoppedSideBySide(t *testing.T) {
 	})
 }
 
-func TestAThousandRestartsLeaveNothingBehind(t *testing.T) {
+func TestThousandRestartsLeakNothing(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = time.Millisecond }, func(g *rig) {
 		g.apply(server("a"))
 		for range 1000 {
@@ -46,7 +46,7 @@ func TestAThousandRestartsLeaveNothingBehind(t *testing.T) {
 	})
 }
 
-func TestStopReturnsWhenNothingIsLeft(t *testing.T) {
+func TestStopReturnsWhenAllProcessesEnded(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 5 * time.Second }, func(g *rig) {
 		g.apply(server("a"))
 		begin := time.Now()
@@ -71,9 +71,9 @@ func TestStopReturnsWhenNothingIsLeft(t *testing.T) {
 	})
 }
 
-// TestCallsInFlightMayEndWhenDrawbridgeStops: a server is stopped when its calls have ended, and
+// TestShutdownLetsInFlightCallsFinish: a server is stopped when its calls have ended, and
 // after DrainLimit whatever they do; one without a call is stopped at once.
-func TestCallsInFlightMayEndWhenDrawbridgeStops(t *testing.T) {
+func TestShutdownLetsInFlightCallsFinish(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("slow"), server("idle"), server("hang"))
 		g.want("hang", core.StateRunning)

@@ -65,7 +65,7 @@ func TestRunningMeansListed(t *testing.T) {
 	})
 }
 
-func TestCallWaitsForAStartingServerWithinItsStartupTimeout(t *testing.T) {
+func TestCallWaitsForStartupTimeout(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
 			if r.Server.ID == "slow" {
@@ -112,7 +112,7 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 }
 
 // Whoever is alerted by the log hears of a server that does not start, and of one that is given up.
-func TestAFailedStartIsAWarningInTheLogAndTheLastOneAnError(t *testing.T) {
+func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 	var log strings.Builder
 	inBubble(t, func(g *rig, o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -132,7 +132,7 @@ func TestAFailedStartIsAWarningInTheLogAndTheLastOneAnError(t *testing.T) {
 
 // A server that reads only messages with a header gets none that it understands: what may
 // help is said of those whose framing nobody has set.
-func TestSlowStartSaysWhatMayHelp(t *testing.T) {
+func TestSlowStartSuggestsRemedy(t *testing.T) {
 	for framing, want := range map[string]string{config.FramingAuto: `"framing": "content-length"`, "ndjson": ""} {
 		inBubble(t, func(g *rig, _ *Options) {
 			g.start = func(ctx context.Context, _ Request, _ int) (*core.Catalog, error) {
@@ -151,7 +151,7 @@ func TestSlowStartSaysWhatMayHelp(t *testing.T) {
 	}
 }
 
-func TestStoppedServerStartsWithACallAndAManualOneDoesNot(t *testing.T) {
+func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("m", func(s *config.Server) { s.Start = config.StartManual }),
 			server("off", func(s *config.Server) { s.Disabled = true }))
@@ -191,7 +191,7 @@ func TestStoppedServerStartsWithACallAndAManualOneDoesNot(t *testing.T) {
 	})
 }
 
-func TestStartsAreBoundedAndASlowOneHoldsUpNobody(t *testing.T) {
+func TestConcurrentStartsAreBounded(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
 			if strings.HasPrefix(r.Server.ID, "slow") {
@@ -241,7 +241,7 @@ func TestSilentServerDegradesAndIsRestarted(t *testing.T) {
 	})
 }
 
-func TestBusyServerIsNotTakenForDead(t *testing.T) {
+func TestBusyServerIsNotTreatedAsDead(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		c := call("a")
@@ -267,7 +267,7 @@ func TestBusyServerIsNotTakenForDead(t *testing.T) {
 	})
 }
 
-func TestServerWaitsForWhatIsOutside(t *testing.T) {
+func TestServerWaitsForExternalDependency(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
 			if n <= 100 {
@@ -289,9 +289,9 @@ func TestServerWaitsForWhatIsOutside(t *testing.T) {
 	})
 }
 
-// TestOnDemandServersThatFailAtOnceDoNotStartAllTogether: their lists are wanted by the first
+// TestFailingOnDemandServersDoNotStartTogether: their lists are wanted by the first
 // client, and each exits as soon as it runs.
-func TestOnDemandServersThatFailAtOnceDoNotStartAllTogether(t *testing.T) {
+func TestFailingOnDemandServersDoNotStartTogether(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
 			time.Sleep(10 * time.Millisecond)

@@ -13,7 +13,7 @@ import (
 
 // A trial tells what a server would be, and leaves nothing: no status, no catalog, no
 // process.
-func TestATrialShowsTheServerAndKeepsNothing(t *testing.T) {
+func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.dialer.DockerLedger = t.TempDir()

@@ -61,7 +61,7 @@ func whats(t *testing.T, b *Baseline, server string) string {
 	return strings.Join(words, ", ")
 }
 
-func TestToolIsTrustedOnFirstSightAndWithheldWhenItChanges(t *testing.T) {
+func TestToolIsTrustedOnFirstUseAndWithheldOnChange(t *testing.T) {
 	b := newBook(t)
 	if w := judge(t, b, tool("read", "Reads."), tool("write", "Writes.")); len(w) != 0 {
 		t.Fatalf("the first sight withheld %v", w)
@@ -95,7 +95,7 @@ func TestToolIsTrustedOnFirstSightAndWithheldWhenItChanges(t *testing.T) {
 	}
 }
 
-func TestEveryPartOfADefinitionCounts(t *testing.T) {
+func TestEveryPartOfDefinitionIsHashed(t *testing.T) {
 	base := `{"name":"a","title":"T","description":"d","inputSchema":{"type":"object","properties":{"p":{"type":"string","description":"x"}}},"annotations":{"readOnlyHint":true}}`
 	for name, changed := range map[string]string{
 		"description": strings.Replace(base, `"description":"d"`, `"description":"D"`, 1),
@@ -113,7 +113,7 @@ func TestEveryPartOfADefinitionCounts(t *testing.T) {
 	}
 }
 
-func TestOrderOfKeysAndMetaDoNotCount(t *testing.T) {
+func TestKeyOrderAndMetaAreNotHashed(t *testing.T) {
 	b := newBook(t)
 	judge(t, b, core.Item{Name: "a", Raw: json.RawMessage(`{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"p":{"type":"string"},"q":{"maximum":9007199254740993}}},"_meta":{"v":1}}`)})
 	same := `{"_meta":{"v":2},"inputSchema": {"properties":{"q":{"maximum":9007199254740993},"p":{"type":"string"}}, "type":"object"},"description":"d","icons":[{"src":"x"}],"name":"a"}`
@@ -125,7 +125,7 @@ func TestOrderOfKeysAndMetaDoNotCount(t *testing.T) {
 	}
 }
 
-func TestTrustSurvivesARestartADownServerAndAnEmptyList(t *testing.T) {
+func TestTrustSurvivesRestartOutageAndEmptyList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.db")
 	s := openStore(t, path)
 	b := New(Options{Store: s})
@@ -151,7 +151,7 @@ func TestTrustSurvivesARestartADownServerAndAnEmptyList(t *testing.T) {
 	}
 }
 
-func TestWhatTheConfigurationSaysOfChanges(t *testing.T) {
+func TestToolChangesSettingDecides(t *testing.T) {
 	for mode, want := range map[string]struct{ withheld, waiting int }{Ask: {1, 1}, Accept: {0, 0}, Block: {1, 0}} {
 		b := newBook(t)
 		b.Apply([]Rule{{Server: "files", Mode: mode}})
@@ -166,7 +166,7 @@ func TestWhatTheConfigurationSaysOfChanges(t *testing.T) {
 	}
 }
 
-func TestAlwaysAcceptIsForDescriptionsThatChangeAllTheTime(t *testing.T) {
+func TestAlwaysAcceptCoversChangingDescriptions(t *testing.T) {
 	b := newBook(t)
 	judge(t, b, tool("now", "It is 10:00."))
 	judge(t, b, tool("now", "It is 10:01."))
@@ -189,7 +189,7 @@ func TestAlwaysAcceptIsForDescriptionsThatChangeAllTheTime(t *testing.T) {
 	}
 }
 
-func TestBlockedToolStaysWithheldUntilItIsAccepted(t *testing.T) {
+func TestBlockedToolStaysWithheldUntilAccepted(t *testing.T) {
 	b := newBook(t)
 	judge(t, b, tool("read", "Reads."))
 	answer := func(word string) {
@@ -211,7 +211,7 @@ func TestBlockedToolStaysWithheldUntilItIsAccepted(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsToWhatThePersonSaw(t *testing.T) {
+func TestReviewAppliesToShownDefinitionOnly(t *testing.T) {
 	b := newBook(t)
 	judge(t, b, tool("read", "Reads."))
 	judge(t, b, tool("read", "Reads more."))
@@ -242,7 +242,7 @@ func TestInstructionsAreWithheldLikeTools(t *testing.T) {
 	}
 }
 
-func TestToolThatCameLaterIsMarkedNew(t *testing.T) {
+func TestLaterToolIsMarkedNew(t *testing.T) {
 	b := newBook(t)
 	now := time.Now()
 	b.o.Now = func() time.Time { return now }
@@ -271,7 +271,7 @@ func (s *brokenStore) Trust(ctx context.Context, server string) ([]store.Trusted
 	return s.Store.Trust(ctx, server)
 }
 
-func TestRecordsCountAgainWhenTheDiskCanBeRead(t *testing.T) {
+func TestRecordsApplyAgainWhenDiskIsReadable(t *testing.T) {
 	good := openStore(t, filepath.Join(t.TempDir(), "h.db"))
 	defer good.Close()
 	b := New(Options{Store: good})
@@ -295,7 +295,7 @@ func TestRecordsCountAgainWhenTheDiskCanBeRead(t *testing.T) {
 	}
 }
 
-func TestRecordsOfAServerAreBounded(t *testing.T) {
+func TestRecordsPerServerAreBounded(t *testing.T) {
 	b := newBook(t)
 	for round := range 12 {
 		var tools []core.Item
@@ -315,7 +315,7 @@ func TestRecordsOfAServerAreBounded(t *testing.T) {
 	}
 }
 
-func TestRunReadsDefinitionsAndTellsOfWarnings(t *testing.T) {
+func TestRunReadsDefinitionsAndReportsWarnings(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "h.db"))
 	defer s.Close()
 	changed := make(chan string, 100)

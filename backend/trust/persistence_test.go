@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-func TestTrustFollowsARenamedServer(t *testing.T) {
+func TestTrustFollowsRenamedServer(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "h.db"))
 	defer s.Close()
 	b := New(Options{Store: s})
@@ -59,7 +59,7 @@ type replacedStore struct {
 
 func (s *replacedStore) Replaced() uint64 { return s.times }
 
-func TestTrustOutlivesAHistoryFileThatIsSetAside(t *testing.T) {
+func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	dir := t.TempDir()
 	first := openStore(t, filepath.Join(dir, "first.db"))
 	at := &replacedStore{Store: first}
@@ -100,7 +100,7 @@ func TestTrustOutlivesAHistoryFileThatIsSetAside(t *testing.T) {
 	}
 }
 
-func TestAFloodOfNamesDoesNotMakeUsForgetWhatWasTrusted(t *testing.T) {
+func TestFloodOfNamesKeepsTrustedDefinitions(t *testing.T) {
 	b := newBook(t)
 	now := time.Now()
 	b.o.Now = func() time.Time { now = now.Add(time.Millisecond); return now }

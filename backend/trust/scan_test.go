@@ -76,7 +76,7 @@ func clean(t testing.TB, n int) []cleanTool {
 	return list
 }
 
-func TestCleanDefinitionsRaiseFewerWarningsThanOnePerCent(t *testing.T) {
+func TestCleanDefinitionsRaiseWarningsBelowOnePercent(t *testing.T) {
 	tools := clean(t, cleanDefinitions)
 	warned := 0
 	for _, c := range tools {

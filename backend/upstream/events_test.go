@@ -86,7 +86,7 @@ func (s *older) say(format string, args ...any) {
 }
 
 // A server of the older transport works by its type, and also where only its address is known.
-func TestAServerOfTheOlderHTTPTransportWorks(t *testing.T) {
+func TestLegacySSEServerWorks(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string]bool{"by its type": true, "found out": false} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestAServerOfTheOlderHTTPTransportWorks(t *testing.T) {
 	}
 }
 
-func TestHostileServersOfTheOlderTransport(t *testing.T) {
+func TestHostileLegacySSEServers(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
 		change func(*older)
@@ -159,7 +159,7 @@ func TestHostileServersOfTheOlderTransport(t *testing.T) {
 
 // Whoever looks into a server of the older transport sees what is said both ways, whole
 // and in order.
-func TestMessagesOfTheOlderTransportAreSeen(t *testing.T) {
+func TestLegacySSEMessagesAreTraced(t *testing.T) {
 	t.Parallel()
 	s := newOlder()
 	var mu sync.Mutex

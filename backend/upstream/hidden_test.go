@@ -13,7 +13,7 @@ import (
 
 // What an address holds besides host and path may be a secret: no error and no line of
 // the log repeats it, whatever the server answers and also when nobody does.
-func TestNoErrorRepeatsTheSecretsOfAnAddress(t *testing.T) {
+func TestErrorsNeverContainURLSecrets(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
 		"not found":    http.NotFound,

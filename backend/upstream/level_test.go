@@ -61,7 +61,7 @@ func (s *scripted) Stop(context.Context) error {
 	return nil
 }
 
-func TestAServerThatLogsIsAskedForEverythingAndNothingWaitsForItsAnswer(t *testing.T) {
+func TestLogLevelRequestDoesNotDelayStart(t *testing.T) {
 	t.Parallel()
 	for capabilities, wanted := range map[string]bool{`{"logging":{}}`: true, `{"tools":{}}`: false, `{"logging":null}`: false} {
 		server := newScripted(capabilities)

@@ -11,7 +11,7 @@ import (
 
 // A ping that is answered by an error about the session is no sign of life, in either
 // transport; an error about the ping itself is one.
-func TestAPingThatIsAnsweredByALostSessionIsNoSignOfLife(t *testing.T) {
+func TestPingAnsweredByLostSessionFails(t *testing.T) {
 	for name, refuse := range map[string]func(w http.ResponseWriter, id json.RawMessage){
 		"400": func(w http.ResponseWriter, _ json.RawMessage) {
 			w.Header().Set("Content-Type", "application/json")
@@ -56,7 +56,7 @@ func TestAPingThatIsAnsweredByALostSessionIsNoSignOfLife(t *testing.T) {
 
 // The older transport answers a request that could not be delivered in the server's place.
 // That answer is no sign of life either.
-func TestAPingThatIsNotDeliveredIsNoSignOfLife(t *testing.T) {
+func TestUndeliveredPingFails(t *testing.T) {
 	s := newOlder()
 	c := connectRemote(t, s, "", func(o *Options) { o.Remote.Events = true })
 	s.mu.Lock()

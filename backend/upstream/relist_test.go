@@ -85,7 +85,7 @@ func (l *logged) String() string {
 
 // A list that is read again has 30 seconds. After that the old one stays, a line in the
 // log says why, and the next change is read as if nothing had been.
-func TestAChangedListHasThirtySeconds(t *testing.T) {
+func TestChangedListHasThirtySecondTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var lists atomic.Int32

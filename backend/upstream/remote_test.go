@@ -30,7 +30,7 @@ func connectRemote(t *testing.T, h http.Handler, era core.Era, change func(*Opti
 	return c
 }
 
-func TestARemoteServerIsUsedInBothEras(t *testing.T) {
+func TestRemoteServerWorksInBothEras(t *testing.T) {
 	t.Parallel()
 	for _, era := range []core.Era{"", core.Modern} {
 		c := connectRemote(t, builtin.DemoHandler(), era, nil)
@@ -107,7 +107,7 @@ func sendScript(t *testing.T, max int, call func(w http.ResponseWriter, id strin
 	return c, reply, err
 }
 
-func TestRemoteResultsAreByteForByteInJSONAndEvents(t *testing.T) {
+func TestRemoteResultsAreUnchangedInJSONAndEvents(t *testing.T) {
 	t.Parallel()
 	const want = `{"z":1.0,"n":9007199254740993,"dup":1,"dup":2}`
 	for name, call := range map[string]func(w http.ResponseWriter, id string){
@@ -125,7 +125,7 @@ func TestRemoteResultsAreByteForByteInJSONAndEvents(t *testing.T) {
 	}
 }
 
-func TestRemoteAnswersAreBounded(t *testing.T) {
+func TestRemoteResponsesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"application/json", "text/event-stream"} {
 		_, _, err := sendScript(t, 1<<20, func(w http.ResponseWriter, id string) {
@@ -143,7 +143,7 @@ func TestRemoteAnswersAreBounded(t *testing.T) {
 	}
 }
 
-func TestRemoteRedirectsStayAtTheirOrigin(t *testing.T) {
+func TestRemoteRedirectsStayOnOrigin(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other origin was asked") }))
 	defer other.Close()
@@ -157,7 +157,7 @@ func TestRemoteRedirectsStayAtTheirOrigin(t *testing.T) {
 }
 
 // A server that says when to try again is quoted: in seconds, or as a date.
-func TestRetryAfterOfARemoteServerIsToldToTheClient(t *testing.T) {
+func TestRetryAfterOfRemoteServerReachesClient(t *testing.T) {
 	for value, want := range map[string]string{
 		"3": "Try again in 3s.", time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat): "Try again in 1m",
 		"999999": "Try again in 1h0m0s.", "": "", "soon": "", "-5": "",

@@ -68,7 +68,7 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A lost session costs no call, however many are under way, and what the server lists is
 // read again.
-func TestALostSessionIsReplacedAndItsCallsAreServed(t *testing.T) {
+func TestLostSessionIsReplacedAndCallsAreServed(t *testing.T) {
 	t.Parallel()
 	server := &forgetful{tool: "old"}
 	changed := make(chan core.Kind, 16)
@@ -101,7 +101,7 @@ func TestALostSessionIsReplacedAndItsCallsAreServed(t *testing.T) {
 	}
 }
 
-func TestASessionThatCannotBeReplacedEndsTheConnection(t *testing.T) {
+func TestUnreplaceableSessionEndsConnection(t *testing.T) {
 	t.Parallel()
 	server := &forgetful{tool: "old"}
 	c := connectRemote(t, server, "", func(o *Options) { o.Remote.Header = nil })
@@ -117,7 +117,7 @@ func TestASessionThatCannotBeReplacedEndsTheConnection(t *testing.T) {
 
 // A stream that ends early is opened again where it ended, after the pause that the
 // server asked for.
-func TestAStreamThatEndsEarlyIsResumed(t *testing.T) {
+func TestInterruptedStreamIsResumed(t *testing.T) {
 	t.Parallel()
 	var resumed []string
 	var mu sync.Mutex
@@ -156,7 +156,7 @@ func TestAStreamThatEndsEarlyIsResumed(t *testing.T) {
 }
 
 // What a hostile server does is bounded, has a name, and costs the next call nothing.
-func TestHostileRemoteServersAreBoundedNamedAndRecoveredFrom(t *testing.T) {
+func TestHostileRemoteServersAreContained(t *testing.T) {
 	t.Parallel()
 	endless := func(kind, start, chunk string) func(http.ResponseWriter, string) {
 		return func(w http.ResponseWriter, id string) {
@@ -231,7 +231,7 @@ func TestHostileRemoteServersAreBoundedNamedAndRecoveredFrom(t *testing.T) {
 	}
 }
 
-func TestAnInvalidHeaderNameKeepsItsToolOut(t *testing.T) {
+func TestInvalidHeaderNameExcludesTool(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"N"}}}}}}`: "",
@@ -256,7 +256,7 @@ func TestAnInvalidHeaderNameKeepsItsToolOut(t *testing.T) {
 }
 
 // The era that a server turned out to speak is tried first, and the other one follows.
-func TestTheEraThatWasFoundOutIsTriedFirst(t *testing.T) {
+func TestKnownEraIsTriedFirst(t *testing.T) {
 	t.Parallel()
 	var first atomic.Pointer[string]
 	for _, modern := range []bool{true, false} {

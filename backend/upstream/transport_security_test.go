@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestPlainHTTPDoesNotLeaveThisMachine(t *testing.T) {
+func TestPlainHTTPIsLimitedToLoopback(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"http://127.0.0.1:8080/mcp":            true,
 		"http://127.9.9.9/mcp":                 true,

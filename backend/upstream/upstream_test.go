@@ -116,7 +116,7 @@ func until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-func TestConnectFindsTheEraThatTheServerSpeaks(t *testing.T) {
+func TestConnectDetectsServerEra(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]core.Era{
 		"echo": core.Legacy, "legacy": core.Legacy, "legacy-exit": core.Legacy, "banner": core.Legacy,
@@ -142,7 +142,7 @@ func TestConnectFindsTheEraThatTheServerSpeaks(t *testing.T) {
 	}
 }
 
-func TestADualServerConnectsInTheEraAskedFor(t *testing.T) {
+func TestDualEraServerConnectsInRequestedEra(t *testing.T) {
 	t.Parallel()
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		c := connect(t, Options{Dial: inProcess("echo"), Era: era})
@@ -156,7 +156,7 @@ func TestADualServerConnectsInTheEraAskedFor(t *testing.T) {
 	}
 }
 
-func TestASilentServerIsWaitedForUntilTheDeadline(t *testing.T) {
+func TestSilentServerTimesOutAtDeadline(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
@@ -167,7 +167,7 @@ func TestASilentServerIsWaitedForUntilTheDeadline(t *testing.T) {
 	}
 }
 
-func TestAServerThatExitsAtOnceFailsTheStart(t *testing.T) {
+func TestExitingServerFailsStart(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exit"} {
 		if _, err := Connect(context.Background(), Options{Server: "test", Dial: spawn(mode)}); core.CodeOf(err) != core.CodeUnavailable {
@@ -176,7 +176,7 @@ func TestAServerThatExitsAtOnceFailsTheStart(t *testing.T) {
 	}
 }
 
-func TestCatalogAndResultsAreByteForByte(t *testing.T) {
+func TestCatalogAndResultsAreUnchanged(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: spawn("quirky")})
 	cat := c.Catalog()
@@ -203,7 +203,7 @@ func TestListsAreLimited(t *testing.T) {
 	}
 }
 
-func TestAMalformedToolIsSkippedAlone(t *testing.T) {
+func TestMalformedToolIsSkipped(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("malformed-tools")})
 	w := c.Catalog().Warnings
@@ -212,7 +212,7 @@ func TestAMalformedToolIsSkippedAlone(t *testing.T) {
 	}
 }
 
-func TestAChangeBeforeTheStartIsOverIsNotLost(t *testing.T) {
+func TestListChangeDuringStartIsNotLost(t *testing.T) {
 	t.Parallel()
 	changes := make(chan core.Kind, 16)
 	c := connect(t, Options{Dial: inProcess("early-change"), OnListChanged: func(k core.Kind) { changes <- k }})
@@ -221,7 +221,7 @@ func TestAChangeBeforeTheStartIsOverIsNotLost(t *testing.T) {
 	}
 }
 
-func TestAStormOfChangesIsReadOnce(t *testing.T) {
+func TestListChangeBurstIsReadOnce(t *testing.T) {
 	t.Parallel()
 	var lists atomic.Int64
 	c := connect(t, Options{Dial: inProcess("change"), OnListChanged: func(core.Kind) { lists.Add(1) }})
@@ -232,7 +232,7 @@ func TestAStormOfChangesIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestAModernServersChangesAreListenedTo(t *testing.T) {
+func TestModernServerListChangesAreReceived(t *testing.T) {
 	t.Parallel()
 	changes, updates := make(chan core.Kind, 16), make(chan string, 16)
 	c := connect(t, Options{Dial: inProcess("modern-change"), OnListChanged: func(k core.Kind) { changes <- k },
@@ -304,7 +304,7 @@ func TestEraFieldsAreTranslated(t *testing.T) {
 	}
 }
 
-func TestCallsOfEitherEraWorkOnConnectionsOfEither(t *testing.T) {
+func TestCallsWorkAcrossEras(t *testing.T) {
 	t.Parallel()
 	const modernParams = `{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
 	for _, mode := range []string{"legacy", "modern"} {
@@ -319,7 +319,7 @@ func TestCallsOfEitherEraWorkOnConnectionsOfEither(t *testing.T) {
 }
 
 // What a modern request says already reaches a modern server as it was said.
-func TestARequestThatSaysAllIsPassedOnAsItIs(t *testing.T) {
+func TestCompleteRequestIsForwardedUnchanged(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("modern")})
 	params := `{"name":"echo","arguments":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
@@ -336,7 +336,7 @@ func TestARequestThatSaysAllIsPassedOnAsItIs(t *testing.T) {
 	}
 }
 
-func TestProgressKeepsTheClientsTokenAcrossEras(t *testing.T) {
+func TestProgressKeepsClientTokenAcrossEras(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("progress")})
 	params := `{"arguments":{"n":3},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"mine"}}`
@@ -364,7 +364,7 @@ func (s *countSink) Ask(context.Context, string, json.RawMessage) (core.Reply, e
 	return core.Reply{}, errors.New("nobody to ask")
 }
 
-func TestTheConnectionEndsWhenTheServerExits(t *testing.T) {
+func TestConnectionEndsWhenServerExits(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: spawn("exit-call")})
 	_, err := c.Send(context.Background(), &core.Call{Method: "tools/call"}, nil)
@@ -377,7 +377,7 @@ func TestTheConnectionEndsWhenTheServerExits(t *testing.T) {
 	}
 }
 
-func TestCloseIsIdempotentAndLeavesNothing(t *testing.T) {
+func TestCloseIsIdempotentAndLeaksNothing(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"echo", "stubborn", "deaf"} {
 		t.Run(mode, func(t *testing.T) {
@@ -392,7 +392,7 @@ func TestCloseIsIdempotentAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAFailedStartSaysWhatTheServerAnswered(t *testing.T) {
+func TestFailedStartReportsServerResponse(t *testing.T) {
 	t.Parallel()
 	_, err := Connect(context.Background(), Options{Server: "test", Dial: inProcess("modern"), Era: core.Legacy})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "unsupported protocol version") {

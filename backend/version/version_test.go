@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestPackageOfAnEntryIsFoundAndPinned(t *testing.T) {
+func TestPackageOfEntryIsFoundAndPinned(t *testing.T) {
 	for _, c := range []struct {
 		command, image string
 		args           []string
@@ -93,7 +93,7 @@ func TestPackageOfAnEntryIsFoundAndPinned(t *testing.T) {
 
 const someDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-func TestAnImageIsPinnedToItsDigestAndKeepsItsTagForPeople(t *testing.T) {
+func TestImageIsPinnedToDigestWithTag(t *testing.T) {
 	for text, want := range map[string]string{
 		"mcp/time":                              "mcp/time@" + someDigest,
 		"mcp/time:1.0":                          "mcp/time:1.0@" + someDigest,
@@ -120,7 +120,7 @@ func TestAnImageIsPinnedToItsDigestAndKeepsItsTagForPeople(t *testing.T) {
 	}
 }
 
-func TestAnImageWrittenAsItsIdIsPinnedAndTakesTheNameItHad(t *testing.T) {
+func TestImageIDIsPinnedUnderItsName(t *testing.T) {
 	spec, ok := image(someDigest, 3)
 	if !ok || !spec.Pinned() || spec.Arg != 3 {
 		t.Fatalf("%+v, %v", spec, ok)
@@ -140,7 +140,7 @@ func TestAnImageWrittenAsItsIdIsPinnedAndTakesTheNameItHad(t *testing.T) {
 	}
 }
 
-func TestResolvedVersionSaysWhereItIsKnownFrom(t *testing.T) {
+func TestResolvedVersionNamesItsSource(t *testing.T) {
 	home := t.TempDir()
 	put := func(path, text string) {
 		t.Helper()
@@ -169,7 +169,7 @@ func TestResolvedVersionSaysWhereItIsKnownFrom(t *testing.T) {
 	}
 }
 
-func TestAnswersOfRegistriesAreRead(t *testing.T) {
+func TestRegistryResponsesAreParsed(t *testing.T) {
 	for out, want := range map[string]string{"\"2026.8.31\"\n": "2026.8.31", "mcp-server-time (2025.9.25)\nAvailable versions: 2025.9.25, 2025.8\n": "2025.9.25"} {
 		launcher := NPX
 		if out[0] != '"' {

@@ -20,7 +20,7 @@ import (
 
 // While more waits for a server than it may, a call waits for room, and not a moment
 // longer than its own deadline; so does a notification.
-func TestACallThatWaitsForRoomEndsAtItsDeadline(t *testing.T) {
+func TestCallWaitingForQueueEndsAtDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, says := io.Pipe()
@@ -56,7 +56,7 @@ func TestACallThatWaitsForRoomEndsAtItsDeadline(t *testing.T) {
 
 // Sixteen requests of a server wait for the user or a client at once. One more is refused
 // at once, and there is room again as soon as one is answered.
-func TestAServerHasSixteenRequestsOpenAtMost(t *testing.T) {
+func TestServerRequestsAreLimitedToSixteen(t *testing.T) {
 	t.Parallel()
 	in, says := io.Pipe()
 	hears, out := io.Pipe()

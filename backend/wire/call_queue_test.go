@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestAFullQueueWaitsForItsSinkAsLongAsPatienceLasts(t *testing.T) {
+func TestFullQueueWaitsForSinkUntilTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlight(1, nil)

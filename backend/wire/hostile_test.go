@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-func TestJunkIsSkippedAndTwoMessagesOnOneLineAreBothRead(t *testing.T) {
+func TestJunkIsSkippedAndJoinedMessagesAreRead(t *testing.T) {
 	t.Parallel()
 	var junk, notified atomic.Int64
 	m := start(t, "junk", func(o *wire.MuxOptions) {
@@ -32,7 +32,7 @@ func TestJunkIsSkippedAndTwoMessagesOnOneLineAreBothRead(t *testing.T) {
 	}
 }
 
-func TestABannerBeforeTheFirstAnswerIsSkipped(t *testing.T) {
+func TestBannerBeforeFirstResponseIsSkipped(t *testing.T) {
 	t.Parallel()
 	m := start(t, "banner", nil)
 	mustCall(t, m, `{}`, nil)
@@ -41,7 +41,7 @@ func TestABannerBeforeTheFirstAnswerIsSkipped(t *testing.T) {
 	}
 }
 
-func TestAnOversizedResultFailsOnlyItsOwnCall(t *testing.T) {
+func TestOversizedResultFailsOnlyItsCall(t *testing.T) {
 	t.Parallel()
 	m := start(t, "giant", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
 	for _, arguments := range []string{`{"size":5000000}`, `{"size":5000000,"last":1}`} {
@@ -55,7 +55,7 @@ func TestAnOversizedResultFailsOnlyItsOwnCall(t *testing.T) {
 	}
 }
 
-func TestAnEndlessLineEndsTheConnection(t *testing.T) {
+func TestEndlessLineEndsConnection(t *testing.T) {
 	t.Parallel()
 	m := start(t, "endless", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
 	if _, err := call(t, m, `{}`, nil); core.CodeOf(err) != core.CodeUnavailable {
@@ -74,7 +74,7 @@ func TestDeepNestingFailsOnlyItsOwnCall(t *testing.T) {
 	}
 }
 
-func TestBadTextIsRepairedAndMarked(t *testing.T) {
+func TestInvalidUTF8IsRepairedAndMarked(t *testing.T) {
 	t.Parallel()
 	m := start(t, "bad-text", nil)
 	reply := mustCall(t, m, `{}`, nil)
@@ -94,7 +94,7 @@ func TestContentLengthFramingBothWays(t *testing.T) {
 	}
 }
 
-func TestLateAndForeignRepliesAreCountedAndDropped(t *testing.T) {
+func TestLateAndForeignRepliesAreDropped(t *testing.T) {
 	t.Parallel()
 	m := start(t, "late", nil)
 	for range 2 {
@@ -107,7 +107,7 @@ func TestLateAndForeignRepliesAreCountedAndDropped(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithNeitherResultNorErrorFailsTheCall(t *testing.T) {
+func TestResponseWithoutResultOrErrorFailsCall(t *testing.T) {
 	t.Parallel()
 	if _, err := call(t, start(t, "neither", nil), `{}`, nil); core.CodeOf(err) != core.CodeUnavailable {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func (c told) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
+func TestFloodIsBoundedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
 	for kind, name := range []string{"progress", "log", "unknown", "requests"} {
 		if kind == 0 {
@@ -157,7 +157,7 @@ func TestAFloodIsBoundedAndWarnedOfOnce(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotReadFailsTheCallAtItsDeadlineAndThenTheConnection(t *testing.T) {
+func TestNonReadingServerFailsCallThenConnection(t *testing.T) {
 	t.Parallel()
 	m := start(t, "deaf", func(o *wire.MuxOptions) { o.WriteTimeout = time.Second })
 	if _, err := m.Call(context.Background(), "tools/list", nil, core.Span{}, nil); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Whoever looks on sees the status and the headers of a remote server, and what it says
 // beside messages; no value of a configured header, and none whose name speaks of a secret.
-func TestHTTPOfARemoteServerIsShownWithoutItsSecrets(t *testing.T) {
+func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 	d := &dialectServer{refuse: refusal(404, "", "")}
 	down := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,7 @@ func TestHTTPOfARemoteServerIsShownWithoutItsSecrets(t *testing.T) {
 }
 
 // A message of a stream is shown once.
-func TestAReplyInAStreamIsShownOnce(t *testing.T) {
+func TestStreamedReplyIsDeliveredOnce(t *testing.T) {
 	d := &dialectServer{refuse: refusal(404, "", ""), call: refusal(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"once\":1}}\n\n")}
 	r := d.open(t)
 	shown := 0
@@ -81,7 +81,7 @@ func TestAReplyInAStreamIsShownOnce(t *testing.T) {
 }
 
 // Where no answer comes, the reason stands in its place, without the address.
-func TestAnHTTPRequestWithoutAnAnswerIsShown(t *testing.T) {
+func TestUnansweredHTTPRequestIsTraced(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := server.URL
 	server.Close()

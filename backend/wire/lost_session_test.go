@@ -109,7 +109,7 @@ const jsonKind = "application/json"
 
 // A session that the server has forgotten is replaced whatever the server says. What it
 // refused before it looked at the request is sent again, once.
-func TestALostSessionIsFoundWhateverTheServerSays(t *testing.T) {
+func TestLostSessionIsDetectedInEveryForm(t *testing.T) {
 	for name, refuse := range map[string]func(http.ResponseWriter, string){
 		"404":                       refusal(404, "text/plain", ""),
 		"404 with an error":         refusal(404, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`),
@@ -139,7 +139,7 @@ func TestALostSessionIsFoundWhateverTheServerSays(t *testing.T) {
 
 // An error that names the session and comes where a result belongs may follow a call that
 // had an effect. Such a call is not made twice: it fails clearly, and the next one works.
-func TestACallThatMayHaveBeenMadeIsNotRepeatedInANewSession(t *testing.T) {
+func TestPossiblyExecutedCallIsNotRepeatedInNewSession(t *testing.T) {
 	for name, refuse := range map[string]func(http.ResponseWriter, string){
 		"an error":         refusal(200, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session terminated"},"id":ID}`),
 		"an error, no id":  refusal(200, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"unknown session"},"id":null}`),
@@ -171,7 +171,7 @@ func TestACallThatMayHaveBeenMadeIsNotRepeatedInANewSession(t *testing.T) {
 
 // A tool may speak of sessions of its own. Its error reaches the client as it is, and our
 // session stays.
-func TestAnErrorAboutAnotherSessionIsTheServersAnswer(t *testing.T) {
+func TestErrorAboutOtherSessionIsForwarded(t *testing.T) {
 	for name, status := range map[string]int{"an error": 200, "an error with 400": 400} {
 		t.Run(name, func(t *testing.T) {
 			const text = `{"code":-32602,"message":"browser session not found"}`
@@ -189,7 +189,7 @@ func TestAnErrorAboutAnotherSessionIsTheServersAnswer(t *testing.T) {
 
 // Servers behind one address that do not share their sessions cost single calls, not the
 // connection.
-func TestASessionThatIsRefusedAtOnceIsAClearError(t *testing.T) {
+func TestRefusedSessionIsClearError(t *testing.T) {
 	d := &dialectServer{refuse: refusal(404, "", ""), useless: true}
 	r := d.open(t)
 	d.forget()
@@ -203,7 +203,7 @@ func TestASessionThatIsRefusedAtOnceIsAClearError(t *testing.T) {
 }
 
 // A server that has no stream of announcements and says so by 404 or 400 keeps its session.
-func TestAMissingStreamOfAnnouncementsIsNoLostSession(t *testing.T) {
+func TestMissingNotificationStreamIsNotLostSession(t *testing.T) {
 	for _, status := range []int{400, 404} {
 		d := &dialectServer{refuse: refusal(404, "", "")}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -233,7 +233,7 @@ func TestAMissingStreamOfAnnouncementsIsNoLostSession(t *testing.T) {
 }
 
 // A server author who looks for the reason of a cancellation finds our timeout, not a client.
-func TestATimeoutIsSentUpstreamAsATimeout(t *testing.T) {
+func TestTimeoutIsForwardedAsCancellation(t *testing.T) {
 	if got := cancelReason(core.Errorf(core.CodeTimeout, "late")); got != "the request took too long" {
 		t.Errorf("a timeout is %q", got)
 	}

@@ -96,7 +96,7 @@ func mustCall(t testing.TB, m *wire.Mux, params string, sink core.Sink) core.Rep
 	return reply
 }
 
-func TestResultsArriveByteForByte(t *testing.T) {
+func TestResultsAreUnchanged(t *testing.T) {
 	t.Parallel()
 	m := start(t, "quirky", nil)
 	if reply := mustCall(t, m, `{"name":"odd"}`, nil); string(reply.Result) != mcptest.QuirkyResult {
@@ -125,7 +125,7 @@ func TestEveryProgressNotificationArrivesInOrderBeforeTheResult(t *testing.T) {
 	}
 }
 
-func TestConcurrentCallsGetTheirOwnRepliesAndProgress(t *testing.T) {
+func TestConcurrentCallsReceiveOwnRepliesAndProgress(t *testing.T) {
 	t.Parallel()
 	m := start(t, "progress", nil)
 	var wg sync.WaitGroup
@@ -143,7 +143,7 @@ func TestConcurrentCallsGetTheirOwnRepliesAndProgress(t *testing.T) {
 	wg.Wait()
 }
 
-func TestASlowSinkDoesNotStallOtherCalls(t *testing.T) {
+func TestSlowSinkDoesNotStallOtherCalls(t *testing.T) {
 	t.Parallel()
 	m := start(t, "flood", nil)
 	gate := make(chan struct{})
@@ -169,7 +169,7 @@ func TestASlowSinkDoesNotStallOtherCalls(t *testing.T) {
 	}
 }
 
-func TestCancellationReturnsAtOnceAndTellsTheServer(t *testing.T) {
+func TestCancellationReturnsImmediatelyAndNotifiesServer(t *testing.T) {
 	t.Parallel()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -209,7 +209,7 @@ func TestCancellationReturnsAtOnceAndTellsTheServer(t *testing.T) {
 	<-ended
 }
 
-func TestARequestOfTheServerReachesTheOnlyCallInFlight(t *testing.T) {
+func TestServerRequestReachesOnlyInFlightCall(t *testing.T) {
 	t.Parallel()
 	m := start(t, "ask", nil)
 	sink := &recorder{ask: func(_ context.Context, method string, params json.RawMessage) (core.Reply, error) {
@@ -224,7 +224,7 @@ func TestARequestOfTheServerReachesTheOnlyCallInFlight(t *testing.T) {
 	}
 }
 
-func TestARequestThatSeveralCallsCouldOwnIsRefused(t *testing.T) {
+func TestAmbiguousServerRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	m := start(t, "ask", nil)
 	var asked atomic.Int64
@@ -268,7 +268,7 @@ func (c *closeAfter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func TestWhenTheServerEndsEveryCallFailsOnce(t *testing.T) {
+func TestServerExitFailsEachCallOnce(t *testing.T) {
 	t.Parallel()
 	const calls = 10
 	// The server ends when it has all of them: a call that comes later was never sent.
@@ -294,7 +294,7 @@ func unsent(err error) bool {
 	return ok && e.Unsent
 }
 
-func TestABurstWaitsForASinkThatIsSlowForAMoment(t *testing.T) {
+func TestBurstWaitsForBrieflySlowSink(t *testing.T) {
 	t.Parallel()
 	m := start(t, "flood", nil)
 	gate := make(chan struct{})
@@ -306,7 +306,7 @@ func TestABurstWaitsForASinkThatIsSlowForAMoment(t *testing.T) {
 	}
 }
 
-func TestLogLinesReachTheOnlyCallInFlight(t *testing.T) {
+func TestLogMessagesReachOnlyInFlightCall(t *testing.T) {
 	t.Parallel()
 	m := start(t, "flood", nil)
 	sink := &recorder{}
@@ -316,7 +316,7 @@ func TestLogLinesReachTheOnlyCallInFlight(t *testing.T) {
 	}
 }
 
-func TestARequestThatTheServerTookBackIsNotAnswered(t *testing.T) {
+func TestCancelledServerRequestIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	m := start(t, "ask-cancel", nil)
 	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {

@@ -67,7 +67,7 @@ func (n *narrow) size() int {
 
 // Messages of several senders, some written at once and some not, arrive whole and
 // those of each sender in its order.
-func TestMessagesWrittenAtOnceKeepTheirOrder(t *testing.T) {
+func TestConcurrentWritesKeepOrder(t *testing.T) {
 	t.Parallel()
 	w := &narrow{t: t}
 	done := make(chan struct{})
@@ -114,7 +114,7 @@ func TestMessagesWrittenAtOnceKeepTheirOrder(t *testing.T) {
 }
 
 // While many calls wait for a server, what is sent to it meanwhile is one write: each wakes it.
-func TestACrowdIsWrittenTogether(t *testing.T) {
+func TestConcurrentMessagesAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	w := &narrow{t: t}
 	done := make(chan struct{})

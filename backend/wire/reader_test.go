@@ -44,7 +44,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-func TestReaderTellsMessagesApart(t *testing.T) {
+func TestReaderSeparatesMessages(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 300_000)
 	for name, c := range map[string]struct {
@@ -74,7 +74,7 @@ func TestReaderTellsMessagesApart(t *testing.T) {
 	}
 }
 
-func TestAnOversizedMessageCostsNoMoreThanTwiceTheLimit(t *testing.T) {
+func TestOversizedMessageMemoryIsBounded(t *testing.T) {
 	const limit = 4 << 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -96,7 +96,7 @@ func (letters) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestNDJSONTakesHeadersForJunk(t *testing.T) {
+func TestNDJSONTreatsHeadersAsJunk(t *testing.T) {
 	t.Parallel()
 	got, _ := frames(t, strings.NewReader("Content-Length: 3\n\n{1}\n"), NDJSON, 1000)
 	if strings.Join(got, "|") != "Content-Length: 3|{1}" {
@@ -104,7 +104,7 @@ func TestNDJSONTakesHeadersForJunk(t *testing.T) {
 	}
 }
 
-func FuzzReaderSplitsAlikeHoweverTheBytesArrive(f *testing.F) {
+func FuzzReaderSplit(f *testing.F) {
 	f.Add([]byte("{1}\r\n\n{2}Content-Length: 3\r\n\r\n{}\n"), uint8(3))
 	f.Add([]byte("Content-Length: 3\n\n{1}\xef\xbb\xbf"), uint8(1))
 	f.Add(bytes.Repeat([]byte("ab\n"), 100), uint8(7))

@@ -56,7 +56,7 @@ func openAmnesiac(t *testing.T) *Remote {
 
 // A call whose time ends while a lost session is replaced fails, and is not answered with
 // nothing. The connection is given another chance by the next one.
-func TestACallThatEndsWhileItsSessionIsReplacedFails(t *testing.T) {
+func TestCallEndingDuringSessionReplacementFails(t *testing.T) {
 	t.Parallel()
 	r := openAmnesiac(t)
 	over := errors.New("no more time")
@@ -73,7 +73,7 @@ func TestACallThatEndsWhileItsSessionIsReplacedFails(t *testing.T) {
 
 // A server that never opens another session ends the connection, also when only the
 // stream of announcements waits for it, which has no deadline.
-func TestASessionThatIsNeverReplacedEndsTheConnection(t *testing.T) {
+func TestUnreplacedSessionEndsConnection(t *testing.T) {
 	t.Parallel()
 	r := openAmnesiac(t)
 	r.renewLimit = 100 * time.Millisecond
@@ -93,7 +93,7 @@ func TestASessionThatIsNeverReplacedEndsTheConnection(t *testing.T) {
 }
 
 // What a server calls its events travels back in a header: a giant name is not kept.
-func TestAStreamIsNotResumedAfterAGiantId(t *testing.T) {
+func TestStreamIsNotResumedAfterOversizedEventID(t *testing.T) {
 	t.Parallel()
 	var p resumption
 	p.note(sseEvent{id: "a"})
@@ -133,7 +133,7 @@ func (c *countingTransport) RoundTrip(req *http.Request) (*http.Response, error)
 
 // A server that ends the stream of a call after each event must not make the call hold on to
 // every one of these streams.
-func TestAResumedStreamIsClosedBeforeTheNextOneIsOpened(t *testing.T) {
+func TestResumedStreamIsClosedBeforeNext(t *testing.T) {
 	const streams = 12
 	var opened atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

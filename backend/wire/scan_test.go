@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestScanFindsTheEnvelopeWithoutTouchingThePayload(t *testing.T) {
+func TestScanFindsEnvelopeWithoutDecodingPayload(t *testing.T) {
 	t.Parallel()
 	const msg = ` {"jsonrpc":"2.0", "id" : "a\"b","method":"tools\/call","params":{"x":9007199254740993}} `
 	env, err := Scan([]byte(msg))
@@ -27,7 +27,7 @@ func TestScanFindsTheEnvelopeWithoutTouchingThePayload(t *testing.T) {
 	}
 }
 
-func TestScanTellsKindsApart(t *testing.T) {
+func TestScanDistinguishesMessageKinds(t *testing.T) {
 	t.Parallel()
 	for msg, want := range map[string]Kind{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                Request,
@@ -48,7 +48,7 @@ func TestScanTellsKindsApart(t *testing.T) {
 	}
 }
 
-func TestScanRefusesWhatTwoParsersReadDifferently(t *testing.T) {
+func TestScanRefusesAmbiguousJSON(t *testing.T) {
 	t.Parallel()
 	for name, msg := range map[string]string{
 		"duplicate":          `{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`,
@@ -160,7 +160,7 @@ func TestCompactKeepsTokensAndRepairsText(t *testing.T) {
 	}
 }
 
-func TestUnquoteDecodesAsEncodingJSONDoes(t *testing.T) {
+func TestUnquoteMatchesEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{`""`, `"abc"`, `"a\"\\\/\b\f\n\r\t"`, `"\u00e9\ud83d\ude00\ud800x"`, "\"\xff\"", `"é"`} {
 		var want string
@@ -173,7 +173,7 @@ func TestUnquoteDecodesAsEncodingJSONDoes(t *testing.T) {
 	}
 }
 
-func TestAppendStringIsReadBackAlike(t *testing.T) {
+func TestAppendStringRoundTrips(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "a\"b\\c", "\x00\x1f\n\u2028é😀", "a\xffb"} {
 		raw := AppendString(nil, text)

@@ -11,7 +11,7 @@ import (
 )
 
 // Who reads how Drawbridge is built finds every package, and none that is gone.
-func TestTheTableOfPackagesIsComplete(t *testing.T) {
+func TestPackageTableIsComplete(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestTheTableOfPackagesIsComplete(t *testing.T) {
 }
 
 // Each stop of the two paths names a function that is in its file, and there are eight at most.
-func TestStopsOfTheTwoPathsExist(t *testing.T) {
+func TestArchitecturePathsExist(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	if err != nil {
 		t.Fatal(err)

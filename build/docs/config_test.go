@@ -113,9 +113,9 @@ func TestExamplesAreAccepted(t *testing.T) {
 	}
 }
 
-// TestEveryKeyIsExplained: the reference and the editors that complete from the schema
+// TestEveryConfigKeyIsDocumented: the reference and the editors that complete from the schema
 // have a sentence for each key.
-func TestEveryKeyIsExplained(t *testing.T) {
+func TestEveryConfigKeyIsDocumented(t *testing.T) {
 	var root property
 	if err := json.Unmarshal(config.Schema(), &root); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func documents(t *testing.T) (list []document) {
 	return list
 }
 
-func TestWrittenDocumentsAreCurrent(t *testing.T) {
+func TestGeneratedDocumentsAreCurrent(t *testing.T) {
 	for path, write := range written {
 		want, err := write()
 		if err != nil {
@@ -52,9 +52,9 @@ func TestWrittenDocumentsAreCurrent(t *testing.T) {
 	}
 }
 
-// TestTheListOfLicencesIsCurrent holds the list against go.mod and the page's lock file:
+// TestLicenseListIsCurrent holds the list against go.mod and the page's lock file:
 // whatever has another version there, or is used by us directly, was forgotten.
-func TestTheListOfLicencesIsCurrent(t *testing.T) {
+func TestLicenseListIsCurrent(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, licencesFile))
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestTheListOfLicencesIsCurrent(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+func TestDocumentLinksResolve(t *testing.T) {
 	for _, d := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(outsideFences(d.text), -1) {
 			target, place, _ := strings.Cut(m[1], "#")
@@ -130,7 +130,7 @@ func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
-func TestEveryDocumentIsReachedFromTheReadme(t *testing.T) {
+func TestEveryDocumentIsLinkedFromReadme(t *testing.T) {
 	texts := map[string]string{}
 	for _, d := range documents(t) {
 		texts[d.path] = d.text
@@ -316,8 +316,8 @@ func TestMakeTargetsInDocumentsExist(t *testing.T) {
 	}
 }
 
-// TestTestsThatDocumentsNameExist: a promise names its test, and the test is there.
-func TestTestsThatDocumentsNameExist(t *testing.T) {
+// TestTestsNamedInDocumentsExist: a promise names its test, and the test is there.
+func TestTestsNamedInDocumentsExist(t *testing.T) {
 	known := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 	for _, dir := range []string{"app", "backend", "build", "config", "frontend"} {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestEveryPromiseNamesItsTest: each row of the tables of promises names a test; those in
-// Go are looked for by TestTestsThatDocumentsNameExist, the page's are looked for here.
+// Go are looked for by TestTestsNamedInDocumentsExist, the page's are looked for here.
 func TestEveryPromiseNamesItsTest(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/reliability.md"))
 	if err != nil {

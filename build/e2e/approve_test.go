@@ -12,7 +12,7 @@ import (
 // CFG-06 with the built program: under approveNewCommands: ask a command that somebody
 // adds or changes in the file is not run before the user has said so, and what was
 // agreed to once needs no word after a restart.
-func TestNewCommandWaitsForAWordOnTheCommandLine(t *testing.T) {
+func TestNewCommandWaitsForApprovalOnCommandLine(t *testing.T) {
 	t.Parallel()
 	servers := object{"old": testServer(t, "echo")}
 	write := func(d *daemon) {

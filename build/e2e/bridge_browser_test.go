@@ -121,11 +121,11 @@ func under(name, origin string) string {
 	return "http://" + name + ":" + port
 }
 
-// TestForeignPagesInARealBrowserReachNothing lets three pages attack: one of another site,
+// TestForeignPagesInBrowserReachNothing lets three pages attack: one of another site,
 // one whose name was bound to our address after it was loaded, and one of another program
 // on this machine, all in a browser in which the user has our page open. The same
 // attacks on a server without a guard reach it, or they would prove nothing.
-func TestForeignPagesInARealBrowserReachNothing(t *testing.T) {
+func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")

@@ -48,9 +48,9 @@ func settings(t testing.TB, path string, content object) {
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")
 
-// TestClientsConnectOverHTTPWithAToken runs published clients as the user does who
+// TestClientsConnectOverHTTPWithToken runs published clients as the user does who
 // pasted our address and a token into their settings. No model is asked anything.
-func TestClientsConnectOverHTTPWithAToken(t *testing.T) {
+func TestClientsConnectOverHTTPWithToken(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")

@@ -145,11 +145,11 @@ func (c *rawClient) stream(ctx context.Context, name, body string, hear func(mes
 	}
 }
 
-// TestTwoClientsWithEqualIDsNeverHearOfEachOther keeps 200 calls of each of two clients
+// TestClientsWithEqualIDsStaySeparate keeps 200 calls of each of two clients
 // in flight at once. Their ids and progress tokens are equal, and some are cancelled
 // at random. Everybody hears of its own calls and of nothing else, and the server is
 // told of exactly the calls that were cancelled.
-func TestTwoClientsWithEqualIDsNeverHearOfEachOther(t *testing.T) {
+func TestClientsWithEqualIDsStaySeparate(t *testing.T) {
 	t.Parallel()
 	const each = 200
 	seed := uint64(time.Now().UnixNano())
@@ -291,9 +291,9 @@ func (d *daemon) told(t testing.TB) []string {
 	return got.Data.Told
 }
 
-// TestFourThousandNotificationsArriveInOrderBeforeTheReply is about what a typed client
+// TestFourThousandNotificationsPrecedeReplyInOrder is about what a typed client
 // of a server loses: notifications that stand behind each other in the pipe.
-func TestFourThousandNotificationsArriveInOrderBeforeTheReply(t *testing.T) {
+func TestFourThousandNotificationsPrecedeReplyInOrder(t *testing.T) {
 	t.Parallel()
 	const n = 4000
 	d := start(t, object{"mcpServers": object{"one": testServer(t, "progress")}})

@@ -190,11 +190,11 @@ var streams = map[string]bool{"/api/v1/events": true, "/api/v1/window": true}
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"matrix","version":"0"}}}`
 
-// TestMatrixOfHeadersOnEveryRoute sends combinations of right and wrong Host, Origin,
+// TestHeaderMatrixOnEveryRoute sends combinations of right and wrong Host, Origin,
 // Sec-Fetch-Site, Content-Type, token, Accept and version to every registered route of
 // the built program. What is wrong in any way reaches no handler, and is
 // answered with the code of the first thing that is wrong.
-func TestMatrixOfHeadersOnEveryRoute(t *testing.T) {
+func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	directory := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"servers":[]}`) }))
 	defer directory.Close()

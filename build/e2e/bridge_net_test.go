@@ -54,7 +54,7 @@ func bridged(t testing.TB) *daemon {
 	return d
 }
 
-func TestNET01HostsThatAreNotOursAreRefusedBeforeTheToken(t *testing.T) {
+func TestNET01ForeignHostsAreRefusedBeforeToken(t *testing.T) {
 	t.Parallel()
 	d := bridged(t)
 	token := d.token("net")
@@ -126,7 +126,7 @@ func TestNET02ForeignOriginsAreRefusedOnEveryPathAndMethod(t *testing.T) {
 	}
 }
 
-func TestNET03PagesOfOthersReadNoStreamHistoryOrList(t *testing.T) {
+func TestNET03ForeignPagesReadNothing(t *testing.T) {
 	t.Parallel()
 	d := bridged(t)
 	for _, site := range []string{"cross-site", "same-site", "nonsense", "none, cross-site"} {
@@ -139,7 +139,7 @@ func TestNET03PagesOfOthersReadNoStreamHistoryOrList(t *testing.T) {
 	}
 }
 
-func TestNET04OnlyPlainJSONIsRead(t *testing.T) {
+func TestNET04OnlyPlainJSONIsAccepted(t *testing.T) {
 	t.Parallel()
 	d := bridged(t)
 	token := d.token("net")
@@ -158,7 +158,7 @@ func TestNET04OnlyPlainJSONIsRead(t *testing.T) {
 	}
 }
 
-func TestNET06OnlyATokenInItsHeaderLetsAnybodyIn(t *testing.T) {
+func TestNET06OnlyHeaderTokenAuthenticates(t *testing.T) {
 	t.Parallel()
 	d := bridged(t)
 	token := d.token("net")
@@ -224,7 +224,7 @@ func TestNET06OnlyATokenInItsHeaderLetsAnybodyIn(t *testing.T) {
 	}
 }
 
-func TestNET07EveryRouteButTheListedOnesNeedsAToken(t *testing.T) {
+func TestNET07EveryUnlistedRouteNeedsToken(t *testing.T) {
 	t.Parallel()
 	d := bridged(t)
 	open := []string{"GET /healthz", "GET /health", "POST /api/session", "GET /", "HEAD /", "POST /", "PUT /", "DELETE /"}
@@ -262,7 +262,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestNET08LargeEndlessAndPackedBodiesCostNoMemory(t *testing.T) {
+func TestNET08LargeEndlessAndCompressedBodiesAreBounded(t *testing.T) {
 	d := bridged(t)
 	token := d.token("net")
 	send := func(path, bearer, encoding string, body io.Reader) int {
@@ -328,7 +328,7 @@ func TestNET08LargeEndlessAndPackedBodiesCostNoMemory(t *testing.T) {
 	}
 }
 
-func TestNET09SlowHeadersHoldNothingUp(t *testing.T) {
+func TestNET09SlowHeadersBlockNobody(t *testing.T) {
 	d := bridged(t)
 	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("net"), modern: true}
 	call := func() time.Duration {
@@ -378,9 +378,9 @@ func TestNET09SlowHeadersHoldNothingUp(t *testing.T) {
 	}
 }
 
-// TestNET11OneMeaningForPolicyAndServer sends what two readers of JSON may understand in
+// TestNET11PolicyAndServerReadSameMessage sends what two readers of JSON may understand in
 // two ways. It is refused, or the server receives exactly what was checked.
-func TestNET11OneMeaningForPolicyAndServer(t *testing.T) {
+func TestNET11PolicyAndServerReadSameMessage(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"echo": testServer(t, "echo")}})
 	d.running("echo")

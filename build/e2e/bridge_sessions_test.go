@@ -64,7 +64,7 @@ func (d *daemon) sessions() (n int) {
 	return n
 }
 
-func TestSES01SessionsOfOthersAreUnknown(t *testing.T) {
+func TestSES01ForeignSessionsAreUnknown(t *testing.T) {
 	t.Parallel()
 	d := bridged(t)
 	client := func(name, path string) *rawClient {
@@ -116,7 +116,7 @@ func TestSES01SessionsOfOthersAreUnknown(t *testing.T) {
 	}
 }
 
-func TestSES03TenThousandInitializesLeaveABoundedNumberOfSessions(t *testing.T) {
+func TestSES03InitializeFloodIsBounded(t *testing.T) {
 	d := bridged(t)
 	greedy := &rawClient{t: t, url: d.url + "/mcp", token: d.token("greedy")}
 	other := &rawClient{t: t, url: d.url + "/mcp", token: d.token("other")}
@@ -157,7 +157,7 @@ func TestSES03TenThousandInitializesLeaveABoundedNumberOfSessions(t *testing.T) 
 	}
 }
 
-func TestSES04AModernClientThatVanishesCancelsItsCall(t *testing.T) {
+func TestSES04VanishedModernClientCancelsCall(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"one": testServerAs(t, "juggler")}})
 	d.running("one")
@@ -186,7 +186,7 @@ func TestSES04AModernClientThatVanishesCancelsItsCall(t *testing.T) {
 	}
 }
 
-func TestSES06EqualToolsStayApartAndARenameIsAnnounced(t *testing.T) {
+func TestSES06SameNamedToolsStayDistinctAndRenameIsAnnounced(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"left": testServer(t, "echo"), "right": testServer(t, "legacy")}})
 	d.running("left", "right")
@@ -231,7 +231,7 @@ func TestSES06EqualToolsStayApartAndARenameIsAnnounced(t *testing.T) {
 	}
 }
 
-func TestSES08AForgedEventIDNeverLeadsToEventsOfAnother(t *testing.T) {
+func TestSES08ForgedEventIDRevealsNoEvents(t *testing.T) {
 	t.Parallel()
 	d := bridged(t)
 	victim := &rawClient{t: t, url: d.url + "/mcp", token: d.token("victim")}

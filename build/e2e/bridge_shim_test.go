@@ -122,7 +122,7 @@ func (d *daemon) onSocket(t *testing.T) (n int) {
 	return n
 }
 
-func TestShimIsSmallFastAndOutlivesTheDaemon(t *testing.T) {
+func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 	for _, socket := range []bool{false, true} {
 		t.Run(fmt.Sprintf("socket=%v", socket), func(t *testing.T) {
 			d := start(t, object{"bridge": object{"socket": socket}, "mcpServers": object{"demo": demo()}})

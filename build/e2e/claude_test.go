@@ -26,7 +26,7 @@ func claude(t testing.TB) string {
 	return path
 }
 
-func TestClaudeCodeConnectsThroughTheEntryWeWrote(t *testing.T) {
+func TestClaudeCodeConnectsThroughWrittenEntry(t *testing.T) {
 	t.Parallel()
 	program := claude(t)
 	d := start(t, object{"mcpServers": object{"demo": demo()}})

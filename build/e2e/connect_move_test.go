@@ -111,7 +111,7 @@ func (e entryOf) ask(t testing.TB, d *daemon, dir, tool string) (tools []string,
 	return tools, string(do(3, "tools/call", `{"name":"`+tool+`","arguments":{}}`))
 }
 
-func TestMovedClaudeCodeKeepsNamesRulesAndFoldersAndUninstallLeavesNoTrace(t *testing.T) {
+func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	program := claude(t)
 	d := start(t, object{"mcpServers": object{}})

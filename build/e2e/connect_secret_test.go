@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// TestTokenOfAnImportedServerReachesItAndStandsNowhere imports a server whose entry
+// TestImportedTokenReachesServerAndNoFile imports a server whose entry
 // holds a literal token: the server gets it, and no file, process list or log of ours
 // has it. Undoing the import takes it away again.
-func TestTokenOfAnImportedServerReachesItAndStandsNowhere(t *testing.T) {
+func TestImportedTokenReachesServerAndNoFile(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	const canary = "canary-e2e-4f9d1c"

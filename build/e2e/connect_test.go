@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// TestRealClientsConnectThroughTheEntryWeWroteAndLoseItWithoutATrace lets clients
+// TestRealClientsConnectThroughWrittenEntryAndUndo lets clients
 // connect connect five published programs, as they are on npm and without a network
 // or a model, and has each reach our tools by itself. Undo leaves its file as it was.
-func TestRealClientsConnectThroughTheEntryWeWroteAndLoseItWithoutATrace(t *testing.T) {
+func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
@@ -159,7 +159,7 @@ func take(t testing.TB, path string) string {
 	return string(src)
 }
 
-func TestWipedFileIsNoticedWithinTwoSecondsAndRestoredExactly(t *testing.T) {
+func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
 	d := start(t, object{"mcpServers": object{}})
 	path := filepath.Join(d.home, ".config/Claude/claude_desktop_config.json")
 	put(t, path, "{\n    \"globalShortcut\": \"Ctrl+Space\",\n    \"mcpServers\": {\n        \"own\": {\"command\": \"true\"}\n    }\n}\n")

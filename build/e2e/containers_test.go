@@ -169,7 +169,7 @@ func (d *daemon) state(id string) string {
 }
 
 // An Engine of the test's own is stopped and started.
-func TestTheDockerEngineStopsAndStarts(t *testing.T) {
+func TestDockerEngineRestart(t *testing.T) {
 	t.Parallel()
 	dockerd, err := exec.LookPath("dockerd")
 	if err != nil || os.Getuid() != 0 {

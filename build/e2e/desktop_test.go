@@ -206,9 +206,9 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	}
 }
 
-// TestNotificationsTellWhatWaits is with a real notification server: the crash of a
+// TestNotificationsReportPendingApprovals is with a real notification server: the crash of a
 // server appears, and goes with its cause.
-func TestNotificationsTellWhatWaits(t *testing.T) {
+func TestNotificationsReportPendingApprovals(t *testing.T) {
 	const notifyd = "/usr/lib/x86_64-linux-gnu/xfce4/notifyd/xfce4-notifyd"
 	found := notifyd
 	if _, err := os.Stat(found); err != nil {
@@ -250,9 +250,9 @@ func TestNotificationsTellWhatWaits(t *testing.T) {
 	})
 }
 
-// TestDesktopWithoutItsParts: without a bus, a tray, a display or the window's program
+// TestDesktopWithoutServices: without a bus, a tray, a display or the window's program
 // there is no crash, and never "started and nothing visible".
-func TestDesktopWithoutItsParts(t *testing.T) {
+func TestDesktopWithoutServices(t *testing.T) {
 	t.Run("no display", func(t *testing.T) {
 		d := start(t, object{})
 		out := run(t, command(t, d.env(), binary, "--data", d.data), 0)
@@ -358,8 +358,8 @@ func TestDesktopWithoutItsParts(t *testing.T) {
 	})
 }
 
-// TestStartAtLoginIsThePersonsChoice: off until asked for, and then a valid entry.
-func TestStartAtLoginIsThePersonsChoice(t *testing.T) {
+// TestStartAtLoginIsOptIn: off until asked for, and then a valid entry.
+func TestStartAtLoginIsOptIn(t *testing.T) {
 	d := start(t, object{})
 	entries := func() []string {
 		list, _ := filepath.Glob(filepath.Join(d.home, ".config/autostart/*.desktop"))
@@ -377,9 +377,9 @@ func TestStartAtLoginIsThePersonsChoice(t *testing.T) {
 	}
 }
 
-// TestPauseHoldsTheServersOfTheDaemon: nothing runs, a call says why, and resuming
+// TestPauseHoldsServers: nothing runs, a call says why, and resuming
 // brings back what ran.
-func TestPauseHoldsTheServersOfTheDaemon(t *testing.T) {
+func TestPauseHoldsServers(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	d.ask("PUT", "desktop", object{"paused": true})

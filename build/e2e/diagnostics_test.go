@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestDiagnosticsHoldNoSecret plants a secret in every place that a bundle reads, makes the
+// TestDiagnosticsContainNoSecret plants a secret in every place that a bundle reads, makes the
 // bundle in each of the three ways, and looks for them.
-func TestDiagnosticsHoldNoSecret(t *testing.T) {
+func TestDiagnosticsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	canaries := []string{
 		"canary-env-1", "canary-arg-2", "canary-header-3", "canary-query-4", "canary-user-5", "canary-vault-6", "canary-comment-7",

@@ -48,7 +48,7 @@ func container(t testing.TB) (name string) {
 	return name
 }
 
-func TestServerInsideAContainerIsCalledAndEndedThere(t *testing.T) {
+func TestContainerServerIsCalledAndStopped(t *testing.T) {
 	t.Parallel()
 	name := container(t)
 	d := start(t, object{"mcpServers": object{

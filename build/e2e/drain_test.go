@@ -60,7 +60,7 @@ func exists(path string) bool {
 }
 
 // TERM lets the calls in flight of both eras finish, while it already stops.
-func TestTermLetsCallsInFlightFinish(t *testing.T) {
+func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	d := start(t, object{"mcpServers": object{"hold": object{"command": os.Args[0], "env": object{"DRAWBRIDGE_E2E_ROLE": "hold", "HOLD": folder}}}})

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestEntriesOfTheTrayDoWhatTheySay chooses what is not about one server, in the menu of
+// TestTrayMenuActions chooses what is not about one server, in the menu of
 // the real program: address, start at login, recording, a client to connect, a log.
-func TestEntriesOfTheTrayDoWhatTheySay(t *testing.T) {
+func TestTrayMenuActions(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
 	tools := t.TempDir()

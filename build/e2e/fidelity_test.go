@@ -77,7 +77,7 @@ func (c *rawClient) initialize() {
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"raw","version":"0"}}`
 
-func TestBytesOfAServerArriveUnchanged(t *testing.T) {
+func TestServerBytesArriveUnchanged(t *testing.T) {
 	t.Parallel()
 	// Where all servers share one address a tool's title names its server, unless that is
 	// switched off; beside names and ids it is all that we ever change.

@@ -61,7 +61,7 @@ type imageVersion struct{ Written, Version, Source, Pin, Package string }
 
 // An image's name may mean another image tomorrow. What runs is told, and pinned, an
 // update is looked at before it is taken, and taken back.
-func TestVersionsOfImagesAreToldPinnedUpdatedAndPutBack(t *testing.T) {
+func TestImageVersionsArePinnedUpdatedAndReverted(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
 		t.Skipf("no Docker Engine answers: %v %s", err, tail(string(out)))

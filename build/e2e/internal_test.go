@@ -17,7 +17,7 @@ import (
 // table out of the history while we run: our own tool that reads it fails, a client on
 // the official SDK sees the code and no details, the log has them, the API answers with
 // its 500, and the call is recorded with its reason. Other servers do not notice.
-func TestAMistakeOfOursIsInternalToClientAndRecord(t *testing.T) {
+func TestPanicIsInternalErrorForClientAndRecord(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"bridge": object{"selfTools": true}, "mcpServers": object{"demo": demo()}})
 	d.running("demo")

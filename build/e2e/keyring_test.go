@@ -46,7 +46,7 @@ func openServer(t *testing.T) string {
 // With a real keyring: what it holds the key of waits while it is locked, what does not need
 // it goes on, everybody who asks is told at once what to do, and when it is unlocked all goes
 // on by itself, without another sign-in.
-func TestALockedKeyringHoldsUpOnlyWhatNeedsIt(t *testing.T) {
+func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	ring := startKeyring(t)
 	bus := "DBUS_SESSION_BUS_ADDRESS=" + ring.address
 	server, _ := guarded(t)
@@ -167,7 +167,7 @@ func TestALockedKeyringHoldsUpOnlyWhatNeedsIt(t *testing.T) {
 }
 
 // Without any keyring the key is in a file for the user alone, and everybody can see that.
-func TestWithoutAKeyringTheKeyIsInAPrivateFileAndThatIsSaid(t *testing.T) {
+func TestMissingKeyringUsesPrivateKeyFileWithNotice(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}, "env": object{"API_KEY": "${secret:demo.key}"}}}})
 	if out, code := d.said(20*time.Second, "value-of-the-demo-key", nil, "secret", "set", "demo.key"); code != 0 || !strings.Contains(out, "This system has no keyring") {

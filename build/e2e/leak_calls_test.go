@@ -22,7 +22,7 @@ import (
 // A server whose process is killed while it works on calls, more of them than the
 // breaker forgives: their clients hear of it at once, in words; the next call is served
 // by a new process.
-func TestServerKilledInACallFailsItAtOnceAndServesTheNext(t *testing.T) {
+func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 	flag := filepath.Join(t.TempDir(), "flag")
 	// A process that starts while the flag is there never answers a call.
 	script := `if [ -e "$FLAG" ]; then export ` + mcptest.Env + `=silent-call; fi; exec "$SERVER"`
@@ -114,7 +114,7 @@ func TestServerKilledInACallFailsItAtOnceAndServesTheNext(t *testing.T) {
 
 // Twenty servers that start on demand: what they offered before is listed before any
 // of them runs.
-func TestColdStartListsTheToolsOfTwentyServersFromTheCache(t *testing.T) {
+func TestColdStartListsToolsFromCache(t *testing.T) {
 	const n = 20
 	servers := object{}
 	for i := range n {

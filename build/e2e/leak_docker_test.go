@@ -69,7 +69,7 @@ func containersOf(t testing.TB, image string) []string {
 // The most common way to run a server in a container leaves the container behind when
 // nobody takes care: docker run as a command, of a server that ignores the end of its
 // input. One is to be removed by itself, one is not, and one comes with a terminal.
-func TestContainersOfDockerRunNeverOutliveTheirServer(t *testing.T) {
+func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	image := serverImage(t)
 	servers := object{}
 	for name, options := range map[string][]string{"stays": {"-i", "--rm"}, "kept": {"-i"}, "tty": {"-it", "--rm", "--name", image + "-named"}} {

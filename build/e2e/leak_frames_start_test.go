@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// The same as TestHostileOutputCostsItsOwnCallAndBoundedMemory, but before the first
+// The same as TestHostileOutputAffectsOnlyItsCall, but before the first
 // answer: what a server says while it starts is skipped, or fails its own start in
 // bounded memory and with a reason, and holds up nobody.
-func TestHostileOutputAtTheStartCostsItsOwnServerAndBoundedMemory(t *testing.T) {
+func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 	server := smallServer(t)
 	says := func(script string) object {
 		return object{"command": "/bin/sh", "args": []string{"-c", script + `; exec "$0" echo`, server}}

@@ -65,7 +65,7 @@ func (d *daemon) hostile(id string) (s hostileServer) {
 
 // Servers that say too much, too little, or nothing that can be read: each case costs
 // its own call and no other, and no more memory than promised.
-func TestHostileOutputCostsItsOwnCallAndBoundedMemory(t *testing.T) {
+func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 	impatient := func(mode string) object {
 		s := testServer(t, mode)
 		s["requestTimeoutMs"] = 1000

@@ -9,7 +9,7 @@ import (
 )
 
 // CFG-04: one of twenty servers is changed; the processes of the others stay.
-func TestChangeOfOneServerLeavesNineteenProcessesAlone(t *testing.T) {
+func TestServerChangeKeepsOtherProcesses(t *testing.T) {
 	const n = 20
 	servers, ids := object{}, []string{}
 	for i := range n {

@@ -52,7 +52,7 @@ func (h holdings) flat(before holdings) bool {
 
 // One server behind a launcher, restarted again and again by the supervisor itself in
 // this process, which can be looked into.
-func TestAThousandRestartsOfAServerStayFlat(t *testing.T) {
+func TestThousandRestartsUseConstantResources(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	// A Spawner makes its process the parent of all orphans below it. For the other
 	// tests this process must not be one: it reaps nobody, and thousands of dead

@@ -267,7 +267,7 @@ var buildSmallServer = sync.OnceValues(func() (string, error) {
 
 // The three accidents, each with a laboratory of its own; the three run side by side,
 // so that one waits while another works.
-func TestNothingOutlivesAKilledDaemonWatchdogOrBoth(t *testing.T) {
+func TestNoProcessOutlivesKilledDaemonOrWatchdog(t *testing.T) {
 	smallServer(t)
 	n := rounds(t, 5, 20)
 	var all sync.WaitGroup

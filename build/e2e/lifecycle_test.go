@@ -30,7 +30,7 @@ func (d *daemon) tools() []string {
 	return names
 }
 
-func TestEditOfTheConfigBringsANewTool(t *testing.T) {
+func TestConfigEditAddsTool(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
@@ -47,7 +47,7 @@ func TestEditOfTheConfigBringsANewTool(t *testing.T) {
 	}
 }
 
-func TestBrokenEditKeepsServersRunningAndSaysWhere(t *testing.T) {
+func TestBrokenEditKeepsServersAndReportsPosition(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
@@ -76,7 +76,7 @@ func TestBrokenEditKeepsServersRunningAndSaysWhere(t *testing.T) {
 	}
 }
 
-func TestEndOfTheDaemonLeavesNothingBehind(t *testing.T) {
+func TestStoppedDaemonLeavesNoProcess(t *testing.T) {
 	config, _ := realServers(t)
 	config["mcpServers"].(object)["demo"] = demo()
 	// A server behind a launcher, as npx is one.
@@ -91,7 +91,7 @@ func TestEndOfTheDaemonLeavesNothingBehind(t *testing.T) {
 
 // A terminal that is closed, and a session that ends, say HUP: it is an end like any other,
 // also in the middle of a call, which is answered.
-func TestClosedTerminalEndsTheDaemonLikeAnyOther(t *testing.T) {
+func TestClosedTerminalStopsDaemon(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo(), "silent": with(testServer(t, "silent-call"), object{"concurrency": object{"max": 5}}), "stubborn": testServer(t, "stubborn")}})
 	d.running("demo", "silent", "stubborn")
@@ -132,7 +132,7 @@ func TestClosedTerminalEndsTheDaemonLikeAnyOther(t *testing.T) {
 	}
 }
 
-func TestKilledDaemonLeavesNothingBehind(t *testing.T) {
+func TestKilledDaemonLeavesNoProcess(t *testing.T) {
 	config, _ := realServers(t)
 	config["mcpServers"].(object)["wrapped"] = object{"command": "sh", "args": []string{"-c", "'" + binary + "' demo-server; exit $?"}}
 	d := start(t, config)
@@ -155,7 +155,7 @@ func TestKilledDaemonLeavesNothingBehind(t *testing.T) {
 	<-d.done
 }
 
-func TestSecondDaemonOnTheSameDataNamesTheFirst(t *testing.T) {
+func TestSecondDaemonNamesFirst(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	cmd := command(t, d.env(), binary, "serve", "--data", d.data, "--listen", "127.0.0.1:0")
@@ -165,7 +165,7 @@ func TestSecondDaemonOnTheSameDataNamesTheFirst(t *testing.T) {
 	}
 }
 
-func TestCommandsSeeWhatHappens(t *testing.T) {
+func TestCommandsReflectDaemonState(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")

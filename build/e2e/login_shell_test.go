@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestALoginShellThatDoesNotAnswerIsToldOnThePage, which shows the notices of the status.
-func TestALoginShellThatDoesNotAnswerIsToldOnThePage(t *testing.T) {
+// TestUnresponsiveLoginShellIsShownOnPage, which shows the notices of the status.
+func TestUnresponsiveLoginShellIsShownOnPage(t *testing.T) {
 	t.Parallel()
 	shell := filepath.Join(t.TempDir(), "zsh")
 	if err := os.WriteFile(shell, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {

@@ -37,11 +37,11 @@ func pss(t testing.TB, family []process) (sum float64) {
 	return sum
 }
 
-// TestIdleMemoryAndTheOpenWindow holds what an idle Drawbridge takes with its icon
+// TestIdleMemoryAndWindowMemory holds what an idle Drawbridge takes with its icon
 // shown, twenty servers that wait for a first call, and no window: daemon and watchdog
 // together. Then it opens the window, which has to be there within a second, and writes
 // down what all of it takes.
-func TestIdleMemoryAndTheOpenWindow(t *testing.T) {
+func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	const mostIdle = 28 // MB
 	needWindow(t)
 	s := desktop(t)

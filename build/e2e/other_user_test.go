@@ -20,9 +20,9 @@ import (
 const ledTo = `ledTo() { sed -n 's/.*content="0; url=\([^"]*\)".*/\1/p' "$1" | sed 's/&amp;/\&/g'; }
 `
 
-// TestAnotherUserDoesNotTakeOverTheDaemon: a second user who reads all command lines while the
+// TestOtherUserCannotReplaceDaemon: a second user who reads all command lines while the
 // page opens in a browser learns no code, and one that he came by lets him in nowhere.
-func TestAnotherUserDoesNotTakeOverTheDaemon(t *testing.T) {
+func TestOtherUserCannotReplaceDaemon(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED: only root can act as a second user; CI does")
 	}

@@ -20,7 +20,7 @@ import (
 // SOK-02: what Drawbridge adds to a call while sixteen clients make 725 a second. The
 // times are the whole way from a client to the server and back, with the call recorded,
 // so what is added is less.
-func TestSevenHundredCallsASecondTakeMillisecondsEach(t *testing.T) {
+func TestSevenHundredCallsPerSecondStayFast(t *testing.T) {
 	const clients, perSecond, seconds = 16, 725, 4
 	d := start(t, object{"mcpServers": object{"swift": object{"command": smallServer(t), "args": []string{"echo"}}}})
 	d.running("swift")

@@ -22,7 +22,7 @@ import (
 
 // What the page does to a configuration, a history, clients' files, a keyring and a
 // container, done to real ones.
-func TestEveryActionOfThePageIsDoneToRealThings(t *testing.T) {
+func TestEveryPageActionWorks(t *testing.T) {
 	t.Parallel()
 	box, service := container(t), composed(t)
 	ring := startKeyring(t)

@@ -52,7 +52,7 @@ func bundle(t testing.TB, files map[string]string) []byte {
 
 // The list of servers, bundles, sharing and copies of the configuration, by the page of the
 // real daemon: a registry of our own, a package that npx starts, secrets in the store.
-func TestServersAreInstalledAndSharedByThePage(t *testing.T) {
+func TestServersAreInstalledAndSharedOnPage(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

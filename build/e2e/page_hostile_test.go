@@ -11,7 +11,7 @@ import (
 // Servers, clients and a configuration that mean harm, with the real daemon between them
 // and the page: 200 strings in every field, words of 1 MB, 2,000 tools. No script runs, the
 // page's policy reports nothing, nobody else is asked for anything, and the page works on.
-func TestNothingThatAServerSaysHasItsWayInThePage(t *testing.T) {
+func TestHostileServerTextIsInertOnPage(t *testing.T) {
 	t.Parallel()
 	var corpus []string
 	if err := json.Unmarshal([]byte(run(t, command(t, nil, node, "--input-type=module", "-e",

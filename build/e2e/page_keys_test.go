@@ -12,7 +12,7 @@ import (
 // From an empty configuration to a client's first recorded call, and that call again,
 // without a mouse: servers imported, a client connected, its call made by the entry that
 // was written into its file.
-func TestFirstRunAndReplayByKeyboardAlone(t *testing.T) {
+func TestFirstRunAndReplayByKeyboard(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	cursor := filepath.Join(d.home, ".cursor/mcp.json")

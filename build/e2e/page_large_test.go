@@ -10,7 +10,7 @@ import (
 // UI-04: a result of 10 MB is kept to its first 64 KB, which the page shows at once, a
 // part at a time, saying how much there was; the whole of it, answered to the user who
 // tries the tool, holds nothing up either.
-func TestAResultOfTenMegabytesIsShownAtOnce(t *testing.T) {
+func TestTenMegabyteResultIsShownImmediately(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"large": testServer(t, "giant")}})
 	d.running("large")
 	var found struct {

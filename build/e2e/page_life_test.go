@@ -9,7 +9,7 @@ import (
 
 // Every page and every action, against the real daemon; also while the configuration is
 // read again, a server crashes, the daemon restarts and the browser's session ends.
-func TestEveryPageLivesThroughWhatHappens(t *testing.T) {
+func TestEveryPageSurvivesFailures(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	var found struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // Profiles and unused tools by the page of the real daemon, with what a client sees then.
-func TestProfilesAreMadeAndGivenByThePage(t *testing.T) {
+func TestProfilesAreCreatedAndAssignedOnPage(t *testing.T) {
 	t.Parallel()
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}
 	if err := os.MkdirAll(d.data, 0o700); err != nil {

@@ -5,7 +5,7 @@ package e2e
 import "testing"
 
 // Tools, calls, sessions and sums, by the page of the real daemon.
-func TestCallsAreLookedAtInEveryWayThePageHas(t *testing.T) {
+func TestCallViewsOfPage(t *testing.T) {
 	t.Parallel()
 	unending := testServer(t, "unending")
 	unending["requestTimeoutMs"] = 300_000
@@ -19,7 +19,7 @@ func TestCallsAreLookedAtInEveryWayThePageHas(t *testing.T) {
 
 // The buttons, menus and forms of the page that change nothing for good: filters, sums,
 // copies, files to save, the palette, the phone; by the page of the real daemon.
-func TestTheRestOfThePageWorksOnTheRealDaemon(t *testing.T) {
+func TestOtherPageViews(t *testing.T) {
 	t.Parallel()
 	limited := demo()
 	limited["env"] = object{"API_TOKEN": "cnry-of-the-entry"}

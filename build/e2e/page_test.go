@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestPageShowsServersAndCallsAsTheyHappen(t *testing.T) {
+func TestPageShowsServersAndCallsLive(t *testing.T) {
 	config, _ := realServers(t)
 	config["mcpServers"].(object)["demo"] = demo()
 	config["mcpServers"].(object)["broken"] = object{"command": "no-such-program-anywhere"}

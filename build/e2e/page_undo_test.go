@@ -11,7 +11,7 @@ import (
 
 // Whatever destroys something by the page of the real daemon is taken back with a click, or
 // asked about.
-func TestWhatThePageDestroysComesBackOrIsAskedAbout(t *testing.T) {
+func TestDestructiveActionsAreConfirmedOrUndoable(t *testing.T) {
 	t.Parallel()
 	remote, _ := guarded(t)
 	later := filepath.Join(t.TempDir(), "later")

@@ -57,8 +57,8 @@ func with(entry object, more object) object {
 
 // Each code is reached by a server that misbehaves or a rule that says no, seen by a
 // client on the official SDK, and recorded with its reason. The code internal has a test
-// of its own, TestAMistakeOfOursIsInternalToClientAndRecord: no server can bring it about.
-func TestEachCodeIsSeenByARealClientAndRecorded(t *testing.T) {
+// of its own, TestPanicIsInternalErrorForClientAndRecord: no server can bring it about.
+func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	d := start(t, object{
 		"mcpServers": object{
 			"demo": with(demo(), object{"validateInput": "reject", "excludeTools": []string{"demo_s*", "sl*"}, "tools": object{
@@ -168,7 +168,7 @@ func TestEachCodeIsSeenByARealClientAndRecorded(t *testing.T) {
 
 // The user answers from the page: the call waits, shows its arguments, and goes on.
 // Always is written into the file.
-func TestAPersonAllowsACallFromThePage(t *testing.T) {
+func TestUserApprovesCallOnPage(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"asked": with(testServer(t, "echo"), object{"approval": "ask"})}})
 	d.running("asked")

@@ -11,7 +11,7 @@ import (
 )
 
 // SEC-03: the user's umask may be open; what Drawbridge writes is theirs alone all the same.
-func TestEveryFileIsPrivateUnderAnOpenUmask(t *testing.T) {
+func TestEveryFileIsPrivateUnderOpenUmask(t *testing.T) {
 	t.Parallel()
 	was := syscall.Umask(0)
 	defer syscall.Umask(was)

@@ -193,7 +193,7 @@ func (m *standIn) next(tools []struct{ Name string }, messages []struct{ Content
 
 // A real Claude Code, with 500 tools behind two, finds the one that it needs, calls it,
 // and the record names what was called.
-func TestClaudeCodeFindsAndCallsAToolAmongFiveHundred(t *testing.T) {
+func TestClaudeCodeFindsToolAmongFiveHundred(t *testing.T) {
 	t.Parallel()
 	program := claude(t)
 	d := start(t, object{"mcpServers": object{"many": many()}, "clients": object{"claude-code": object{"toolMode": "search"}}})
@@ -230,7 +230,7 @@ func TestClaudeCodeFindsAndCallsAToolAmongFiveHundred(t *testing.T) {
 
 // Real clients of both eras on a profile: they list what it holds, call it, and reach
 // nothing else, by whatever address they try.
-func TestRealClientsOnAProfileStayWithinIt(t *testing.T) {
+func TestRealClientsStayWithinProfile(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{
 		"mcpServers": object{"demo": demo(), "many": many()},

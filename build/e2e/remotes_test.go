@@ -87,7 +87,7 @@ func freeAddress(t testing.TB) string {
 
 // A program that serves its url is started with its server, and ends with it; when it
 // dies, it is started again.
-func TestAProgramThatServesItsURL(t *testing.T) {
+func TestServerStartedForItsURL(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
 	entry := object{"command": binary, "args": []string{"demo-server", "--http", address}, "url": "http://" + address + "/mcp"}
@@ -157,7 +157,7 @@ func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 
 // A server that sends an event of 600 MB costs the daemon little memory, is named, and
 // the next call is served.
-func TestAnEndlessEventOfARemoteServerIsBounded(t *testing.T) {
+func TestEndlessRemoteEventIsBounded(t *testing.T) {
 	t.Parallel()
 	const megabytes = 600
 	block := strings.Repeat("x", 1<<20)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestHistoryFollowsAServerThatIsRenamed renames one by the command line: file, profile,
+// TestHistoryFollowsServerRename renames one by the command line: file, profile,
 // calls, a check and search know it by its new name.
-func TestHistoryFollowsAServerThatIsRenamed(t *testing.T) {
+func TestHistoryFollowsServerRename(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{
 		"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}}},

@@ -44,9 +44,9 @@ var planted = map[string]string{
 	"token of a connection": "", // made below
 }
 
-// TestPlantedSecretsAreFoundNowhere looks for them in the database and its log of changes, in
+// TestPlantedSecretsAppearNowhere looks for them in the database and its log of changes, in
 // logs, exports, answers of the API and the process list, while the daemon runs and after.
-func TestPlantedSecretsAreFoundNowhere(t *testing.T) {
+func TestPlantedSecretsAppearNowhere(t *testing.T) {
 	t.Parallel()
 	away := httptest.NewServer(http.NotFoundHandler()) // a remote server that is none
 	defer away.Close()

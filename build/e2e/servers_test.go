@@ -68,7 +68,7 @@ func drive(t testing.TB, client, url, token, name string, calls ...toolCall) dri
 	return got
 }
 
-func TestRealServersAreListedAndCalledInBothEras(t *testing.T) {
+func TestRealServersWorkInBothEras(t *testing.T) {
 	t.Parallel()
 	config, files := realServers(t)
 	d := start(t, config)
@@ -135,7 +135,7 @@ func keys[V any](m map[string]V) []string {
 	return list
 }
 
-func TestOneServersEndpointKeepsItsNames(t *testing.T) {
+func TestSingleServerEndpointKeepsNames(t *testing.T) {
 	t.Parallel()
 	config, files := realServers(t)
 	d := start(t, config)
@@ -147,7 +147,7 @@ func TestOneServersEndpointKeepsItsNames(t *testing.T) {
 	}
 }
 
-func TestWithoutATokenNobodyGetsIn(t *testing.T) {
+func TestRequestsWithoutTokenAreRefused(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	for _, path := range []string{"/mcp", "/s/files/mcp", "/api/v1/status"} {

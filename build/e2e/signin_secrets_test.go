@@ -103,7 +103,7 @@ func answerAsServer(w http.ResponseWriter, r *http.Request, tool, text string) {
 
 // The user signs in by the command line; a call, a refresh and a restart later the tokens
 // are in use, and found nowhere but where they are sealed.
-func TestTokensOfASignInAreFoundNowhere(t *testing.T) {
+func TestSignInTokensAppearNowhere(t *testing.T) {
 	t.Parallel()
 	server, expire := guarded(t)
 	d := start(t, object{"mcpServers": object{"web": object{"url": server.URL + "/mcp", "debug": true}}}, "DRAWBRIDGE_KEYRING=off")

@@ -68,7 +68,7 @@ func (r *remoteServer) end() {
 //
 // DRAWBRIDGE_SOAK_CALLS makes it so many calls, with a crash and a change for 2,000 of
 // them and a reconnect for 1,000. The report is build/e2e/output/soak.html.
-func TestUnderFireEveryCallIsAnsweredOnceAndRecorded(t *testing.T) {
+func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	image := shellImage(t, shared)
 	small := smallServer(t)
 	mark := func(id string) string { return fmt.Sprintf("soak-%d-%s", os.Getpid(), id) }

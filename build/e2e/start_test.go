@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestStartThatFailsSaysWhyAtOnce starts the program without a command where the daemon
+// TestFailedStartReportsReasonImmediately starts the program without a command where the daemon
 // cannot start.
-func TestStartThatFailsSaysWhyAtOnce(t *testing.T) {
+func TestFailedStartReportsReasonImmediately(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,9 +51,9 @@ func TestStartThatFailsSaysWhyAtOnce(t *testing.T) {
 	}
 }
 
-// TestAStartOnAFullDiskTakesTheRoomThatWasHeldFree for the history: a full disk is no reason
+// TestStartOnFullDiskUsesReservedSpace for the history: a full disk is no reason
 // to be without servers.
-func TestAStartOnAFullDiskTakesTheRoomThatWasHeldFree(t *testing.T) {
+func TestStartOnFullDiskUsesReservedSpace(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=32m,mode=700", "tmpfs", data).CombinedOutput(); err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// TestMetricsAndTracesLeaveTheDaemon has Prometheus' own parser read /metrics, and a receiver of
+// TestMetricsAndTracesAreExported has Prometheus' own parser read /metrics, and a receiver of
 // OTLP take spans, with the client's trace as their parent, and the same metrics.
-func TestMetricsAndTracesLeaveTheDaemon(t *testing.T) {
+func TestMetricsAndTracesAreExported(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var spans []*tracepb.Span

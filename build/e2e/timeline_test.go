@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestMessagesOfARemoteServerAreOnTheTimeline looks into a server that is reached by HTTP:
+// TestRemoteServerMessagesAreOnTimeline looks into a server that is reached by HTTP:
 // what is said to it, and what it says, stands there without the secret.
-func TestMessagesOfARemoteServerAreOnTheTimeline(t *testing.T) {
+func TestRemoteServerMessagesAreOnTimeline(t *testing.T) {
 	t.Parallel()
 	far := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}}}})
 	far.running("demo")

@@ -60,7 +60,7 @@ func trayProgram() {
 	fmt.Println("ended", err)
 }
 
-func TestTrayShowsServersAndObeysItsMenu(t *testing.T) {
+func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	s := desktop(t)
 	self, err := os.Executable()
 	if err != nil {

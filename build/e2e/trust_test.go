@@ -17,7 +17,7 @@ import (
 
 // A tool that is no longer what was trusted is gone from every list and cannot be called
 // in any way within a second, and comes back when the user accepts it on the page.
-func TestRugPullShadowAndPoisonAreCaught(t *testing.T) {
+func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pulled")
 	rug := testServer(t, "rug-pull")

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestProgramWithAScreen is what the user sees: an icon, its menu, and the window that
+// TestProgramWithDisplay is what the user sees: an icon, its menu, and the window that
 // it opens.
-func TestProgramWithAScreen(t *testing.T) {
+func TestProgramWithDisplay(t *testing.T) {
 	if _, err := os.Stat(window); err != nil {
 		t.Skipf("the window was not built: %v", err)
 	}

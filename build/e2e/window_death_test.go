@@ -85,10 +85,10 @@ func drawers(data string) (list []process) {
 	return list
 }
 
-// TestAPageThatDiesAtItsBirthComesBack: WebKit ends a whole window when the process that
+// TestPageCrashingAtStartRecovers: WebKit ends a whole window when the process that
 // draws its page dies before it has said its number. The window begins anew, at its start
 // and later; when it dies again and again, the user gets the page in the browser.
-func TestAPageThatDiesAtItsBirthComesBack(t *testing.T) {
+func TestPageCrashingAtStartRecovers(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
 	d := start(t, object{"mcpServers": object{"demo": demo()}}, s.display()...)

@@ -17,7 +17,7 @@ import (
 
 // A link may come while the page is still on its way: it must not take the place of the code
 // in the page's address, or nobody would be let in, and it must not be lost either.
-func TestALinkWaitsForThePageToBeLetIn(t *testing.T) {
+func TestLinkWaitsForPageSession(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
 	lock, err := loopback.Lock(s.home)

@@ -19,7 +19,7 @@ import (
 const testPage = `<!doctype html><title>x</title><body style="background:#00a050;margin:0">
 <script>fetch('/seen', {method: 'POST', body: JSON.stringify({hash: location.hash, wails: 'runtime' in window, go: 'go' in window})})</script>`
 
-func TestWindowShowsTheDaemonsPageOnce(t *testing.T) {
+func TestWindowShowsPageOnce(t *testing.T) {
 	if _, err := os.Stat(window); err != nil {
 		t.Skipf("the window was not built: %v", err)
 	}
@@ -94,9 +94,9 @@ func TestWindowShowsTheDaemonsPageOnce(t *testing.T) {
 	}
 }
 
-// TestWindowTriesAgainAfterAPageThatCouldNotBeLoaded: the daemon answers, and is gone when
+// TestWindowRetriesFailedLoad: the daemon answers, and is gone when
 // the page is asked for. The window says so in its own words, and recovers by itself.
-func TestWindowTriesAgainAfterAPageThatCouldNotBeLoaded(t *testing.T) {
+func TestWindowRetriesFailedLoad(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
 	var whole atomic.Bool
@@ -130,7 +130,7 @@ func TestWindowTriesAgainAfterAPageThatCouldNotBeLoaded(t *testing.T) {
 	})
 }
 
-func TestWindowSaysWhenNoDaemonRuns(t *testing.T) {
+func TestWindowReportsMissingDaemon(t *testing.T) {
 	if _, err := os.Stat(window); err != nil {
 		t.Skipf("the window was not built: %v", err)
 	}
@@ -153,9 +153,9 @@ func TestWindowSaysWhenNoDaemonRuns(t *testing.T) {
 	})
 }
 
-// TestAWindowStartedByItselfBringsTheDaemonUp is how macOS starts the program of a bundle: it
+// TestStandaloneWindowStartsDaemon is how macOS starts the program of a bundle: it
 // is told no address and no folder. A second one finds the first.
-func TestAWindowStartedByItselfBringsTheDaemonUp(t *testing.T) {
+func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
 	data := filepath.Join(s.home, "data")

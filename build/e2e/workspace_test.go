@@ -143,7 +143,7 @@ func (d *daemon) folders(server string) map[string]int {
 
 // A server that depends on the project runs once in each: where the client's first
 // root is, or where the client started its shim.
-func TestAServerRunsInTheProjectOfItsClient(t *testing.T) {
+func TestServerRunsInClientProject(t *testing.T) {
 	t.Parallel()
 	project := testServer(t, "echo")
 	project["cwd"] = "${workspaceFolder}"
@@ -256,7 +256,7 @@ func TestAServerRunsInTheProjectOfItsClient(t *testing.T) {
 
 // perSession: each shim, and each session, has a process of its own, which ends with
 // it, however that ends.
-func TestTheProcessOfASessionEndsWithIt(t *testing.T) {
+func TestSessionProcessEndsWithSession(t *testing.T) {
 	own := testServer(t, "echo")
 	own["session"] = "perSession"
 	d := start(t, object{"mcpServers": object{"own": own}})

@@ -26,7 +26,7 @@ const passing = `{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"pass","Package":"p","Elapsed":0.2}
 `
 
-func TestPassingRunEndsWithItsCountAlone(t *testing.T) {
+func TestPassingRunPrintsOnlyCount(t *testing.T) {
 	out, err := tally(t, true, passing)
 	if err != nil || !strings.HasSuffix(out, "\n1 passed, 0 failed, 0 skipped\n") || strings.Contains(out, "quiet") {
 		t.Fatalf("%v\n%s", err, out)
@@ -43,7 +43,7 @@ func TestFailureIsShownAndFails(t *testing.T) {
 	}
 }
 
-func TestPackageThatDoesNotBuildFails(t *testing.T) {
+func TestBrokenPackageFails(t *testing.T) {
 	out, err := tally(t, false, passing+`{"ImportPath":"q","Action":"build-output","Output":"syntax error\n"}
 {"ImportPath":"q","Action":"build-fail"}
 `)
@@ -65,13 +65,13 @@ func TestSkipFailsOnlyInCI(t *testing.T) {
 	}
 }
 
-func TestNoTestsAtAllIsAFailure(t *testing.T) {
+func TestZeroTestsFail(t *testing.T) {
 	if _, err := tally(t, false, ""); err == nil {
 		t.Fatal("nothing ran, and it passes")
 	}
 }
 
-func TestVitestReportIsAddedUp(t *testing.T) {
+func TestVitestReportIsCounted(t *testing.T) {
 	dir := t.TempDir()
 	report, file := filepath.Join(dir, "report.json"), filepath.Join(dir, "counts")
 	os.WriteFile(report, []byte(`{"numPassedTests":4,"numFailedTests":0,"numPendingTests":1,"numTodoTests":1}`), 0o600)
