@@ -18,8 +18,8 @@ e2e() { # TESTS [TIMEOUT]
 
 # 500 kills each of the daemon, of its watchdog and of both, and 300 of who writes into a client's file.
 kills() {
-	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledInTheMiddle ./backend/clientconf | said
-	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingThough ./backend/reload | said
+	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledMoveLeavesOldOrNewFileAndIsUndoable ./backend/clientconf | said
+	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingWhenOneIsKilled ./backend/reload | said
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNoProcessOutlivesKilledDaemonOrWatchdog
 }
 
@@ -37,7 +37,7 @@ history() {
 # A million calls of 16 clients to 8 servers, with 500 crashes, 500 changes of the
 # configuration and 1,000 reconnects. build/e2e/output/soak.html has the plots.
 fire() {
-	DRAWBRIDGE_SOAK_CALLS=${DRAWBRIDGE_SOAK_CALLS:-1000000} e2e 'TestUnderFire' | cut -c1-1000
+	DRAWBRIDGE_SOAK_CALLS=${DRAWBRIDGE_SOAK_CALLS:-1000000} e2e 'TestLoadedDaemonAnswersAndRecordsEveryCallOnce' | cut -c1-1000
 }
 
 make --no-print-directory daemon
