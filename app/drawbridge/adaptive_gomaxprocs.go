@@ -27,8 +27,8 @@ const (
 
 	crowded = 3    // waiting goroutines from which on all processors are used
 	full    = 0.85 // share of one processor from which on all processors are used
-	roomy   = 0.9  // the same work takes a quarter more on several
-	still   = 0.02
+	roomy   = 0.9  // share of one processor below which one is enough; the same work costs a quarter more on several
+	still   = 0.02 // share of one processor below which the program counts as idle
 )
 
 func newAdaptiveGOMAXPROCS() *adaptiveGOMAXPROCS {

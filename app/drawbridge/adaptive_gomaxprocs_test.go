@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// lately is a program under a load that the test chooses.
-type lately struct {
+// simulatedLoad is a program with a load that the test sets.
+type simulatedLoad struct {
 	mu      sync.Mutex // guards the fields below
 	share   float64    // of one processor
 	waiting int
@@ -19,7 +19,7 @@ type lately struct {
 	turns   int
 }
 
-func (l *lately) breadth() *adaptiveGOMAXPROCS {
+func (l *simulatedLoad) breadth() *adaptiveGOMAXPROCS {
 	l.at, l.is = time.Now(), "wide"
 	set := func(to string) func() {
 		return func() {
@@ -48,7 +48,7 @@ func (l *lately) breadth() *adaptiveGOMAXPROCS {
 
 func TestGOMAXPROCSAdaptsToLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l lately
+		var l simulatedLoad
 		ctx, cancel := context.WithCancel(t.Context())
 		b := l.breadth()
 		done := make(chan struct{})
@@ -74,7 +74,7 @@ func TestGOMAXPROCSAdaptsToLoad(t *testing.T) {
 			l.share, l.waiting = step.share, step.waiting
 			l.mu.Unlock()
 			time.Sleep(step.after)
-			synctest.Wait() // it waits for its timer: nothing changes meanwhile
+			synctest.Wait() // follow is waiting for its timer, so nothing changes meanwhile
 			l.mu.Lock()
 			if l.is != step.want {
 				t.Errorf("%s: %s, want %s", step.name, l.is, step.want)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process and all its threads have used so far.
+// processorTime returns the processor time that this process and all its threads have used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process and all its threads have used so far.
+// processorTime returns the processor time that this process and all its threads have used.
 func processorTime() time.Duration {
 	self, err := syscall.GetCurrentProcess()
 	if err != nil {
@@ -15,7 +15,7 @@ func processorTime() time.Duration {
 	if syscall.GetProcessTimes(self, &created, &exited, &kernel, &user) != nil {
 		return 0
 	}
-	ticks := func(t syscall.Filetime) time.Duration { // of 100 ns
+	ticks := func(t syscall.Filetime) time.Duration { // in units of 100 ns
 		return time.Duration(int64(t.HighDateTime)<<32|int64(t.LowDateTime)) * 100
 	}
 	return ticks(kernel) + ticks(user)

@@ -17,15 +17,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
-// Command lines are readable by every user of the machine, so an address that holds a secret
-// (a one-time code, the state of a sign-in) is never an argument of a browser. It gets a
-// private file that leads there instead.
+// Every user of the machine can read command lines. Therefore an address that contains a secret (a
+// one-time code, the state of a sign-in) is never passed to a browser as an argument. The browser
+// gets a private file that redirects to the address instead.
 const (
 	browserFolder   = "open"          // in the data folder
-	browserFileLife = 2 * time.Minute // as long as a one-time code lives
+	browserFileLife = 2 * time.Minute // equal to the lifetime of a one-time code
 )
 
-// redirectPage leads to an address, which is written for HTML.
+// redirectPage redirects to an address, which must be escaped for HTML.
 const redirectPage = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Drawbridge</title>
 <meta name="referrer" content="no-referrer">
@@ -33,8 +33,8 @@ const redirectPage = `<!doctype html>
 <body><p><a href="%[1]s">Continue</a></p></body></html>
 `
 
-// openBrowser opens address, which may hold a secret, in the browser. It returns errNoOpener
-// where no program for that is installed.
+// openBrowser opens address, which may contain a secret, in the browser. It returns errNoOpener if
+// no program for that is installed.
 func openBrowser(data, address string) error {
 	for _, opener := range openers() {
 		path, err := exec.LookPath(opener[0])
@@ -42,7 +42,7 @@ func openBrowser(data, address string) error {
 			continue
 		}
 		target := address
-		if runtime.GOOS != "windows" { // other users cannot read command lines there, and .html may belong to an editor
+		if runtime.GOOS != "windows" { // on Windows other users cannot read command lines, and .html may be associated with an editor
 			if target, err = writeBrowserFile(browserFileFolder(data), address); err != nil {
 				return err
 			}
@@ -54,8 +54,8 @@ func openBrowser(data, address string) error {
 
 var errNoOpener = errors.New("cannot open a browser: no program for it is installed")
 
-// writeBrowserFile writes a file that leads a browser to address, readable by this user alone.
-// Files of earlier openings whose time is over are removed.
+// writeBrowserFile writes a file that redirects a browser to address and that only this user can
+// read. It also removes expired files of earlier calls.
 func writeBrowserFile(dir, address string) (path string, err error) {
 	defer func() {
 		if err != nil {
@@ -81,8 +81,8 @@ func writeBrowserFile(dir, address string) (path string, err error) {
 	return f.Name(), nil
 }
 
-// removeBrowserFiles removes the files of dir that were written before a time or, unless it is
-// empty, hold secret.
+// removeBrowserFiles removes the files of dir that were written before a time or that contain
+// secret. An empty secret matches no file.
 func removeBrowserFiles(dir, secret string, before time.Time) {
 	files, _ := filepath.Glob(filepath.Join(dir, "open-*.html"))
 	for _, file := range files {
@@ -94,7 +94,7 @@ func removeBrowserFiles(dir, secret string, before time.Time) {
 	}
 }
 
-// forgetBrowserFiles removes the files of a data folder that hold secret, and those whose time is over.
+// forgetBrowserFiles removes the expired files of a data folder and those that contain secret.
 func forgetBrowserFiles(data, secret string) {
 	dirs := []string{filepath.Join(data, browserFolder)}
 	if home, err := os.UserHomeDir(); err == nil && runtime.GOOS == "linux" {
@@ -108,11 +108,12 @@ func forgetBrowserFiles(data, secret string) {
 
 const snapFolder = "drawbridge-open"
 
-// snapDesktopFile is the name of a desktop entry that snapd made: SNAP_APP.desktop.
+// snapDesktopFile matches the name of a desktop entry that snapd created: SNAP_APP.desktop.
 var snapDesktopFile = regexp.MustCompile(`^([a-z0-9-]+)_[A-Za-z0-9.-]+\.desktop$`)
 
-// browserFileFolder is the folder for files that the user's browser can read. A browser from a
-// snap can read neither hidden folders of the home folder nor /tmp; its own folder it can.
+// browserFileFolder returns the folder for files that the user's browser must read. A browser
+// installed as a snap can read neither hidden folders of the home folder nor /tmp, but it can read
+// the folder of its snap.
 func browserFileFolder(data string) string {
 	own := filepath.Join(data, browserFolder)
 	if runtime.GOOS != "linux" {
@@ -132,7 +133,8 @@ func browserFileFolder(data string) string {
 	return snapBrowserFolder(own, home, strings.TrimSpace(string(entry)))
 }
 
-// snapBrowserFolder is the folder that the snap of a desktop entry can read, else own.
+// snapBrowserFolder returns the folder that the snap of a desktop entry can read, or own if the
+// entry does not belong to a snap.
 func snapBrowserFolder(own, home, entry string) string {
 	m := snapDesktopFile.FindStringSubmatch(entry)
 	if m == nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// fakeBrowser is a program that notes its arguments, and the address to which the file that
-// it was given leads, and stays for a while as a browser does.
+// fakeBrowser creates a program that records its arguments and the address in the file that it was
+// given, and then keeps running for a while as a browser does.
 func fakeBrowser(t *testing.T) (noted string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,8 +30,8 @@ func fakeBrowser(t *testing.T) (noted string) {
 	return noted
 }
 
-// TestBrowserSecretsAreHiddenFromOtherUsers: command lines are readable by everybody, so
-// neither a one-time code nor the state of a sign-in may stand in one.
+// Every user can read command lines, so they must contain neither a one-time code nor the state of
+// a sign-in.
 func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 	secret := "s3cret-" + strings.Repeat("x", 20)
 	address := "https://accounts.example.com/authorize?a=1&state=" + secret
@@ -118,7 +118,7 @@ func TestSnapBrowserFileIsInReadableFolder(t *testing.T) {
 	}
 	for entry, want := range map[string]string{
 		"firefox_firefox.desktop":   filepath.Join(common, snapFolder),
-		"chromium_chromium.desktop": "own", // never started: it has no folder
+		"chromium_chromium.desktop": "own", // never started, so its folder does not exist
 		"org.mozilla.firefox":       "own",
 		"../x_y.desktop":            "own",
 		"":                          "own",

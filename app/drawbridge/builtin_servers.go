@@ -15,10 +15,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// builtinServer puts Drawbridge's own server beside the configured ones, for policy,
-// gateway and bridge. A configured server of the same id takes its place.
+// builtinServer adds Drawbridge's built-in server to the configured servers for policy, gateway and
+// bridge. A configured server with the same id replaces it.
 type builtinServer struct {
-	views      *registry.Registry // of the own server alone
+	views      *registry.Registry // contains only the built-in server
 	configured *registry.Registry
 	history    *store.Store
 	servers    *supervisor.Supervisor
@@ -32,14 +32,14 @@ func newBuiltinServer(configured *registry.Registry, history *store.Store) *buil
 	return o
 }
 
-// serve begins to offer the tools. It must come before the first call.
+// serve enables the tools. It must be called before the first call.
 func (o *builtinServer) serve(servers *supervisor.Supervisor) {
 	o.servers = servers
 	o.server = builtin.NewOwn(builtin.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version, Now: clock})
 	o.views.Set(builtin.ID, "Drawbridge", o.server.Catalog())
 }
 
-// apply takes over the settings of the lists, and tells clients when these change them.
+// apply applies the settings of tool lists and notifies clients if their list changes.
 func (o *builtinServer) apply(b config.Bridge, front *bridge.Bridge) {
 	was := o.settings.Swap(&b)
 	if was.SelfTools != b.SelfTools || was.DescribeServer != b.DescribeServer {

@@ -6,9 +6,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// applyVisibility takes over what the configuration says of profiles and clients. It must
-// come before the servers, so that nobody sees a new server who should not. While the
-// two halves change, a client sees its old profile or its new one, never more.
+// applyVisibility applies the profiles and clients of the configuration. It must be called before
+// servers are started, so that a new server is never visible to a client that must not see it.
+// During the update a client sees either its old or its new profile, never both.
 func applyVisibility(c *config.Config, views *registry.Registry, front *bridge.Bridge) {
 	r := bridge.Visibility{Unknown: c.ReachUnknown, ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientVisibility{}, Profiles: map[string]bridge.ProfileVisibility{}}
 	for name, client := range c.Clients {

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-// watchClients arranges what concerns the clients' own files: entries with an address
-// follow ours, and the guard says when an entry of ours is lost. It never puts one back.
+// watchClients watches the configuration files of the clients. Entries that contain our address are
+// updated when it changes. A lost entry is reported but never restored.
 func watchClients(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, vault *secret.Store, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
 	connector, err := clientconf.Here(o.Folders.Data, o.Folders.Own, o.Sources.Main(), vault, os.Getenv)
 	if err != nil {

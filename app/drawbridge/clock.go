@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// clock tells history, gateway, bridge and sessions the time of day. nil: the system's.
+// clock returns the current time for history, gateway, bridge and sessions. nil means time.Now.
 var clock func() time.Time

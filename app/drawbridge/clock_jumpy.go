@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// clock is the system's, wrong by what the file DRAWBRIDGE_CLOCK_FILE says, such as -2h.
-// Only the soak test builds the program so: a clock that jumps is nothing that a test
-// may do to the machine that it runs on.
+// clock returns the system time plus the offset in the file DRAWBRIDGE_CLOCK_FILE, such as -2h.
+// Only the soak test builds the program with it, to simulate clock changes without changing the
+// clock of the machine.
 var clock = func() time.Time { return time.Now().Add(time.Duration(wrongBy.Load())) }
 
 var wrongBy atomic.Int64

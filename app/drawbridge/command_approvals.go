@@ -6,18 +6,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// commandApprovals keeps in the history's file which commands the user has agreed to.
+// commandApprovals stores in the history database which commands the user has approved.
 type commandApprovals struct{ facts *store.Store }
 
 func (a commandApprovals) key(server, key string) string { return "approved/" + server + "/" + key }
 
-// Approved reports whether the user has agreed to the command that key stands for.
+// Approved reports whether the user has approved the command that key identifies.
 func (a commandApprovals) Approved(ctx context.Context, server, key string) (bool, error) {
 	_, ok, err := a.facts.Metadata(ctx, a.key(server, key))
 	return ok, err
 }
 
-// Approve remembers that the user has agreed.
+// Approve stores the approval of the user.
 func (a commandApprovals) Approve(ctx context.Context, server, key string) error {
 	return a.facts.SaveMetadata(ctx, a.key(server, key), []byte("1"))
 }

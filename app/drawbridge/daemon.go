@@ -39,9 +39,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/frontend"
 )
 
-// runDaemon runs everything until ctx ends or a part fails. The wiring is one
-// straight line: what opens something registers its close on the next line, and
-// stop runs backwards.
+// runDaemon runs the daemon until ctx is done or a part fails. The wiring is one straight line:
+// what opens something registers its close on the next line, and life.stop closes in the reverse
+// order.
 func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (err error) {
 	if err := o.Folders.Make(); err != nil {
 		return fmt.Errorf("cannot use the data folder, choose another one with --data: %w", err)
@@ -90,7 +90,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	life.onStop("history", 2*time.Second, func(context.Context) error { return history.Close() })
 	recorder := history.Recorder()
-	life.run("recorder", 4*time.Second, recorder.Run) // writes what is left for at most 3 s
+	life.run("recorder", 4*time.Second, recorder.Run) // writes the remaining records for at most 3 s
 	lastID, err := history.LastCallID(ctx)
 	if err != nil {
 		log.Warn("Cannot read the newest call", "error", err)
@@ -100,18 +100,19 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	own := newBuiltinServer(views, history)
 	questions := approvals.New(approvals.Options{Bus: bus})
 	me := newDesktopServices(o.Folders, log)
-	var pages *api.API                 // set below, before anybody can call
+	var pages *api.API                 // set below, before the first call
 	var servers *supervisor.Supervisor // set below, before a breaker can open
 	rules := policy.New(policy.Options{
 		Views: own, Approvals: questions,
-		// A question that nobody sees is not asked: the call is refused and says so.
+		// A question that nobody can see is not asked: the call is refused with an error that says
+		// so.
 		Reachable: func() bool { return pages.Watched() || me.notifies() },
 		OnBreaker: func(b policy.BreakerStatus) {
 			noteBreaker(b, bus, log)
 			servers.Announce(b.Server)
 		},
 	})
-	var front *bridge.Bridge // set below: a server cannot say anything before it runs
+	var front *bridge.Bridge // set below: no server runs before that
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
 	life.onStop("sign-ins", 3*time.Second, logins.Close)
@@ -160,12 +161,12 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
 		Apply: func(c *config.Config) {
-			book.Apply(trustRules(c)) // before the servers: what they list is judged by it
+			book.Apply(trustRules(c)) // before the servers, because it checks the tools that they list
 			rules.Apply(c)
 			keepHistory(history, c.History)
 			own.apply(c.Bridge, front)
 			applyVisibility(c, views, front)
-			records.apply(c) // before the servers: their secrets are known when they start
+			records.apply(c) // before the servers, so that their secrets are known when they start
 			counts.apply(c.Metrics)
 			sender.apply(c.Metrics.OTLP)
 			logins.apply(c)
@@ -241,7 +242,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("network", time.Second, func(ctx context.Context) error {
 		return netchange.Watch(ctx, log, servers.NetworkChanged)
 	})
-	life.run("configuration", 2*time.Second, files.Run) // a file that is being written is finished
+	life.run("configuration", 2*time.Second, files.Run) // finishes a write in progress
 	life.run("clients", time.Second, guard.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
 	if files.Current().Bridge.Socket {
@@ -251,8 +252,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			life.run("socket", time.Second, func(ctx context.Context) error { return serveSocket(ctx, server, socket) })
 		}
 	}
-	life.run("sweep", 5*time.Second, earlier.run) // after http, which it would keep from its first answers
-	life.run("bridge", time.Second, front.Run)    // ends before http, so that open streams get their last answer
+	life.run("sweep", 5*time.Second, earlier.run) // after http, so that it does not delay the first responses
+	life.run("bridge", time.Second, front.Run)    // stops before http, so that open streams get their last response
 	drainCalls(life, calls)
 	self := loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt, Config: absolute(o.Sources.Main())}
 	if err = loopback.WriteRuntime(o.Folders.Data, self); err != nil && history.ReleaseReservedSpace(err) {
@@ -288,7 +289,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 }
 
-// drainCalls lets calls in flight end before the bridge cancels them, as the supervisor does
+// drainCalls waits for calls in flight before the bridge cancels them, as the supervisor does
 // before it stops their servers.
 func drainCalls(life *lifecycle, calls *gateway.Gateway) {
 	life.onStop("calls", 2*supervisor.DrainLimit, func(ctx context.Context) error {
@@ -299,7 +300,8 @@ func drainCalls(life *lifecycle, calls *gateway.Gateway) {
 	})
 }
 
-// absolute is path as other processes find it, which have folders of their own.
+// absolute returns path as an absolute path, because other processes have other working
+// directories.
 func absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
@@ -307,7 +309,7 @@ func absolute(path string) string {
 	return path
 }
 
-// noteBreaker tells that a server begins or ends its rest.
+// noteBreaker reports that the circuit breaker of a server opened or closed.
 func noteBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
 	level := slog.LevelInfo
 	if b.State == policy.BreakerOpen {
@@ -317,8 +319,8 @@ func noteBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
 	bus.Publish(event.Policy, b)
 }
 
-// relayed are the abilities that we declare to servers: what a client of ours may
-// have. A request for what the calling client lacks gets a clear error.
+// relayed are the capabilities that we declare to servers, which a client of ours may have. If the
+// calling client lacks one, a request for it returns a clear error.
 const relayed = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
 
 func clientInfo() json.RawMessage {

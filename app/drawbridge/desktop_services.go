@@ -37,7 +37,7 @@ type desktopServices struct {
 	book      *trust.Baseline
 	pages     *api.API // set before any method is called
 	folders   config.Folders
-	exposed   []string // of them: others may read these
+	exposed   []string // data and state folders that other users can read
 	url       string
 	log       *slog.Logger
 	end       context.CancelFunc
@@ -103,7 +103,8 @@ func (d *desktopServices) open(to string) {
 	if d.pages.Focus(to) {
 		return
 	}
-	// What show says holds the address: the daemon's output may be a journal that others read.
+	// show may print the address to its output, and the daemon's output may go to a journal that
+	// other users can read.
 	report(d.log, "open the window", show(d.pages.OpenURL(to), d.folders.Data, false, io.Discard))
 }
 
@@ -121,7 +122,8 @@ func (d *desktopServices) pauseRecording(ctx context.Context, on bool) error {
 	return d.history.SaveRecording(ctx, rules)
 }
 
-// clipboards are programs that take a text on stdin, by system. None of them is a shell.
+// clipboards lists, by operating system, the programs that copy stdin to the clipboard. None of
+// them is a shell.
 var clipboards = map[string][][]string{
 	"linux":   {{"wl-copy"}, {"xclip", "-selection", "clipboard"}, {"xsel", "--input", "--clipboard"}},
 	"darwin":  {{"pbcopy"}},
@@ -158,7 +160,8 @@ func copyWith(path string, args []string, text string) error {
 	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, path, args...))
 	cmd.Stdin = strings.NewReader(text)
 	cmd.WaitDelay = time.Second
-	// No pipes: what keeps the clipboard alive stays in the background with them.
+	// No pipes: the process that holds the clipboard stays in the background and would keep them
+	// open.
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}

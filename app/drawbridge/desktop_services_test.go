@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestFailingClipboardProgramIsSkipped has programs as they are where both kinds of
-// display were tried once: the first one that is found is of the other kind.
+// The first program found may belong to the display server that is not running.
 func TestFailingClipboardProgramIsSkipped(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/usr/bin:/bin")

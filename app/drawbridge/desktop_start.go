@@ -20,16 +20,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// startLimit is how long the user waits for a daemon to start.
+// startLimit is how long to wait for the daemon to start.
 const startLimit = 30 * time.Second
 
-// showDesktop is the program without a command: it shows the running instance, after
-// starting one in the background when there is none.
+// showDesktop runs the program without a subcommand: it shows the running instance, and first
+// starts one in the background if none runs.
 func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	waits := os.Getenv(windowWaits) != ""
-	os.Unsetenv(windowWaits) // the daemon need not inherit it
+	os.Unsetenv(windowWaits) // the daemon must not inherit it
 	to := ""
 	if o.Link != "" {
 		var err error
@@ -44,12 +44,12 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	var ended <-chan error // of the daemon that we started
+	var ended <-chan error // receives the exit of the daemon that we started
 	if !held {
 		if err := offerFreePort(ctx, o, "drawbridge"); err != nil {
 			return err
 		}
-		os.Remove(o.Folders.LastEnd()) // what it holds from now on is the reason of this daemon
+		os.Remove(o.Folders.LastEnd()) // from now on the file contains the error of this daemon
 		if ended, err = launch(o.Link); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 		fmt.Println("Drawbridge runs at " + rt.URL)
 	}
 	place := map[string]string{"to": to}
-	if held && !waits { // a window may be open already
+	if held && !waits { // a window may already be open
 		var window struct{ Shown bool }
 		if err := ask(ctx, rt, o.Folders.Data, "window", place, &window); err == nil && window.Shown {
 			return nil
@@ -81,12 +81,12 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	return show(page.URL, o.Folders.Data, false, os.Stdout)
 }
 
-// windowWaits is set by a window that was started by itself, as macOS starts the program
-// of a bundle: it gets the address and the data folder as JSON, and nothing is opened.
+// windowWaits is set by a window that was started directly, as macOS starts the program of a
+// bundle. The program then prints the address and the data folder as JSON and opens nothing.
 const windowWaits = "DRAWBRIDGE_WINDOW_WAITS"
 
-// launch starts a daemon in the background, with our own arguments but for the link.
-// It does not wait for it; ended tells how it ended.
+// launch starts a daemon in the background with our own arguments except the link. It does not wait
+// for the daemon; ended receives its exit error.
 func launch(link string) (ended <-chan error, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -95,8 +95,8 @@ func launch(link string) (ended <-chan error, err error) {
 	return process.LaunchWatched(nil, self, append([]string{"serve"}, slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return link != "" && arg == link })...)...)
 }
 
-// awaitDaemon waits until the daemon of a data folder answers. When the one that we started
-// ends before and no other holds the folder, the error is its reason.
+// awaitDaemon waits until the daemon of a data folder responds. If the daemon that we started exits
+// before and no other daemon holds the folder, the error is the reason.
 func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error) (loopback.Runtime, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -110,7 +110,7 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 		case end := <-ended:
 			ended = nil
 			if held, err := loopback.Held(folders.Data); err != nil || held {
-				continue // another one was faster
+				continue // another process started a daemon first
 			}
 			return rt, whyEnded(folders, end)
 		case <-ctx.Done():
@@ -122,7 +122,7 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 	}
 }
 
-// whyEnded is the reason that a daemon left which ended while it started.
+// whyEnded returns the error that a daemon wrote when it exited during its start.
 func whyEnded(folders config.Folders, end error) error {
 	e := &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start", Hint: "Its log: drawbridge logs.", Cause: end}
 	if why, err := os.ReadFile(folders.LastEnd()); err == nil && len(why) > 0 {
@@ -133,7 +133,7 @@ func whyEnded(folders config.Folders, end error) error {
 	return e
 }
 
-// ask sends a request to the daemon as the user and reads its answer into out.
+// ask sends a request to the daemon as the user and decodes the response into out.
 func ask(ctx context.Context, rt loopback.Runtime, data, route string, in, out any) error {
 	admin, err := loopback.ReadAdmin(data)
 	if err != nil {

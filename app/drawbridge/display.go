@@ -13,14 +13,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
-// windowLimit is how long the window may take to say that it is there, before it is
-// believed to be on its way.
+// windowLimit is how long to wait for the window to report that it is ready. After that it is
+// assumed to be starting.
 const windowLimit = 5 * time.Second
 
-// show brings the page at url to the user: in our window, else in the browser,
-// else as an address on out; with browser never in our window. data is the daemon's folder,
-// in which the window finds it again. url holds a one-time code, so it is never an argument
-// of a program: the window gets it in its environment, the browser in a private file.
+// show opens the page at url in our window, otherwise in the browser, and otherwise prints the
+// address to out. With browser it never uses our window. data is the daemon's folder, which the
+// window uses to reconnect. url contains a one-time code, so it is never an argument of a program:
+// the window gets it in its environment, the browser in a private file.
 func show(url, data string, browser bool, out io.Writer) error {
 	if !hasScreen() {
 		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works once, for two minutes):\n"+url)
@@ -56,7 +56,7 @@ func hasScreen() bool {
 	return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
 }
 
-// windowProgram is the window's binary beside our own.
+// windowProgram returns the window's binary, which is installed next to our own.
 func windowProgram() (path string, ok bool) {
 	self, err := os.Executable()
 	if err != nil {
@@ -68,8 +68,8 @@ func windowProgram() (path string, ok bool) {
 	return windowOf(self)
 }
 
-// windowOf is the window's binary that belongs to the daemon's, which is self: beside it, or
-// in a bundle of macOS the program of the bundle that holds the daemon's.
+// windowOf returns the window's binary for the daemon's binary self: a file in the same folder, or
+// on macOS the program of the bundle that contains the daemon's bundle.
 func windowOf(self string) (path string, ok bool) {
 	name := "drawbridge-window"
 	if runtime.GOOS == "windows" {
@@ -88,8 +88,8 @@ func windowOf(self string) (path string, ok bool) {
 	return "", false
 }
 
-// openers are the programs that open an address in the browser, each with the
-// arguments that come before it. None of them is a shell.
+// openers returns the programs that open an address in the browser, each with the arguments that
+// precede it. None of them is a shell.
 func openers() [][]string {
 	switch runtime.GOOS {
 	case "darwin":

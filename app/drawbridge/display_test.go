@@ -28,7 +28,7 @@ func TestWindowIsFoundBesideDaemonAndInBundle(t *testing.T) {
 	if got, ok := windowOf(filepath.Join(app, "Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge")); !ok || got != around {
 		t.Errorf("in a bundle: %s %v", got, ok)
 	}
-	// The same way up from anywhere else leads to what is not ours.
+	// The same relative path from another folder does not lead to our bundle.
 	if got, ok := windowOf(filepath.Join(app, "Helpers/some/Contents/MacOS/drawbridge")); ok {
 		t.Errorf("outside a bundle: %s", got)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// doctorOptions says what of this machine the doctor looks at; the API adds the rest.
+// doctorOptions returns a function that collects what the diagnostics check on this machine; the
+// API adds the rest.
 func doctorOptions(current func() *config.Config) func(context.Context) (doctor.Options, error) {
 	return func(ctx context.Context) (doctor.Options, error) {
 		path := os.Getenv("PATH")
@@ -25,11 +26,11 @@ func doctorOptions(current func() *config.Config) func(context.Context) (doctor.
 	}
 }
 
-// bundleOptions says where a bundle for a bug report is collected from.
+// bundleOptions returns a function that names the sources of a diagnostics bundle.
 func bundleOptions(folders config.Folders, sources config.Sources) func(context.Context) doctor.BundleOptions {
 	return func(ctx context.Context) doctor.BundleOptions {
 		home, _ := os.UserHomeDir()
-		paths, _ := sources.Paths() // a folder that cannot be read leaves its files out
+		paths, _ := sources.Paths() // a folder that cannot be read adds no files
 		admin, _ := loopback.ReadAdmin(folders.Data)
 		return doctor.BundleOptions{Folders: folders, Config: paths, Home: home, Secrets: []string{admin}, Getenv: process.Lookup(ctx, os.Getenv)}
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// offerFreePort looks, before a daemon is started, whether its port is taken. Then it names
-// the owner and offers a free port: it asks where somebody can answer, and writes the answer
-// into the configuration; elsewhere the error has the command to run. A new installation
-// needs no question: see listen.
+// offerFreePort checks before the start of a daemon whether its port is taken. If so, it names the
+// owner and offers a free port: on a terminal it asks and writes the answer to the configuration;
+// otherwise the error contains the command to run. A new installation needs no question: see
+// listen.
 func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) error {
 	address := o.Listen
 	if address == "" {
@@ -38,7 +38,7 @@ func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) erro
 	}
 	taken, ok := errors.AsType[*core.Error](err)
 	if !ok || !errors.Is(err, loopback.ErrPortTaken) {
-		return nil // the daemon says it itself
+		return nil // the daemon reports it
 	}
 	if held, err := loopback.Held(o.Folders.Data); err != nil || held {
 		return err // a daemon of ours has just started
@@ -56,7 +56,7 @@ func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) erro
 	return withFreePort(taken, address, command)
 }
 
-// withFreePort is the error of a port that is taken, with the command that uses a free one.
+// withFreePort returns the error of a port that is taken, with the command that uses a free one.
 func withFreePort(err error, address, command string) error {
 	taken, ok := errors.AsType[*core.Error](err)
 	free, missing := freeAddress(address)
@@ -68,8 +68,8 @@ func withFreePort(err error, address, command string) error {
 	return &better
 }
 
-// freeAddress is address with one of the next ports that nobody has at this moment, else
-// with any: a port that the system gives away may be another program's tomorrow.
+// freeAddress returns address with one of the next ports that is free now. If there is none, it
+// returns any free port, which another program may use tomorrow.
 func freeAddress(address string) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// lifecycle closes what was opened, in reverse order, each by name and within a limit.
-// It belongs to one goroutine. Make it with newLifecycle.
+// lifecycle closes what was opened, in reverse order, each with a name and a time limit. It must be
+// used from one goroutine. Create it with newLifecycle.
 type lifecycle struct {
 	log     *slog.Logger
 	closers []closer
 	early   []context.CancelFunc
-	ended   chan error // what ended by itself: the program then stops
+	ended   chan error // receives the end of a part that stopped by itself; the program then stops
 }
 
 func newLifecycle(log *slog.Logger) *lifecycle {
@@ -27,20 +27,20 @@ type closer struct {
 	close func(context.Context) error
 }
 
-// onStop registers the close of something that was just opened. A close that takes
-// longer than limit is left behind and named.
+// onStop registers the close of something that was just opened. A close that exceeds limit is
+// abandoned and reported by name.
 func (l *lifecycle) onStop(name string, limit time.Duration, closeFunc func(context.Context) error) {
 	l.closers = append(l.closers, closer{name, limit, closeFunc})
 }
 
-// run starts a part that works until its context ends, and registers its stop, which
-// waits for it. A part that ends by itself ends the program: see ended.
+// run starts a part that runs until its context is done, and registers its stop, which waits for
+// it. A part that returns before ends the program: see ended.
 func (l *lifecycle) run(name string, limit time.Duration, work func(context.Context) error) {
 	l.begin(name, limit, work)
 }
 
-// runSlow is run for what takes long to stop: that begins at once when the program
-// stops, beside the parts before it, and is waited for in its turn.
+// runSlow is like run, for a part that takes long to stop: its context is cancelled as soon as the
+// program stops, and it is waited for in its turn.
 func (l *lifecycle) runSlow(name string, limit time.Duration, work func(context.Context) error) {
 	l.early = append(l.early, l.begin(name, limit, work))
 }
@@ -57,7 +57,7 @@ func (l *lifecycle) begin(name string, limit time.Duration, work func(context.Co
 			}
 			select {
 			case l.ended <- fmt.Errorf("%s ended: %w", name, err):
-			default: // something else ended before: one reason is enough
+			default: // another part ended before; one reason is enough
 			}
 		}
 	}()
@@ -71,7 +71,7 @@ func (l *lifecycle) begin(name string, limit time.Duration, work func(context.Co
 	return cancel
 }
 
-// stop runs the closers backwards. It goes on after a failure and returns all of them.
+// stop runs the closers in reverse order. It continues after a failure and returns all errors.
 func (l *lifecycle) stop() error {
 	for _, cancel := range l.early {
 		cancel()

@@ -15,10 +15,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 )
 
-// listen opens the address that was asked for, else the configured one. A port that
-// is taken is an error that names its holder, because clients would send their tokens
-// to whoever took it. Only a new installation, which no client knows yet, moves to a
-// free port, and writes that down.
+// listen opens the requested address, or else the configured one. If the port is taken, the error
+// names its owner; listen does not use another port, because clients would send their tokens to the
+// owner of the old one. Only a new installation, which no client knows yet, uses a free port and
+// writes it to the configuration.
 func listen(o cli.ServeOptions, files *reload.Reloader, log *slog.Logger) (net.Listener, error) {
 	address := o.Listen
 	if address == "" {
@@ -42,8 +42,7 @@ func listen(o cli.ServeOptions, files *reload.Reloader, log *slog.Logger) (net.L
 	return listener, nil
 }
 
-// isNew reports whether neither a configuration nor a client that could know our
-// port exists.
+// isNew reports whether there is neither a configuration nor a client that could know our port.
 func isNew(o cli.ServeOptions) bool {
 	if o.Sources.JSON != "" || o.Sources.File != "" {
 		return false
@@ -56,7 +55,7 @@ func isNew(o cli.ServeOptions) bool {
 	return true
 }
 
-// serveHTTP serves until ctx ends, then gives answers a moment to leave.
+// serveHTTP serves until ctx is done, then waits briefly for responses in progress.
 func serveHTTP(ctx context.Context, server *http.Server, listener net.Listener) error {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
@@ -68,7 +67,7 @@ func serveHTTP(ctx context.Context, server *http.Server, listener net.Listener) 
 	grace, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if server.Shutdown(grace) != nil {
-		server.Close() // streams stay open for ever: they are cut
+		server.Close() // streams never end, so they are cut
 	}
 	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -76,8 +75,8 @@ func serveHTTP(ctx context.Context, server *http.Server, listener net.Listener) 
 	return nil
 }
 
-// serveSocket serves beside serveHTTP until ctx ends. What is open then is ended with
-// the server.
+// serveSocket serves on a socket until ctx is done. Its open connections are closed with the
+// server.
 func serveSocket(ctx context.Context, server *http.Server, socket net.Listener) error {
 	defer context.AfterFunc(ctx, func() { socket.Close() })()
 	if err := server.Serve(socket); ctx.Err() == nil {

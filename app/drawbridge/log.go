@@ -9,9 +9,9 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 )
 
-// openLog returns the program's log: JSON lines in dir, rotated at 10 MB, five files
-// kept; and the same as text on terminal, from level INFO (DEBUG with debug).
-// Arguments, results and secrets never enter it: who logs passes none.
+// openLog returns the program's log. It writes JSON lines to dir, rotated at 10 MB with five files
+// retained, and text to terminal from level INFO (DEBUG with debug). Callers never log arguments,
+// results or secrets.
 func openLog(dir string, terminal io.Writer, debug bool) (*slog.Logger, io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
@@ -21,7 +21,7 @@ func openLog(dir string, terminal io.Writer, debug bool) (*slog.Logger, io.Close
 	if err != nil {
 		return nil, nil, err
 	}
-	f.Close() // it exists with our mode now; lumberjack keeps the mode
+	f.Close() // the file now exists with our mode, which lumberjack does not change
 	file := &lumberjack.Logger{Filename: path, MaxSize: 10, MaxBackups: 5}
 	level := slog.LevelInfo
 	if debug {

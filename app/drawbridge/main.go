@@ -1,5 +1,3 @@
-// Command drawbridge is the daemon, its command line and the stdio shim in one
-// static binary. It never imports Wails: the window is a program of its own.
 package main
 
 import (
@@ -30,7 +28,7 @@ func main() {
 	os.Exit(program())
 }
 
-// program does what the command line asks for and returns the exit code.
+// program runs the command line and returns the exit code.
 func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
@@ -44,11 +42,10 @@ func program() int {
 	return code
 }
 
-// sweepLimit bounds the cleaning inside containers after a crash.
+// sweepLimit bounds the cleanup inside containers after a crash.
 const sweepLimit = 10 * time.Second
 
-// serve runs the daemon: on Linux under a watchdog, which is this process, while
-// the daemon is its child.
+// serve runs the daemon. On Linux this process is a watchdog and the daemon is its child.
 func serve(ctx context.Context, o cli.ServeOptions) error {
 	if _, watched := process.UnderWatchdog(); !watched && o.Ask != nil {
 		if err := offerFreePort(ctx, o, "drawbridge serve"); err != nil {
@@ -56,13 +53,13 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		}
 	}
 	if process.NeedsWatchdog() {
-		sweep := func() { // no descendants of ours: the Engine started them
+		sweep := func() { // these are not our descendants: Docker Engine started them
 			ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 			defer cancel()
 			_, _ = dockerexec.Sweep(ctx, execLedger(o.Folders))
 		}
 		if code := process.RunWatchdog(os.Args[1:], sweep); code != 0 {
-			os.Exit(code) // the daemon has said why
+			os.Exit(code) // the daemon has reported the reason
 		}
 		return nil
 	}
@@ -75,8 +72,8 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	return err
 }
 
-// writeStartFailure leaves the reason of a daemon's end for whoever started it in the
-// background, such as a shim, and in the log.
+// writeStartFailure writes the error that ends a daemon to the log and to a file for the process
+// that started the daemon in the background, such as a shim.
 func writeStartFailure(folders config.Folders, err error) {
 	if err == nil {
 		os.Remove(folders.LastEnd())

@@ -8,18 +8,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 )
 
-// mainLoop lends the main goroutine to what works nowhere else: on macOS, windows and
-// icons belong to the thread that the program began on. Everything else of the program
-// runs beside it.
+// mainLoop runs functions on the main goroutine, because on macOS windows and icons must use the
+// main thread. The rest of the program runs on other goroutines.
 type mainLoop struct{ work chan func() }
 
-// onMain is the one of this program. Elsewhere than on macOS nothing needs it, and the
-// program itself runs on the main goroutine.
+// onMain is the main loop of this program. It is needed on macOS only; on other systems the program
+// itself runs on the main goroutine.
 var onMain = mainLoop{make(chan func())}
 
-// host calls program on a goroutine of its own, does meanwhile what do is given, and
-// calls exit with the program's code. exit must not return: what do was given may still
-// hold the main goroutine then, as a tray that does not end in time.
+// host runs program on a new goroutine, meanwhile runs the functions that do was called with, and
+// calls exit with the program's exit code. exit must not return, because such a function may still
+// block the main goroutine then, for example a tray that does not stop in time.
 func (m mainLoop) host(program func() int, exit func(int)) {
 	go func() { exit(program()) }()
 	for f := range m.work {
@@ -27,8 +26,8 @@ func (m mainLoop) host(program func() int, exit func(int)) {
 	}
 }
 
-// do runs f on the main goroutine and returns its error. It waits for its turn as long
-// as ctx lasts, and then for f.
+// do runs f on the main goroutine and returns its error. It waits for the main goroutine until ctx
+// is done, and then for f.
 func (m mainLoop) do(ctx context.Context, f func(context.Context) error) error {
 	done := make(chan error, 1)
 	select {
@@ -41,7 +40,7 @@ func (m mainLoop) do(ctx context.Context, f func(context.Context) error) error {
 
 const mainLoopNeeded = runtime.GOOS == "darwin"
 
-// runTray shows the icon. Only on macOS does it need the main goroutine.
+// runTray shows the tray icon. Only macOS needs the main goroutine for it.
 func runTray(life *lifecycle, o tray.Options) {
 	show := func(ctx context.Context) error { return tray.Run(ctx, o) }
 	if mainLoopNeeded {

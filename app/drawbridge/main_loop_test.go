@@ -16,7 +16,7 @@ func TestTrayRunsOnMainGoroutine(t *testing.T) {
 		if err := m.do(ctx, func(context.Context) error { return want }); !errors.Is(err, want) {
 			t.Errorf("the error of what ran is %v", err)
 		}
-		// One that does not let go of the main goroutine keeps nobody from ending.
+		// A function that blocks the main goroutine does not block the exit.
 		taken := make(chan struct{})
 		go m.do(ctx, func(context.Context) error { close(taken); <-held; return nil })
 		<-taken

@@ -19,15 +19,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// meter serves /metrics while the configuration says so. It listens to the bus from
-// the first time that metrics are enabled on; who never enables them pays nothing.
+// meter serves /metrics while the configuration enables it. It subscribes to the bus when metrics
+// are first enabled, so there is no cost while they are disabled.
 type meter struct {
 	bus     *event.Bus
-	counts  func() *metrics.Metrics // makes them
+	counts  func() *metrics.Metrics // creates them
 	current func() config.Metrics
 	enabled chan struct{}
 	once    sync.Once
-	// connections are the HTTP connections that are open.
+	// connections is the number of open HTTP connections.
 	connections atomic.Int64
 }
 
@@ -80,8 +80,7 @@ func (m *meter) connection(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// requests counts HTTP requests by the pattern of their route, from the first time that
-// metrics are enabled on.
+// requests counts HTTP requests by the pattern of their route, once metrics have been enabled.
 func (m *meter) requests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -97,7 +96,7 @@ func (m *meter) requests(next http.Handler) http.Handler {
 	})
 }
 
-// metered notes the status of an answer.
+// metered records the status of a response.
 type metered struct {
 	http.ResponseWriter
 	status int
@@ -111,18 +110,18 @@ func (c *metered) WriteHeader(status int) {
 // Flush implements http.Flusher.
 func (c *metered) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() }
 
-// Unwrap lets an http.ResponseController reach the connection.
+// Unwrap returns the underlying writer for http.ResponseController.
 func (c *metered) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// apply takes a new configuration.
+// apply applies a new configuration.
 func (m *meter) apply(c config.Metrics) {
 	if c.Enabled || c.OTLP.Endpoint != "" && c.OTLP.Metrics {
 		m.once.Do(func() { close(m.enabled) })
 	}
 }
 
-// run counts from the first time that metrics are enabled until ctx ends. When it
-// falls behind the bus it goes on with what comes next.
+// run counts from the time that metrics are first enabled until ctx is done. If it falls behind the
+// bus, it skips the lost events.
 func (m *meter) run(ctx context.Context) error {
 	select {
 	case <-m.enabled:
@@ -140,7 +139,7 @@ func (m *meter) run(ctx context.Context) error {
 	return nil
 }
 
-// Handler answers Prometheus; nil while metrics are not enabled.
+// Handler returns the handler for Prometheus, or nil while metrics are disabled.
 func (m *meter) Handler() http.Handler {
 	if !m.current().Enabled {
 		return nil
@@ -148,5 +147,5 @@ func (m *meter) Handler() http.Handler {
 	return m.counts()
 }
 
-// Public reports whether no token is asked for.
+// Public reports whether /metrics needs no token.
 func (m *meter) Public() bool { return m.current().Enabled && m.current().Public }

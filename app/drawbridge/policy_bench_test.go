@@ -21,7 +21,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// noPolicy admits everything and remembers nothing: what a program without rules would do.
+// noPolicy admits every call and stores nothing.
 type noPolicy struct{}
 
 func (noPolicy) Admit(context.Context, *core.Call, core.Sink) (policy.Plan, error) {
@@ -39,10 +39,10 @@ func (noPolicy) Send(context.Context, *core.Call, core.Sink) (core.Reply, error)
 	return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"hello"}]}`)}, nil
 }
 
-// BenchmarkCallWithAndWithoutPolicy takes a call from its HTTP request through bridge and
-// gateway to a server that answers at once: without any policy, and with the rules of a
-// configuration that sets none. Turns of 200 calls alternate, so that both meet the same
-// machine; the figures are medians over all turns.
+// BenchmarkCallWithAndWithoutPolicy measures a call from its HTTP request through bridge and
+// gateway to a server that responds immediately: without a policy, and with the rules of an empty
+// configuration. Rounds of 200 calls alternate so that both run under the same conditions; the
+// figures are medians over all rounds.
 func BenchmarkCallWithAndWithoutPolicy(b *testing.B) {
 	reg := registry.New(registry.Options{})
 	reg.Set("math", "math", &core.Catalog{Capabilities: json.RawMessage(`{"tools":{}}`),
@@ -72,7 +72,7 @@ func BenchmarkCallWithAndWithoutPolicy(b *testing.B) {
 				front.ServeHTTP(noPolicy{}, r)
 			}
 		}
-		turn[i]() // warm
+		turn[i]() // warm-up
 	}
 	var took [2][]float64
 	for b.Loop() {

@@ -19,9 +19,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// records is what looks at calls besides the recorder: results that do not fit, the
-// messages of those that somebody debugs, secrets that must not be kept, checks that run
-// by themselves.
+// records groups what processes calls besides the recorder: validation of results, the timeline of
+// debugged servers, secrets that must not be recorded, and scheduled checks.
 type records struct {
 	judge    *history.Judge
 	timeline *history.Timeline
@@ -30,7 +29,7 @@ type records struct {
 
 	views   *registry.Registry
 	servers *supervisor.Supervisor
-	schemas map[string]serverSchemas // by server; only changed uses it
+	schemas map[string]serverSchemas // by server; used by changed only
 }
 
 func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, secrets ...SecretHolder) *records {
@@ -42,7 +41,7 @@ func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, s
 	}
 }
 
-// serve is told who makes calls. It must come before the first change of a view.
+// serve sets the servers and the caller. It must be called before the first change of a view.
 func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls history.Caller, bus *event.Bus, log *slog.Logger) {
 	r.servers = servers
 	r.keeper.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
@@ -55,14 +54,15 @@ func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls
 	})
 }
 
-// serverSchemas are the outputSchemas of one server's tools, by the server's names for them.
+// serverSchemas are the output schemas of one server's tools, by the tool names of the server.
 type serverSchemas struct {
-	view   *registry.View // that they were read from
+	view   *registry.View // the view that they were read from
 	byTool map[string]string
 }
 
-// changed takes what a server offers now. The registry calls it, one change at a time, while
-// all who write to it wait: only servers whose view is another one are read again.
+// changed updates the schemas after a change of a server's tools. The registry calls it for one
+// change at a time and blocks its writers meanwhile, so only servers with a new view are read
+// again.
 func (r *records) changed(server string) {
 	offers := r.views.All().Offers()
 	read := make(map[string]serverSchemas, len(offers))
@@ -102,7 +102,7 @@ func outputSchemas(view *registry.View) map[string]string {
 	return schemas
 }
 
-// apply takes a new configuration.
+// apply applies a new configuration.
 func (r *records) apply(c *config.Config) {
 	levels := make(map[string]string)
 	var debugged []string
@@ -124,7 +124,7 @@ func (r *records) readOnly(server, tool string) bool {
 	return r.views.All().ReadOnly(server, tool)
 }
 
-// label is what the user calls a server.
+// label returns the display name of a server.
 func (r *records) label(server string) string {
 	if status, ok := r.servers.Status(server); ok {
 		return cmp.Or(status.Label, server)
@@ -132,7 +132,7 @@ func (r *records) label(server string) string {
 	return server
 }
 
-// offers is the version and the tools of a server that has been listed in this run.
+// offers returns the version and the tools of a server that has been listed in this run.
 func (r *records) offers(server string) (string, bool) {
 	status, ok := r.servers.Status(server)
 	view, listed := r.views.Server(server)
@@ -147,20 +147,20 @@ func (r *records) offers(server string) (string, bool) {
 	return info.Name + " " + info.Version + " " + view.Hash(), true
 }
 
-// watch puts the timeline before the bridge.
+// watch returns the bridge's handler with the timeline in front of it.
 func (r *records) watch(front *bridge.Bridge) http.Handler {
 	return r.timeline.Clients(front, loopback.ClientHeader, front.ClientOf)
 }
 
-// start runs the parts; each is named in life. They stop in the reverse order: checks
-// make calls, whose results are judged and recorded without the secrets.
+// start runs the parts, each with a name in life. They stop in reverse order: checks make calls,
+// whose results are validated and recorded without the secrets.
 func (r *records) start(life *lifecycle) {
 	life.run("secrets", time.Second, r.keeper.run)
 	life.run("results", time.Second, r.judge.Run)
 	life.run("checks", time.Second, r.watchman.Run)
 }
 
-// keepHistory applies what the configuration says of the history: there, 0 is no bound.
+// keepHistory applies the history settings. In the configuration 0 means no limit.
 func keepHistory(history *store.Store, c config.History) {
 	keep := store.RetentionLimits{Age: c.KeepFor, Bytes: c.MaxBytes}
 	if keep.Age == 0 {

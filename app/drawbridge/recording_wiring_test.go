@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// recordsFor are records without a history.
+// recordsFor returns records without a history.
 func recordsFor(views *registry.Registry) *records {
 	return &records{
 		judge: history.NewJudge(nil, nil, nil), keeper: newSecretFeed(nil, slog.New(slog.DiscardHandler)), watchman: history.NewWatchman(history.Watchman{}), views: views,
@@ -36,7 +36,7 @@ func TestRecordersStopInFixedOrder(t *testing.T) {
 	}
 }
 
-// toolsWithSchema is a catalog of n tools that have an outputSchema of a type.
+// toolsWithSchema returns a catalog of n tools with an outputSchema of type kind.
 func toolsWithSchema(n int, kind string) *core.Catalog {
 	c := &core.Catalog{}
 	for i := range n {
@@ -71,8 +71,8 @@ func TestSchemasFollowCatalogs(t *testing.T) {
 	}
 }
 
-// The registry's writers wait while a change is told, so its cost must not grow with the
-// tools of the servers that did not change.
+// The registry's writers wait during a change, so its cost must not depend on the number of tools
+// of the other servers.
 func TestServerChangeRefreshesOnlyItsTools(t *testing.T) {
 	const servers, tools = 20, 50
 	views := registry.New(registry.Options{})

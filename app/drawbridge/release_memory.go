@@ -49,7 +49,7 @@ func releaseMemoryWhenIdle(ctx context.Context, last func() int64, trim func()) 
 		case <-tick.C:
 		}
 		now := last()
-		if now == seen { // else: wait for a whole quiet while
+		if now == seen { // otherwise wait for a full period without calls
 			trim()
 		}
 		seen = now

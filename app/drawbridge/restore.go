@@ -14,7 +14,7 @@ import (
 
 func historyFile(f config.Folders) string { return filepath.Join(f.Data, "history.db") }
 
-// restoreHistory makes a copy of the history the history. Nobody can start a daemon meanwhile.
+// restoreHistory replaces the history with a backup. No daemon can start meanwhile.
 func restoreHistory(ctx context.Context, f config.Folders, backup string) (aside string, err error) {
 	lock, err := loopback.Lock(f.Data)
 	if _, held := errors.AsType[*loopback.HeldError](err); held {

@@ -8,8 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-// loginNotice says that the login shell did not tell what servers need to find their
-// programs. Its Message is empty when it did.
+// loginNotice returns the notice that the environment of the login shell, which servers need to
+// find their programs, cannot be read. Its Message is empty if failed is nil.
 func loginNotice(failed error) event.Notice {
 	n := event.Notice{Subject: "login-shell"}
 	if failed != nil {
@@ -19,8 +19,8 @@ func loginNotice(failed error) event.Notice {
 	return n
 }
 
-// vaultNotices says where the key of the secrets is when that is not a keyring, and that
-// servers wait for one that is locked.
+// vaultNotices returns notices about where the key of the secrets is stored if that is not a
+// keyring, and about servers that wait for a locked keyring.
 func vaultNotices(vault *secret.Store) []event.Notice {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -30,8 +30,8 @@ func vaultNotices(vault *secret.Store) []event.Notice {
 	return nil
 }
 
-// guarding hands out secrets. The recorder knows each before anybody has it, and one that
-// is set as soon as it is.
+// guarding returns a function that reads secrets. The recorder knows each secret before the caller
+// gets it, and knows a new secret as soon as it is set.
 func (k *secretFeed) guarding(vault *secret.Store) func(context.Context, string) (string, error) {
 	vault.OnLearned(k.again)
 	return vault.Get

@@ -14,8 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// TestStoredSecretIsRedactedImmediately sets one that no server names and nobody
-// has asked for.
+// The secret is one that no server uses and that nobody has read.
 func TestStoredSecretIsRedactedImmediately(t *testing.T) {
 	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
@@ -38,7 +37,7 @@ func TestStoredSecretIsRedactedImmediately(t *testing.T) {
 	if said := kept.Recorder().Redact(text); strings.Contains(said, "qwx-first-value") || !strings.Contains(said, "qwx-other-value") {
 		t.Errorf("after it was set: %s", said)
 	}
-	// Another program sets one; whoever asks for it has it after the recorder.
+	// Another program sets a secret; a reader gets it after the recorder knows it.
 	other := secret.For(dir, func(name string) string { return none[name] })
 	if err := other.Set(t.Context(), "other", "qwx-other-value"); err != nil {
 		t.Fatal(err)
@@ -51,7 +50,7 @@ func TestStoredSecretIsRedactedImmediately(t *testing.T) {
 	}
 }
 
-// TestArgumentAfterSecretFlagIsHandled has a path after TOKEN=…, and one after --token.
+// The arguments contain a path after TOKEN=…, and one after --token.
 func TestArgumentAfterSecretFlagIsHandled(t *testing.T) {
 	c := &config.Config{Servers: []config.Server{{ID: "a", Args: []string{
 		"MY_TOKEN=qwx-first-value", "/usr/local/bin/server", "--token", "qwx-other-value", "X=${secret:my.token}", "/srv/data",
@@ -63,7 +62,7 @@ func TestArgumentAfterSecretFlagIsHandled(t *testing.T) {
 	}
 }
 
-// TestUnredactableSecretsAreLogged once, and by their number only.
+// They are logged once, and only their number is logged.
 func TestUnredactableSecretsAreLogged(t *testing.T) {
 	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {

@@ -13,31 +13,32 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// SecretHolder is whoever holds secrets that must never be recorded.
+// SecretHolder is a holder of secrets that must never be recorded.
 type SecretHolder interface{ Known() []string }
 
-// secretFeed tells the recorder which values it must never keep: those of the configuration,
-// with their variables expanded, and those that others hold.
+// secretFeed passes to the recorder the values that it must never record: those of the
+// configuration, with their variables expanded, and those of other holders.
 type secretFeed struct {
 	recorder *store.Recorder
 	log      *slog.Logger
 	others   []SecretHolder
-	changed  chan *config.Config // the newest that run has not taken yet
-	// read, if it is set, is told of each answer of the login shell: nil, or why there is none.
+	changed  chan *config.Config // the newest configuration that run has not applied yet
+	// read, if set, is called after each read of the login shell's environment with its error or
+	// nil.
 	read func(error)
 
-	mu     sync.Mutex // guards the fields below, and the order in which the recorder hears
+	mu     sync.Mutex // guards the fields below and the order of updates to the recorder
 	now    *config.Config
 	lookup func(string) (string, bool)
-	missed int // secrets that the recorder has no room for, as was logged
+	missed int // secrets that exceeded the recorder's capacity, as last logged
 }
 
 func newSecretFeed(recorder *store.Recorder, log *slog.Logger, others ...SecretHolder) *secretFeed {
 	return &secretFeed{recorder: recorder, log: log, others: others, changed: make(chan *config.Config, 1)}
 }
 
-// apply takes a new configuration. What our own environment tells counts at once; what
-// the login shell tells, a moment later: reading it may take seconds.
+// apply applies a new configuration. Variables of our own environment take effect immediately;
+// those of the login shell follow later, because reading them may take seconds.
 func (k *secretFeed) apply(c *config.Config) {
 	process.SetLoginLimit(c.Global.LoginShellTimeout)
 	k.set(c, os.LookupEnv)
@@ -45,7 +46,7 @@ func (k *secretFeed) apply(c *config.Config) {
 	case <-k.changed:
 	default:
 	}
-	k.changed <- c // there is room: reload applies one configuration at a time
+	k.changed <- c // never blocks: reload applies one configuration at a time
 }
 
 func (k *secretFeed) run(ctx context.Context) error {
@@ -90,7 +91,7 @@ func (k *secretFeed) set(c *config.Config, lookup func(string) (string, bool)) {
 	k.tell(c, lookup)
 }
 
-// again tells the recorder what others hold by now.
+// again passes the current secrets of all holders to the recorder.
 func (k *secretFeed) again() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -107,7 +108,7 @@ func (k *secretFeed) tell(c *config.Config, lookup func(string) (string, bool)) 
 	}
 	var patterns []*regexp.Regexp
 	for _, text := range c.History.Redact {
-		if p, err := regexp.Compile(text); err == nil { // the configuration was checked
+		if p, err := regexp.Compile(text); err == nil { // the configuration has been validated
 			patterns = append(patterns, p)
 		}
 	}
@@ -133,8 +134,8 @@ func (k *secretFeed) tell(c *config.Config, lookup func(string) (string, bool)) 
 	k.recorder.SetCeiling(ceiling, ofTool)
 }
 
-// secretsOf are the values in a configuration that look like secrets by their names, or
-// come from variables whose names do.
+// secretsOf returns the values in a configuration with names that suggest secrets, or from
+// variables with such names.
 func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
 	f := secretFinder{lookup: lookup}
 	for i := range c.Servers {
@@ -154,7 +155,7 @@ func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
 			before = arg
 			if name, value, ok := strings.Cut(arg, "="); ok {
 				f.named(strings.TrimLeft(name, "-"), value)
-				before = "" // NAME=VALUE says nothing of the argument after it
+				before = "" // NAME=VALUE says nothing about the argument after it
 			}
 		}
 		f.named("", s.URL)
@@ -170,7 +171,7 @@ type secretFinder struct {
 	found  []string
 }
 
-// named looks at the value that stands under a name.
+// named records value if name suggests a secret.
 func (f *secretFinder) named(name, value string) {
 	if value == "" {
 		return
@@ -189,7 +190,7 @@ func (f *secretFinder) named(name, value string) {
 	if store.NamesSecret(name) {
 		f.found = append(f.found, expanded)
 		if scheme, rest, ok := strings.Cut(expanded, " "); ok && !strings.ContainsAny(scheme, ":=") {
-			f.found = append(f.found, rest) // "Bearer " and what follows it
+			f.found = append(f.found, rest) // the part after "Bearer "
 		}
 	}
 }

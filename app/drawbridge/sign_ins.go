@@ -16,12 +16,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// logins connect the sign-ins with the servers and the user. All methods may be called
-// from any goroutine.
+// logins connects the OAuth sign-ins with the servers and the user. All methods are safe for
+// concurrent use.
 type logins struct {
 	data    string // the data folder
 	keeper  *oauth.Keeper
-	guests  *oauth.Keeper // of servers that are tried and not configured
+	guests  *oauth.Keeper // for servers that are tried but not configured
 	learned func()        // set before the first server starts
 	servers atomic.Pointer[supervisor.Supervisor]
 }
@@ -41,7 +41,7 @@ func newLogins(data string, vault *secret.Store, log *slog.Logger) *logins {
 	return l
 }
 
-// Close ends what is under way.
+// Close cancels sign-ins in progress.
 func (l *logins) Close(ctx context.Context) error {
 	return errors.Join(l.keeper.Close(ctx), l.guests.Close(ctx))
 }
@@ -56,7 +56,7 @@ func (l *logins) Client(ctx context.Context, c *config.Server, address, clientSe
 	})
 }
 
-// apply takes a new configuration: what is kept of servers that are gone goes, too.
+// apply applies a new configuration and deletes the sign-ins of removed servers.
 func (l *logins) apply(c *config.Config) {
 	ids := make([]string, len(c.Servers))
 	for i := range c.Servers {
@@ -71,14 +71,14 @@ func (l *logins) Rename(ctx context.Context, from, to string) error {
 	return l.keeper.Rename(ctx, from, to)
 }
 
-// guest says of a server that is tried whether it wants a sign-in; nobody signs in to it.
+// guest reports whether a tried server requires a sign-in, but never starts one.
 type guest struct{ *logins }
 
 func (g guest) Client(ctx context.Context, _ *config.Server, address, _ string) (*http.Client, error) {
 	return g.guests.Client(ctx, oauth.Server{ID: "guest", URL: address})
 }
 
-// nothing is a vault that keeps nothing.
+// nothing is a vault that stores nothing.
 type nothing struct{}
 
 func (nothing) Get(context.Context, string) (string, error) {
@@ -102,7 +102,7 @@ func (l *logins) Status(id string) oauth.Status { return l.keeper.Status(id) }
 
 func (l *logins) Logout(ctx context.Context, id string) error { return l.keeper.Logout(ctx, id) }
 
-// Open shows the address of a sign-in under way in the browser.
+// Open opens the address of a sign-in in progress in the browser.
 func (l *logins) Open(id string) error {
 	st := l.keeper.Status(id)
 	if st.Pending == nil {
@@ -111,8 +111,8 @@ func (l *logins) Open(id string) error {
 	return l.browse(st.Pending.URL)
 }
 
-// browse opens an address of the web in the browser. No shell ever sees it, nor does another
-// user of the machine: it holds the state of the sign-in.
+// browse opens a web address in the browser. Neither a shell nor another user of the machine can
+// see it, because it contains the state of the sign-in.
 func (l *logins) browse(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What an earlier run left must be gone before anything of ours is started.
+// The processes of an earlier run must be gone before we start any.
 func TestServersStartAfterLeftoversAreKilled(t *testing.T) {
 	s := &startupCleanup{over: make(chan struct{}), left: cleanupResult{processes: 2}}
 	ended, end := context.WithCancel(t.Context())

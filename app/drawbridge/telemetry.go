@@ -10,13 +10,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// telemetry sends traces and metrics while the configuration names a receiver.
+// telemetry exports traces and metrics while the configuration has a receiver.
 type telemetry struct {
 	bus     *event.Bus
 	counts  *meter
 	redact  func(string) string
 	log     *slog.Logger
-	changed chan config.OTLP // the newest that run has not taken yet
+	changed chan config.OTLP // the newest configuration that run has not applied yet
 }
 
 func newTelemetry(bus *event.Bus, counts *meter, redact func(string) string, log *slog.Logger) *telemetry {
@@ -29,10 +29,10 @@ func (t *telemetry) apply(c config.OTLP) {
 	case <-t.changed:
 	default:
 	}
-	t.changed <- c // there is room: reload applies one configuration at a time
+	t.changed <- c // never blocks: reload applies one configuration at a time
 }
 
-// run sends until ctx ends, each time as the newest configuration says.
+// run exports until ctx is done, each time with the newest configuration.
 func (t *telemetry) run(ctx context.Context) error {
 	var now config.OTLP
 	stop := func() {}
@@ -52,7 +52,7 @@ func (t *telemetry) run(ctx context.Context) error {
 	}
 }
 
-// start returns what ends it again, after what waits was sent.
+// start starts the export and returns a function that flushes and stops it.
 func (t *telemetry) start(ctx context.Context, c config.OTLP) (stop func()) {
 	if c.Endpoint == "" || !c.Traces && !c.Metrics {
 		return func() {}
@@ -77,7 +77,7 @@ func (t *telemetry) start(ctx context.Context, c config.OTLP) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil { // again when it fell behind the bus
+		for ctx.Err() == nil { // subscribe again after falling behind the bus
 			sub := t.bus.Subscribe(8192)
 			_ = sender.Run(ctx, sub.Events())
 			sub.Close()

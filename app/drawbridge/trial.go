@@ -20,9 +20,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// tryServer starts or reaches a server for once while no daemon runs, with the
-// configuration, the secrets and the sign-ins that a daemon would use. Nothing is left of
-// it: neither a process nor a file, but for a token that a sign-in renews.
+// tryServer starts or connects to a server once while no daemon runs, with the configuration, the
+// secrets and the sign-ins of the daemon. It leaves neither a process nor a file, except for a
+// token that a sign-in renews.
 func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result []byte, err error) {
 	c, err := o.Sources.Load()
 	if err != nil {
@@ -30,7 +30,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 		if json.Unmarshal(request, &in) != nil || in.Server != "" {
 			return nil, err
 		}
-		c = config.Default() // the server stands in the request
+		c = config.Default() // the request contains the server
 	}
 	lobby, err := os.MkdirTemp("", "drawbridge-test-")
 	if err != nil {
@@ -39,7 +39,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	defer os.RemoveAll(lobby)
 
 	log := slog.New(slog.DiscardHandler)
-	spawner := process.NewSpawner(process.Options{Log: log}) // no ledger: that is the daemon's
+	spawner := process.NewSpawner(process.Options{Log: log}) // no ledger, because the daemon owns it
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
 	logs := serverlog.Open("")
@@ -56,7 +56,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	if err != nil {
 		return nil, err
 	}
-	for _, value := range vault.Known() { // it is not shown to whoever looks over a shoulder
+	for _, value := range vault.Known() { // the output must not show secrets
 		if len(value) >= 4 {
 			t.Command = strings.ReplaceAll(t.Command, value, "•••")
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// newTrust makes the registry and the book that says what of it clients must not see.
+// newTrust creates the registry and the trust baseline that hides its unapproved tools from
+// clients.
 func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
 	var views *registry.Registry
 	book := trust.New(trust.Options{
@@ -24,7 +25,7 @@ func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry
 	return views, book
 }
 
-// trustRules are what the configuration says of changes.
+// trustRules returns the rules of the configuration about changed tools.
 func trustRules(c *config.Config) []trust.Rule {
 	list := make([]trust.Rule, 0, len(c.Servers))
 	for i := range c.Servers {
@@ -39,7 +40,7 @@ func trustRules(c *config.Config) []trust.Rule {
 	return list
 }
 
-// waitingServers counts the servers with tools that wait for the user's word.
+// waitingServers counts the servers that have tools waiting for the user's decision.
 func waitingServers(book *trust.Baseline) int {
 	seen := map[string]bool{}
 	for _, c := range book.Waiting() {

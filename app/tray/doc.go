@@ -1,5 +1,7 @@
-// Package tray is the icon in the notification area and its menu. What the menu says
-// is computed by a plain function of the servers' statuses; the rest of the package
-// puts it on the screen and keeps it current, changing entries in place so that an
-// open menu neither flickers nor closes.
+// Package tray shows the icon in the notification area and its menu. The content of the menu is
+// computed by a pure function of the servers' statuses (menuOf). The rest of the package displays
+// it and keeps it current by changing entries in place, so that an open menu neither flickers nor
+// closes.
+//
+// Run shows the tray until its context is done. A desktop without a tray is never an error.
 package tray

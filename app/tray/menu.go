@@ -9,17 +9,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 )
 
-// Icon says how things are at a glance. Its value is part of the picture's file name.
+// Icon is the overall state that the icon shows. Its value is part of the image's file name.
 type Icon string
 
 const (
 	IconOK        Icon = "ok"
-	IconAttention Icon = "attention" // something works with less than was asked, or waits for the user
-	IconError     Icon = "error"     // a server gave up
-	IconPaused    Icon = "paused"    // nothing runs, and nothing is meant to
+	IconAttention Icon = "attention" // something is degraded or waits for the user
+	IconError     Icon = "error"     // a server failed permanently
+	IconPaused    Icon = "paused"    // all servers are paused
 )
 
-// Menu is everything the tray shows, computed from the servers' statuses alone.
+// Menu is the content of the tray menu.
 type Menu struct {
 	Icon    Icon
 	Tooltip string
@@ -29,7 +29,7 @@ type Menu struct {
 	More    string   // "4 more servers", or ""
 
 	Waiting         string // "2 questions wait for you", or ""
-	PauseText       string // what the entry does now
+	PauseText       string // label of the entry that pauses or resumes
 	RecordingText   string
 	Paused          bool
 	RecordingPaused bool
@@ -40,22 +40,22 @@ type Menu struct {
 type Line struct {
 	ID     string
 	Text   string // "● files: running, 14 tools"
-	Reason string // one line; "" when there is nothing to say
-	// What can be done now.
+	Reason string // one line; "" if there is none
+	// The actions that are available now.
 	Start, Stop, Restart bool
 }
 
-// maxLines keeps the menu on one screen; the window has the rest.
+// maxLines limits the menu to one screen; the window shows all servers.
 const maxLines = 20
 
-// maxNotices is how many lines notices take; the last says how many there are besides.
+// maxNotices is the maximum number of notice lines; the last one says how many are hidden.
 const maxNotices = 3
 
-// maxReason is the longest text of an entry, in characters.
+// maxReason is the maximum length of an entry, in characters.
 const maxReason = 90
 
-// menuOf computes the menu. Servers keep the order they are given in, but where there
-// are more than maxLines those that need the user come first.
+// menuOf computes the menu. It retains the order of the servers, except that with more than
+// maxLines servers those that need attention come first.
 func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
 	m := Menu{
 		Icon: IconPaused, PauseText: "Pause all servers", RecordingText: "Pause recording",
@@ -209,10 +209,10 @@ func troubledFirst(statuses []core.ServerStatus) []core.ServerStatus {
 	return append(first, rest...)
 }
 
-// oneLine makes a server's text fit for an entry.
+// oneLine shortens a server's text to one line for an entry.
 func oneLine(text string) string { return desktop.Line(text, maxReason) }
 
-// label doubles the character that menus of this system read as "underline the next one".
+// label doubles the character that menus of this system use to mark the access key.
 func label(text string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ReplaceAll(text, "&", "&&")
@@ -223,9 +223,9 @@ func label(text string) string {
 	return strings.ReplaceAll(text, "_", "__")
 }
 
-// seat assigns servers to the menu's fixed places. A server keeps its place as long as
-// it is there, so that no entry changes its meaning under the pointer; a new one takes
-// the first free place.
+// seat assigns servers to the fixed entries of the menu. A server retains its entry while it
+// exists, so that no entry changes its meaning under the pointer. A new server gets the first free
+// entry.
 func seat(places []string, ids []string) []string {
 	wanted := make(map[string]bool, len(ids))
 	for _, id := range ids {

@@ -9,35 +9,36 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// Facts is what the menu says beside the servers.
+// Facts is the state that the menu shows besides the servers.
 type Facts struct {
 	Waiting         int  // questions and approvals that wait for the user
-	Paused          bool // all servers are held back
+	Paused          bool // all servers are paused
 	RecordingPaused bool
 	StartAtLogin    bool
-	// Visible is how many tools clients see, by the id of a server of which they do not see all.
+	// Visible is the number of tools that clients see, by server id, for servers with hidden tools.
 	Visible map[string]int
 }
 
-// Options is what the tray shows and does. Statuses and Bus are needed; a nil function
-// leaves its entries without effect. The functions are called on goroutines of their
-// own and may block; after those that change a fact the menu is drawn anew.
+// Options configures the tray. Statuses and Bus are required; entries with a nil function do
+// nothing. The functions are called on separate goroutines and may block, except where noted. After
+// a function that changes a fact the menu is updated.
 type Options struct {
 	Statuses func() []core.ServerStatus
-	Facts    func() Facts // read with each drawing: it must not block
+	Facts    func() Facts // called for each update of the menu: it must not block
 	Bus      *event.Bus
-	Open     func(to string) // show the window, at a place of the page; "" is where it is
-	Quit     func()          // end the program
+	Open     func(to string) // show the window at a route; "" means the current one
+	Quit     func()          // stop the program
 	Start    func(id string)
 	Stop     func(id string)
 	Restart  func(id string)
 
-	Pause          func(on bool) // all servers
+	Pause          func(on bool) // pause or resume all servers
 	PauseRecording func(on bool)
 	StartAtLogin   func(on bool)
-	CopyAddress    func() // of the bridge, to the clipboard
+	CopyAddress    func() // copy the bridge's address to the clipboard
 
-	// Shown is told when the icon is there, and when it is not and why. It may be nil.
+	// Shown is called when the icon appears, and with the reason when it cannot be shown. It may be
+	// nil.
 	Shown func(shown bool, why string)
 	Log   *slog.Logger
 }
@@ -73,7 +74,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// waitWithout says why there is no icon, and waits for ctx to end.
+// waitWithout reports why there is no icon, and waits until ctx is done.
 func waitWithout(ctx context.Context, o Options, why string) error {
 	if ctx.Err() == nil {
 		o.Shown(false, why)

@@ -9,13 +9,13 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// watcher is the name under which a panel that shows tray icons is found.
+// watcher is the bus name of a panel that shows tray icons.
 const watcher = "org.kde.StatusNotifierWatcher"
 
-// noPanel is why there is no icon where none is shown.
+// noPanel is the reason if no panel shows icons.
 const noPanel = "the desktop shows no tray icons"
 
-// Available reports whether an icon would be seen now, and why not.
+// Available reports whether an icon would be visible now, and if not, why.
 func Available() (ok bool, why string) {
 	conn, err := sessionBus(context.Background())
 	if err != nil {
@@ -28,8 +28,8 @@ func Available() (ok bool, why string) {
 	return true, ""
 }
 
-// sessionBus connects to the bus that is there. The library's usual way would start
-// one, which would then outlive us.
+// sessionBus connects to the running session bus. The library's default would start a bus, which
+// would outlive us.
 func sessionBus(ctx context.Context) (*dbus.Conn, error) {
 	conn, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx))
 	if err != nil {
@@ -51,8 +51,8 @@ func watched(conn *dbus.Conn) bool {
 	return err == nil && owned
 }
 
-// awaitPlace returns nil once a panel shows tray icons. Without a session bus it fails
-// at once; without a panel it waits until one appears or ctx ends.
+// awaitPlace returns nil once a panel shows tray icons. Without a session bus it fails immediately;
+// without a panel it waits until one appears or ctx is done.
 func awaitPlace(ctx context.Context, o Options) error {
 	conn, err := sessionBus(ctx)
 	if err != nil {
@@ -83,8 +83,8 @@ func awaitPlace(ctx context.Context, o Options) error {
 	}
 }
 
-// panels returns a channel that hears when a panel appears or goes. It is closed when the
-// bus goes away.
+// panels returns a channel that receives a signal when a panel appears or disappears. It is closed
+// when the bus disconnects.
 func panels(ctx context.Context, conn *dbus.Conn) (<-chan *dbus.Signal, error) {
 	if err := conn.AddMatchSignalContext(ctx,
 		dbus.WithMatchSender("org.freedesktop.DBus"),
@@ -99,14 +99,14 @@ func panels(ctx context.Context, conn *dbus.Conn) (<-chan *dbus.Signal, error) {
 	return changes, nil
 }
 
-// attend tells what becomes of the icon, until ctx ends: that its panel went, and that one
-// is there again, where systray shows it anew by itself. The session bus goes with the
-// person's session: then the program ends in order, as it does elsewhere (see leave). Where
-// a service manager runs us, it is the one to end us.
+// attend reports changes of the icon until ctx is done: that its panel disappeared, or that a panel
+// has appeared, on which systray shows the icon again. The session bus ends with the user's
+// session: then the program stops in order, as on other systems (see leave). If a service manager
+// runs the program, it stops it instead.
 func attend(ctx context.Context, o Options) {
 	conn, err := sessionBus(ctx)
 	if err != nil {
-		return // between two looks: nothing is known, and nothing is done
+		return // the bus disconnected between two checks: nothing is known, so do nothing
 	}
 	defer conn.Close()
 	changes, err := panels(ctx, conn)
@@ -146,6 +146,6 @@ func attend(ctx context.Context, o Options) {
 	}
 }
 
-// managed reports whether systemd runs this program as a service or started it with the
-// session, and so ends it when its time has come.
+// managed reports whether systemd runs this program as a service or started it with the session.
+// systemd then also stops it.
 func managed() bool { return os.Getenv("INVOCATION_ID") != "" }

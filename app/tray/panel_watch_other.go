@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// Available reports whether an icon would be seen now, and why not.
+// Available reports whether an icon would be visible now, and if not, why.
 func Available() (ok bool, why string) {
 	if err := awaitPlace(context.Background(), Options{}); err != nil {
 		return false, err.Error()
@@ -24,5 +24,5 @@ func awaitPlace(context.Context, Options) error {
 	return errors.New("there is no tray on this system")
 }
 
-// attend has nothing to watch: the system keeps the icon, and tells of the session's end.
+// attend does nothing: the system retains the icon and reports the end of the session.
 func attend(context.Context, Options) {}

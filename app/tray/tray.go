@@ -15,12 +15,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
-var started atomic.Bool // systray keeps its state in globals: one tray per process
+var started atomic.Bool // systray uses global state: one tray per process
 
-// Run shows the tray until ctx ends, and then returns nil. Where there is no place for
-// an icon it logs that once and waits: for a place to appear, or for ctx to end. It
-// never starts a session bus, and an icon that cannot be shown is never an error.
-// A process may call it once; on macOS from its main goroutine.
+// Run shows the tray until ctx is done, and then returns nil. If an icon cannot be shown, it logs
+// that once and waits until a panel appears or ctx is done. It never starts a session bus, and a
+// missing panel is never an error. Run may be called once per process, on macOS from the main
+// goroutine.
 func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -37,11 +37,11 @@ func Run(ctx context.Context, o Options) error {
 	attending.Go(func() { attend(ctx, o) })
 
 	v := newView(o)
-	systray.SetOnTapped(func() { go o.Open("") }) // read once while the icon is exported
+	systray.SetOnTapped(func() { go o.Open("") }) // read once, when the icon is exported
 	ended := make(chan struct{})
 	loop := func() {
 		defer close(ended)
-		// A bus that goes away at the wrong moment makes systray panic while it quits.
+		// systray panics in Quit if the bus disconnects at that moment.
 		defer func() {
 			if r := recover(); r != nil {
 				o.Log.Warn("The tray ended early", "reason", r)
@@ -67,19 +67,19 @@ func Run(ctx context.Context, o Options) error {
 	systray.Quit()
 	select {
 	case <-ended:
-	case <-time.After(time.Second): // a bus that hangs must not hold up the program's end
+	case <-time.After(time.Second): // an unresponsive bus must not block the program's exit
 		o.Log.Warn("The tray did not end in time")
 	}
 	return nil
 }
 
-// sessionEnd is how long the program may take to end when the user logs out: Windows
-// waits 5 s for each program.
+// sessionEnd is the time limit for the program to stop when the user logs out. Windows waits 5 s
+// for each program.
 const sessionEnd = 4 * time.Second
 
-// leave is called in systray's event loop while the icon goes. When that is not our
-// doing, the user's session ends, and Windows and macOS end this process as soon as
-// leave returns: so the program ends in order first.
+// leave is called in systray's event loop when the icon is removed. If we did not cause that, the
+// user's session ends, and Windows and macOS end this process as soon as leave returns. Therefore
+// the program stops in order first.
 func leave(ctx context.Context, o Options, within time.Duration) {
 	if ctx.Err() != nil {
 		return
@@ -88,7 +88,7 @@ func leave(ctx context.Context, o Options, within time.Duration) {
 	<-time.After(within)
 }
 
-// picture is the icon's file for this system.
+// picture returns the icon's image in the format of this system.
 func picture(icon Icon) []byte {
 	if runtime.GOOS == "windows" {
 		return icons.TrayICO(string(icon))

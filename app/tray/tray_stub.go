@@ -6,10 +6,10 @@ import "context"
 
 const noTray = "this build was made without cgo, which a tray on macOS needs"
 
-// Available reports whether an icon would be seen now, and why not.
+// Available reports whether an icon would be visible now, and if not, why.
 func Available() (ok bool, why string) { return false, noTray }
 
-// Run waits for ctx to end: there is no tray in this build.
+// Run waits until ctx is done: this build has no tray.
 func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err

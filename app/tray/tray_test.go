@@ -48,8 +48,8 @@ func TestTrayNeedsStatusesAndBus(t *testing.T) {
 	}
 }
 
-// A session that ends takes the icon first: the program ends in order before the system
-// ends it. When we end ourselves there is nothing to wait for.
+// A session that ends removes the icon first. The program stops in order before the system ends it.
+// If the program stops by itself, there is nothing to wait for.
 func TestProgramStopsCleanlyWithDesktopSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -68,7 +68,7 @@ func TestProgramStopsCleanlyWithDesktopSession(t *testing.T) {
 	})
 }
 
-// ownBus starts a session bus of this test's own.
+// ownBus starts a session bus for this test.
 func ownBus(t *testing.T) (end func()) {
 	t.Helper()
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
@@ -92,8 +92,8 @@ func ownBus(t *testing.T) (end func()) {
 	return end
 }
 
-// The icon is told to be gone with its panel, and to be back with the next one. With the
-// session bus the session is over, unless a service manager knows better.
+// The icon is reported as gone with its panel and as shown with the next one. If the session bus
+// ends, the session is over, unless a service manager runs the program.
 func TestIconFollowsPanelAndProgramFollowsSession(t *testing.T) {
 	for _, unit := range []string{"", "0123456789abcdef"} {
 		t.Run("unit "+unit, func(t *testing.T) {

@@ -17,15 +17,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
-// settle is how long changes gather before the menu is drawn again.
+// settle is how long to collect changes before the menu is updated.
 const settle = 150 * time.Millisecond
 
-// view holds the menu's entries. All of them are made once and then only changed,
-// shown and hidden. The goroutine of follow owns them after ready is closed.
+// view holds the menu's entries. All entries are created once and then only changed, shown and
+// hidden. After ready is closed, only the goroutine of follow uses them.
 type view struct {
 	o       Options
 	ready   chan struct{}
-	changed chan struct{} // a fact was changed here
+	changed chan struct{} // a fact was changed by an entry
 
 	summary, waiting, open, more, quit     *systray.MenuItem
 	pause, recording, copy, connect, login *systray.MenuItem
@@ -36,13 +36,13 @@ type view struct {
 	drawn                                  map[*systray.MenuItem]entry
 
 	mu  sync.Mutex
-	ids []string // of the servers in places; "" is free
+	ids []string // server ids by place; "" is free
 }
 
-// place is where one server stands in the menu.
+// place is the menu entry of one server with its submenu.
 type place struct{ line, reason, start, stop, restart, log *systray.MenuItem }
 
-// entry is how a menu item was drawn last.
+// entry is the last displayed state of a menu item.
 type entry struct {
 	title                   string
 	hidden, greyed, checked bool
@@ -58,7 +58,7 @@ func newView(o Options) *view {
 	}
 }
 
-// build makes all entries. systray calls it once.
+// build creates all entries. systray calls it once.
 func (v *view) build() {
 	defer close(v.ready)
 	systray.SetTitle("Drawbridge")
@@ -90,7 +90,7 @@ func (v *view) build() {
 	v.draw(menuOf(v.o.Statuses(), nil, v.o.Facts()))
 }
 
-// add brings a new item into the state e.
+// add sets the initial state e of a new item.
 func (v *view) add(item *systray.MenuItem, e entry) *systray.MenuItem {
 	if e.hidden {
 		item.Hide()
@@ -102,7 +102,7 @@ func (v *view) add(item *systray.MenuItem, e entry) *systray.MenuItem {
 	return item
 }
 
-// set changes only what differs from what is on the screen.
+// set changes only what differs from the displayed state.
 func (v *view) set(item *systray.MenuItem, e entry) {
 	e.title = label(e.title)
 	was := v.drawn[item]
@@ -178,7 +178,7 @@ func (v *view) draw(m Menu) {
 	v.set(v.login, entry{title: "Start at login", checked: m.StartAtLogin})
 }
 
-// follow keeps the menu current and obeys it until ctx ends.
+// follow updates the menu and handles its clicks until ctx is done.
 func (v *view) follow(ctx context.Context) {
 	select {
 	case <-v.ready:
@@ -192,7 +192,7 @@ func (v *view) follow(ctx context.Context) {
 	notices := map[string]string{}
 	sub := v.subscribe()
 	defer func() { sub.Close() }()
-	redraw := time.NewTimer(0) // what changed since build
+	redraw := time.NewTimer(0) // show what changed since build
 	defer redraw.Stop()
 	for {
 		select {
@@ -208,7 +208,7 @@ func (v *view) follow(ctx context.Context) {
 			redraw.Reset(settle)
 		case e, open := <-sub.Events():
 			switch {
-			case !open: // we were too slow; the next drawing starts from the truth
+			case !open: // we fell behind: the next update reads the full state
 				sub = v.subscribe()
 			case e.Kind == event.Health:
 				if n, ok := e.Data.(event.Notice); ok && n.Message != "" {
@@ -222,24 +222,24 @@ func (v *view) follow(ctx context.Context) {
 	}
 }
 
-// subscribe asks for all but calls: there are many, and the menu shows nothing of them.
+// subscribe subscribes to all events except calls, which are frequent and not shown in the menu.
 func (v *view) subscribe() *event.Subscription {
 	return v.o.Bus.Subscribe(256, event.Server, event.Removed, event.Catalog, event.Config, event.Health, event.Approval)
 }
 
-// after changes a fact and has the menu drawn anew.
+// after returns a function that changes a fact and requests an update of the menu.
 func (v *view) after(change func(Facts)) func() {
 	return func() {
 		change(v.o.Facts())
 		select {
 		case v.changed <- struct{}{}:
-		default: // it will be drawn already
+		default: // an update is already requested
 		}
 	}
 }
 
-// obey waits for clicks on all entries in one goroutine: systray drops a click that
-// nobody waits for, so whatever is done about one is done elsewhere.
+// obey waits for clicks on all entries in one goroutine. systray drops a click if nobody waits for
+// it, so the actions run on other goroutines.
 func (v *view) obey(ctx context.Context) {
 	var cases []reflect.SelectCase
 	var actions []func()
@@ -264,7 +264,7 @@ func (v *view) obey(ctx context.Context) {
 	on(v.connect, open("/clients"))
 	on(v.copy, v.o.CopyAddress)
 	on(v.quit, v.o.Quit)
-	// Each is what the entry says now: the opposite of the fact.
+	// Each entry does the opposite of the current state.
 	on(v.pause, v.after(func(f Facts) { v.o.Pause(!f.Paused) }))
 	on(v.recording, v.after(func(f Facts) { v.o.PauseRecording(!f.RecordingPaused) }))
 	on(v.login, v.after(func(f Facts) { v.o.StartAtLogin(!f.StartAtLogin) }))

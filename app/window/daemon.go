@@ -17,7 +17,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
-// command is what the daemon asks of the window; see the API's GET /api/v1/window.
+// command is a command of the daemon to the window; see the API's GET /api/v1/window.
 type command struct {
 	Command string `json:"command"` // focus, pick or quit
 	To      string `json:"to"`
@@ -25,21 +25,21 @@ type command struct {
 	ID      string `json:"id"`
 }
 
-// daemon is the program that this window shows, found by its data folder. As long as
-// the folder is the same, it may end, start again, and answer elsewhere.
+// daemon is the connection to the program that this window shows, identified by its data folder. It
+// may stop, restart and listen at another address.
 type daemon struct {
 	client *http.Client
-	retry  time.Duration // between tries to reach it
+	retry  time.Duration // interval between attempts to connect
 
 	mu   sync.Mutex
-	data string // "" while it is not known; see summon
+	data string // "" until it is known; see startDaemon
 }
 
 func newDaemon(data string) *daemon {
 	return &daemon{data: data, retry: time.Second, client: &http.Client{Transport: &http.Transport{Proxy: nil}}}
 }
 
-// errNoDaemon: none runs in the folder, or it does not answer yet.
+// errNoDaemon means that no daemon runs in the folder, or that it does not respond yet.
 var errNoDaemon = errors.New("no daemon runs")
 
 func (d *daemon) folder() string {
@@ -48,7 +48,7 @@ func (d *daemon) folder() string {
 	return d.data
 }
 
-// request asks the running daemon as the user. The caller closes the body.
+// request sends a request to the running daemon as the user. The caller closes the body.
 func (d *daemon) request(ctx context.Context, method, route string, in any) (*http.Response, error) {
 	data := d.folder()
 	if data == "" {
@@ -92,7 +92,7 @@ func (d *daemon) request(ctx context.Context, method, route string, in any) (*ht
 	return resp, nil
 }
 
-// address is the page's, with a new one-time code; "" when there is no daemon.
+// address returns the page's address with a new one-time code, or "" if there is no daemon.
 func (d *daemon) address(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -108,8 +108,8 @@ func (d *daemon) address(ctx context.Context) string {
 	return page.URL
 }
 
-// follow obeys the daemon's commands until ctx ends. After a loss it tries again, and
-// calls back at each return, when the address may be another one.
+// follow passes the daemon's commands to obey until ctx is done. After a lost connection it
+// reconnects and calls back each time, because the address may have changed.
 func (d *daemon) follow(ctx context.Context, back func(), obey func(command)) {
 	for first := true; ; {
 		if resp, err := d.request(ctx, http.MethodGet, "window", nil); err == nil {
@@ -128,8 +128,8 @@ func (d *daemon) follow(ctx context.Context, back func(), obey func(command)) {
 	}
 }
 
-// read reads server-sent events to their end. One is a few hundred bytes, or a form
-// that a link brought.
+// read reads server-sent events until the stream ends. An event is a few hundred bytes, or a form
+// that a link opened.
 func (d *daemon) read(stream io.Reader, obey func(command)) {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, 256<<10)
@@ -145,12 +145,12 @@ func (d *daemon) read(stream io.Reader, obey func(command)) {
 	}
 }
 
-// script is what leads the page to a place of itself, or "". page is its address, with the
-// code that lets it in.
+// script returns JavaScript that navigates the page to a route, or "". page is the page's address
+// with its one-time code.
 //
-// The page takes the code out of its own address when it begins: until then the place has to
-// wait, or nobody would be let in. Where our own page is still there, which is on its way to
-// that address, it is sent to the place at once.
+// The page removes the code from its own address when it starts. If the route replaced the address
+// before that, the code would be lost and the sign-in would fail. Therefore the script waits until
+// the code is gone. On the entrance page it loads the address with both code and route immediately.
 func script(to, page string) string {
 	if !strings.HasPrefix(to, "/") {
 		return ""
@@ -167,7 +167,7 @@ func script(to, page string) string {
 	}
 	args := make([]any, 0, 3)
 	for _, text := range []string{to, u.Host, address} {
-		quoted, err := json.Marshal(text) // JSON for HTML: safe inside a script, whatever it holds
+		quoted, err := json.Marshal(text) // JSON for HTML is safe inside a script, whatever it contains
 		if err != nil {
 			return ""
 		}
@@ -180,7 +180,7 @@ func script(to, page string) string {
 })(%s, %s, %s, 400)`, args...)
 }
 
-// move leads the page to another address.
+// move returns JavaScript that navigates the page to another address.
 func move(address string) string {
 	quoted, err := json.Marshal(address)
 	if err != nil || local(address) == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
-// running makes a data folder in which a daemon with these routes lives.
+// running creates a data folder with a running daemon that serves routes.
 func running(t *testing.T, routes http.Handler) (d *daemon, admin string) {
 	t.Helper()
 	data := t.TempDir()
@@ -40,7 +40,7 @@ func running(t *testing.T, routes http.Handler) (d *daemon, admin string) {
 	return d, admin
 }
 
-// serve lets the daemon of d answer, at a new address.
+// serve starts the daemon of d at a new address.
 func serve(t *testing.T, d *daemon, routes http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(routes)
@@ -73,7 +73,7 @@ func TestWindowFollowsDaemonAndReconnects(t *testing.T) {
 			}
 		})
 	}()
-	for i := range 2 { // the stream ends after each command: the window comes back
+	for i := range 2 { // the stream ends after each command, so the window reconnects
 		if c := <-heard; c.Command != "focus" || c.To != fmt.Sprint("/servers/", i+1) {
 			t.Fatalf("%+v", c)
 		}

@@ -1,23 +1,22 @@
-// Package window is the window around the page that the daemon serves. It is a program
-// of its own, started on demand: its end, or its crash, never touches a server.
+// Package window shows the page of the daemon in a native window. It is a separate program, started
+// on demand, so its exit or crash never affects a server.
 //
-// The page is loaded from the daemon's own address, so it is the very page that a
-// browser gets. What Wails serves itself is one small page that leads there, or says
-// what to do while no daemon answers.
+// The page is loaded from the daemon's own address, so it is the same page as in a browser. Wails
+// itself serves only one small page (entryPage), which redirects to the daemon, or says what to do
+// while no daemon responds.
 //
-// It gets the address, with a one-time code in the fragment, in the environment as
-// DRAWBRIDGE_WINDOW_URL, because every user of the machine can read a command line.
-// DRAWBRIDGE_WINDOW_DATA names the daemon's folder: there the window finds it again
-// after a restart, and follows its commands: come to the front, pick a file, close.
+// The environment variable DRAWBRIDGE_WINDOW_URL contains the address with a one-time code, because
+// every user of the machine can read command lines. DRAWBRIDGE_WINDOW_DATA names the daemon's data
+// folder, which the window uses to reconnect and to receive commands.
 package window
 
-// What whoever starts the window tells it in the environment.
+// Environment variables that are set by the process that starts the window.
 const (
 	urlVariable   = "DRAWBRIDGE_WINDOW_URL"
 	dataVariable  = "DRAWBRIDGE_WINDOW_DATA"
-	readyVariable = "DRAWBRIDGE_READY" // he waits for a byte on a descriptor
+	readyVariable = "DRAWBRIDGE_READY" // if set, that process waits for a byte on readyDescriptor
 )
 
-// noWindow is the exit code of a window that cannot be shown. Wails ends with 1 when
-// another window took over, which is no failure.
+// noWindow is the exit code of a window that cannot be shown. Wails exits with 1 if another window
+// took over, which is not a failure.
 const noWindow = 3

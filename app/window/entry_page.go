@@ -16,20 +16,20 @@ var entranceHTML string
 
 var entrancePage = template.Must(template.New("entrance").Parse(entranceHTML))
 
-// entryPage is the handler behind Wails' own address. It answers every request with one
-// page, which leads to the daemon, or tries again every two seconds and says why.
+// entryPage handles Wails' own address. It answers every request with one page, which redirects to
+// the daemon, or shows why it cannot and tries again every two seconds.
 type entryPage struct {
 	client *http.Client
-	ask    func(context.Context) string // asks the daemon for the address
+	ask    func(context.Context) string // requests the address from the daemon
 
 	mu      sync.Mutex
-	led     bool   // the page was led to the address once
-	failed  bool   // the page that it was led to could not be loaded
-	address string // with the one-time code; "" when not known
+	led     bool   // the page has been redirected to the address
+	failed  bool   // the page at the address failed to load
+	address string // with the one-time code; "" if unknown
 }
 
-// newEntryPage takes the address from the environment; what is not an address of this
-// machine counts as none.
+// newEntryPage returns an entryPage for the address from the environment. It ignores an address
+// that is not of this machine.
 func newEntryPage(address string, ask func(context.Context) string) *entryPage {
 	return &entryPage{
 		client:  &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Proxy: nil}},
@@ -43,11 +43,11 @@ func (e *entryPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	again, failed := e.led, e.failed
 	e.failed = false
 	e.mu.Unlock()
-	if failed { // it would go round and round with an address that answers, and not with the page
+	if failed { // avoids a redirect loop if the address responds but the page fails to load
 		e.write(w, "")
 		return
 	}
-	if again || !e.answers() { // the code that is known was used, or nobody takes it
+	if again || !e.answers() { // the known code has been used, or no daemon responds
 		e.set(local(e.ask(r.Context())))
 	}
 	target := ""
@@ -63,25 +63,25 @@ func (e *entryPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (e *entryPage) write(w http.ResponseWriter, target string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = entrancePage.Execute(w, target) // fails only when the window is gone
+	_ = entrancePage.Execute(w, target) // fails only when the window is closed
 }
 
-// fail notes that the page could not be loaded: the next answer leads nowhere, and the one
-// after it, two seconds later, leads there again with a new code.
+// fail records that the page failed to load. The next response does not redirect, and the one after
+// it, two seconds later, redirects with a new code.
 func (e *entryPage) fail() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.led, e.failed = true, true
 }
 
-// page is the address with the code that was used last, or will be next.
+// page returns the address with the code that was used last or will be used next.
 func (e *entryPage) page() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.address
 }
 
-// base is the address without path and code, or "".
+// base returns the address without path and code, or "".
 func (e *entryPage) base() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +92,7 @@ func (e *entryPage) base() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// answers reports whether a daemon is there now.
+// answers reports whether a daemon responds now.
 func (e *entryPage) answers() bool {
 	base := e.base()
 	if base == "" {
@@ -115,14 +115,14 @@ func (e *entryPage) set(address string) {
 	e.address = address
 }
 
-// take makes address the one that the page is led to when it is loaded next.
+// take sets the address that the next load redirects to.
 func (e *entryPage) take(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.address, e.led = address, false
 }
 
-// local returns address if it is an http address of this machine, else "".
+// local returns address if it is an http address of this machine, otherwise "".
 func local(address string) string {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Scheme != "http" || u.User != nil {

@@ -4,15 +4,15 @@ package window
 
 import "sync"
 
-// readyDescriptor is where whoever started us waits for the byte that says that a page is
-// there, if readyVariable is set.
+// readyDescriptor is the file descriptor to which the window writes a byte when a page has loaded,
+// if readyVariable is set.
 const readyDescriptor = 3
 
-// lifecycle is what this window needs to go on when the process that draws its page dies.
+// lifecycle is the state that is needed to recover when the process that renders the page crashes.
 type lifecycle struct {
 	daemon  *daemon
 	lead    *entryPage
-	awaited func() bool // whoever started us still waits for a page
+	awaited func() bool // reports whether the process that started us still waits for a page
 
 	mu   sync.Mutex
 	past rendererCrashes

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// linkLife is how long after its arrival a link is followed by pages that finish loading.
+// linkLife is how long after a link arrives pages that finish loading are navigated to it.
 const linkLife = 30 * time.Second
 
-// recentLink is the place that the daemon asked for last. WebKit drops a script without a word when
-// another process takes over the page at that moment, as it does between the entrance and the
-// daemon's page: so each page that has finished loading soon after is led there once more.
+// recentLink is the route that the daemon last requested. WebKit silently drops a script if another
+// process takes over the page at that moment, which happens between the entrance page and the
+// daemon's page. Therefore each page that finishes loading soon after is navigated to the route
+// again.
 type recentLink struct {
 	mu sync.Mutex
 	to string
@@ -23,7 +24,7 @@ func (l *recentLink) set(to string, now time.Time) {
 	l.to, l.at = to, now
 }
 
-// place is where a page that is ready now is led to; "" is nowhere.
+// place returns the route that a page that has finished loading is navigated to, or "" for none.
 func (l *recentLink) place(now time.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A page whose process dies is loaded anew; a window that WebKit ends, as it does when that
-// process dies at its birth, begins anew in its own place. Both count together: five times
-// a minute, and then the user gets the page in the browser instead.
+// A page is reloaded after its process crashes. The window is restarted if WebKit ends it, which
+// happens when that process crashes at its start. Both count together: after five crashes within a
+// minute the page is opened in the browser instead.
 const (
 	mostRelapses   = 5
 	relapsesWithin = time.Minute
 )
 
-// rendererCrashes are the times of the deaths that are remembered, oldest first.
+// rendererCrashes are the times of recent crashes, oldest first.
 type rendererCrashes []time.Time
 
-// record notes a death at now and reports whether to try once more.
+// record adds a crash at now and reports whether to try again.
 func (r *rendererCrashes) record(now time.Time) bool {
 	*r = slices.DeleteFunc(*r, func(t time.Time) bool { return now.Sub(t) >= relapsesWithin || t.After(now) })
 	if len(*r) >= mostRelapses {
@@ -28,7 +28,7 @@ func (r *rendererCrashes) record(now time.Time) bool {
 	return true
 }
 
-// What a window that begins anew is told of its life before.
+// relapsesVariable passes the times of recent crashes to a restarted window.
 const relapsesVariable = "DRAWBRIDGE_WINDOW_RELAPSES"
 
 func (r rendererCrashes) String() string {
@@ -39,7 +39,7 @@ func (r rendererCrashes) String() string {
 	return strings.Join(parts, ",")
 }
 
-// parseRendererCrashes reads what String wrote; what is no time is left out.
+// parseRendererCrashes parses the result of String and skips invalid times.
 func parseRendererCrashes(text string) (r rendererCrashes) {
 	for _, part := range strings.SplitN(text, ",", 2*mostRelapses) {
 		if ms, err := strconv.ParseInt(part, 10, 64); err == nil {
@@ -49,8 +49,9 @@ func parseRendererCrashes(text string) (r rendererCrashes) {
 	return r
 }
 
-// restartEnvironment is the environment of a window that begins anew: it knows where its daemon is and
-// asks it for a code of its own. awaited says that whoever started it still waits for a page.
+// restartEnvironment returns the environment of a restarted window: it knows the folder of its
+// daemon and requests a new code. awaited means that the process that started it still waits for a
+// page.
 func restartEnvironment(env []string, base, data string, past rendererCrashes, awaited bool) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

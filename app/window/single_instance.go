@@ -15,20 +15,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 )
 
-// Who starts the window himself, as macOS does with the program of a bundle, names no
-// address. The window then asks the daemon's program for one, and hands it the link that
-// it was opened for. See build/package/macos.sh.
+// A window that is started directly, as macOS starts the program of a bundle, gets no address. It
+// then requests one from the daemon's program and passes on the link that it was opened for. See
+// build/package/macos.sh.
 
-// summonLimit is how long that may take: the daemon may have to start first.
+// summonLimit is the time limit for that. It includes the start of the daemon.
 const summonLimit = 45 * time.Second
 
-// waits tells the daemon's program that a window is there already and wants to be told the
-// address, instead of being opened.
+// waits is set for the daemon's program to make it print the address instead of opening a window.
 const waits = "DRAWBRIDGE_WINDOW_WAITS"
 
-// startDaemon has the daemon's program start the daemon if none runs, and returns the address
-// of the page at the place that link leads to; "" is its beginning. What a link may say is
-// checked by that program. From then on the daemon's folder is known.
+// startDaemon runs the daemon's program, which starts the daemon if none runs, and returns the
+// address of the page at the route of link. An empty link means the start page. That program
+// validates the link. Afterwards the daemon's folder is known.
 func (d *daemon) startDaemon(ctx context.Context, program, link string) (address string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, summonLimit)
 	defer cancel()
@@ -57,15 +56,16 @@ func (d *daemon) startDaemon(ctx context.Context, program, link string) (address
 	return local(told.URL), nil
 }
 
-// bundled is where the daemon's program is in a bundle of macOS, seen from the folder of
-// the window's. It has a bundle of its own, or macOS could hand links to it instead.
+// bundled is the path of the daemon's program in a macOS bundle, relative to the folder of the
+// window's program. It is in a bundle of its own because macOS could otherwise pass links to it
+// instead.
 const bundled = "../Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge"
 
-// daemonProgram is the daemon's binary that belongs to the window's, which is self.
+// daemonProgram returns the daemon's binary for the window's binary self.
 func daemonProgram(self string) string {
 	name := "drawbridge"
 	if runtime.GOOS == "windows" {
-		name = "drawbridgew.exe" // without a console
+		name = "drawbridgew.exe" // the build without a console
 	}
 	places := []string{name}
 	if strings.HasSuffix(filepath.ToSlash(filepath.Dir(self)), ".app/Contents/MacOS") {

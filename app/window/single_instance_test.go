@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// program is the daemon's program as the window sees it. It writes down how it was called.
+// program creates a fake of the daemon's program. It records how it was called.
 func program(t *testing.T, answer string) (path string, called func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func TestWindowRefusesNonLoopbackAddress(t *testing.T) {
 	}
 }
 
-// The page was led to its address once; the one that a link brings counts all the same.
+// The page has been redirected once, but the address of a link still takes effect.
 func TestReloadedPageFollowsLink(t *testing.T) {
 	at := healthy(t).URL
 	e := newEntryPage(at+"/#code=first", func(context.Context) string { return at + "/#code=third" })
@@ -75,8 +75,8 @@ func TestReloadedPageFollowsLink(t *testing.T) {
 	}
 }
 
-// What macOS finds in the bundle: the window gets the links, the daemon inside has a bundle of
-// its own and none of them, and each finds the other where macos.sh puts it.
+// The bundle for macOS registers links for the window only. The daemon has a bundle of its own
+// without links, and each finds the other where macos.sh puts it.
 func TestMacOSBundleRegistersLinks(t *testing.T) {
 	read := func(path string) string {
 		t.Helper()

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Main says that this build has no window: it was made without the build tags that
-// bring in Wails, so that the whole tree builds on a machine without GTK.
+// Main reports that this build has no window: it was built without the tags that include Wails, so
+// that everything compiles on a machine without GTK.
 func Main() {
 	fmt.Fprintln(os.Stderr, "drawbridge-window: built without the window; use make build, or open the address that drawbridge open --print shows")
 	os.Exit(noWindow)

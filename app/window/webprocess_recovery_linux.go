@@ -11,7 +11,7 @@ extern void drawbridgePageDied(void);
 extern void drawbridgePageFailed(void);
 extern void drawbridgeFatal(void);
 
-// The process that draws the page has died: load the entrance anew.
+// The process that renders the page has crashed: reload the entrance page.
 static void drawbridge_ended(WebKitWebView *view, WebKitWebProcessTerminationReason why, gpointer data) {
 	drawbridgePageDied();
 	webkit_web_view_load_uri(view, "wails://wails/");
@@ -22,8 +22,8 @@ static gboolean drawbridge_enter(gpointer view) {
 	return G_SOURCE_REMOVE;
 }
 
-// The daemon's page could not be loaded: the entrance says more than WebKit's own page for
-// that, and tries again. What somebody called off, or what became a download, did not fail.
+// The daemon's page failed to load. The entrance page explains more than WebKit's own error page,
+// and tries again. Cancelled loads and downloads are not failures.
 static gboolean drawbridge_failed(WebKitWebView *view, WebKitLoadEvent event, const char *uri, GError *error, gpointer data) {
 	if (uri == NULL || !g_str_has_prefix(uri, "http://") || error->domain == WEBKIT_POLICY_ERROR ||
 		g_error_matches(error, WEBKIT_NETWORK_ERROR, WEBKIT_NETWORK_ERROR_CANCELLED) ||
@@ -38,7 +38,7 @@ static gboolean drawbridge_failed(WebKitWebView *view, WebKitLoadEvent event, co
 static void drawbridge_look(GtkWidget *widget, gpointer data) {
 	if (WEBKIT_IS_WEB_VIEW(widget)) {
 		if (g_object_get_data(G_OBJECT(widget), "drawbridge") != NULL) {
-			return; // it is watched already
+			return; // already connected
 		}
 		g_object_set_data(G_OBJECT(widget), "drawbridge", widget);
 		g_signal_connect(widget, "web-process-terminated", G_CALLBACK(drawbridge_ended), NULL);
@@ -57,10 +57,10 @@ static gboolean drawbridge_arm(gpointer data) {
 	return G_SOURCE_REMOVE;
 }
 
-// GTK's functions belong to its own thread.
+// GTK's functions must be called on its own thread.
 static void drawbridge_watch(void) { g_idle_add(drawbridge_arm, NULL); }
 
-// A message of this level is the last one: GLib ends the program when we return.
+// This level is fatal: GLib ends the program when the function returns.
 static GLogWriterOutput drawbridge_log(GLogLevelFlags level, const GLogField *fields, gsize n, gpointer data) {
 	GLogWriterOutput out = g_log_writer_default(level, fields, n, data);
 	if (level & G_LOG_LEVEL_ERROR) {
@@ -83,22 +83,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// living is the life of this program, for the callbacks of GTK.
+// living is the state for the callbacks of GTK.
 var living *lifecycle
 
-// recoverRenderer has the page come back when the process that draws it dies. WebKit ends the whole
-// program when that process dies before it has said its number
-// (ProcessLauncherGLib.cpp calls g_error): then the program begins anew in its own place.
-// It is called once, before there is a window.
+// recoverRenderer makes the page recover when the process that renders it crashes. WebKit ends the
+// whole program if that process crashes before it has reported its process id
+// (ProcessLauncherGLib.cpp calls g_error); then the program restarts itself with exec. It must be
+// called once, before the window exists.
 func recoverRenderer(l *lifecycle) {
 	living = l
 	C.drawbridge_hear()
 }
 
-// watchPage has us hear of the death of the page's process and of a page that could not be
-// loaded: Wails v2 would show a frozen page, or WebKit's words for it, for ever, and has no
-// event for either. Before the window is there it has no effect;
-// twice is as good as once.
+// watchPage reports crashes of the page's process and pages that failed to load. Wails v2 has no
+// event for either and would show a frozen page, or WebKit's error page, forever. It has no effect
+// before the window exists, and may be called twice.
 func watchPage() { C.drawbridge_watch() }
 
 //export drawbridgePageDied
@@ -129,23 +128,24 @@ func drawbridgeFatal() {
 	fmt.Fprintln(os.Stderr, "drawbridge-window: cannot begin anew:", err)
 }
 
-// recordCrash notes a death and reports whether to try once more.
+// recordCrash records a crash and reports whether to try again.
 func (l *lifecycle) recordCrash() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.past.record(time.Now())
 }
 
-// openBrowserInstead hands the user over to the browser, in our own place, because the page dies again
-// and again. It returns where whoever started us does that at our end, or when it cannot be.
+// openBrowserInstead replaces this process by one that opens the page in the browser, because the
+// page crashes repeatedly. It returns if the process that started us opens the browser after our
+// exit, or if it fails.
 func (l *lifecycle) openBrowserInstead() {
 	fmt.Fprintln(os.Stderr, "drawbridge-window: the page ends again and again; it opens in the browser instead")
 	if pipe := []unix.PollFd{{Fd: readyDescriptor}}; l.awaited() {
-		if n, err := unix.Poll(pipe, 0); n == 0 && err == nil { // he has not closed his end of it
+		if n, err := unix.Poll(pipe, 0); n == 0 && err == nil { // the reader has not closed its end
 			return
 		}
 	}
-	self, _ := os.Executable() // without it the program is looked for in PATH
+	self, _ := os.Executable() // without it the program is searched in PATH
 	program, err := exec.LookPath(daemonProgram(self))
 	if err == nil {
 		args := []string{program, "open", "--browser"}

@@ -2,7 +2,7 @@
 
 package window
 
-// The system's web view starts its process anew by itself.
+// The system's web view restarts its process without help.
 func recoverRenderer(*lifecycle) {}
 
 func watchPage() {}

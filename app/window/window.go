@@ -23,32 +23,34 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
-// Main shows the window and returns when it is closed. Nothing may come before
-// wails.Run that can fail or take time: the Wails tools run Main to find bindings.
+// Main shows the window and returns when it is closed. Nothing that can fail or takes long may
+// precede wails.Run, because the Wails tools run Main to find bindings.
 func Main() {
-	// White windows on some graphics drivers: https://github.com/wailsapp/wails/issues/4985
+	// Without this the window stays white with some graphics drivers:
+	// https://github.com/wailsapp/wails/issues/4985
 	if os.Getenv("WEBKIT_DISABLE_DMABUF_RENDERER") == "" {
 		os.Setenv("WEBKIT_DISABLE_DMABUF_RENDERER", "1")
 	}
 	d := newDaemon(os.Getenv(dataVariable))
 	ready, awaited := readiness()
 	lead := newEntryPage(os.Getenv(urlVariable), d.address)
-	os.Unsetenv(urlVariable) // the web processes need not inherit the code
+	os.Unsetenv(urlVariable) // the web processes must not inherit the code
 	past := parseRendererCrashes(os.Getenv(relapsesVariable))
 	os.Unsetenv(relapsesVariable)
-	lead.led = len(past) > 0 // the code was used in the life before
+	lead.led = len(past) > 0 // the code was used before the restart
 
 	at, known := readWindowState(d.folder())
 	state := options.Normal
 	if at.Maximised {
 		state = options.Maximised
 	}
-	// ours ends with the window; wails' context carries its runtime and does not.
+	// ours is cancelled when the window closes; Wails' context carries its runtime and is never
+	// cancelled.
 	ours, end := context.WithCancel(context.Background())
 	var ctx context.Context
 	var asked recentLink
 	recoverRenderer(&lifecycle{past: past, daemon: d, lead: lead, awaited: awaited})
-	calls := make(chan string, 8) // links that the system hands over; "" is a start without one
+	calls := make(chan string, 8) // links that the system passes on; "" is a start without a link
 	if d.folder() == "" && lead.base() == "" {
 		calls <- ""
 	}
@@ -59,7 +61,7 @@ func Main() {
 		MinWidth:         leastWidth,
 		MinHeight:        leastHeight,
 		WindowStartState: state,
-		BackgroundColour: options.NewRGB(0xf6, 0xf5, 0xf2), // the page's light canvas
+		BackgroundColour: options.NewRGB(0xf6, 0xf5, 0xf2), // the page's light background
 		AssetServer:      &assetserver.Options{Handler: lead},
 		OnStartup: func(c context.Context) {
 			ctx = c
@@ -75,14 +77,14 @@ func Main() {
 				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, lead, &asked, cmd) })
 				watchPage()
 			})
-			// GTK's thread calls this, and it is what runs scripts.
+			// A new goroutine, because this is GTK's thread, which also runs the scripts.
 			go follow(c, asked.place(time.Now()), lead)
 		},
 		OnBeforeClose: func(c context.Context) bool {
 			p := windowState{Maximised: runtime.WindowIsMaximised(c)}
 			p.Width, p.Height = runtime.WindowGetSize(c)
 			p.X, p.Y = runtime.WindowGetPosition(c)
-			if p.Maximised { // the size to go back to is the one from before
+			if p.Maximised { // keep the size from before it was maximised
 				p.X, p.Y, p.Width, p.Height = at.X, at.Y, at.Width, at.Height
 			}
 			saveWindowState(d.folder(), p)
@@ -98,12 +100,12 @@ func Main() {
 				}
 			},
 		},
-		// Wails listens for the Apple event that brings a link from its beginning, and calls
-		// this on a goroutine.
+		// Wails listens for the Apple event of a link from its start on, and calls this on a
+		// goroutine.
 		Mac: &mac.Options{OnUrlOpen: func(link string) {
 			select {
 			case calls <- link:
-			default: // nobody follows that many
+			default: // drop the link: too many are waiting
 			}
 		}},
 		Linux: &linux.Options{
@@ -118,9 +120,9 @@ func Main() {
 	}
 }
 
-// readiness returns what tells whoever started us that there is a window with a page in it,
-// and whether he still waits: WebKit may end the whole program before. He waits for the
-// word, or for our end, which sends the user to the browser instead.
+// readiness returns a function that reports to the process that started us that the window shows a
+// page, and a function that returns whether that process still waits. It waits for a byte or for
+// our exit, after which it opens the browser instead: WebKit may end the whole program before.
 func readiness() (tell func(), awaited func() bool) {
 	if os.Getenv(readyVariable) == "" {
 		return func() {}, func() bool { return false }
@@ -131,16 +133,16 @@ func readiness() (tell func(), awaited func() bool) {
 	return sync.OnceFunc(func() {
 		told.Store(true)
 		if file != nil {
-			_, _ = file.Write([]byte{1}) // he may have gone
+			_, _ = file.Write([]byte{1}) // the reader may have exited
 			file.Close()
 		}
 	}), func() bool { return !told.Load() }
 }
 
-// following: the window follows the daemon from its first page on.
+// following starts following the daemon once, after the first page has loaded.
 var following sync.Once
 
-// picked tells what the user chose; "" is nothing.
+// picked sends the path that the user chose to the daemon; "" means none.
 func (d *daemon) picked(ctx context.Context, id, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -156,10 +158,10 @@ func front(ctx context.Context) {
 	runtime.WindowShow(ctx)
 }
 
-// called brings the page to where each call leads, until ours ends. The page is loaded
-// anew for it: at a start there may be none yet that could be led.
+// called navigates the page to the target of each link until ours is done. It loads the page again
+// for that, because at the start there may be no page yet.
 func called(ctx, ours context.Context, d *daemon, lead *entryPage, calls <-chan string) {
-	self, _ := os.Executable() // without it the program is looked for in PATH
+	self, _ := os.Executable() // without it the program is searched in PATH
 	for {
 		select {
 		case <-ours.Done():
@@ -185,8 +187,8 @@ func called(ctx, ours context.Context, d *daemon, lead *entryPage, calls <-chan 
 	}
 }
 
-// back is called when the daemon answers again. The page recovers by itself, and so does the
-// entrance, which stands where the page could not be loaded, unless the address is another one.
+// back is called when the daemon responds again. The page and the entrance page recover without
+// help, unless the address has changed.
 func back(ctx context.Context, d *daemon, lead *entryPage) {
 	address := d.address(ctx)
 	before := lead.base()
@@ -196,14 +198,14 @@ func back(ctx context.Context, d *daemon, lead *entryPage) {
 	}
 }
 
-// follow leads the page to a place of itself; "" is where it is.
+// follow navigates the page to a route; "" means the current one.
 func follow(ctx context.Context, to string, lead *entryPage) {
 	if js := script(to, lead.page()); js != "" {
 		runtime.WindowExecJS(ctx, js)
 	}
 }
 
-// obey does what the daemon asks for.
+// obey executes a command of the daemon.
 func obey(ctx context.Context, d *daemon, lead *entryPage, asked *recentLink, c command) {
 	switch c.Command {
 	case "focus":
@@ -229,7 +231,8 @@ func obey(ctx context.Context, d *daemon, lead *entryPage, asked *recentLink, c 
 	}
 }
 
-// fingerprint lets two daemons, such as one under development, have a window each.
+// fingerprint returns an ID for the address, so that two daemons, such as one under development,
+// can each have a window.
 func fingerprint(base string) string {
 	sum := sha256.Sum256([]byte(base))
 	return hex.EncodeToString(sum[:6])

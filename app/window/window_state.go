@@ -6,23 +6,22 @@ import (
 	"path/filepath"
 )
 
-// windowState is where the window stood when it was closed.
+// windowState is the size and position of the window when it was closed.
 type windowState struct {
 	X, Y, Width, Height int
 	Maximised           bool
 }
 
-// What a window is without a memory, and the least it can be.
+// Default and minimum size of a window.
 const (
 	usualWidth, usualHeight = 1180, 800
 	leastWidth, leastHeight = 640, 420
-	mostSide                = 16384 // of any screen
+	mostSide                = 16384 // larger than any screen
 )
 
 func windowStateFile(data string) string { return filepath.Join(data, "window.json") }
 
-// readWindowState returns the remembered place; known is false when there is none, or none
-// that makes sense.
+// readWindowState returns the saved state; known is false if there is none or it is invalid.
 func readWindowState(data string) (p windowState, known bool) {
 	usual := windowState{Width: usualWidth, Height: usualHeight}
 	if data == "" {
@@ -39,7 +38,7 @@ func readWindowState(data string) (p windowState, known bool) {
 	return p, true
 }
 
-// saveWindowState remembers p. A failure costs the memory alone.
+// saveWindowState saves p. It ignores errors, because only the position would be lost.
 func saveWindowState(data string, p windowState) {
 	if data == "" {
 		return
