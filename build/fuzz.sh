@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make fuzz [time=30s]: every fuzz test in turn, since Go fuzzes one at a time.
+# make fuzz [time=30s]: runs all fuzz tests in sequence, because Go runs only one at a time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes everything that is handed out, in build/bin/package, with its checksums:
-# package.sh [linux] [windows] [macos], all of them by default. KINDS=deb makes that kind alone for Linux.
+# Builds the release packages and their checksums in build/bin/package:
+# package.sh [linux] [windows] [macos], all by default. KINDS=deb builds only that kind for Linux.
 #
-# Linux: .deb, .rpm, Arch and a tar.gz of the static program. Windows: a zip and, where
-# makensis is, an installer; cross-built. macOS: on a Mac only, and never tried.
+# Linux: .deb, .rpm, Arch and a tar.gz of the static program. Windows: a zip and, if makensis is
+# installed, an installer; both are cross-compiled. macOS: on a Mac only, untested.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export GOFLAGS=${GOFLAGS:--buildvcs=false}
-nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2 # newer ones ask for modules that cannot be found
+nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2 # newer versions need modules that cannot be found
 winres=github.com/tc-hib/go-winres@v0.3.3
 
-# A tag v1.2.3 names a release; anything else is on the way to the next one.
+# A tag v1.2.3 is a release; any other commit is a pre-release of the next one.
 version=${VERSION:-$(git describe --tags --exact-match 2>/dev/null || echo "v0.1.0~git$(git log -1 --format=%cd --date=format:%Y%m%d).$(git rev-parse --short HEAD)")}
 version=${version#v}
 out=build/bin/package
@@ -19,7 +19,7 @@ ldflags="-s -w -X main.version=$version"
 rm -rf "$out" "$stage"
 mkdir -p "$out" "$stage/man"
 
-# What the licences of others want with each copy.
+# Third-party licence texts, which the licences require with each copy.
 notices() { go run ./build/docs -notices "$stage/THIRD-PARTY.txt"; }
 
 linux() {
@@ -57,7 +57,7 @@ windows() {
 	[ -e frontend/dist/index.html ] || make ui
 	local dir=$stage/windows plain=${version%%[~-]*}
 	mkdir -p "$dir"
-	# The icon and the version of the programs; the linker takes them from .syso files.
+	# The linker reads the icon and the version of the programs from .syso files.
 	local target
 	for target in app/drawbridge .; do
 		GOFLAGS= go run "$winres" simply --arch amd64 --out "$target/rsrc" --icon build/icons/app.ico --manifest gui \
@@ -82,7 +82,7 @@ windows() {
 
 macos() {
 	if [ "$(uname -s)" != Darwin ]; then
-		echo 'package: the macOS bundle is made on a Mac only (build/package/macos.sh); skipped' >&2
+		echo 'package: skipped the macOS bundle, which can be built only on a Mac (build/package/macos.sh)' >&2
 		return 0
 	fi
 	VERSION=$version build/package/macos.sh "$out"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds Drawbridge and starts it with a demo server, then builds and shows the window.
-# Installs nothing but npm packages. Everything it keeps is in .run/; the configuration and
-# the data of an installed Drawbridge stay untouched. Ctrl-C ends it, which is no error.
+# Installs only npm packages and stores all files in .run/, so the configuration and the data of an
+# installed Drawbridge do not change. Ctrl-C stops it with exit code 0.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=$PWD/build/bin/drawbridge
 data=$PWD/.run
-output=$data/output.log # what the step that runs has printed; in the end the daemon's log
+output=$data/output.log # output of the current step, later the daemon's log
 mkdir -p "$data"
 chmod 700 "$data"
 
@@ -22,7 +22,7 @@ trap stop EXIT
 trap 'exit 0' INT
 trap 'exit 143' TERM HUP
 
-# quietly WHAT COMMAND... says WHAT, and what the command printed if it fails.
+# quietly WHAT COMMAND... prints WHAT, and the output of the command only if it fails.
 quietly() {
 	echo "$1…"
 	shift
@@ -34,7 +34,7 @@ quietly() {
 if [ ! -e "$data/config.jsonc" ]; then
 	cat >"$data/config.jsonc" <<CONFIG
 {
-  // Edit and save: changes take effect at once. Paste what a server's README shows.
+  // Edit and save: changes take effect immediately. Paste the JSON from a server's README.
   "mcpServers": {
     "demo": { "command": "$bin", "args": ["demo-server"] }
   }
@@ -47,7 +47,7 @@ quietly 'Building the daemon' make --no-print-directory daemon
 
 port=${DRAWBRIDGE_HTTP_PORT:-7575}
 if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-	echo "Port $port is taken; this run takes a free one."
+	echo "Port $port is in use; using a free one."
 	port=0
 fi
 
@@ -77,12 +77,12 @@ NEXT
 if [ -n "${DISPLAY-}${WAYLAND_DISPLAY-}" ] || [ "$(uname -s)" = Darwin ]; then
 	log=$output output=$data/window.log
 	quietly 'Building the window' make --no-print-directory window ||
-		echo 'run: the window could not be built; the page opens in a browser.' >&2
+		echo 'run: cannot build the window; the page opens in a browser.' >&2
 	grep '^window: skipped' "$output" || true
 	output=$log
 	"$bin" open --data "$data" || true
 else
-	echo 'No display here. Open this address in a browser (it works once):'
+	echo 'No display found. Open this address in a browser (it works once):'
 	"$bin" open --print --data "$data"
 fi
 
@@ -91,6 +91,6 @@ wait $daemon || code=$?
 daemon=
 if [ $code != 0 ]; then
 	tail -n 20 "$output" >&2
-	echo "run: Drawbridge ended with $code; the end of its log is above." >&2
+	echo "run: Drawbridge exited with $code; the end of its log is above." >&2
 fi
 exit $code

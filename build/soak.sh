@@ -1,48 +1,49 @@
 #!/usr/bin/env bash
-# make soak: what takes too long for every commit, one part after the other.
+# make soak: tests that take too long for every commit, one part after the other.
 #   build/soak.sh            all parts
 #   build/soak.sh kills      one of them
-# Each part is a function below; add yours to the list. Figures go to standard output.
+# Each part is a function below; add new ones to the list at the end. Results go to standard output.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-export CI=true # limits as on a busy machine
+export CI=true # time limits for a busy machine
 failed=()
 
-# said keeps results and what tests said, reasons of failures among it.
-said() { grep --line-buffered -E '^ *(---|PASS|FAIL|ok|panic|[a-z_]+.go:)'; }
+# filter_results passes on the results and the messages of tests.
+filter_results() { grep --line-buffered -E '^ *(---|PASS|FAIL|ok|panic|[a-z_]+.go:)'; }
 
 e2e() { # TESTS [TIMEOUT]
-	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | said
+	CGO_ENABLED=0 go test -tags e2e -count 1 -parallel 1 -v -timeout "${2:-4h}" -run "$1" ./build/e2e | filter_results
 }
 
-# 500 kills each of the daemon, of its watchdog and of both, and 300 of who writes into a client's file.
+# 500 kills each of the daemon, of its watchdog and of both, and 300 of a process that writes a
+# client's configuration file.
 kills() {
-	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledMoveLeavesOldOrNewFileAndIsUndoable ./backend/clientconf | said
-	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingWhenOneIsKilled ./backend/reload | said
+	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledMoveLeavesOldOrNewFileAndIsUndoable ./backend/clientconf | filter_results
+	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingWhenOneIsKilled ./backend/reload | filter_results
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNoProcessOutlivesKilledDaemonOrWatchdog
 }
 
-# 10,000 restarts of a server behind a launcher: minutes on a machine that has nothing else
-# to do, hours beside other work. DRAWBRIDGE_ROUNDS=N makes 20 N of them.
+# 10,000 restarts of a server behind a launcher: minutes on an idle machine, hours on a busy one.
+# DRAWBRIDGE_ROUNDS=N makes 20 N of them.
 restarts() {
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestThousandRestartsUseConstantResources
 }
 
-# 500 kills of a process that records a call each millisecond, with the limit as promised.
+# 500 kills of a process that records a call each millisecond, with the documented limit.
 history() {
-	CI='' DRAWBRIDGE_KILL_ROUNDS=${DRAWBRIDGE_KILL_ROUNDS:-500} CGO_ENABLED=0 go test -count 1 -v -timeout 1h -run TestKillLosesNoCall ./backend/store | said
+	CI='' DRAWBRIDGE_KILL_ROUNDS=${DRAWBRIDGE_KILL_ROUNDS:-500} CGO_ENABLED=0 go test -count 1 -v -timeout 1h -run TestKillLosesNoCall ./backend/store | filter_results
 }
 
 # A million calls of 16 clients to 8 servers, with 500 crashes, 500 changes of the
-# configuration and 1,000 reconnects. build/e2e/output/soak.html has the plots.
-fire() {
+# configuration and 1,000 reconnects. build/e2e/output/soak.html contains the plots.
+load() {
 	DRAWBRIDGE_SOAK_CALLS=${DRAWBRIDGE_SOAK_CALLS:-1000000} e2e 'TestLoadedDaemonAnswersAndRecordsEveryCallOnce' | cut -c1-1000
 }
 
 make --no-print-directory daemon
 build/setup.sh e2e
-[ $# -gt 0 ] || set -- kills restarts history fire
+[ $# -gt 0 ] || set -- kills restarts history load
 for part; do
 	printf '\n== soak: %s\n' "$part"
 	"$part" || failed+=("$part")

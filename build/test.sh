@@ -4,12 +4,12 @@
 #   fast  format vet unit page smoke       make test: needs Go, Node and npm, installs nothing else
 #   rest  lint race window e2e browser     with fast, this is make test-all: installs what it needs
 #
-# A stage is one line with its duration; what a failed one printed follows it. At the end
-# stands how many tests ran. With CI=true a test that is skipped in the rest is a failure.
+# It prints one line with the duration for each stage, followed by the output of a failed one, and
+# finally the number of tests. With CI=true a skipped test in the rest is a failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# As the Makefile builds the programs: packages are compiled once for them and the tests.
+# The same flags as in the Makefile, so that packages are compiled once for programs and tests.
 export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 linter=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 vulncheck=golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -32,7 +32,7 @@ format() {
 
 vet() { CGO_ENABLED=0 go vet ./...; }
 
-# Without CI=true: what is not installed here is skipped, and tested by the stage race.
+# Without CI=true: tests of missing programs are skipped here; the stage race runs them.
 unit() {
 	CGO_ENABLED=0 env -u CI go test -json -timeout 10m -parallel 4 ./... | tally go
 }
@@ -55,7 +55,7 @@ lint() {
 	for system in windows darwin; do
 		CGO_ENABLED=0 GOOS=$system go vet ./app/drawbridge ./backend/... ./config/...
 	done
-	CGO_ENABLED=0 go run "$linter" run ./... # with the tags of .golangci.yml
+	CGO_ENABLED=0 go run "$linter" run ./... # with the build tags of .golangci.yml
 	CGO_ENABLED=0 go run "$vulncheck" ./... >"$work/vulncheck.log" 2>&1 ||
 		if grep -q '^govulncheck: fetching vulnerabilities' "$work/vulncheck.log"; then
 			echo 'skipped govulncheck: its database cannot be reached'
@@ -71,7 +71,7 @@ race() {
 
 window() { make --no-print-directory window; }
 
-# Limits of time are asserted here, without the race detector: the tests that are not
+# This stage checks time limits, so it runs without the race detector: the tests that are not
 # parallel run one at a time, before all others.
 e2e() {
 	make --no-print-directory daemon
@@ -86,7 +86,7 @@ browser() {
 # tally FORMAT [REPORT] counts the tests of this stage.
 tally() { go run ./build/tally "$1" "$work/counts" "${@:2}"; }
 
-# setup TASK... returns 1 when something is missing and may be.
+# setup TASK... returns 1 if optional dependencies are missing.
 setup() {
 	local code=0
 	build/setup.sh "$@" >"$work/setup.log" 2>&1 || code=$?
@@ -97,15 +97,15 @@ setup() {
 	esac
 }
 
-# prepare STAGE installs what the stage needs, and returns 1 when it cannot run here.
+# prepare STAGE installs the dependencies of the stage, and returns 1 if it cannot run here.
 prepare() {
 	case $1 in
 	race)
-		setup go || { uncovered+=('race: it needs a C compiler'); return 1; }
-		setup docker || uncovered+=('what needs Docker')
+		setup go || { uncovered+=('race: needs a C compiler'); return 1; }
+		setup docker || uncovered+=('tests that need Docker')
 		;;
 	window) setup window || { uncovered+=('the window'); return 1; } ;;
-	e2e | browser) setup e2e || { uncovered+=("$1: it needs a browser and a screen"); return 1; } ;;
+	e2e | browser) setup e2e || { uncovered+=("$1: needs a browser and a display"); return 1; } ;;
 	esac
 }
 
@@ -149,7 +149,7 @@ began=$SECONDS
 setup ui # the daemon embeds the page
 [ -e frontend/dist/index.html ] || npm --prefix frontend run --silent build >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
 report setup $((SECONDS - began)) 0 /dev/null
-# The page needs one processor and the Go tests often wait: they share the time.
+# The tests of the page use one processor and the Go tests often wait, so they run concurrently.
 case " ${stages[*]} " in *' unit '*' page '*) run page & ;; esac
 for stage in "${stages[@]}"; do
 	began=$SECONDS
@@ -162,7 +162,7 @@ for stage in "${stages[@]}"; do
 done
 
 echo
-for what in ${uncovered+"${uncovered[@]}"}; do echo "SKIPPED: $what (see above what to install)"; done
+for what in ${uncovered+"${uncovered[@]}"}; do echo "SKIPPED: $what (see above for the packages to install)"; done
 case " $* " in *' rest '*) ;; *' fast '*) echo 'Not covered: race detector, golangci-lint, other systems, Docker, window, browser, real clients. Run: make test-all' ;; esac
 [ ${#failed[@]} = 0 ] || echo "FAILED: ${failed[*]}"
 strict=

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds build/bin/drawbridge-window where it can be built; elsewhere says what is missing.
+# Builds build/bin/drawbridge-window, or prints which packages are missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

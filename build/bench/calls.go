@@ -11,18 +11,18 @@ import (
 // cell is one workload.
 type cell struct {
 	name    string
-	payload int // bytes of the argument that comes back
+	payload int // bytes of the argument, which the response echoes
 	clients int
 	modern  bool
 	goals   []goal
-	canned  bool // the answer is the same for every call
+	canned  bool // the response is the same for every call
 }
 
-// goal is what a ratio to the floor is to be.
+// goal is the target for a ratio to the floor.
 type goal struct {
-	of    string // what is compared
+	of    string // name of the compared figure
 	value func(measurement) float64
-	most  float64 // 0: none
+	most  float64 // 0 means no upper bound
 	least float64
 }
 
@@ -55,13 +55,13 @@ var cells = []cell{
 	{"1 MB × 64 modern", 1 << 20, 64, true, nil, false},
 }
 
-// result is a workload on both sides, round by round.
+// result contains the measurements of a workload on both sides, by round.
 type result struct {
 	cell
 	floor, ours []measurement
 }
 
-// measure runs a workload, floor and Drawbridge in turn.
+// measure runs a workload on the floor and on Drawbridge alternately.
 func (b *bench) measure(ctx context.Context, c cell) (result, error) {
 	r := result{cell: c}
 	for round := range b.rounds {
@@ -83,7 +83,7 @@ func (b *bench) measure(ctx context.Context, c cell) (result, error) {
 	return r, nil
 }
 
-// measureSide starts one side afresh, warms it up, loads it, and ends it.
+// measureSide starts one side, warms it up, loads it and stops it.
 func (b *bench) measureSide(ctx context.Context, side string, c cell, s setup) (measurement, error) {
 	program, runs := b.program, side
 	if side == "floor" && b.before != "" {
@@ -120,7 +120,7 @@ func (b *bench) measureSide(ctx context.Context, side string, c cell, s setup) (
 	return m, nil
 }
 
-// ratios is a figure of ours by that of the floor, the median of all rounds.
+// ratio returns the ratio of our figure to that of the floor, as the median of all rounds.
 func (r *result) ratio(f func(measurement) float64) float64 {
 	values := make([]float64, len(r.ours))
 	for i := range r.ours {
@@ -129,7 +129,7 @@ func (r *result) ratio(f func(measurement) float64) float64 {
 	return median(values)
 }
 
-// findings hold a workload against its goals.
+// findings compares a workload with its goals.
 func (r *result) findings() []finding {
 	var list []finding
 	for _, g := range r.goals {

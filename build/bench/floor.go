@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// serveFloor is the floor chain: HTTP in, one line out to the child, one line back.
-// The child answers in order, so that nothing has to be parsed. It prints its address.
-// Unless answer is "0", the child answers with so many bytes instead of an echo.
+// serveFloor runs the floor: an HTTP server that writes one line to the child per request and reads
+// one line back. The child responds in order, so nothing has to be parsed. It prints its address.
+// Unless answer is "0", the child responds with that many bytes instead of an echo.
 func serveFloor(answer string) error {
 	self, err := os.Executable()
 	if err != nil {

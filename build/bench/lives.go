@@ -21,7 +21,7 @@ import (
 
 const listRequest = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 
-// ask sends one modern request and returns the answer.
+// ask sends one request of the modern era and returns the response.
 func (t *target) ask(ctx context.Context, client *http.Client, method, name, body string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, strings.NewReader(body))
 	if err != nil {
@@ -46,7 +46,7 @@ func (t *target) ask(ctx context.Context, client *http.Client, method, name, bod
 	return io.ReadAll(resp.Body)
 }
 
-// tools is how many tools are listed.
+// tools returns the number of listed tools.
 func (t *target) tools(ctx context.Context) int {
 	list, err := t.ask(ctx, http.DefaultClient, "tools/list", "", listRequest)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *target) tools(ctx context.Context) int {
 	return bytes.Count(list, []byte(`"inputSchema"`))
 }
 
-// askRepeatedly asks for the list for so long, and returns the median time and the size.
+// askRepeatedly requests the tool list for length, and returns the median time and the size.
 func askRepeatedly(ctx context.Context, t *target, length time.Duration) (time.Duration, int, error) {
 	var took []time.Duration
 	size := 0
@@ -76,7 +76,7 @@ func askRepeatedly(ctx context.Context, t *target, length time.Duration) (time.D
 	return median(took), size, nil
 }
 
-// starts measures from the start of the program to the list of all tools.
+// starts measures the time from the start of the program to a complete tool list.
 func starts(ctx context.Context, b *bench) ([]finding, error) {
 	var list []finding
 	for _, row := range []struct {
@@ -135,7 +135,7 @@ func startOnce(ctx context.Context, b *bench, s setup, tools int) (time.Duration
 		}
 	}
 	took := time.Since(t.began)
-	// The next start is to find the catalogs of all.
+	// The next start must find the catalogs of all servers.
 	return took, until(ctx, time.Minute, "the servers do not run", func() bool {
 		if !t.find() {
 			return false
@@ -169,7 +169,7 @@ func (t *target) statuses(ctx context.Context) ([]serverStatus, error) {
 	return status.Servers, json.Unmarshal(b, &status)
 }
 
-// killed ends the upstream the hard way and waits for the next good call.
+// killed kills the upstream server and measures the time to the next successful call.
 func killed(ctx context.Context, b *bench) ([]finding, error) {
 	var took []time.Duration
 	failed := 0
@@ -188,7 +188,8 @@ func killed(ctx context.Context, b *bench) ([]finding, error) {
 	}, nil
 }
 
-// killOnce does it once: a server that died before within a minute is given a rest.
+// killOnce does that once. A server that crashed less than a minute before is restarted with a
+// delay.
 func killOnce(ctx context.Context, b *bench) (took time.Duration, failed int, err error) {
 	t, err := start(ctx, "drawbridge", b.program, setup{})
 	if err != nil {
@@ -207,7 +208,7 @@ func killOnce(ctx context.Context, b *bench) (took time.Duration, failed int, er
 		return 0, 0, err
 	}
 	began := time.Now()
-	gone := time.NewTicker(time.Millisecond) // a busy machine lets it answer once more
+	gone := time.NewTicker(time.Millisecond) // on a busy machine the server may respond once more
 	defer gone.Stop()
 	for syscall.Kill(list[0].PID, 0) == nil && ctx.Err() == nil {
 		<-gone.C
@@ -224,8 +225,8 @@ func killOnce(ctx context.Context, b *bench) (took time.Duration, failed int, er
 	return took, failed, nil
 }
 
-// edited adds a server to the configuration file and waits until a client has heard of
-// it and sees its tool.
+// edited adds a server to the configuration file and measures the time until a client is notified
+// and sees its tool.
 func edited(ctx context.Context, b *bench) ([]finding, error) {
 	var took []time.Duration
 	for range 2*b.rounds - 1 {
@@ -292,7 +293,7 @@ func editOnce(ctx context.Context, b *bench) (time.Duration, error) {
 	return time.Since(began), until(ctx, 10*time.Second, "the tool is not listed", func() bool { return t.tools(ctx) == 2 })
 }
 
-// shims measures what a client that starts programs gets.
+// shims measures calls through the stdio shim.
 func shims(ctx context.Context, b *bench) ([]finding, error) {
 	t, err := start(ctx, "drawbridge", b.program, setup{})
 	if err != nil {
@@ -339,7 +340,7 @@ func shims(ctx context.Context, b *bench) ([]finding, error) {
 	}, nil
 }
 
-// shim is a running one.
+// shim is a running stdio shim.
 type shim struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -393,7 +394,7 @@ func (s *shim) ask(line, id string) error {
 	}
 }
 
-// median is that of n calls of 60 B, after some to warm up.
+// median returns the median duration of n calls of 60 B, after a warm-up.
 func (s *shim) median(n int) (time.Duration, error) {
 	payload := strings.Repeat("x", 60)
 	var took []time.Duration

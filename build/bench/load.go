@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// measurement is one side under one workload.
+// measurement is the result of one side under one workload.
 type measurement struct {
 	calls    int
 	p50, p99 time.Duration
 	rate     float64       // calls per second
-	cpu      time.Duration // of the bridge process alone, per call
+	cpu      time.Duration // processor time of the bridge process, per call
 	rss      int64         // bytes, at the end
 	files    int           // descriptors, at the end
 	dropped  int           // calls that were not recorded
-	missing  int           // calls less rows in the history
+	missing  int           // calls without a row in the history
 }
 
 const modernMeta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
-// load runs c.clients callers, each with a connection of its own, for length.
+// load runs c.clients callers, each with its own connection, for length.
 func load(ctx context.Context, t *target, c cell, length time.Duration) (measurement, error) {
 	ctx, cancel := context.WithTimeout(ctx, length+30*time.Second)
 	defer cancel()
@@ -78,7 +78,7 @@ type caller struct {
 	buffer  bytes.Buffer
 }
 
-// open shakes hands, where the side wants it.
+// open initializes a session, if the side needs one.
 func (c *caller) open(ctx context.Context) error {
 	if c.token == "" || c.modern {
 		return nil
@@ -97,7 +97,7 @@ func (c *caller) open(ctx context.Context) error {
 	return err
 }
 
-// call makes one call and checks that its own id and payload came back.
+// call makes one call and checks that the response has its id and payload.
 func (c *caller) call(ctx context.Context) error {
 	c.id++
 	id := strconv.Itoa(c.id)

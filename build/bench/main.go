@@ -1,13 +1,10 @@
-// Command bench measures what Drawbridge adds to a tool call, against a floor that
-// runs in the same minutes: the ratios count, not the absolute figures.
+// Command bench measures what Drawbridge adds to a tool call. It compares with a floor that runs in
+// the same minutes; the ratios count, not the absolute figures.
 //
-// The floor is the layout of a real bridge with nothing in it: an HTTP server in a
-// process of its own that writes the body to a child over a pipe and answers the line
-// that comes back. Drawbridge runs with tokens, policy and recording on. Both have the
-// same upstream, a server that splices bytes. Every reply is checked.
-//
-// Besides calls it measures how long things take that people wait for, and what
-// processes take of the machine. Each row that has a goal says whether it is met.
+// The floor is a minimal bridge: an HTTP server that writes each body to a child process over a
+// pipe and returns the line that it reads back. Drawbridge runs with tokens, policy and recording.
+// Both use the same upstream server, and every response is checked. Other rows measure latencies
+// that users notice and the resource usage of processes.
 //
 //	go run ./build/bench [-rounds 3] [-seconds 2] [-only "60 B × 1,start"] [-o build/bench/README.md]
 package main
@@ -27,16 +24,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
-// bench is one run.
+// bench is one run of the benchmark.
 type bench struct {
 	program string
-	before  string // in the place of the floor; "" is the floor
+	before  string // an older program to compare with instead of the floor; "" is the floor
 	rounds  int
 	length  time.Duration
 	only    []string
 }
 
-// wants reports whether a row was asked for.
+// wants reports whether a row was requested.
 func (b *bench) wants(name string) bool {
 	for _, part := range b.only {
 		if strings.Contains(name, part) {
@@ -77,7 +74,7 @@ func main() {
 	}
 }
 
-// role is what this program does when it has started itself.
+// role runs the role in which this program has started itself, if any.
 func role(args []string) (bool, error) {
 	if len(args) == 0 {
 		return false, nil
@@ -98,8 +95,8 @@ func role(args []string) (bool, error) {
 	return true, fmt.Errorf("there is no role %q", args[0])
 }
 
-// run measures everything. A row that fails is shown with its reason and the rest
-// goes on; the error says that there was one.
+// run measures everything. A row that fails is reported with its error and the others continue; run
+// then returns an error.
 func (b *bench) run(ctx context.Context, out string) error {
 	failed := 0
 	var results []result

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// others are the rows besides calls.
+// others are the rows that do not measure calls.
 var others = []struct {
 	name    string
 	measure func(context.Context, *bench) ([]finding, error)
@@ -26,7 +26,7 @@ var others = []struct {
 	{"growth", growth},
 }
 
-// recordingCost compares with and without the history, in turn.
+// recordingCost compares calls with and without the history, alternately.
 func recordingCost(ctx context.Context, b *bench) ([]finding, error) {
 	c := cell{name: "60 B × 64", payload: 60, clients: 64}
 	var ratios []float64
@@ -50,7 +50,7 @@ func recordingCost(ctx context.Context, b *bench) ([]finding, error) {
 	}, nil
 }
 
-// longList asks for 500 tools, and the floor for as many bytes.
+// longList requests a list of 500 tools, and as many bytes from the floor.
 func longList(ctx context.Context, b *bench) ([]finding, error) {
 	var ratios, ours, floors []float64
 	size := 0
@@ -82,7 +82,7 @@ func longList(ctx context.Context, b *bench) ([]finding, error) {
 		fmt.Sprintf("%.2f (%s, floor %s)", v, micro(median(ours)), micro(median(floors))), v > 0.8}}, nil
 }
 
-// loadedMemory makes 50,000 calls, and as many again.
+// loadedMemory measures memory after 50,000 calls and after 50,000 more.
 func loadedMemory(ctx context.Context, b *bench) ([]finding, error) {
 	t, err := start(ctx, "drawbridge", b.program, setup{})
 	if err != nil {
@@ -116,7 +116,7 @@ func loadedMemory(ctx context.Context, b *bench) ([]finding, error) {
 	}, nil
 }
 
-// idleMemory is what the daemon and its watchdog take when nothing happens.
+// idleMemory measures the memory of the idle daemon and its watchdog.
 func idleMemory(ctx context.Context, b *bench) ([]finding, error) {
 	var list []finding
 	for _, row := range []struct {
@@ -143,7 +143,7 @@ func idleMemory(ctx context.Context, b *bench) ([]finding, error) {
 	return list, nil
 }
 
-// idleCPU is what the daemon takes of a core while nothing happens.
+// idleCPU measures the processor time of the idle daemon.
 func idleCPU(ctx context.Context, b *bench) ([]finding, error) {
 	t, err := start(ctx, "drawbridge", b.program, setup{servers: toolServers(10, 5)})
 	if err != nil {
@@ -167,7 +167,7 @@ func idleCPU(ctx context.Context, b *bench) ([]finding, error) {
 	return []finding{{"idle CPU, 10 servers", "<= 0.30 % of a core", fmt.Sprintf("daemon %.2f %%, watchdog %.2f %%", daemon, watchdog), daemon+watchdog > 0.3}}, nil
 }
 
-// growth is what many servers and tools take.
+// growth measures the cost of many servers and tools.
 func growth(ctx context.Context, b *bench) ([]finding, error) {
 	began := time.Now()
 	t, err := launch(ctx, b.program, setup{servers: toolServers(200, 10)})
@@ -197,7 +197,7 @@ func growth(ctx context.Context, b *bench) ([]finding, error) {
 	}, nil
 }
 
-// settle lets a daemon come to rest: there is nothing to wait on.
+// settle waits for a daemon to become idle, which no event reports.
 func settle(ctx context.Context, length time.Duration) error {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

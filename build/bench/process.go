@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime is what a process and all its threads took so far.
+// processorTime returns the processor time that a process and all its threads have used.
 func processorTime(pid int) time.Duration {
-	const processClock = 2 // the low bits of a clock that counts what a process ran
+	const processClock = 2 // the low bits of the id of a clock that counts processor time
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|processClock), &ts); err != nil {
 		return 0
@@ -21,11 +21,11 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// memory is what a process takes, in bytes.
+// memory is the memory usage of a process, in bytes.
 type memory struct {
 	rss int64
-	pss int64 // what is shared with others counts in part
-	own int64 // nobody else's
+	pss int64 // proportional set size: shared pages count in part
+	own int64 // private pages
 }
 
 func (m memory) String() string {

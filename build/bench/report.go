@@ -32,7 +32,7 @@ func (f finding) verdict() string {
 	return "met (goal " + f.goal + ")"
 }
 
-// report is all tables, medians of all rounds.
+// report returns all tables, with medians of all rounds.
 func (b *bench) report(results []result, found []finding) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s, %s, %s/%s, %d cores, %s; %d rounds of %s, floor and Drawbridge in turn, medians.\n\n",
@@ -70,7 +70,7 @@ func (b *bench) report(results []result, found []finding) string {
 	return t.String()
 }
 
-// processor is what the system calls the machine's.
+// processor returns the model name of the processor.
 func processor() string {
 	b, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(b)) {
@@ -88,8 +88,8 @@ func micro(ns float64) string {
 	return fmt.Sprintf("%.0f µs", ns/1e3)
 }
 
-// writeReport puts the table between its marks in a file that people write the rest of.
-// A file that is not there yet holds the table alone.
+// writeReport replaces the table between its marks in a file with other text. A new file contains
+// only the table.
 func writeReport(path, text string) error {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// trayMemory is what the icon adds to the daemon: it lives in the same process. It
-// needs a session bus, and where there is none a private one is started.
+// trayMemory measures the memory that the tray icon adds to the daemon's process. It needs a
+// session bus and starts a private one if there is none.
 func trayMemory(ctx context.Context, b *bench) ([]finding, error) {
 	const what = "idle memory that the tray adds to the daemon, 1 server"
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
@@ -59,7 +59,7 @@ func trayMemory(ctx context.Context, b *bench) ([]finding, error) {
 	return []finding{{what: what, measured: fmt.Sprintf("PSS %+.1f MB, to %s", mega(took[1].pss-took[0].pss), took[1])}}, nil
 }
 
-// windowMemory is what the open window takes with all its processes. It needs the
+// windowMemory measures the memory of all processes of the open window. It needs the window's
 // program and an X server, real or virtual.
 func windowMemory(ctx context.Context, b *bench) ([]finding, error) {
 	const what = "memory of the open window, all its processes"
@@ -81,7 +81,7 @@ func windowMemory(ctx context.Context, b *bench) ([]finding, error) {
 		address = []byte(t.base)
 	}
 	cmd := exec.CommandContext(ctx, display, "-a", program)
-	// Without these it would start, and show, the daemon of the user who measures.
+	// Without these variables it would start and show the daemon of the user.
 	cmd.Env = append(os.Environ(), "DRAWBRIDGE_WINDOW_URL="+strings.TrimSpace(string(address)), "DRAWBRIDGE_WINDOW_DATA="+t.data)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -103,7 +103,7 @@ func windowMemory(ctx context.Context, b *bench) ([]finding, error) {
 	return []finding{{what: what, measured: fmt.Sprintf("%s in %d processes", all, processes)}}, err
 }
 
-// descendants are a process and all below it.
+// descendants returns a process and its descendants.
 func descendants(root int) []int {
 	list, _ := os.ReadDir("/proc")
 	children := map[int][]int{}

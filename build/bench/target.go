@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// target is a running side.
+// target is a running side: Drawbridge or the floor.
 type target struct {
 	url   string
 	tool  string
@@ -25,17 +25,17 @@ type target struct {
 	base  string
 	data  string
 	began time.Time
-	pid   int // the process that is measured
+	pid   int // the measured process
 	stop  func()
 }
 
-// setup says how a side is started.
+// setup describes how to start a side.
 type setup struct {
-	floorBytes int            // the floor answers with so many bytes, instead of what it was sent
-	servers    map[string]any // of Drawbridge; nil: one that echoes
+	floorBytes int            // the floor responds with this many bytes instead of an echo
+	servers    map[string]any // servers of Drawbridge; nil means an echo server
 	unrecorded bool
-	data       string // a folder that is there already and stays
-	listen     string // "": any free port
+	data       string // existing data folder, not removed at the end
+	listen     string // "" means any free port
 	tray       bool
 }
 
@@ -72,7 +72,7 @@ func startFloor(s setup) (*target, error) {
 	return &target{url: strings.TrimSpace(line), tool: "echo", pid: cmd.Process.Pid, stop: stop}, nil
 }
 
-// echoServer is the upstream of both sides.
+// echoServer returns the configuration of the upstream server of both sides.
 func echoServer() map[string]any { return selfServer("upstream") }
 
 func selfServer(args ...string) map[string]any {
@@ -80,7 +80,7 @@ func selfServer(args ...string) map[string]any {
 	return map[string]any{"command": self, "args": args}
 }
 
-// toolServers are n servers with so many tools each.
+// toolServers returns the configuration of n servers with the given number of tools each.
 func toolServers(n, tools int) map[string]any {
 	all := make(map[string]any, n)
 	for i := range n {
@@ -89,7 +89,7 @@ func toolServers(n, tools int) map[string]any {
 	return all
 }
 
-// configure writes the configuration into a folder.
+// configure writes the configuration to a folder.
 func configure(data string, s setup) error {
 	if s.servers == nil {
 		s.servers = map[string]any{"up": echoServer()}
@@ -109,7 +109,7 @@ func configure(data string, s setup) error {
 	return os.Rename(part, filepath.Join(data, "config.jsonc"))
 }
 
-// launch starts the daemon and does not wait for anything.
+// launch starts the daemon without waiting for it.
 func launch(ctx context.Context, program string, s setup) (*target, error) {
 	data, err := s.data, error(nil)
 	if data == "" {
@@ -165,7 +165,7 @@ func startDrawbridge(ctx context.Context, program string, s setup) (*target, err
 	return t, nil
 }
 
-// await waits until the daemon answers and a server is listed.
+// await waits until the daemon responds and a server is listed.
 func (t *target) await(ctx context.Context) error {
 	return until(ctx, 60*time.Second, "the daemon did not list its server", func() bool {
 		if !t.find() {
@@ -176,7 +176,7 @@ func (t *target) await(ctx context.Context) error {
 	})
 }
 
-// find reads where the daemon is; a file of an earlier run does not count.
+// find reads the address of the daemon; a file of an earlier run does not count.
 func (t *target) find() bool {
 	var rt struct {
 		PID       int
@@ -191,7 +191,7 @@ func (t *target) find() bool {
 	return true
 }
 
-// until asks every few milliseconds: a tool for people has nothing else to wait on.
+// until polls ok every few milliseconds, because no event reports these conditions.
 func until(ctx context.Context, limit time.Duration, failed string, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -227,7 +227,8 @@ func (t *target) api(ctx context.Context, path string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// dropped waits until nothing is queued and returns how many calls were not recorded.
+// dropped waits until the recording queue is empty and returns the number of calls that were not
+// recorded.
 func (t *target) dropped(ctx context.Context) (int, error) {
 	lost := 0
 	return lost, until(ctx, 60*time.Second, "the recorder does not come to an end", func() bool {
@@ -243,7 +244,7 @@ func (t *target) dropped(ctx context.Context) (int, error) {
 	})
 }
 
-// recorded is how many calls the history holds.
+// recorded returns the number of calls in the history.
 func (t *target) recorded(ctx context.Context) (int, error) {
 	b, err := t.api(ctx, "/api/v1/history")
 	if err != nil {

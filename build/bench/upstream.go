@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// serveTools is a server with so many tools, whose list is as long as real ones are.
+// serveTools runs a server with count tools, with descriptions of a realistic length.
 func serveTools(count int) error {
 	var list strings.Builder
 	for i := range count {
@@ -58,7 +58,7 @@ func serveTools(count int) error {
 	}
 }
 
-// serveBytes answers every line with a line of so many bytes.
+// serveBytes responds to each line with a line of count bytes.
 func serveBytes(count int) error {
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
 	answer := append(bytes.Repeat([]byte("x"), max(count-1, 0)), '\n')

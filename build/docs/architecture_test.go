@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Who reads how Drawbridge is built finds every package, and none that is gone.
+// The table in the architecture document lists every package, and no package that does not exist.
 func TestPackageTableIsComplete(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	if err != nil {
@@ -18,7 +18,7 @@ func TestPackageTableIsComplete(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(src), "| package | owns |")
 	table, _, _ = strings.Cut(table, "\n\n")
-	named := map[string]bool{"config": false} // the one beside backend
+	named := map[string]bool{"config": false} // the one outside of backend
 	for line := range strings.Lines(table) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 {
 			for i, name := range strings.Split(cells[1], "`") {
@@ -48,7 +48,7 @@ func TestPackageTableIsComplete(t *testing.T) {
 	}
 }
 
-// Each stop of the two paths names a function that is in its file, and there are eight at most.
+// Each stop of the two paths names a function in its file, and a path has at most eight stops.
 func TestArchitecturePathsExist(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestArchitecturePathsExist(t *testing.T) {
 	}
 }
 
-// declares reports whether a Go file has a function, given as Name or as Receiver.Name.
+// declares reports whether a Go file declares a function, given as Name or Receiver.Name.
 func declares(t *testing.T, file, function string) bool {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

@@ -26,7 +26,7 @@ that is there is used.
 
 var grades = map[string]string{"M": "measured", "S": "source", "D": "documentation", "T": "told by others", "L": "not verified"}
 
-// clients is the list of what can be connected, and where.
+// clients generates the list of the supported clients and their configuration files.
 func clients() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(clientsHead)
@@ -67,10 +67,11 @@ func clients() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// row is where a client keeps its servers on some systems.
+// row is where a client stores its servers on some operating systems.
 type row struct{ systems, files string }
 
-// places are the files of a client, of each system, or of several that have them alike.
+// places returns the configuration files of a client, with one row for systems that have the same
+// files.
 func places(c clientconf.Client) (rows []row) {
 	for _, system := range []struct{ id, name string }{{"linux", "Linux"}, {"darwin", "macOS"}, {"windows", "Windows"}} {
 		var files []string
@@ -93,7 +94,7 @@ func places(c clientconf.Client) (rows []row) {
 
 var variable = regexp.MustCompile(`\{env:([A-Z_]+)\}`)
 
-// readable writes a path as people of that system do.
+// readable returns a path in the notation of the operating system.
 func readable(path, system string) string {
 	home, env, code := "~", "$$$1", "~/.config/Code/User"
 	switch system {

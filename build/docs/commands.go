@@ -18,7 +18,7 @@ What ` + "`drawbridge --help`" + ` and each command's ` + "`--help`" + ` say, in
 1 failure, 2 a command that was used wrongly.
 `
 
-// commands is the reference of the command line.
+// commands generates the reference of the command line.
 func commands() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(commandsHead)
@@ -34,7 +34,7 @@ func commands() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// shown reports whether a command is for people.
+// shown reports whether a command is documented.
 func shown(c *cobra.Command) bool {
 	return !c.Hidden && c.Name() != "help" && c.Name() != "completion"
 }
@@ -78,8 +78,8 @@ func one(b *bytes.Buffer, c *cobra.Command) {
 	}
 }
 
-// prose is a long text of a command: its paragraphs in one line each, and lines that are
-// set in as what is typed.
+// prose formats the long description of a command: one line per paragraph, and indented lines as
+// code.
 func prose(text string) string {
 	var out []string
 	var now []string
@@ -113,7 +113,7 @@ func sentence(text string) string {
 	return text
 }
 
-// dedent takes the usual two spaces of cobra's examples away.
+// dedent removes the two spaces of indentation from cobra's examples.
 func dedent(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {

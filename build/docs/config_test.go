@@ -14,8 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// accepted holds a configuration against the program and against the schema that editors
-// use: neither has a word to say about it.
+// accepted checks that both the program and the JSON schema accept a configuration.
 func accepted(t *testing.T, where, name, src string) {
 	t.Helper()
 	if _, problems := config.Parse(name, []byte(src)); len(problems) > 0 {
@@ -54,8 +53,8 @@ func schema(t *testing.T) *jsonschema.Resolved {
 	return resolved
 }
 
-// TestConfigurationsInDocumentsAreAccepted: what a document shows can be pasted. A block
-// of another program's file is marked "json client" and only has to be JSON.
+// Every configuration in a document can be pasted. A block for another program's file is marked
+// "json client" and must only be valid JSON.
 func TestConfigurationsInDocumentsAreAccepted(t *testing.T) {
 	count := 0
 	for _, b := range blocks(t) {
@@ -63,7 +62,7 @@ func TestConfigurationsInDocumentsAreAccepted(t *testing.T) {
 		src := strings.TrimSpace(b.text)
 		switch kind {
 		case "json", "jsonc":
-			if strings.HasPrefix(src, `"`) || strings.HasPrefix(src, "//") && !strings.Contains(src, "\n{") { // entries alone
+			if strings.HasPrefix(src, `"`) || strings.HasPrefix(src, "//") && !strings.Contains(src, "\n{") { // entries without the enclosing object
 				src = `{"mcpServers": {` + src + `}}`
 			}
 			if client {
@@ -113,8 +112,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	}
 }
 
-// TestEveryConfigKeyIsDocumented: the reference and the editors that complete from the schema
-// have a sentence for each key.
+// The schema describes each key, for the reference and for completion in editors.
 func TestEveryConfigKeyIsDocumented(t *testing.T) {
 	var root property
 	if err := json.Unmarshal(config.Schema(), &root); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// property is what the reference needs of a JSON schema.
+// property is the part of a JSON schema that the reference uses.
 type property struct {
 	Type        any                 `json:"type"`
 	Enum        []any               `json:"enum"`
@@ -25,13 +25,13 @@ type property struct {
 	Defs        map[string]property `json:"$defs"`
 }
 
-// each is what stands below any name, in an object whose keys are names.
+// each returns the schema of the values in an object with arbitrary keys.
 func (p property) each() (inner property) {
-	_ = json.Unmarshal(p.Additional, &inner) // false where there are none
+	_ = json.Unmarshal(p.Additional, &inner) // fails for false, which means that there are none
 	return inner
 }
 
-// ordered are properties in the order of the file, which was chosen for readers.
+// ordered are properties in the order of the file, which is chosen for readers.
 type ordered []named
 
 type named struct {
@@ -67,7 +67,7 @@ Unknown keys are warnings with a suggestion, wrong values are errors: ` + "`draw
 ` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings stand for values that are looked up at each start of a server.
 `
 
-// configuration is the reference of all keys.
+// configuration generates the reference of all keys.
 func configuration() ([]byte, error) {
 	var root property
 	d := json.NewDecoder(bytes.NewReader(config.Schema()))
@@ -103,7 +103,7 @@ func configuration() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// titles are the sections of what the schema defines once for several places.
+// titles are the headings of definitions that several keys share.
 var titles = map[string]string{
 	"server": "A server", "tool": "A tool", "retry": "retry", "breaker": "breaker", "rateLimit": "rateLimit", "concurrency": "concurrency",
 	"profile": "A profile", "profileServer": "A server of a profile", "client": "A client",
@@ -133,7 +133,7 @@ func table(b *bytes.Buffer, list []named) {
 	}
 }
 
-// value says what may stand there, in words.
+// value describes the permitted values of a property.
 func value(p property) string {
 	switch {
 	case p.Ref != "":
@@ -196,7 +196,7 @@ func anchor(title string) string {
 	return strings.ReplaceAll(strings.ToLower(title), " ", "-")
 }
 
-// cell makes a text fit for a cell of a table; ${…} stands as code.
+// cell escapes a text for a cell of a table; ${…} becomes code.
 func cell(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;").Replace(text)
 }

@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// document is one text for people: README and everything in docs.
+// document is a document for users: the README or a file in docs.
 type document struct{ path, text string }
 
 func documents(t *testing.T) (list []document) {
@@ -52,8 +52,8 @@ func TestGeneratedDocumentsAreCurrent(t *testing.T) {
 	}
 }
 
-// TestLicenseListIsCurrent holds the list against go.mod and the page's lock file:
-// whatever has another version there, or is used by us directly, was forgotten.
+// The list is compared with go.mod and the lock file of the page: every direct dependency must be
+// listed with its current version.
 func TestLicenseListIsCurrent(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, licencesFile))
 	if err != nil {
@@ -168,7 +168,7 @@ func outsideFences(text string) string {
 	return b.String()
 }
 
-// headings are the places that a link into a document can name, as GitHub makes them.
+// headings returns the anchors of a document, as GitHub generates them.
 func headings(text string) map[string]bool {
 	found := map[string]bool{}
 	for line := range strings.Lines(outsideFences(text)) {
@@ -190,7 +190,7 @@ func headings(text string) map[string]bool {
 	return found
 }
 
-// block is a fenced piece of a document, or one indented by four spaces ("").
+// block is a fenced block of a document, or one indented by four spaces (kind "").
 type block struct{ path, kind, text string }
 
 func blocks(t *testing.T) (list []block) {
@@ -218,18 +218,18 @@ func blocks(t *testing.T) (list []block) {
 
 var (
 	inline  = regexp.MustCompile("`(drawbridge [^`]+)`")
-	comment = regexp.MustCompile(`\s+#.*$|\s{2,}\S.*$`) // of a shell, or a column that explains
+	comment = regexp.MustCompile(`\s+#.*$|\s{2,}\S.*$`) // a shell comment, or a column with an explanation
 	quoted  = regexp.MustCompile(`'[^']*'|"(\\.|[^"\\])*"|\S+`)
 	ends    = regexp.MustCompile(`\s*(\||&&|>|<|;)\s.*$`)
 )
 
-// TestCommandsInDocumentsExist parses each command line that a document shows: the command
-// is there, takes these arguments and has these flags.
+// The test parses each command line in a document: the command exists and accepts these arguments
+// and flags.
 func TestCommandsInDocumentsExist(t *testing.T) {
 	count := 0
 	check := func(path, line string, whole bool) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
-		for strings.Contains(strings.SplitN(line, " ", 2)[0], "=") && strings.Contains(line, " ") { // VAR=value before it
+		for strings.Contains(strings.SplitN(line, " ", 2)[0], "=") && strings.Contains(line, " ") { // skip VAR=value before the command
 			line = strings.SplitN(line, " ", 2)[1]
 		}
 		program, rest, _ := strings.Cut(line, " ")
@@ -282,7 +282,7 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 	}
 }
 
-// placed puts numbers where a document names what a number or a duration is.
+// placed replaces placeholders for numbers and durations by numbers.
 func placed(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -294,7 +294,7 @@ func placed(args []string) []string {
 	return out
 }
 
-// TestMakeTargetsInDocumentsExist: what a document asks make for is in the Makefile.
+// Every make target that a document mentions is in the Makefile.
 func TestMakeTargetsInDocumentsExist(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -316,7 +316,7 @@ func TestMakeTargetsInDocumentsExist(t *testing.T) {
 	}
 }
 
-// TestTestsNamedInDocumentsExist: a promise names its test, and the test is there.
+// Every test that a document names exists.
 func TestTestsNamedInDocumentsExist(t *testing.T) {
 	known := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)

@@ -17,7 +17,7 @@ import (
 
 const licencesFile = "docs/licences.md"
 
-// part is a work of others that is part of what we ship.
+// part is third-party software that we ship.
 type part struct {
 	name, version string
 	licence       string // SPDX identifiers
@@ -25,7 +25,8 @@ type part struct {
 	npm           bool
 }
 
-// builds are the programs that we ship, on each system, as arguments and environment of go list.
+// builds are the programs that we ship for each operating system, as arguments and environment of
+// go list.
 var builds = [][]string{
 	{"GOOS=linux", "CGO_ENABLED=0", "./app/drawbridge"},
 	{"GOOS=windows", "CGO_ENABLED=0", "./app/drawbridge"},
@@ -35,8 +36,8 @@ var builds = [][]string{
 	{"GOOS=darwin", "CGO_ENABLED=1", "-tags=desktop,production", "."},
 }
 
-// shippedWith lists the Go modules that are linked into our programs, and the npm packages
-// that the page is made of. What only builds or tests is not shipped.
+// shippedWith lists the Go modules that are linked into our programs and the npm packages that the
+// page contains. It omits tools for building and testing.
 func shippedWith(root string) ([]part, error) {
 	modules, err := goModules(root)
 	if err != nil {
@@ -99,7 +100,7 @@ func goModules(root string) ([]part, error) {
 	return list, nil
 }
 
-// npmPackages reads the lock file: what is not marked as needed for development.
+// npmPackages lists the packages of the lock file that are not development dependencies.
 func npmPackages(root string) ([]part, error) {
 	src, err := os.ReadFile(filepath.Join(root, "frontend/package-lock.json"))
 	if err != nil {
@@ -128,7 +129,7 @@ func npmPackages(root string) ([]part, error) {
 	return slices.CompactFunc(list, func(a, b part) bool { return a.name == b.name && a.version == b.version }), nil
 }
 
-// licenceText is what the files of a folder say that are called like one.
+// licenceText returns the text of the licence files in a folder.
 func licenceText(dir string) []byte {
 	entries, _ := os.ReadDir(dir)
 	var text []byte
@@ -171,7 +172,7 @@ func licences(list []part) []byte {
 	return b.Bytes()
 }
 
-// texts are the licences themselves, as their terms want it with each copy.
+// texts returns the licence texts, which the licences require with each copy.
 func texts(list []part) []byte {
 	var b bytes.Buffer
 	b.WriteString("Works of others that are part of Drawbridge, with their licences.\n")

@@ -1,6 +1,6 @@
-// Command docs writes those documents that say what the program itself knows: the
-// reference of the configuration, of the commands and of the clients, and the list of
-// what we ship of others. make docs runs it; a test fails when one is out of date.
+// Command docs generates the documents that can be derived from the program: the references of the
+// configuration, the commands and the clients, and the list of third-party licences. make docs runs
+// it; a test fails if a document is out of date.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// written are the documents that need nothing but the tree, by their path in it.
+// written maps the path of each document that needs only the source tree to its generator.
 var written = map[string]func() ([]byte, error){
 	"docs/configuration.md":     configuration,
 	"docs/commands.md":          commands,
@@ -50,7 +50,7 @@ func run(root, notices string) error {
 	return put(filepath.Join(root, licencesFile), licences(shipped))
 }
 
-// put writes a file whose text changed.
+// put writes a file if its text has changed.
 func put(path string, text []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEveryPromiseNamesItsTest: each row of the tables of promises names a test; those in
-// Go are looked for by TestTestsNamedInDocumentsExist, the page's are looked for here.
+// Each row of the tables of promises names a test. TestTestsNamedInDocumentsExist looks for the Go
+// tests; this test looks for those of the page.
 func TestEveryPromiseNamesItsTest(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/reliability.md"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package icons holds the pictures of the program. The SVG files are the source;
-// render.mjs writes the others from them.
+// Package icons contains the icons of the program. The SVG files are the source; render.mjs
+// generates the others from them.
 package icons
 
 import "embed"
@@ -9,7 +9,7 @@ import "embed"
 //go:embed app-256.png
 var App []byte
 
-// TrayTemplate is the picture for the menu bar of macOS, which colours it itself.
+// TrayTemplate is the icon for the menu bar of macOS, which colours it itself.
 //
 //go:embed tray-template.png
 var TrayTemplate []byte
@@ -17,7 +17,7 @@ var TrayTemplate []byte
 //go:embed tray-*.png tray-*.ico
 var tray embed.FS
 
-// TrayPNG returns the tray's picture for one of ok, attention, error and paused, 64 pixels wide.
+// TrayPNG returns the tray icon for ok, attention, error or paused, 64 pixels wide.
 func TrayPNG(state string) []byte { return read("tray-" + state + ".png") }
 
 // TrayICO is TrayPNG for Windows.

@@ -1,5 +1,5 @@
-// Writes the PNG and ICO files from the SVG sources: make icons.
-// An ICO here is a directory of PNG images, which Windows has read since Vista.
+// Generates the PNG and ICO files from the SVG sources: make icons.
+// The ICO files contain PNG images, which Windows supports since Vista.
 import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 

@@ -1,4 +1,4 @@
-; For the person who runs it, not for the machine: no administrator is asked.
+; Installs for the current user, without administrator rights.
 ; Run by build/package.sh, which defines VERSION, PLAIN, FROM and TO.
 Unicode true
 Name "Drawbridge ${VERSION}"
@@ -21,7 +21,7 @@ UninstPage uninstConfirm
 UninstPage instfiles
 
 Section
-	; An older one may run: it ends its servers in order. Not there: no matter.
+	; Stop an older version in order if it runs.
 	nsExec::Exec '"$INSTDIR\drawbridge.exe" quit'
 	SetOutPath "$INSTDIR"
 	File "${FROM}/drawbridge.exe"
@@ -31,7 +31,7 @@ Section
 	File "${FROM}/THIRD-PARTY.txt"
 	WriteUninstaller "$INSTDIR\uninstall.exe"
 	CreateShortcut "$SMPROGRAMS\Drawbridge.lnk" "$INSTDIR\drawbridgew.exe"
-	; drawbridge:// links: shown and confirmed, never run.
+	; Handler of drawbridge:// links, which the user must confirm.
 	WriteRegStr HKCU "Software\Classes\drawbridge" "" "URL:Drawbridge"
 	WriteRegStr HKCU "Software\Classes\drawbridge" "URL Protocol" ""
 	WriteRegStr HKCU "Software\Classes\drawbridge\shell\open\command" "" '"$INSTDIR\drawbridgew.exe" "%1"'
@@ -44,7 +44,7 @@ Section
 SectionEnd
 
 Section Uninstall
-	; Clients get back what they had, and the start at login goes; the history stays.
+	; Restore the clients' entries and disable the start at login; the history remains.
 	nsExec::Exec '"$INSTDIR\drawbridge.exe" uninstall --yes'
 	nsExec::Exec '"$INSTDIR\drawbridge.exe" quit'
 	DeleteRegValue HKCU "Software\Microsoft\Windows\CurrentVersion\Run" "drawbridge"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The macOS bundle: macos.sh OUT, on a Mac with Go, Node and Xcode's tools. It was written
-# after the documentation and never tried: no Mac was at hand. Nothing is signed.
+# Builds the macOS bundle: macos.sh OUT, on a Mac with Go, Node and Xcode's tools. It follows
+# Apple's documentation and has never been run on a Mac. Nothing is signed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 out=$1
@@ -11,7 +11,7 @@ mkdir -p "$app/Contents/MacOS" "$app/Contents/Resources" "$daemon/Contents/MacOS
 make ui
 CGO_ENABLED=1 go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o "$daemon/Contents/MacOS/drawbridge" ./app/drawbridge
 CGO_ENABLED=1 go build -trimpath -tags desktop,production -ldflags '-s -w' -o "$app/Contents/MacOS/drawbridge-window" .
-# Apple's versions are up to three numbers.
+# Apple permits versions of up to three numbers.
 sed "s|@VERSION@|${VERSION%%[~-]*}|" build/package/Info.plist >"$app/Contents/Info.plist"
 sed "s|@VERSION@|${VERSION%%[~-]*}|" build/package/Daemon.plist >"$daemon/Contents/Info.plist"
 iconset=build/stage/package/app.iconset

@@ -1,10 +1,10 @@
 #!/bin/sh
-# The clients' own files belong to each person, and so does the history: a package
-# neither reads nor changes them. Who is asked for them says so beforehand.
+# The clients' configuration files and the history belong to each user, so the package neither
+# reads nor changes them. It prints the command that each user can run.
 set -e
 case "$1" in
 remove | purge | 0)
-	echo 'Drawbridge: each person who connected clients takes that back with: drawbridge uninstall'
+	echo 'Drawbridge: each user who connected clients can disconnect them with: drawbridge uninstall'
 	;;
 esac
 exit 0

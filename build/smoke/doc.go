@@ -1,3 +1,3 @@
-// Package smoke holds one test that runs the built program as a user would, in seconds
-// and with nothing installed: make test builds the program and runs it.
+// Package smoke contains one test that runs the built program as a user would. It takes seconds and
+// needs no installed tools. make test builds the program and runs it.
 package smoke

@@ -17,8 +17,8 @@ type process struct {
 	command     string
 }
 
-// processes lists what runs, by /proc where there is one and by ps elsewhere. Zombies have
-// ended and are left out.
+// processes lists the running processes, from /proc if it exists and from ps otherwise. It omits
+// zombies.
 func processes(t *testing.T) map[int]process {
 	t.Helper()
 	all := map[int]process{}
@@ -26,10 +26,11 @@ func processes(t *testing.T) map[int]process {
 	for _, folder := range folders {
 		stat, err := os.ReadFile(folder + "/stat")
 		if err != nil {
-			continue // it ended meanwhile
+			continue // the process has exited meanwhile
 		}
 		command, _ := os.ReadFile(folder + "/cmdline")
-		// The second field is the name in parentheses, which may hold spaces; state and parent follow it.
+		// The second field is the name in parentheses, which may contain spaces; state and parent
+		// follow it.
 		field := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 		addProcess(all, filepath.Base(folder), field[1], field[0], string(bytes.ReplaceAll(command, []byte{0}, []byte{' '})))
 	}
@@ -57,7 +58,7 @@ func addProcess(all map[int]process, pid, parent, state, command string) {
 	}
 }
 
-// descendants returns pid and everything below it.
+// descendants returns pid and its descendants.
 func descendants(t *testing.T, pid int) []process {
 	t.Helper()
 	all := processes(t)

@@ -21,13 +21,12 @@ import (
 const (
 	legacyEra = "2025-11-25"
 	modernEra = "2026-07-28"
-	// patience bounds each wait. Nothing here asserts a promised time.
+	// patience is the time limit of each wait. It is no promise about the program.
 	patience = 30 * time.Second
 )
 
-// TestBuiltProgramWorksFromStartToKill walks through what every user meets: start, demo
-// server, a call by each kind of client, the recorded calls, an edit of the
-// configuration, and an end that leaves no process behind.
+// The test follows the first steps of a user: start, demo server, a call by each kind of client,
+// the recorded calls, an edit of the configuration, and an exit that leaves no process behind.
 func TestBuiltProgramWorksFromStartToKill(t *testing.T) {
 	d := startDaemon(t)
 	d.waitForTool(t, "demo__echo")
@@ -85,7 +84,7 @@ func TestBuiltProgramWorksFromStartToKill(t *testing.T) {
 type daemon struct {
 	binary, data, home, url string
 	cmd                     *exec.Cmd
-	ended                   chan struct{} // closed when the process has ended
+	ended                   chan struct{} // closed when the process has exited
 }
 
 func startDaemon(t *testing.T) *daemon {
@@ -140,12 +139,12 @@ func startDaemon(t *testing.T) *daemon {
 	return d
 }
 
-// env names the whole environment, so that nothing of the user's own is read or written.
+// env returns the whole environment, so that no files of the user are read or written.
 func (d *daemon) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.home, "LANG=C.UTF-8", "SHELL=/bin/sh", "DRAWBRIDGE_DATA=" + d.data}
 }
 
-// configure writes a configuration with one demo server per name, in one step.
+// configure atomically writes a configuration with one demo server per name.
 func (d *daemon) configure(t *testing.T, names ...string) {
 	t.Helper()
 	servers := map[string]any{}
@@ -181,8 +180,8 @@ func (d *daemon) waitForTool(t *testing.T, name string) {
 	})
 }
 
-// callOverHTTP calls demo__echo as the client called name. An empty version lets the SDK
-// negotiate, which ends in the modern era.
+// callOverHTTP calls demo__echo as the client called name. With an empty version the SDK negotiates
+// the modern era.
 func (d *daemon) callOverHTTP(t *testing.T, name, version string) {
 	transport := &mcp.StreamableClientTransport{
 		Endpoint:   d.url + "/mcp",
@@ -232,7 +231,7 @@ func (token bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// command returns what a command of the program prints, without the final newline.
+// command runs a command of the program and returns its output without the final newline.
 func (d *daemon) command(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -266,7 +265,7 @@ func (d *daemon) get(t *testing.T, path string, into any) {
 	}
 }
 
-// poll calls done until it reports true, and fails with its last account after patience.
+// poll calls done until it reports true. After patience it fails with the last account.
 func poll(t *testing.T, what string, done func() (ok bool, account string)) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

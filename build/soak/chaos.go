@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// tick is how often deeds look whether they are due.
+// tick is the interval between checks for due actions.
 const tick = 20 * time.Millisecond
 
 // crash kills servers.
 func (r *run) crash(ctx context.Context) {
 	for wait(ctx, tick) {
 		if r.claim(&r.crashes, r.Crashes) && !r.crashOne() {
-			r.crashes.Add(-1) // none was there to be killed
+			r.crashes.Add(-1) // there was no process to kill
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (r *run) crashOne() bool {
 	return killed
 }
 
-// stand makes servers stand still for a while.
+// stand suspends servers for a while.
 func (r *run) stand(ctx context.Context) {
 	for wait(ctx, tick) {
 		if !r.claim(&r.stops, r.Stops) {
@@ -62,7 +62,7 @@ func (r *run) stand(ctx context.Context) {
 	}
 }
 
-// marked are the processes with a mark in their command line.
+// marked returns the processes with a mark in their command line.
 func marked(mark string) (pids []int) {
 	if mark == "" {
 		return nil
@@ -93,7 +93,7 @@ func (r *run) reload(ctx context.Context) {
 	}
 }
 
-// jump sets the daemon's clock wrong, by up to two hours either way.
+// jump changes the offset of the daemon's clock, up to two hours in either direction.
 func (r *run) jump(ctx context.Context) {
 	for r.Jump != nil && wait(ctx, tick) {
 		if !r.claim(&r.jumps, r.Jumps) {
@@ -105,8 +105,7 @@ func (r *run) jump(ctx context.Context) {
 	}
 }
 
-// haunt is a client that vanishes in the middle of its calls, without ending its
-// connection or its session.
+// haunt is a client that disappears during its calls, without closing its connection or session.
 func (r *run) haunt(ctx context.Context) {
 	server := Server{ID: r.Ghost, Tool: "echo"}
 	for r.Ghost != "" && wait(ctx, 500*time.Millisecond) {
@@ -126,13 +125,13 @@ func (r *run) haunt(ctx context.Context) {
 		}
 		cancel()
 		c.http.CloseIdleConnections()
-		if r.Jump == nil { // nothing would take its session away in this run
+		if r.Jump == nil { // nothing would expire its session in this run
 			c.leave(ctx)
 		}
 	}
 }
 
-// gape opens the stream of events and reads nothing of it, so that its queue is full.
+// gape subscribes to the event stream without reading it, so that its queue is full.
 func (r *run) gape(ctx context.Context) {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))

@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// client is one MCP client of either era. One goroutine owns it.
+// client is an MCP client of either era. It must be used from one goroutine.
 type client struct {
 	run    *run
 	name   string
 	token  string
 	modern bool
-	// server is the one that it speaks to at an address of its own; nil: all of them at
-	// the address for all.
+	// server is the server whose own endpoint the client uses; nil means the endpoint for all
+	// servers.
 	server  *Server
 	http    *http.Client
 	session string
 	id      int
 	count   Count
-	turn    int // of reconnecting
+	turn    int // number of reconnects
 }
 
 func newClient(r *run, i int, token string) *client {
@@ -40,7 +40,7 @@ func newClient(r *run, i int, token string) *client {
 	return c
 }
 
-// work calls until the run is over.
+// work makes calls until the run is over.
 func (c *client) work(ctx context.Context) {
 	if err := c.connect(ctx); err != nil {
 		c.run.wrong("%s cannot connect: %v", c.name, err)
@@ -62,7 +62,7 @@ func (c *client) work(ctx context.Context) {
 	}
 }
 
-// connect begins a session where the era has them.
+// connect initializes a session, if the era has sessions.
 func (c *client) connect(ctx context.Context) error {
 	c.session = ""
 	if c.modern {
@@ -87,7 +87,7 @@ func (c *client) connect(ctx context.Context) error {
 	return err
 }
 
-// reconnect ends the session, every second time without a word, and begins another.
+// reconnect closes the session, or every second time abandons it, and opens another.
 func (c *client) reconnect(ctx context.Context) error {
 	if c.turn++; c.turn%2 == 0 {
 		c.leave(ctx)
@@ -96,7 +96,7 @@ func (c *client) reconnect(ctx context.Context) error {
 	return c.connect(ctx)
 }
 
-// leave ends the session as a client does that is closed.
+// leave deletes the session, as a client does when it is closed.
 func (c *client) leave(ctx context.Context) {
 	if c.session != "" {
 		req, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.run.URL+c.path(), nil)
@@ -150,7 +150,7 @@ func read(resp *http.Response) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// request is a call of a tool, and the public name of that.
+// request returns a tool call and the public name of the tool.
 func (c *client) request(s *Server, id int, text string) (name string, body []byte) {
 	name = s.ID + "__" + s.Tool
 	if c.server != nil {
@@ -165,8 +165,8 @@ func (c *client) request(s *Server, id int, text string) (name string, body []by
 
 var errExpired = errors.New("the session is unknown")
 
-// call makes one call and counts how it was answered: exactly once, and either with the
-// answer to this very call or with an error that names its code.
+// call makes one call and counts the result. It must be answered exactly once, either with the
+// response to this call or with an error that contains its code.
 func (c *client) call(ctx context.Context, s *Server) {
 	for tries := 1; ; tries++ {
 		c.id++
@@ -181,7 +181,7 @@ func (c *client) call(ctx context.Context, s *Server) {
 		}
 		if err != nil {
 			c.run.wrong("%s, call %d of %s: %v", c.name, c.id, s.ID, err)
-			c.run.calls.Add(1) // it counts, or the run would not end
+			c.run.calls.Add(1) // counts anyway, or the run would not end
 			return
 		}
 		c.run.took.add(time.Since(began))
@@ -198,7 +198,7 @@ func (c *client) call(ctx context.Context, s *Server) {
 
 func (c *client) once(ctx context.Context, s *Server, text string) (code string, err error) {
 	name, body := c.request(s, c.id, text)
-	// A call that was begun is waited for when the run ends: it has to be answered, too.
+	// A call in progress is completed when the run ends, because it must be answered, too.
 	resp, err := c.post(context.WithoutCancel(ctx), c.path(), "tools/call", name, body)
 	if err != nil {
 		return "", fmt.Errorf("not answered: %w", err)
@@ -216,7 +216,7 @@ func (c *client) once(ctx context.Context, s *Server, text string) (code string,
 	return c.judge(s, text, answer, resp.Status)
 }
 
-// events are the data of a stream, one message a line.
+// events returns the data of a stream, one message per line.
 func events(stream []byte) (lines []byte) {
 	for line := range bytes.Lines(stream) {
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
@@ -226,7 +226,7 @@ func events(stream []byte) (lines []byte) {
 	return lines
 }
 
-// judge reads the one answer to a call.
+// judge checks the response to a call.
 func (c *client) judge(s *Server, text string, answer []byte, status string) (code string, err error) {
 	type message struct {
 		ID     json.RawMessage
@@ -253,7 +253,7 @@ func (c *client) judge(s *Server, text string, answer []byte, status string) (co
 			return "", fmt.Errorf("%s with what cannot be read: %.300s", status, answer)
 		}
 		var m message
-		_ = json.Unmarshal(raw, &m) // a _meta of the server's own may have any shape
+		_ = json.Unmarshal(raw, &m) // a _meta of the server may have any type
 		if string(m.ID) == strconv.Itoa(c.id) && (m.Result != nil || m.Error != nil) {
 			ours = append(ours, m)
 		}

@@ -1,9 +1,8 @@
-// Package soak puts a running Drawbridge under fire and holds it to its promises: many
-// clients call many servers, some of them hostile, while servers crash and stand still, the
-// configuration changes, clients come and go without a word, clocks jump, and queues are
-// full. Every call must be answered exactly once, and what the program holds of the
-// system must be at the end what it was at the beginning.
+// Package soak loads a running Drawbridge and checks its promises: many clients call many servers,
+// some of them hostile, while servers crash and hang, the configuration changes, clients disconnect
+// without notice, clocks jump and queues are full. Every call must be answered exactly once, and
+// the resource usage at the end must be that at the beginning.
 //
-// The driver knows a Drawbridge by its address only. Who starts it compares the history
-// with Report.Clients afterwards.
+// Run executes a Plan and returns a Report. It knows only the address and the process id of the
+// daemon. The caller compares the history with Report.Clients.
 package soak

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// chart is one plot over the time of the run.
+// chart is one plot over the duration of the run.
 type chart struct {
 	Title  string
 	Line   template.HTMLAttr // points of the polyline
-	Top    string            // what its upper and lower edges stand for
+	Top    string            // labels of its upper and lower edges
 	Bottom string
 	Note   string
 }
@@ -50,7 +50,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.2g", v)
 }
 
-// HTML writes the report as one page that needs nothing else.
+// HTML writes the report as one self-contained page.
 func (r *Report) HTML(w io.Writer, about string) error {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	total := r.Total()
@@ -74,7 +74,7 @@ func (r *Report) HTML(w io.Writer, about string) error {
 
 var page = template.Must(template.New("report").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Drawbridge under fire</title>
+<title>Drawbridge under load</title>
 <style>
 :root{color-scheme:light dark;--line:#2563eb;--edge:#8884}
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
@@ -84,7 +84,7 @@ figure{margin:1.2rem 0}figcaption{display:flex;justify-content:space-between}
 table{border-collapse:collapse}td,th{border:1px solid var(--edge);padding:.2rem .6rem;text-align:left}
 .bad{color:#c00}
 </style>
-<h1>Drawbridge under fire</h1>
+<h1>Drawbridge under load</h1>
 <p>{{.Began}}, {{.Took}}. {{.About}}</p>
 {{if .Report.Wrong}}<h2 class="bad">Broken promises</h2><ul>{{range .Report.Wrong}}<li class="bad">{{.}}</li>{{end}}</ul>{{if .Report.WrongMore}}<p class="bad">and {{.Report.WrongMore}} more</p>{{end}}
 {{else}}<p>Every call was answered exactly once, and nothing more is held than before.</p>{{end}}

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// Sample is what the daemon holds of the system at a moment, and what was done lately.
+// Sample is the resource usage of the daemon at one moment and its recent activity.
 type Sample struct {
 	At                   time.Duration
 	Goroutines           int
 	Descriptors          int
-	Children             int // processes below the daemon
-	Marked               int // processes of servers, wherever they run
+	Children             int // descendants of the daemon
+	Marked               int // processes of servers, with any parent
 	RSS                  int // bytes
 	PerSecond            float64
 	P50, P99             time.Duration
@@ -34,8 +34,8 @@ func (s Sample) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, %d children, %d processes of servers, %.1f MB", s.Goroutines, s.Descriptors, s.Children, s.Marked, float64(s.RSS)/(1<<20))
 }
 
-// more says what is more than before; what comes and goes may be two. Memory is not
-// looked at here: one moment says little of it.
+// more lists the resources that have grown since before. Short-lived ones may differ by two. It
+// ignores memory, because a single sample of it means little.
 func (s Sample) more(before Sample) string {
 	var list []string
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func (s Sample) more(before Sample) string {
 	return strings.Join(list, ", ")
 }
 
-// atRest waits until as little is held as ever comes, or as before where that is given.
+// atRest waits until the usage is stable, or until it is that of before if given.
 func (r *run) atRest(ctx context.Context, before *Sample) (Sample, error) {
 	deadline := time.Now().Add(max(r.Settle, 10*time.Second))
 	var last Sample
@@ -137,10 +137,10 @@ func (r *run) look(ctx context.Context) (Sample, error) {
 	return s, nil
 }
 
-// once leaves no connection behind, which would count as the daemon's.
+// once closes each connection, because an open one would count as the daemon's.
 var once = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 
-// below are all processes below pid.
+// below returns all descendants of pid.
 func below(pid int) (list []int) {
 	dirs, _ := os.ReadDir("/proc")
 	children := map[int][]int{}
@@ -192,8 +192,8 @@ func (r *run) watch(ctx context.Context) {
 	}
 }
 
-// Memory is the median of what the daemon held in memory between two parts of the run,
-// as 0.2 and 0.4.
+// Memory returns the median memory usage of the daemon in a part of the run, such as from 0.2 to
+// 0.4.
 func (r *Report) Memory(from, to float64) int {
 	n := float64(len(r.Samples))
 	var list []int
@@ -207,7 +207,7 @@ func (r *Report) Memory(from, to float64) int {
 	return list[len(list)/2]
 }
 
-// histogram counts durations in steps of an eighth of their size.
+// histogram counts durations in buckets of an eighth of their size.
 type histogram struct{ n [400]atomic.Int64 }
 
 func (h *histogram) add(d time.Duration) {
@@ -215,7 +215,7 @@ func (h *histogram) add(d time.Duration) {
 	h.n[min(at, len(h.n)-1)].Add(1)
 }
 
-// empty returns two quantiles and begins anew.
+// empty returns two percentiles and resets the histogram.
 func (h *histogram) empty() (p50, p99 time.Duration) {
 	var n [400]int64
 	sum := int64(0)

@@ -12,74 +12,74 @@ import (
 	"time"
 )
 
-// Server is one of those that are called.
+// Server is a server that clients call.
 type Server struct {
 	ID, Tool string
-	Weight   int // how often it is called, against the others
-	// Says is what a good answer holds; "" is the text that was sent.
+	Weight   int // relative frequency of calls
+	// Says is the text of a correct response; "" means the text that was sent.
 	Says string
-	// Mark stands in the command line of its process and in no other's; "" where it is
-	// not to be killed or stopped by the driver.
+	// Mark is a text in the command line of its process and of no other process; "" if the driver
+	// must not kill or suspend it.
 	Mark string
-	// Crash ends it in another way and begins it anew; nil: what has the Mark is killed.
+	// Crash replaces the kill by Mark with another way to restart the server, if not nil.
 	Crash func() error
 }
 
-// Plan says what is done to whom.
+// Plan describes a run.
 type Plan struct {
 	URL, Admin string
-	PID        int // the daemon's own
+	PID        int // of the daemon
 	Tokens     []string
 	Servers    []Server
-	// Ghost is a server that never answers: clients vanish in the middle of its calls.
+	// Ghost is a server that never responds: clients disappear during its calls.
 	Ghost string
 
-	// It ends when so many calls were made and everything below was done; or after For,
-	// whatever was done by then, where that is set.
+	// The run ends after this many calls and all actions below; or after For, if set, even if some
+	// are missing.
 	Calls int
 	For   time.Duration
-	Rate  int // most calls in a second, of all clients together; 0: as many as there can be
+	Rate  int // maximum calls per second of all clients together; 0 means no limit
 
 	Crashes, Reloads, Reconnects, Stops, Jumps int
-	// Reload makes the n-th change of the configuration and waits until it is in force. The
-	// last one, 0, makes it what it was at first.
+	// Reload makes the n-th change of the configuration and waits until it is applied. The last
+	// one, 0, restores the initial configuration.
 	Reload func(ctx context.Context, n int) error
-	// Jump sets the clock of the daemon off by so much. Nil: it has no such clock.
+	// Jump sets the offset of the daemon's clock. It is nil if the daemon has no such clock.
 	Jump func(offset time.Duration) error
 
-	Settle time.Duration // how long what is held may take to become what it was
+	Settle time.Duration // time limit for the resource usage to return to its initial value
 	Log    func(format string, a ...any)
 }
 
-// Count is what one client saw.
+// Count is what one client observed.
 type Count struct {
-	Calls, OK int            // answered calls, and those with the answer of their server
-	Codes     map[string]int // the others, by the code that they named
+	Calls, OK int            // answered calls, and those with the correct response
+	Codes     map[string]int // the other calls, by error code
 }
 
-// Report is what happened.
+// Report is the result of a run.
 type Report struct {
 	Began     time.Time
 	Took      time.Duration
 	Clients   map[string]*Count
-	Ghosts    int // calls that nobody waited for: at most one row each, by the client GhostName
-	Expired   int // sessions that were gone when the clock had jumped; their calls were made again
+	Ghosts    int // abandoned calls: at most one row each, by the client GhostName
+	Expired   int // sessions that expired because the clock jumped; their calls were repeated
 	Crashes   int
 	Reloads   int
 	Connects  int // reconnects
 	Stops     int
 	Jumps     int
-	Before    Sample // at rest
+	Before    Sample // when idle
 	After     Sample
 	Samples   []Sample
-	Wrong     []string // broken promises, the first of them
-	WrongMore int      // and how many more
+	Wrong     []string // the first broken promises
+	WrongMore int      // number of further ones
 }
 
-// GhostName is the client that vanishes in the middle of its calls.
+// GhostName is the name of the client that disappears during its calls.
 const GhostName = "soak-ghost"
 
-// Total adds up all clients.
+// Total returns the sum over all clients.
 func (r *Report) Total() Count {
 	all := Count{Codes: map[string]int{}}
 	for _, c := range r.Clients {
@@ -105,7 +105,7 @@ type run struct {
 	report *Report
 }
 
-// wrong notes a broken promise.
+// wrong records a broken promise.
 func (r *run) wrong(format string, a ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *run) wrong(format string, a ...any) {
 	r.report.Wrong = append(r.report.Wrong, time.Since(r.began).Round(time.Millisecond).String()+": "+fmt.Sprintf(format, a...))
 }
 
-// progress is how much of the plan is done, from 0 to 1.
+// progress returns the completed share of the plan, from 0 to 1.
 func (r *run) progress() float64 {
 	if r.For > 0 {
 		return min(1, float64(time.Since(r.began))/float64(r.For))
@@ -132,7 +132,7 @@ func (r *run) over() bool {
 		int(r.connects.Load()) >= r.Reconnects && int(r.stops.Load()) >= r.Stops && int(r.jumps.Load()) >= r.Jumps
 }
 
-// claim takes one of total deeds that are due by now.
+// claim reports whether one of total actions is due now, and counts it as done.
 func (r *run) claim(done *atomic.Int64, total int) bool {
 	due := int64(r.progress() * float64(total))
 	for {
@@ -146,8 +146,8 @@ func (r *run) claim(done *atomic.Int64, total int) bool {
 	}
 }
 
-// Run carries a plan out. The error is for what keeps the driver from working; broken
-// promises are in the report.
+// Run executes a plan. It returns an error only if the driver cannot work; broken promises are in
+// the report.
 func Run(ctx context.Context, p Plan) (*Report, error) {
 	if p.Log == nil {
 		p.Log = func(string, ...any) {}
@@ -163,7 +163,7 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 		r.report.Clients[clients[i].name] = &clients[i].count
 	}
 
-	// What every server and client costs once is not a leak.
+	// The initial allocations for every server and client are not a leak.
 	if err := r.warm(ctx, clients); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 	if err := r.Reload(context.WithoutCancel(ctx), 0); err != nil {
 		return nil, err
 	}
-	if r.Jump != nil { // what clients left behind without a word is taken away when it idled for long
+	if r.Jump != nil { // expire the sessions that clients abandoned
 		if err := r.Jump(3 * time.Hour); err != nil {
 			return nil, err
 		}
@@ -219,7 +219,7 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 	return r.report, nil
 }
 
-// warm makes every client call every server, and leave again.
+// warm makes every client call every server once and close its session.
 func (r *run) warm(ctx context.Context, clients []*client) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(clients))
@@ -242,7 +242,7 @@ func (r *run) warm(ctx context.Context, clients []*client) error {
 	return errors.Join(errs...)
 }
 
-// pick is a server by weight.
+// pick returns a random server by weight.
 func (r *run) pick() *Server {
 	sum := 0
 	for i := range r.Servers {
@@ -257,9 +257,9 @@ func (r *run) pick() *Server {
 	return &r.Servers[0]
 }
 
-// pace lets one caller through every so often.
+// pace limits the rate of calls.
 type pace struct {
-	every time.Duration // 0: always
+	every time.Duration // 0 means no limit
 	mu    sync.Mutex    // guards next
 	next  time.Time
 }
@@ -271,7 +271,7 @@ func (p *pace) wait(ctx context.Context) {
 	p.mu.Lock()
 	now := time.Now()
 	if p.next.Before(now) {
-		p.next = now // what was missed is not made up for
+		p.next = now // missed calls are not made up for
 	}
 	pause := p.next.Sub(now)
 	p.next = p.next.Add(p.every)
@@ -279,7 +279,7 @@ func (p *pace) wait(ctx context.Context) {
 	wait(ctx, pause)
 }
 
-// wait waits, and reports whether ctx went on so long.
+// wait waits for d and reports whether ctx is still alive.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

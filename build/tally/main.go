@@ -1,10 +1,10 @@
-// Tally counts tests for make test.
+// Command tally counts tests for make test.
 //
 //	go test -json ... | tally go FILE     reads the events, prints the output of failed tests, why tests were skipped, and the count
 //	tally vitest FILE REPORT              reads vitest's JSON report and prints the count
 //	tally total FILE [-strict]            prints the sum of all counts in FILE
 //
-// It exits 1 when a test failed; total -strict, with CI=true, also when one was skipped.
+// It exits with 1 if a test failed; total -strict, with CI=true, also if one was skipped.
 package main
 
 import (
@@ -62,14 +62,14 @@ func run(args []string, in io.Reader, out io.Writer, strict bool) error {
 	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE [-strict]")
 }
 
-// event is one line of go test -json.
+// event is one line of the output of go test -json.
 type event struct {
 	Action, Package, Test, Output, ImportPath string
 	Elapsed                                   float64
 }
 
-// goTests prints the whole output of what failed, and each reason why tests were skipped
-// with their number. broken tells that a package failed outside of any test.
+// goTests prints the output of failed tests, and each reason for skipped tests with their number.
+// broken reports that a package failed outside of any test.
 func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 	output := map[string][]string{} // by package and test
 	skips := skipReasons{}
@@ -148,12 +148,12 @@ func vitest(report string) (c count, err error) {
 	return count{r.NumPassedTests, r.NumFailedTests, r.NumPendingTests + r.NumTodoTests}, nil
 }
 
-// skipReasons counts skipped tests by what they said.
+// skipReasons counts skipped tests by reason.
 type skipReasons map[string]int
 
 func (r skipReasons) add(output []string) {
 	for _, line := range output {
-		// A reason is "    file_test.go:12: why"; the other lines are go test's own.
+		// A reason has the form "    file_test.go:12: why"; the other lines are of go test.
 		if place, why, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.Contains(place, ".go:") {
 			r[why]++
 			return
@@ -168,7 +168,7 @@ func (r skipReasons) print(out io.Writer) {
 	}
 }
 
-// note appends c to file and prints it. A broken package counts as one failure more.
+// note appends c to file and prints it. A broken package counts as one more failure.
 func note(file string, c count, broken bool, out io.Writer) error {
 	if broken && c.failed == 0 {
 		c.failed = 1

@@ -1,4 +1,4 @@
-// Command man writes the manual pages of all commands into a folder: man DIR VERSION.
+// Command man generates the manual pages of all commands in a folder: man DIR VERSION.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	}
 	root := cli.New(cli.Options{Version: version})
 	root.DisableAutoGenTag = true
-	date := time.Unix(0, 0).UTC() // the same source makes the same pages
+	date := time.Unix(0, 0).UTC() // makes the pages reproducible
 	err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Drawbridge " + version, Manual: "Drawbridge", Date: &date}, dir)
 	if err != nil {
 		log.Fatal(err)
