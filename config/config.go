@@ -1,18 +1,3 @@
-// Package config is the configuration format: it reads files into a Config,
-// fills in defaults, checks every value, and compares two Configs. It touches
-// nothing live: watching files and applying them is backend/reload.
-//
-// The server map is the de-facto standard, so that what a README says can be pasted:
-//
-//	{"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]}}}
-//
-// The shapes {"mcp": {"servers": {}}} and {"servers": {}} are read too, and a
-// list of entries with a "name" wherever a map is. Comments, trailing commas and
-// a byte order mark are welcome; files ending in .yaml or .yml are YAML.
-//
-// What is wrong with one server leaves out that server alone. What is wrong with
-// the file as a whole, or with a setting that all servers share, refuses the file.
-// A key that nobody knows is a warning with the nearest known key.
 package config
 
 import (

@@ -1,4 +1,3 @@
-// Package frontend hands the built page to Go.
 package frontend
 
 import (

@@ -1,10 +1,8 @@
-// Package api is what the page, the CLI and scripts talk to: JSON under /api/v1, its
-// OpenAPI document, a stream of events, /healthz, and the files of the page.
+// Package api serves the page, the CLI and scripts: JSON under /api/v1 with its OpenAPI document,
+// a stream of events, /healthz, and the files of the page.
 //
-// It owns no state but a list of the calls that run: everything else is asked of the
-// parts that know. Payloads of MCP are JSON text inside strings, so that no number
-// is lost in a browser; the answer of POST call has them as they are.
-//
-// Every route stands in one table with its access. Errors are RFC 9457 documents
-// with a code, and never repeat what was sent.
+// [API] holds no state except the calls that it has started; it asks the other packages for
+// everything else. One table lists every route with the access that it requires. MCP payloads are
+// JSON text inside strings, so that a browser loses no number; only the response of POST call has
+// them as they are. Errors are RFC 9457 documents with a code and never repeat the request.
 package api

@@ -1,6 +1,3 @@
-// Package approvals holds what waits for the user: questions of servers that their own
-// client cannot show. An item is published when it comes and when it goes, and it
-// goes on its own when nobody answers.
 package approvals
 
 import (

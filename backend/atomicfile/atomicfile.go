@@ -1,5 +1,3 @@
-// Package atomicfile replaces small files of our own in one step, so that whoever reads
-// one, or starts after a crash, sees the old or the new content and never half of one.
 package atomicfile
 
 import (

@@ -1,5 +1,3 @@
-// Package builtin holds the MCP servers that Drawbridge brings along: the demo
-// server, so that everything can be tried on a machine with nothing else.
 package builtin
 
 import (

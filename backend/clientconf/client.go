@@ -1,14 +1,3 @@
-// Package clientconf connects MCP clients: it finds their own configuration
-// files, writes one entry of ours into them without touching anything else, and
-// takes it back exactly.
-//
-// A client is a row of data (clients.json), not code. What differs between
-// clients (path, format, key, the shape of an entry, what the client's parser
-// bears) is in the row; the steps are the same for all:
-//
-//	locate > read > plan (diff to show) > lock > splice > verify > write > undo
-//
-// A file that cannot be edited safely is refused, and the user gets a snippet.
 package clientconf
 
 import (

@@ -1,6 +1,3 @@
-// Package closeonce runs a shutdown function exactly once, however many goroutines ask for
-// it. Shutdowns usually wait for several steps in turn; Closer.Expedite cuts all of these
-// waits short, now and later, as soon as one caller cannot wait any longer.
 package closeonce
 
 import (

@@ -1,13 +1,8 @@
-// Package core holds the types that all packages share: servers, clients, calls, catalogs,
-// error codes and errors. It contains types and their validation, no other behaviour, and
-// imports none of our packages, so that every package may import it.
+// Package core holds the types that all packages share: servers, clients, calls, catalogs and
+// errors with their codes.
 //
-// One word per idea, in Go, JSON, SQL, the CLI and the UI:
-//
-//	server    an MCP server that we run or connect to
-//	upstream  our connection to a server
-//	client    an MCP client application that calls us
-//	call      one recorded JSON-RPC request
-//	catalog   what a server offers: tools, prompts, resources, resource templates
-//	era       legacy (MCP revisions up to 2025-11-25) or modern (2026-07-28)
+// It contains types and their validation and no other behavior, and it imports no other package of
+// this module, so that every package may import it. The words that it defines (server, upstream,
+// client, call, catalog, era) are used with the same meaning in Go, JSON, SQL, the CLI and the UI;
+// docs/architecture.md has the glossary.
 package core

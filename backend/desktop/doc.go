@@ -1,4 +1,7 @@
-// Package desktop is what Drawbridge does on the user's desktop beside tray and window:
-// notifications, the start at login, and drawbridge:// links. All of it is optional: on
-// a machine without a desktop nothing here fails, it only has no effect.
+// Package desktop integrates Drawbridge with the desktop of the user beside tray and window:
+// notifications, start at login, and drawbridge:// links.
+//
+// All of it is optional. On a machine without a desktop the functions succeed without an effect or
+// return an error that says what is missing; nothing waits for a desktop service without a
+// deadline.
 package desktop

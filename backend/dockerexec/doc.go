@@ -1,14 +1,8 @@
-// Package dockerexec runs one process inside a container: in one that is there, as
-// `docker exec -i` does (Start), or in one made for it from an image, as `docker run -i
-// --rm` does (Create); and it ends it again.
+// Package dockerexec runs MCP servers in Docker containers: by exec in a running container, in a
+// container made from an image, or by a docker run command of the user.
 //
-// Closing the connection of an exec leaves its process running for ever, and the
-// Engine has no call that ends it. So a small shell wrapper reports the process id
-// inside, and Stop signals it through a second exec: the group (runc makes the
-// process the leader of one) and everything inside that carries our mark. An image
-// without a shell can only be asked by closing stdin, or from the host where we
-// may.
-//
-// Whether the process has ended is what the Engine says of the exec, never the
-// end of its output: a grandchild may hold that for ever.
+// [Exec] and [Container] offer the same pipes and the same stop sequence as a child process, so that
+// the supervisor treats them alike. Ledgers in the data folder name every process and container
+// that was started; [Sweep] ends those of a killed daemon at the next start. The Engine is found as
+// the docker command finds it. Containers that Drawbridge did not create are never removed.
 package dockerexec

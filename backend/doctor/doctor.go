@@ -1,6 +1,3 @@
-// Package doctor looks for what keeps clients and servers from finding each other, and
-// says for each finding what to do. It only reads; whatever it starts or calls is
-// given to it.
 package doctor
 
 import (

@@ -1,6 +1,3 @@
-// Package event is the bus for observers: the UI's stream, the tray, metrics.
-// Nothing on the call path or the config path waits for an event, and losing the
-// bus would change nothing but what people see.
 package event
 
 import (

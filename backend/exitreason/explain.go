@@ -1,6 +1,3 @@
-// Package exitreason finds the line of a program's standard error that says why the
-// program ended, and what the user can do about it. It works on text alone: it starts
-// nothing and reads no file.
 package exitreason
 
 import (

@@ -1,5 +1,3 @@
-// Package gateway is the call path: every request between a client and a server,
-// in either direction, goes through Gateway.Call and is recorded there.
 package gateway
 
 import (

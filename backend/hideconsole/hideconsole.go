@@ -1,6 +1,5 @@
 //go:build !windows
 
-// Package hideconsole starts child processes without a console window.
 package hideconsole
 
 import "os/exec"

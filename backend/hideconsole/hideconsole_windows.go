@@ -1,4 +1,3 @@
-// Package hideconsole starts child processes without a console window.
 package hideconsole
 
 import (

@@ -1,6 +1,3 @@
-// Package lazyregexp compiles regular expressions on first use. A compiled expression takes
-// tens of kilobytes and part of a millisecond; compiling all of them at start-up would cost
-// every process of ours, including each shim.
 package lazyregexp
 
 import (

@@ -1,9 +1,3 @@
-// Package mcptest holds MCP servers for tests: well-behaved, odd and hostile. Each
-// is a mode that runs in the test's own process over pipes (Start), or as a process
-// of its own: a test binary that runs itself again calls MainIfAsked first, and the
-// program mcpserver takes the mode as its argument. Never shipped.
-//
-// The servers write their bytes by hand, so that a test can say what must arrive.
 package mcptest
 
 import (

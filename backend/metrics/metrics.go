@@ -1,7 +1,3 @@
-// Package metrics counts what happens and answers Prometheus. It looks on from the bus
-// and is never on the call path. Labels are bounded: servers are configured, outcomes,
-// states and status codes a fixed set, tools are counted (see toolLabels), and clients
-// are no labels at all.
 package metrics
 
 import (

@@ -1,5 +1,3 @@
-// Package netchange tells when the machine woke up or the network changed, so that what
-// waits for a remote server does not wait for its timer.
 package netchange
 
 import (

@@ -1,12 +1,10 @@
-// Package oauth signs in to remote servers and keeps what that gave: an http.RoundTripper
-// adds the access token to the requests of one server, refreshes it, and says when the user
-// has to sign in.
+// Package oauth signs in to remote servers (OAuth 2.1 as the MCP specification profiles it) and
+// stores the tokens.
 //
-// Nothing here opens a browser. Begin finds out where to sign in and returns the address;
-// whoever shows it to the user decides. The answer comes to a listener on this machine
-// that serves one sign-in and ends with it.
-//
-// Every address in here beside the server's own was named by a stranger. Requests to them
-// go through a guard: never further inward than the server itself was reached, https but on
-// this machine, few redirects, small answers, short deadlines.
+// [Keeper.Client] returns an HTTP client that adds the access token of one server, refreshes it,
+// and reports when the user has to sign in. [Keeper.Begin] returns the address to open; the package never opens
+// a browser. A listener on this machine receives the callback of one sign-in and is closed with it.
+// Every address but that of the server is untrusted: requests to them never reach further into the
+// private network than the server itself, use HTTPS off this machine, and are bounded in
+// redirects, size and time.
 package oauth

@@ -1,6 +1,3 @@
-// Package policy decides whether a call may go ahead, and how long it may take.
-// Each check is one small file; Admit lists them in the order in which they apply.
-// What the configuration says is put together once, when it is applied.
 package policy
 
 import (

@@ -1,7 +1,3 @@
-// Package registry knows what all servers offer, and under which names.
-//
-// Readers take a View: an immutable picture of one endpoint. Writers replace
-// Views as a whole, so that a call and a list never see half a change.
 package registry
 
 import (

@@ -1,13 +1,3 @@
-// Package reload keeps the configuration of the running program: it watches the
-// files, reads them again when they change, and hands every new valid
-// configuration to Apply. It also writes the edits that people make elsewhere
-// than in an editor; comments and order of the file stay.
-//
-//	file > debounce > Load > keep what broke > Same? > Apply > last good copy > bus
-//
-// A bad edit changes nothing that runs. A file that cannot be read as a whole
-// leaves the whole configuration as it was; one wrong server leaves that server
-// as it was. Both are reported with file, line and column.
 package reload
 
 import (

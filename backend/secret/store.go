@@ -1,12 +1,3 @@
-// Package secret keeps what must not stand in a configuration file: tokens and
-// passwords, by name, in one encrypted file. Its key is in the keyring of the system.
-//
-//	secrets.json   the file: where its key is, and the sealed rest
-//	secrets.key    the key, only where the system has no keyring
-//
-// The head of the file names the home of its key, once and for all. While a keyring
-// is locked its secrets wait (ErrLocked); nothing ever makes a second key, because
-// what the first one sealed would then be lost.
 package secret
 
 import (

@@ -1,8 +1,7 @@
-// Package serverlog keeps what servers write to stderr and what happens to them:
-// the last lines in memory, more of them in rotated files. Everything is bounded,
-// because a server is a stranger: the length of a line, lines per second, the
-// memory, the files. Writing never blocks and never fails the server.
+// Package serverlog stores the stderr of servers and the events of their lives: the last lines in
+// memory, more of them in rotated files.
 //
-// Lines are stored as they came, control characters included. Clean makes one
-// safe to show.
+// [Log.Writer] receives stderr; it never blocks and never fails the server. Everything is bounded,
+// because servers are untrusted: line length, lines per second, memory and files. Lines are stored
+// unchanged, control characters included; [Clean] makes one safe to show.
 package serverlog

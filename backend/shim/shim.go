@@ -1,10 +1,3 @@
-// Package shim lets a client that only starts programs reach the daemon: it passes
-// JSON-RPC messages between stdin and stdout and the bridge's HTTP endpoint.
-//
-// Messages stay raw in both directions. The shim knows just enough of both eras to
-// choose the headers: in the legacy era it keeps the session and its stream, in the
-// modern era each request stands alone. It outlives the daemon: when that restarts,
-// the shim shakes hands again, says that the lists may have changed, and goes on.
 package shim
 
 import (

@@ -1,12 +1,9 @@
-// Package store keeps what must outlive a run, in one SQLite file: the calls, the
-// catalogs of servers, and small facts. It is the only package with SQL.
+// Package store persists calls, catalogs, statistics, trust records and metadata in one SQLite file.
+// It is the only package that contains SQL.
 //
-// Two handles are open on the file: one connection that writes, which the recorder
-// owns while it runs, and a few that read. Times are microseconds since 1970, UTC;
-// durations nanoseconds; a call's id is its time made distinct, so the order of ids
-// is the order of time.
-//
-// Calls never wait for the disk and never fail because of it: Recorder.Record copies
-// what it keeps into a bounded queue, and a Recorder that cannot write says so, counts
-// what it drops, and goes on by itself when it can.
+// [Store] answers queries; [Recorder] writes calls. One connection writes and belongs to the Recorder
+// while it runs; a few others read. Times are microseconds since 1970 in UTC, durations are
+// nanoseconds, and the id of a call is its time made unique, so that ids are in order of time.
+// Calls never wait for the disk and never fail because of it: Recorder.Record copies the call into a
+// bounded queue. A Recorder that cannot write counts what it drops and resumes by itself.
 package store

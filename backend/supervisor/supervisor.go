@@ -1,8 +1,3 @@
-// Package supervisor decides which servers run, and keeps them so.
-//
-// Each server has one goroutine that owns it (runner), and the pure function next
-// says what happens. Everybody else sees immutable snapshots, so that finding the
-// upstream of a call takes no lock.
 package supervisor
 
 import (

@@ -1,11 +1,8 @@
-// Package trust remembers what each server's tools said when they were first seen, and
-// notices when they say something else.
+// Package trust detects tools whose definitions change after they were first seen.
 //
-// A tool is trusted on first sight. From then on its definition is compared with the one
-// that was trusted; one that differs waits for the user, and is withheld from clients
-// until then. Records outlive restarts, crashes and empty lists.
-//
-// Beside that, definitions are read for signs of an attack: text that people cannot see,
-// orders to read files, to use other tools or to hide something from the user. These are
-// warnings with a reason; they withhold nothing.
+// A tool is trusted on first use. Later definitions are compared with the trusted one ([Baseline]);
+// a tool that differs is withheld from clients until the user accepts the change. Records survive
+// restarts, crashes and empty lists. Definitions are also scanned for signs of attacks: hidden
+// text, and instructions to read files, to call other tools or to conceal something from the user.
+// These findings are warnings with a reason and withhold nothing.
 package trust

@@ -1,7 +1,3 @@
-// Package upstream is one MCP connection to one server: it finds the era that the
-// server speaks, shakes hands, reads the catalog and keeps it current, and sends
-// calls. Payloads stay raw from end to end; of results only what we must know of a
-// catalog is read.
 package upstream
 
 import (

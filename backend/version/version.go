@@ -1,5 +1,3 @@
-// Package version knows which version of a package a server runs, and how its entry in
-// the configuration names one. It asks a registry only when it is told to.
 package version
 
 import (

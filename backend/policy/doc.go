@@ -1,0 +1,7 @@
+// Package policy decides whether a call may proceed and how long it may take.
+//
+// [Policy.Admit] runs the checks in order: visibility, schema of the arguments, approval, rate
+// limit, circuit breaker, concurrency. Each check is one file. The rules are compiled when a
+// configuration is applied, not per call; admitting a call without rules allocates nothing.
+// [Policy.Explain] gives the same decision without making it count.
+package policy
