@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// CFG-06 with the built program: under approveNewCommands: ask a command that somebody
-// adds or changes in the file is not run before the user has said so, and what was
-// agreed to once needs no word after a restart.
+// CFG-06 with the built program: with approveNewCommands: ask, a command that is added to or
+// changed in the file does not run before the user has approved it. An approval remains valid after
+// a restart.
 func TestNewCommandWaitsForApprovalOnCommandLine(t *testing.T) {
 	t.Parallel()
 	servers := object{"old": testServer(t, "echo")}
@@ -34,7 +34,7 @@ func TestNewCommandWaitsForApprovalOnCommandLine(t *testing.T) {
 	servers["new"] = testServer(t, "echo")
 	write(d)
 	waits("new", "needs-approval")
-	waits("old", "running") // its command is no news
+	waits("old", "running") // its command has not changed
 	if pid := d.hostile("new").PID; pid != 0 {
 		t.Fatalf("a command that waits runs as process %d", pid)
 	}
@@ -61,7 +61,7 @@ func TestNewCommandWaitsForApprovalOnCommandLine(t *testing.T) {
 		}
 		return ""
 	})
-	d.cli(1, "approvals", "allow", seen) // what was seen is not what would run
+	d.cli(1, "approvals", "allow", seen) // the approved command differs from the one that would run
 	waits("new", "needs-approval")
 
 	d.cli(0, "approvals", "allow", "command:new")

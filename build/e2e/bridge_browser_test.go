@@ -26,12 +26,12 @@ import (
 type scene struct {
 	Name    string `json:"name"`
 	Page    string `json:"page"`   // the address of the attacking page
-	Target  string `json:"target"` // the origin that it attacks, as it names it
+	Target  string `json:"target"` // the attacked origin, as the page names it
 	Rebound bool   `json:"rebound,omitempty"`
-	Link    string `json:"link,omitempty"` // opens our own page in the same browser first
+	Link    string `json:"link,omitempty"` // first opens our own page in the same browser
 }
 
-// attacked is what came of it.
+// attacked is the result of an attack.
 type attacked struct {
 	Name    string
 	Tried   []struct{ Kind, Path, Read string }
@@ -64,7 +64,7 @@ func attack(t testing.TB, scenes []scene) map[string]attacked {
 	return found
 }
 
-// hits is a handler that remembers what reached it, and by which attack of which page.
+// hits is a handler that records the requests that reached it, by page and attack.
 type hits struct {
 	mu   sync.Mutex
 	seen []string
@@ -94,8 +94,8 @@ func (h *hits) list() []string {
 	return slices.Clone(h.seen)
 }
 
-// evil is another web application on this machine, on a port of its own. It keeps every
-// cookie that browsers bring it.
+// evil is another web application on this machine, on its own port. It stores every cookie that
+// browsers send to it.
 type evil struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -115,16 +115,15 @@ func newEvil(t testing.TB) *evil {
 	return e
 }
 
-// under is an origin under another name for this machine.
+// under returns an origin with another name for this machine.
 func under(name, origin string) string {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(origin, "http://"))
 	return "http://" + name + ":" + port
 }
 
-// TestForeignPagesInBrowserReachNothing lets three pages attack: one of another site,
-// one whose name was bound to our address after it was loaded, and one of another program
-// on this machine, all in a browser in which the user has our page open. The same
-// attacks on a server without a guard reach it, or they would prove nothing.
+// Three pages attack: one of another site, one with a name that was bound to our address after it
+// was loaded, and one of another program on this machine. All run in a browser in which the user
+// has our page open. As a control, the same attacks must reach a server without a guard.
 func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
@@ -188,15 +187,15 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 				t.Errorf("%s: only %d attacks were tried", name, n)
 			}
 		}
-		// What reaches a server without a guard shows that the browser did try.
+		// What reaches a server without a guard shows that the browser did send the request.
 		name := page + " against no guard"
 		bare.mu.Lock()
 		reached := bare.by[name]
 		bare.mu.Unlock()
 		var none []string
 		for _, a := range found[name].Tried {
-			// A form that GETs puts its own fields into the address, and a browser refuses a
-			// worker of another origin by itself.
+			// A form with GET puts its own fields into the address, and a browser itself refuses a
+			// worker of another origin.
 			if reached[a.Kind] == 0 && a.Kind != "form GET" && (a.Kind != "worker" || rebound) {
 				none = append(none, a.Kind)
 			}
@@ -214,12 +213,12 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 		switch hit {
 		case "GET /":
 			shells++
-		case "GET /favicon.ico": // the browser's own, for a tab that shows a refusal
+		case "GET /favicon.ico": // the browser's own request, for a tab that shows a refusal
 		default:
 			t.Errorf("behind the guard: %s", hit)
 		}
 	}
-	if shells != 2 { // by the links in a new tab, of the two pages that know our name
+	if shells != 2 { // by the links in a new tab of the two pages that know our name
 		t.Errorf("the shell was reached %d times: %v", shells, counted.list())
 	}
 	if strings.Contains(d.log.String(), "without a valid token") {
@@ -231,24 +230,24 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(d.data, "config.jsonc")); err != nil || string(now) != string(config) {
 		t.Errorf("the configuration was changed (%v):\n%s", err, now)
 	}
-	d.running("demo") // nobody stopped it
+	d.running("demo") // nobody has stopped it
 
 	other.replay(t, d)
 }
 
-// readable returns what of an answer a page must not have been able to read.
+// readable returns the part of a response that a page must not be able to read.
 func readable(read string) string {
 	switch {
 	case strings.HasPrefix(read, "refused"), read == "nothing came", read == "", read == "true", read == "opaque 0 ":
 		return ""
 	case strings.Contains(read, `"status":403`) && !strings.Contains(read, "demo"):
-		return "" // a rebound page reads that it is refused, and nothing else
+		return "" // a rebound page can read only that it is refused
 	}
 	return fmt.Sprintf("%.300q", read)
 }
 
-// replay tries with no browser what the other application can do with the cookies that
-// the browser brought it, ours among them.
+// replay sends without a browser the cookies that the browser sent to the other application,
+// including ours.
 func (e *evil) replay(t *testing.T, d *daemon) {
 	t.Helper()
 	e.mu.Lock()

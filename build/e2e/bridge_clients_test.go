@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// person is somebody's machine without a network: an empty home, and a proxy that
-// nobody answers at for whatever is not on this machine.
+// person returns the environment of a user without a network: an empty home, and a proxy that never
+// responds for addresses of other machines.
 func person(t testing.TB) (home string, env []string) {
 	t.Helper()
 	home = t.TempDir()
@@ -48,8 +48,7 @@ func settings(t testing.TB, path string, content object) {
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")
 
-// TestClientsConnectOverHTTPWithToken runs published clients as the user does who
-// pasted our address and a token into their settings. No model is asked anything.
+// The test runs published clients with our address and a token in their settings. No model is used.
 func TestClientsConnectOverHTTPWithToken(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
@@ -125,8 +124,8 @@ func inHome(t testing.TB, home string, env []string, program string, args ...str
 	return string(out) + errs.String()
 }
 
-// remote speaks stdio to mcp-remote, as an application does that knows no HTTP, and
-// returns the list of tools.
+// remote speaks stdio to mcp-remote, as an application without HTTP does, and returns the tool
+// list.
 func remote(t testing.TB, home string, env []string, script, url, token string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit(20*time.Second))

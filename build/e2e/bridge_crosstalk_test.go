@@ -20,9 +20,9 @@ import (
 
 func init() { roles["juggler"] = juggle }
 
-// juggle is an MCP server that holds calls back until as many are in flight as each
-// of them names, and then answers in an order of its own. A call that says hold is
-// answered never; the tool told answers which calls were cancelled.
+// juggle is an MCP server that holds calls until as many are in flight as each of them specifies,
+// and then responds in random order. It never responds to a call with hold; the tool told returns
+// which calls were cancelled.
 func juggle() {
 	type request struct {
 		ID     json.RawMessage
@@ -40,7 +40,7 @@ func juggle() {
 	}
 	var mu sync.Mutex
 	out := bufio.NewWriter(os.Stdout)
-	say := func(format string, args ...any) { // needs mu
+	say := func(format string, args ...any) { // the caller must hold mu
 		fmt.Fprintf(out, format+"\n", args...)
 		out.Flush()
 	}
@@ -82,7 +82,7 @@ func juggle() {
 			if len(waiting) < a.All {
 				break
 			}
-			for id, r := range waiting { // in no order
+			for id, r := range waiting { // in random order
 				a := r.Params.Arguments
 				say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2,"message":"%s %d"}}`, r.Params.Meta["progressToken"], a.Who, a.N)
 				if a.Hold {
@@ -102,7 +102,7 @@ func juggle() {
 	}
 }
 
-// stream POSTs a request and hands each message of the answer to hear as it comes.
+// stream POSTs a request and passes each message of the response to hear as it arrives.
 func (c *rawClient) stream(ctx context.Context, name, body string, hear func(message string)) error {
 	req, err := http.NewRequestWithContext(ctx, "POST", c.url, strings.NewReader(body))
 	if err != nil {
@@ -145,10 +145,9 @@ func (c *rawClient) stream(ctx context.Context, name, body string, hear func(mes
 	}
 }
 
-// TestClientsWithEqualIDsStaySeparate keeps 200 calls of each of two clients
-// in flight at once. Their ids and progress tokens are equal, and some are cancelled
-// at random. Everybody hears of its own calls and of nothing else, and the server is
-// told of exactly the calls that were cancelled.
+// The test has 200 calls of each of two clients in flight at the same time. Their ids and progress
+// tokens are equal, and some are cancelled at random. Each client receives only the messages of its
+// own calls, and the server receives exactly the cancellations that were sent.
 func TestClientsWithEqualIDsStaySeparate(t *testing.T) {
 	t.Parallel()
 	const each = 200
@@ -190,7 +189,7 @@ func TestClientsWithEqualIDsStaySeparate(t *testing.T) {
 				}
 			}
 			wg.Wait()
-			// The server is told a moment after the client has hung up.
+			// The server receives the cancellation a moment after the client has disconnected.
 			eventually(t, limit(5*time.Second), func() string {
 				told := d.told(t)[before:]
 				if len(told) < len(cancelled) {
@@ -211,7 +210,7 @@ func TestClientsWithEqualIDsStaySeparate(t *testing.T) {
 	}
 }
 
-// tokenOf is the progress token of a client's call i: a number or a text.
+// tokenOf returns the progress token of a client's call i: a number or a string.
 func tokenOf(i int) string {
 	if i%2 == 0 {
 		return strconv.Itoa(i)
@@ -219,7 +218,7 @@ func tokenOf(i int) string {
 	return fmt.Sprintf(`"t%d"`, i)
 }
 
-// juggled makes one call, cancels it when it is one to be held, and checks all it hears.
+// juggled makes one call, cancels it if hold is set, and checks every message that it receives.
 func (c *rawClient) juggled(t *testing.T, who string, i int, hold bool, body string) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit(30*time.Second))
 	defer cancel()
@@ -246,7 +245,7 @@ func (c *rawClient) juggled(t *testing.T, who string, i int, hold bool, body str
 			if m.Params.Message != me || string(m.Params.ProgressToken) != tokenOf(i) || ended {
 				t.Errorf("%s hears %s (after its end: %v)", me, message, ended)
 			}
-			if hold && progress == 2 { // everybody is in flight
+			if hold && progress == 2 { // all calls are in flight
 				if c.modern {
 					cancel()
 				} else {
@@ -270,14 +269,14 @@ func (c *rawClient) juggled(t *testing.T, who string, i int, hold bool, body str
 		}
 	})
 	if hold && c.modern {
-		return // it hung up
+		return // the client has disconnected
 	}
 	if err != nil || !ended || progress != 2 {
 		t.Errorf("%s: %v, answered: %v, %d notifications", me, err, ended, progress)
 	}
 }
 
-// told lists the calls that were cancelled as the server heard of them.
+// told returns the calls for which the server received a cancellation.
 func (d *daemon) told(t testing.TB) []string {
 	t.Helper()
 	code, body := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"one","tool":"told","arguments":{}}`))
@@ -291,8 +290,8 @@ func (d *daemon) told(t testing.TB) []string {
 	return got.Data.Told
 }
 
-// TestFourThousandNotificationsPrecedeReplyInOrder is about what a typed client
-// of a server loses: notifications that stand behind each other in the pipe.
+// A client library would lose notifications that follow each other closely in the pipe, so the test
+// reads the raw stream.
 func TestFourThousandNotificationsPrecedeReplyInOrder(t *testing.T) {
 	t.Parallel()
 	const n = 4000

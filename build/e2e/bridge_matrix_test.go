@@ -23,17 +23,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 )
 
-// route is one method at one registered address.
+// route is one method of a registered path.
 type route struct {
 	method, path string
-	mcp          bool // the bridge's; otherwise the API's
-	open         bool // for whoever is on this machine
-	shell        bool // the page's own files
+	mcp          bool // a route of the bridge; otherwise of the API
+	open         bool // needs no token
+	shell        bool // a file of the page
 }
 
-// routes enumerates what the daemon serves: the API's own table of routes, and what the
-// daemon's wiring puts beside it. A pattern there that is not known here fails the test,
-// so that nobody adds one without deciding who may use it.
+// routes returns everything that the daemon serves: the routes of the API and those that the
+// daemon's wiring adds. An unknown pattern fails the test, so that nobody adds a route without
+// deciding who may use it.
 func routes(t testing.TB) (list []route) {
 	t.Helper()
 	for _, pattern := range wired(t) {
@@ -45,7 +45,7 @@ func routes(t testing.TB) (list []route) {
 				if !ok {
 					path, methods = r.Pattern, []string{"GET", "HEAD", "POST", "PUT", "DELETE"}
 				}
-				// Nobody is the name of no server and no call: what gets through does no harm.
+				// No server or call has this name, so a request that gets through does no harm.
 				path = literal(path)
 				for _, m := range methods {
 					list = append(list, route{method: m, path: path, open: r.Access == api.Anyone, shell: path == "/"})
@@ -67,7 +67,7 @@ func routes(t testing.TB) (list []route) {
 	return list
 }
 
-// literal puts something into the variables of a pattern.
+// literal fills the variables of a pattern.
 func literal(pattern string) string {
 	return strings.NewReplacer("{id}", "nobody", "{action}", "stop").Replace(pattern)
 }
@@ -130,7 +130,7 @@ func handles(body ast.Node) (found bool) {
 	return found
 }
 
-// rawHTTP sends a request as it is written and returns the status and the whole answer.
+// rawHTTP sends a request verbatim and returns the status and the whole response.
 func (d *daemon) rawHTTP(t testing.TB, head []string, body string) (status int, answer string, header http.Header) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(d.url, "http://"), limit(5*time.Second))
@@ -148,7 +148,7 @@ func (d *daemon) rawHTTP(t testing.TB, head []string, body string) (status int, 
 		t.Fatalf("%q: %v", head, err)
 	}
 	defer resp.Body.Close()
-	// A stream goes on for ever: its beginning says enough.
+	// A stream never ends; its beginning is enough.
 	conn.SetDeadline(time.Now().Add(limit(2 * time.Second)))
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return resp.StatusCode, "", resp.Header
@@ -157,8 +157,8 @@ func (d *daemon) rawHTTP(t testing.TB, head []string, body string) (status int, 
 	return resp.StatusCode, string(src), resp.Header
 }
 
-// nothingHappened fails unless the daemon is as if nobody had ever called: nothing in
-// the history, no session, no client, the configuration as it was.
+// nothingHappened fails unless the daemon has no trace of the requests: no call in the history, no
+// session, no client and no change of the configuration.
 func (d *daemon) nothingHappened(t testing.TB, config string) {
 	t.Helper()
 	if calls := d.calls(); len(calls) != 0 {
@@ -185,15 +185,14 @@ func (d *daemon) nothingHappened(t testing.TB, config string) {
 	}
 }
 
-// streams go on for ever for whoever is let in.
+// streams never end for a permitted client.
 var streams = map[string]bool{"/api/v1/events": true, "/api/v1/window": true}
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"matrix","version":"0"}}}`
 
-// TestHeaderMatrixOnEveryRoute sends combinations of right and wrong Host, Origin,
-// Sec-Fetch-Site, Content-Type, token, Accept and version to every registered route of
-// the built program. What is wrong in any way reaches no handler, and is
-// answered with the code of the first thing that is wrong.
+// The test sends combinations of right and wrong Host, Origin, Sec-Fetch-Site, Content-Type, token,
+// Accept and version to every route of the built program. A request with any wrong part reaches no
+// handler and gets the code of the first wrong part.
 func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	directory := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"servers":[]}`) }))
@@ -209,7 +208,7 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 	_, port, _ := net.SplitHostPort(host)
 
 	type value struct {
-		header string // "" for none
+		header string // "" for no header
 		right  bool
 	}
 	hosts := []value{{host, true}, {"evil.test:" + port, false}, {"127.0.0.1:1", false}}
@@ -221,17 +220,17 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 		if r.mcp {
 			right, other = mcp, d.admin
 		}
-		// One that belongs to the other half of the program is as wrong as a guess.
+		// A token of the other half of the program is as wrong as a guess.
 		return []value{{"Bearer " + right, true}, {"", false}, {"Bearer " + other, false}, {"Bearer dbr_guess", false}, {"Basic " + right, false}}
 	}
-	// The two halves of an MCP request that only the bridge reads. Wrong ones are sent
-	// with everything else right: the requests that come so far are few.
+	// Two headers that only the bridge reads. Wrong ones are sent with all other parts right, which
+	// are few requests.
 	protocol := []struct{ accept, version string }{
 		{"application/json", "2025-11-25"}, {"text/html", "2025-11-25"}, {"", "2025-11-25"},
 		{"application/json, text/event-stream", "1999-01-01"}, {"application/json, text/event-stream", "2099-01-01"},
 		{"application/json, text/event-stream", "2026-07-28"}, {"application/json, text/event-stream", "\x80"},
 	}
-	// A stream that should have been refused would go on for ever.
+	// A stream that should have been refused would never end.
 	client := &http.Client{Timeout: limit(5 * time.Second), Transport: &http.Transport{MaxIdleConnsPerHost: 4}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	send := func(r route, headers map[string]string, body string) (int, string) {
@@ -273,8 +272,8 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 				for _, s := range sites {
 					for _, ty := range types {
 						for _, k := range tokens(r) {
-							// What is wrong in one way alone is tried everywhere; of what is wrong in
-							// several, each route has its own sixth.
+							// Requests with one wrong part are sent to every route; of those with
+							// several, each route gets a different sixth.
 							if n++; mistakes(h.right, o.right, s.right, ty.right, k.right) > 1 && n%6 != 0 {
 								continue
 							}
@@ -292,7 +291,8 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 							case !k.right && !r.open:
 								want = []int{401, 429} // guessing is throttled
 							case r.mcp || r.path == "/api/session" || r.method != "GET" || streams[r.path]:
-								// It would get through. Below, that is tried once for each route.
+								// The request would get through; below that is tested once for each
+								// route.
 								continue
 							}
 							tried++
@@ -322,7 +322,7 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 	}
 	d.nothingHappened(t, string(config))
 
-	// Everything right gets through to every handler, or the above would prove nothing.
+	// A control: with all parts right, every handler is reached.
 	for _, r := range all {
 		if r.method == "HEAD" || streams[r.path] || r.path == "/api/v1/quit" || r.mcp && r.method == "GET" {
 			continue
@@ -365,8 +365,8 @@ func mistakes(right ...bool) (n int) {
 	return n
 }
 
-// servesNothingElse holds that every operation which the running daemon says it has is
-// among all, so that a route added later is tried like the others.
+// servesNothingElse checks that all contains every operation that the running daemon reports, so
+// that a route added later is tested, too.
 func (d *daemon) servesNothingElse(t *testing.T, all []route) {
 	t.Helper()
 	var document struct {
@@ -391,7 +391,7 @@ func (d *daemon) servesNothingElse(t *testing.T, all []route) {
 	}
 }
 
-// headOf writes the head of a request with a body of n bytes.
+// headOf returns the head of a request with a body of n bytes.
 func headOf(method, path, host string, n int, headers ...string) []string {
 	head := []string{method + " " + path + " HTTP/1.1", "Host: " + host}
 	if n > 0 {

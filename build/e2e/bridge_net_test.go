@@ -26,7 +26,7 @@ func (d *daemon) port() string {
 	return port
 }
 
-// rss is the resident memory of the daemon and its watchdog, servers aside.
+// rss returns the resident memory of the daemon and its watchdog, without servers.
 func (d *daemon) rss(t testing.TB) (bytes int) {
 	t.Helper()
 	for _, p := range descendants(d.cmd.Process.Pid) {
@@ -68,7 +68,7 @@ func TestNET01ForeignHostsAreRefusedBeforeToken(t *testing.T) {
 	for _, host := range hosts {
 		for _, path := range []string{"/", "/mcp", "/healthz", "/api/v1/status", "/register", "/nothing"} {
 			code, body, _ := d.rawHTTP(t, headOf("GET", path, host, 0, "Authorization: Bearer "+d.admin), "")
-			// What is not even a host is refused by the HTTP server itself.
+			// The HTTP server itself refuses a value that is not a host.
 			if code != 403 && !(code == 400 && strings.ContainsAny(host, "<, \\@#")) {
 				t.Errorf("host %q at %s: %d %s", host, path, code, body)
 			}
@@ -81,7 +81,7 @@ func TestNET01ForeignHostsAreRefusedBeforeToken(t *testing.T) {
 		}
 	}
 	for _, head := range [][]string{
-		{"GET http://evil.com/mcp HTTP/1.1", "Host: " + d.host()}, // the target's host counts, and is not ours
+		{"GET http://evil.com/mcp HTTP/1.1", "Host: " + d.host()}, // the host of the target counts, and it is not ours
 		{"GET /mcp HTTP/1.1", "Host: evil.com", "X-Forwarded-Host: " + d.host(), "Forwarded: host=" + d.host()},
 		{"GET /mcp HTTP/1.1", "Host: " + d.host(), "Host: evil.com"},
 		{"GET /mcp HTTP/1.1"},
@@ -195,7 +195,7 @@ func TestNET06OnlyHeaderTokenAuthenticates(t *testing.T) {
 			}
 		}
 	}
-	// The throttle holds up whoever guesses, and nobody who knows.
+	// The throttle delays clients that guess and no others.
 	for range 20 {
 		code, _, _ := d.rawHTTP(t, headOf("POST", "/mcp", d.host(), len(hello), json, accept, "Authorization: Bearer dbr_guess"), hello)
 		if code == 429 {
@@ -279,7 +279,7 @@ func TestNET08LargeEndlessAndCompressedBodiesAreBounded(t *testing.T) {
 		transport := &http.Transport{DisableKeepAlives: true}
 		resp, err := transport.RoundTrip(req)
 		if err != nil {
-			return 0 // cut off while we still wrote: as good
+			return 0 // cut off while writing, which is also correct
 		}
 		defer resp.Body.Close()
 		io.Copy(io.Discard, resp.Body)
@@ -294,13 +294,13 @@ func TestNET08LargeEndlessAndCompressedBodiesAreBounded(t *testing.T) {
 	large := func(n int) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"` + strings.Repeat("a", n) + `"}}}`
 	}
-	// The exchange of a one-time code gives up earlier, when it sees that this is none.
+	// The exchange of a one-time code stops earlier, when it sees that this is no code.
 	refused := func(path string, code int) bool {
 		return code == 413 || code == 0 || code == 400 && path == "/api/session"
 	}
 	round := func() {
 		for path, bearer := range map[string]string{"/mcp": token, "/api/v1/call": d.admin, "/api/session": ""} {
-			// 5 MB is more than the bridge takes, 9 MB more than anybody does.
+			// 5 MB exceeds the limit of the bridge, 9 MB exceeds every limit.
 			for _, n := range []int{5 << 20, 9 << 20} {
 				if code := send(path, bearer, "", strings.NewReader(large(n))); !refused(path, code) {
 					t.Errorf("%s with %d bytes: %d", path, n, code)
@@ -378,8 +378,8 @@ func TestNET09SlowHeadersBlockNobody(t *testing.T) {
 	}
 }
 
-// TestNET11PolicyAndServerReadSameMessage sends what two readers of JSON may understand in
-// two ways. It is refused, or the server receives exactly what was checked.
+// The test sends messages that two JSON parsers may read differently. Each is refused, or the
+// server receives exactly the message that was checked.
 func TestNET11PolicyAndServerReadSameMessage(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"echo": testServer(t, "echo")}})
@@ -414,7 +414,7 @@ func TestNET11PolicyAndServerReadSameMessage(t *testing.T) {
 			t.Errorf("%s: %d %s", name, code, tail(answer))
 		}
 	}
-	// One meaning: these reach the server, token for token.
+	// These are unambiguous and reach the server unchanged.
 	for _, arguments := range []string{
 		`{"dup":1,"dup":2}`, `{"name":"x","Name":"y"}`, `{"\u0000":1}`, `{"a\u0000":"\u0000"}`, `{"ſ":"s","s":"ſ"}`, `{"n":1e400,"m":-0,"k":0.10}`, `{"u":"\ud83d\ude00","raw":"😀"}`,
 	} {
@@ -424,7 +424,7 @@ func TestNET11PolicyAndServerReadSameMessage(t *testing.T) {
 	}
 }
 
-// as POSTs a body with the headers of a client, whatever comes of it.
+// as POSTs a body with the headers of a client and returns any result.
 func (d *daemon) as(c *rawClient, body string) (int, string) {
 	d.t.Helper()
 	code, answer, _ := d.rawHTTP(d.t, headOf("POST", strings.TrimPrefix(c.url, d.url), d.host(), len(body), "Content-Type: application/json",

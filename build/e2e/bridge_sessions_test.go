@@ -15,8 +15,8 @@ import (
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// listen opens the stream of a legacy session and sends each message to the channel,
-// which is closed with the stream.
+// listen opens the stream of a legacy session and sends each message to the channel. The channel is
+// closed at the end of the stream.
 func (c *rawClient) listen(t testing.TB, headers ...string) (messages chan string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -86,7 +86,7 @@ func TestSES01ForeignSessionsAreUnknown(t *testing.T) {
 		"in another case":      {url: d.url + "/mcp", token: mine.token, session: strings.ToLower(mine.session)},
 	} {
 		if c.session == mine.session && c.token == mine.token && c.url == mine.url {
-			continue // it has no capital letters
+			continue // it contains no capital letters
 		}
 		for _, body := range []string{
 			ping, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"}}}`,
@@ -107,7 +107,7 @@ func TestSES01ForeignSessionsAreUnknown(t *testing.T) {
 	if code, answer := d.as(mine, ping); code != 200 {
 		t.Errorf("its own: %d %s", code, answer)
 	}
-	// Whoever got 404 begins again, as the protocol says.
+	// After a 404 a client initializes again, as the protocol requires.
 	ended.session = ""
 	ended.t = t
 	ended.initialize()
@@ -217,7 +217,7 @@ func TestSES06SameNamedToolsStayDistinctAndRenameIsAnnounced(t *testing.T) {
 			t.Errorf("%s: %s", tool, answer)
 		}
 	}
-	// What was said is in the stream by now, or comes with what we say next: the end.
+	// All messages are in the stream by now, or follow when the daemon stops.
 	d.stop()
 	changes := 0
 	for message := range heard {
@@ -226,7 +226,7 @@ func TestSES06SameNamedToolsStayDistinctAndRenameIsAnnounced(t *testing.T) {
 		}
 	}
 	t.Logf("the rename was announced %d times", changes)
-	if changes < 1 || changes > 2 { // one name went, the other came once its server was up
+	if changes < 1 || changes > 2 { // one name was removed, the other was added when its server was ready
 		t.Errorf("the rename was announced %d times", changes)
 	}
 }
@@ -257,13 +257,13 @@ func TestSES08ForgedEventIDRevealsNoEvents(t *testing.T) {
 	if code, answer := d.as(c, ping); code != 200 {
 		t.Errorf("the session is lost: %d %s", code, answer)
 	}
-	// Without an event id it opens its stream as ever.
+	// Without an event id the client opens its stream as usual.
 	if _, status := c.listen(t); status != 200 {
 		t.Errorf("GET: %d", status)
 	}
 }
 
-// testServerAs is the entry of a server that this binary is under a role.
+// testServerAs returns the entry of a server that is this binary in a role.
 func testServerAs(t testing.TB, role string) object {
 	e := testServer(t, "")
 	e["env"] = object{"DRAWBRIDGE_E2E_ROLE": role}

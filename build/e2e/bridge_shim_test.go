@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// shim is one process as clients start it.
+// shim is a shim process, started as clients start it.
 type shim struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -58,7 +58,7 @@ func (d *daemon) shim(t *testing.T) *shim {
 	return s
 }
 
-// hears returns the next line that holds mark.
+// hears returns the next line that contains mark.
 func (s *shim) hears(mark string) string {
 	s.t.Helper()
 	late := time.After(limit(20 * time.Second))
@@ -91,8 +91,8 @@ func (s *shim) initialize() {
 
 var privateMemory = regexp.MustCompile(`(?m)^Private_(?:Clean|Dirty):\s+(\d+) kB$`)
 
-// ownMemory is what the process does not share with anybody, in bytes: the program's
-// own code is the daemon's, too, and stands in memory once.
+// ownMemory returns the private memory of the process in bytes. The code of the program is shared
+// with the daemon.
 func ownMemory(t *testing.T, pid int) (sum int) {
 	t.Helper()
 	src, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -144,7 +144,7 @@ func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 				answers = append(answers, time.Since(began))
 			}
 			var own int
-			eventually(t, limit(4*time.Second), func() string { // what only its start needed goes after 2 s
+			eventually(t, limit(4*time.Second), func() string { // memory that only the start needs is released after 2 s
 				if own = ownMemory(t, s.cmd.Process.Pid); own > 8e6 {
 					return fmt.Sprintf("%d bytes of own memory", own)
 				}
@@ -161,8 +161,8 @@ func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 				t.Errorf("%d connections on the socket", on)
 			}
 
-			// The daemon restarts at another port: the client hears that the lists may have
-			// changed without asking, and goes on.
+			// The daemon restarts at another port: the client is notified that the lists may have
+			// changed, and continues.
 			d.stop()
 			d.write("config.jsonc", object{"bridge": object{"socket": socket}, "mcpServers": object{"demo": demo(), "more": demo()}})
 			d.launch()

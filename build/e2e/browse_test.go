@@ -19,13 +19,12 @@ import (
 	"time"
 )
 
-// browse runs a script of the folder clients against the page of d and judges what all of
-// them say: every step went well, and so many of them; neither axe nor the browser has
-// anything against what was shown. more is added to the script's order; what else it found
-// out is decoded into found, if that is not nil.
+// browse runs a script of the folder clients against the page of d and checks its result: all steps
+// passed, there are exactly steps of them, and neither axe nor the browser reported an error. more
+// is added to the input of the script; its other results are decoded into found, if not nil.
 //
-// By hand, STEPS=word runs those steps alone whose name the expression matches, and
-// E2E_SLOW=4 gives the page a quarter of the processor and late answers.
+// For debugging, STEPS=REGEXP runs only the matching steps, and E2E_SLOW=4 slows down the page's
+// processor by four and delays responses.
 func browse(t testing.TB, d *daemon, script string, steps int, more object, found any) {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
@@ -36,7 +35,7 @@ func browse(t testing.TB, d *daemon, script string, steps int, more object, foun
 	if n, err := strconv.Atoi(os.Getenv("E2E_SLOW")); err == nil {
 		slow = n
 	}
-	// Only a machine with much else to do needs so long.
+	// Only a busy machine needs that long.
 	within := time.Duration(slow) * max(3*time.Minute, limit(time.Minute))
 	order := object{
 		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "chromium": browser, "output": output,
@@ -73,8 +72,8 @@ func browse(t testing.TB, d *daemon, script string, steps int, more object, foun
 	}
 }
 
-// control is the address at which a script asks for what it cannot do: to /stop, /launch or
-// /restart the daemon, for a new /link into the page, and for what more names.
+// control starts a server for actions that a script cannot do itself: /stop, /launch or /restart
+// the daemon, a new /link to the page, and those in more. It returns its address.
 func control(t testing.TB, d *daemon, env []string, more map[string]func(url.Values) string) string {
 	t.Helper()
 	does := map[string]func(url.Values) string{

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The settings of the user who edits by hand: odd spacing, an escape, a number that
-// no float holds, no newline at the end.
+// Settings edited by the user: unusual spacing, an escape, a number that no float can represent, no
+// newline at the end.
 const claudeSettings = "{\n   \"numStartups\":7 , \"theme\" : \"d\\u0061rk\",\n\t\"big\": 9007199254740993,\r\n  \"mcpServers\": { \"other\": {\"type\":\"stdio\", \"command\":\"true\", \"args\":[ ] } }\n}"
 
 func claude(t testing.TB) string {

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// everythingServer builds the reference server that the official suite is made for,
-// at the version that our own go.mod names.
+// everythingServer builds the reference server of the official suite, at the version in our go.mod.
 func everythingServer(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "everything-server")
@@ -23,14 +22,14 @@ func everythingServer(t testing.TB) string {
 	return path
 }
 
-// TestOfficialConformanceSuite runs what each revision requires of a server, as frozen
-// at its release. What may fail is in expected-failures.yaml; the suite also fails when
-// something listed there passes.
+// The test runs the required scenarios for a server of each revision, as frozen at its release.
+// Permitted failures are in expected-failures.yaml; the suite also fails if a scenario in that list
+// passes.
 func TestOfficialConformanceSuite(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{
 		"mcpServers": object{"everything": object{"command": everythingServer(t)}},
-		// The suite knows no tokens, and the names of this server's tools.
+		// The suite supports no tokens and expects the tool names of this server.
 		"bridge": object{"requireToken": false, "naming": "{tool}"},
 	})
 	d.running("everything")
@@ -58,5 +57,5 @@ func TestOfficialConformanceSuite(t *testing.T) {
 	}
 }
 
-// scenario is the line of one scenario in the suite's summary.
+// scenario matches the line of one scenario in the suite's summary.
 var scenario = regexp.MustCompile(`(?m)^\s*[✓✗].*\d+ passed, \d+ failed`)

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// tree is every file below dir with its mode and content.
+// tree returns every file below dir with its mode and content.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -43,15 +43,15 @@ func tree(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// entryOf is what Claude Code would start for a server.
+// entryOf is the command that Claude Code starts for a server.
 type entryOf struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 }
 
-// ask starts a server as Claude Code does, in its project's folder, lists its tools and
-// calls one without arguments.
+// ask starts a server as Claude Code does, in the folder of its project, lists its tools and calls
+// one without arguments.
 func (e entryOf) ask(t testing.TB, d *daemon, dir, tool string) (tools []string, result string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit(30*time.Second))
@@ -167,7 +167,7 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 		got := map[string]answer{}
 		for name, e := range entries() {
 			if v := e.Env["MEMORY_FILE_PATH"]; v != "" {
-				e.Env["MEMORY_FILE_PATH"] = filepath.Join(d.home, "memory.json") // as Claude Code expands it
+				e.Env["MEMORY_FILE_PATH"] = filepath.Join(d.home, "memory.json") // with the variable expanded as Claude Code does
 			}
 			tools, result := e.ask(t, d, project, calls[name])
 			got[name] = answer{tools, result}
@@ -189,7 +189,7 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 	d.running("demo", "memory", "thinking", "every_thing", "files")
 	now := ask()
 	for name, was := range old {
-		for _, tool := range was.tools { // a server may offer more to us: we can ask back
+		for _, tool := range was.tools { // a server may offer us more tools, because we support requests from servers
 			if !slices.Contains(now[name].tools, tool) {
 				t.Errorf("%s offered %s, offers %v", name, tool, now[name].tools)
 			}
@@ -236,7 +236,7 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 		}
 	}
 	t.Log(list)
-	d.cli(0, "clients", "undo", "claude-code") // after Claude Code wrote its file itself
+	d.cli(0, "clients", "undo", "claude-code") // after Claude Code wrote its file
 	for name, e := range entries() {
 		if slices.Contains(e.Args, "stdio") {
 			t.Errorf("%s is still ours after undo: %+v", name, e)
@@ -244,7 +244,7 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// canonical leaves out white space, which passes no promise.
+// canonical removes white space, which may change.
 func canonical(text string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// TestImportedTokenReachesServerAndNoFile imports a server whose entry
-// holds a literal token: the server gets it, and no file, process list or log of ours
-// has it. Undoing the import takes it away again.
+// The test imports a server with a literal token in its entry. The server gets the token, but it is
+// in no file, process list or log of ours. Undoing the import removes it.
 func TestImportedTokenReachesServerAndNoFile(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
@@ -49,7 +48,7 @@ func TestImportedTokenReachesServerAndNoFile(t *testing.T) {
 			if err == nil && e.Type().IsRegular() && strings.Contains(take(t, path), canary) {
 				t.Errorf("%s holds it", path)
 			}
-			return nil // a file that is gone by now holds nothing
+			return nil // the file has been deleted and contains nothing
 		})
 		if err != nil {
 			t.Fatal(err)

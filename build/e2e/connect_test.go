@@ -17,9 +17,8 @@ import (
 	"time"
 )
 
-// TestRealClientsConnectThroughWrittenEntryAndUndo lets clients
-// connect connect five published programs, as they are on npm and without a network
-// or a model, and has each reach our tools by itself. Undo leaves its file as it was.
+// The test runs clients connect for five published programs from npm, without a network or a model.
+// Each reaches our tools without help, and undo restores its file exactly.
 func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
@@ -30,7 +29,7 @@ func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 		id, file, settings string
 		program            []string
 		env                []string
-		want               string // what it says; "" when only our side can tell
+		want               string // expected output; "" if only our side can tell
 	}{
 		{
 			id: "claude-code", file: ".claude.json", settings: claudeSettings,
@@ -123,7 +122,7 @@ func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 	}
 }
 
-// sees reports whether the daemon knows a session of the client's token.
+// sees reports whether the daemon has a session with the client's token.
 func (d *daemon) sees(token string) bool {
 	var list struct {
 		Items []struct {
@@ -219,7 +218,7 @@ func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
 			t.Fatalf("restored\n%s\nwant\n%s", got, connected)
 		}
 		round++
-		eventually(t, limit(5*time.Second), func() string { // what the guard has not seen whole, it cannot miss
+		eventually(t, limit(5*time.Second), func() string { // the guard reports only entries that it has seen complete
 			if n := strings.Count(d.log.String(), "client=claude-desktop state=connected"); n < round {
 				return fmt.Sprintf("the guard saw it back %d times, want %d", n, round)
 			}

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// shellImage is an image with a test server and a static busybox as its shell, made
-// here, so that no registry is needed. docker runs commands against an Engine.
+// shellImage builds an image with a test server and a static busybox as its shell, so that no
+// registry is needed. docker runs commands against an Engine.
 func shellImage(t testing.TB, docker func(args ...string) *exec.Cmd) (name string) {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
@@ -75,7 +75,7 @@ func idle(t testing.TB, docker func(args ...string) *exec.Cmd, image, name strin
 	t.Cleanup(func() { docker("rm", "-f", name).Run() })
 }
 
-// boxed is a server inside the container called name.
+// boxed returns the entry of a server inside the container called name.
 func boxed(name, mode string) object {
 	return object{"type": "docker", "command": "/server", "args": []string{mode}, "docker": object{"container": name}}
 }
@@ -89,8 +89,8 @@ func (d *daemon) echoes(id string) string {
 	return ""
 }
 
-// Twenty servers in one container, and what is left there when they are stopped, when
-// the daemon is killed, and when the container is made anew.
+// Twenty servers run in one container. The test checks which processes remain in it after they are
+// stopped, after the daemon is killed, and after the container is recreated.
 func TestTwentyServersInOneContainer(t *testing.T) {
 	t.Parallel()
 	image := shellImage(t, shared)
@@ -140,9 +140,9 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 	eventually(t, limit(10*time.Second), empty)
 	t.Logf("0 left %s after a kill of the daemon", time.Since(began).Round(time.Millisecond))
 	<-d.done
-	os.Remove(filepath.Join(d.data, "runtime.json")) // of the daemon that was killed
+	os.Remove(filepath.Join(d.data, "runtime.json")) // of the killed daemon
 
-	// Made anew under the same name, it is entered again.
+	// A container that is recreated with the same name is used again.
 	d.write("config.jsonc", object{"mcpServers": object{"one": boxed(name, "stubborn")}})
 	d.launch()
 	d.running("one")
@@ -168,7 +168,7 @@ func (d *daemon) state(id string) string {
 	return st.State
 }
 
-// An Engine of the test's own is stopped and started.
+// An Engine of this test is stopped and started.
 func TestDockerEngineRestart(t *testing.T) {
 	t.Parallel()
 	dockerd, err := exec.LookPath("dockerd")

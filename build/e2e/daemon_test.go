@@ -24,7 +24,7 @@ import (
 // object is a JSON document that a test writes or reads.
 type object = map[string]any
 
-// daemon is one running Drawbridge with everything it keeps in a folder of the test.
+// daemon is a running Drawbridge with all its files in a folder of the test.
 type daemon struct {
 	t     testing.TB
 	data  string
@@ -34,7 +34,7 @@ type daemon struct {
 	cmd   *exec.Cmd
 	log   *lockedBuffer
 	done  chan struct{}
-	// program is the one to start; "": the usual.
+	// program is the binary to start; "" means the built one.
 	program string
 }
 
@@ -55,8 +55,8 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// start runs the daemon with config and waits until it answers. At the end of the test
-// it is stopped, and has to stop well.
+// start runs the daemon with config and waits until it responds. At the end of the test it is
+// stopped, which must succeed.
 func start(t testing.TB, config object, env ...string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}
@@ -68,8 +68,8 @@ func start(t testing.TB, config object, env ...string) *daemon {
 	return d
 }
 
-// ownPort is a free address below the ports that systems give away: a daemon that goes and
-// comes back finds it free again.
+// ownPort returns a free address below the ports that systems assign, so that it is still free when
+// a daemon restarts.
 func ownPort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -83,7 +83,7 @@ func ownPort(t testing.TB) string {
 	return ""
 }
 
-// launch starts the program; a second time at the address that it had.
+// launch starts the program; the second time at the same address.
 func (d *daemon) launch(env ...string) {
 	d.t.Helper()
 	listen := strings.TrimPrefix(d.url, "http://")
@@ -131,7 +131,7 @@ func (d *daemon) launch(env ...string) {
 	d.admin = strings.TrimSpace(string(token))
 }
 
-// env is the user's environment without a screen, and with an empty home.
+// env is the user's environment without a display and with an empty home.
 func (d *daemon) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.home, "LANG=C.UTF-8", "SHELL=/bin/sh", "DBUS_SESSION_BUS_ADDRESS=unix:path=" + d.data + "/no-bus"}
 }
@@ -145,8 +145,8 @@ func (d *daemon) ended() bool {
 	}
 }
 
-// stop ends the daemon as a system does, and holds it to its promise: exit 0 within
-// 6 s, and nothing that it started left behind.
+// stop stops the daemon with a signal and checks that it exits with 0 within 6 s and leaves no
+// process behind.
 func (d *daemon) stop() {
 	d.t.Helper()
 	if d.ended() {
@@ -194,7 +194,7 @@ func (d *daemon) token(client string) string {
 	return strings.TrimSpace(d.cli(0, "token", client))
 }
 
-// get reads a document of the API into v.
+// get decodes a document of the API into v.
 func (d *daemon) get(path string, v any) {
 	d.t.Helper()
 	code, body := d.do("GET", path, nil)
@@ -228,7 +228,7 @@ func (d *daemon) do(method, path string, body io.Reader) (code int, text string)
 	return resp.StatusCode, string(src)
 }
 
-// call is one row of the history as the API shows it.
+// call is a call in the history, as the API returns it.
 type call struct {
 	ID, Client, ClientVersion, Token, Era, Server, Tool, Method, Outcome string
 	Arguments, Result, Error                                             string
@@ -247,7 +247,7 @@ type server struct {
 	Tools             int
 }
 
-// running waits until every one of ids is running.
+// running waits until all servers in ids are running.
 func (d *daemon) running(ids ...string) {
 	d.t.Helper()
 	eventually(d.t, limit(20*time.Second), func() string {

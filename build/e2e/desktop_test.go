@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// display is what a program needs to know of the screen, without its home.
+// display returns the environment variables of the screen, without its home.
 func (s *screen) display() (env []string) {
 	for _, v := range s.env {
 		if !strings.HasPrefix(v, "HOME=") && !strings.HasPrefix(v, "PATH=") {
@@ -28,7 +28,7 @@ func (s *screen) display() (env []string) {
 	return env
 }
 
-// ask sends a request as the user and returns the answer's body.
+// ask sends a request as the user and returns the body of the response.
 func (d *daemon) ask(method, route string, in any) string {
 	d.t.Helper()
 	body, err := json.Marshal(in)
@@ -53,7 +53,7 @@ func (d *daemon) ask(method, route string, in any) string {
 	return string(out)
 }
 
-// desktopSays waits until the daemon's word about the desktop holds a text.
+// desktopSays waits until the desktop status of the daemon contains a text.
 func (d *daemon) desktopSays(want string) {
 	d.t.Helper()
 	eventually(d.t, limit(10*time.Second), func() string {
@@ -81,9 +81,9 @@ func needWindow(t *testing.T) {
 	}
 }
 
-// TestWindowFollowsItsDaemon: one window only, which comes to the front, goes where a
-// link leads, comes back after a restart and after its page's process died, keeps its
-// size, and closes with Quit and by itself without touching a server.
+// There is only one window. It comes to the front, opens links, recovers after a restart and after
+// its page's process crashed, retains its size, and closes with Quit. Closing it does not affect a
+// server.
 func TestWindowFollowsItsDaemon(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
@@ -103,7 +103,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	again("open", "/servers/demo")
 	s.oneWindow()
 
-	// A link that wants something to run shows a form, and nothing runs.
+	// A link that wants to run a command shows a form, and nothing runs.
 	again(`drawbridge://add?name=evil&config={"command":"touch","args":["` + filepath.Join(d.home, "ran") + `"]}`)
 	if got := d.ask("GET", "servers", nil); strings.Contains(got, "evil") {
 		t.Error("a link adds a server by itself")
@@ -112,7 +112,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		run(t, command(t, append(d.env(), s.display()...), binary, link, "--data", d.data), 1)
 	}
 
-	// Whatever draws the page: WebKit keeps a process for an earlier page, too.
+	// All processes that render a page: WebKit also retains one for an earlier page.
 	drawers := func() (pids []int) {
 		for _, p := range descendants(1) {
 			if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid)); strings.TrimSpace(string(comm)) == "WebKitWebProces" {
@@ -123,8 +123,8 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		}
 		return pids
 	}
-	// WebKit gives up the whole window when one of its processes dies before it has said
-	// its number, so those that are killed have lived for a while.
+	// WebKit closes the whole window if one of its processes dies before it has reported its id, so
+	// only processes with some age are killed.
 	killDrawers := func() {
 		t.Helper()
 		var before []int
@@ -157,7 +157,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	})
 
 	d.stop()
-	d.launch(s.display()...) // another port
+	d.launch(s.display()...) // at another port
 	d.desktopSays(`"window":true`)
 	d.running("demo")
 	eventually(t, limit(10*time.Second), func() string {
@@ -197,7 +197,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		return ""
 	})
 	select {
-	case <-d.done: // the watchdog a moment after the daemon, which quit waits for
+	case <-d.done: // the watchdog exits a moment after the daemon, which quit waits for
 	case <-time.After(limit(2 * time.Second)):
 		t.Error("the daemon outlives quit")
 	}
@@ -206,8 +206,8 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	}
 }
 
-// TestNotificationsReportPendingApprovals is with a real notification server: the crash of a
-// server appears, and goes with its cause.
+// The test uses a real notification server: the crash of a server appears, and disappears with its
+// cause.
 func TestNotificationsReportPendingApprovals(t *testing.T) {
 	const notifyd = "/usr/lib/x86_64-linux-gnu/xfce4/notifyd/xfce4-notifyd"
 	found := notifyd
@@ -250,8 +250,8 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	})
 }
 
-// TestDesktopWithoutServices: without a bus, a tray, a display or the window's program
-// there is no crash, and never "started and nothing visible".
+// Without a bus, a tray, a display or the window's program nothing crashes, and the program never
+// starts without showing anything.
 func TestDesktopWithoutServices(t *testing.T) {
 	t.Run("no display", func(t *testing.T) {
 		d := start(t, object{})
@@ -307,8 +307,8 @@ func TestDesktopWithoutServices(t *testing.T) {
 		d.desktopSays(`"tray":false,"trayProblem":"the desktop shows no tray icons"`)
 		run(t, command(t, append(d.env(), env...), binary, "quit", "--data", d.data), 0)
 	})
-	// alone is the program without its window, and a browser that writes down what it
-	// is asked to open.
+	// alone returns the program without its window, and a browser that records the addresses that
+	// it opens.
 	alone := func(t *testing.T) (program, path string, opens func(d *daemon)) {
 		program, tools := filepath.Join(t.TempDir(), "drawbridge"), t.TempDir()
 		run(t, exec.Command("cp", binary, program), 0)
@@ -337,7 +337,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 	t.Run("no library of the window", func(t *testing.T) {
 		d := start(t, object{})
 		program, path, opens := alone(t)
-		// What the system's loader does with a program whose library is missing.
+		// The output of the dynamic loader if a library is missing.
 		missing := "#!/bin/sh\necho 'error while loading shared libraries: libwebkit2gtk-4.1.so.0' >&2\nexit 127\n"
 		if err := os.WriteFile(filepath.Join(filepath.Dir(program), "drawbridge-window"), []byte(missing), 0o755); err != nil {
 			t.Fatal(err)
@@ -358,7 +358,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 	})
 }
 
-// TestStartAtLoginIsOptIn: off until asked for, and then a valid entry.
+// Start at login is off by default, and enabling it writes a valid entry.
 func TestStartAtLoginIsOptIn(t *testing.T) {
 	d := start(t, object{})
 	entries := func() []string {
@@ -377,8 +377,7 @@ func TestStartAtLoginIsOptIn(t *testing.T) {
 	}
 }
 
-// TestPauseHoldsServers: nothing runs, a call says why, and resuming
-// brings back what ran.
+// While paused no server runs and calls fail with the reason; resuming restarts the servers.
 func TestPauseHoldsServers(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")

@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// TestDiagnosticsContainNoSecret plants a secret in every place that a bundle reads, makes the
-// bundle in each of the three ways, and looks for them.
+// The test puts a secret in every source of a bundle, creates the bundle in each of the three ways,
+// and searches it for the secrets.
 func TestDiagnosticsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	canaries := []string{
 		"canary-env-1", "canary-arg-2", "canary-header-3", "canary-query-4", "canary-user-5", "canary-vault-6", "canary-comment-7",
 		"canary-stderr-8", "canary-conf-9", "canary-otlp-10", "canary-expanded-11", "canary-note-12", "canary \"quoted\" 13",
 	}
-	// It prints what it knows, as careless servers do.
+	// It prints its environment, as careless servers do.
 	chatty := `echo "key=$MY_KEY other $PLAIN vault $VAULT exp $EXPANDED q $QUOTED password: canary-stderr-8" >&2; exec "$0" demo-server`
 	config := object{
 		"mcpServers": object{
@@ -92,7 +92,7 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 	}
 
 	running := filepath.Join(t.TempDir(), "running.zip")
-	d.cli(2, "diagnostics", "--output", running) // nobody can be asked
+	d.cli(2, "diagnostics", "--output", running) // there is no terminal to confirm
 	if _, err := os.Stat(running); err == nil {
 		t.Fatal("it is written without a word")
 	}
@@ -104,7 +104,7 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 		}
 	}
 	check("the zip", all, `"chatty"`, `"running"`, "[masked]", "no-such-program-anywhere", "logs/servers/chatty.log", "config/more.yaml.json", "doctor.json", "Debian")
-	d.cli(1, "diagnostics", "--yes", "--output", running) // what is there is left alone
+	d.cli(1, "diagnostics", "--yes", "--output", running) // an existing file is not overwritten
 	if info, err := os.Stat(running); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the zip is for %v (%v)", info.Mode(), err)
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// containers counts those of this process, so that each test has its own.
+// containers numbers the containers of this process, so that each test has its own.
 var containers atomic.Int32
 
-// container runs one that holds nothing but our own program, so that no registry is needed.
+// container runs a container that contains only our own program, so that no registry is needed.
 func container(t testing.TB) (name string) {
 	t.Helper()
 	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
@@ -71,7 +71,7 @@ func TestContainerServerIsCalledAndStopped(t *testing.T) {
 	})
 }
 
-// inside counts the processes in the container; its own first one is always there.
+// inside counts the processes in the container; its own first process is always included.
 func inside(t testing.TB, name string) int {
 	t.Helper()
 	out := strings.TrimSpace(run(t, exec.Command("docker", "top", name, "-o", "pid"), 0))

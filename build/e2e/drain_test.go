@@ -16,8 +16,8 @@ import (
 
 func init() { roles["hold"] = holdCalls }
 
-// holdCalls is a server that answers calls once the file HOLD/release is there. Each call makes
-// a file named after its arguments before.
+// holdCalls is a server that responds to calls once the file HOLD/release exists. Before that, each
+// call creates a file named after its arguments.
 func holdCalls() {
 	folder := os.Getenv("HOLD")
 	var mu sync.Mutex
@@ -59,7 +59,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TERM lets the calls in flight of both eras finish, while it already stops.
+// SIGTERM lets calls in flight of both eras finish while the daemon stops.
 func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

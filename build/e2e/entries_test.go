@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestTrayMenuActions chooses what is not about one server, in the menu of
-// the real program: address, start at login, recording, a client to connect, a log.
+// The test clicks the entries that are not about one server in the menu of the real program:
+// address, start at login, recording, a client to connect, a log.
 func TestTrayMenuActions(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
@@ -131,7 +131,7 @@ func TestTrayMenuActions(t *testing.T) {
 	}
 }
 
-// asWindow follows the daemon as its newest window does, which is the one that commands go to.
+// asWindow follows the daemon as its newest window, which receives the commands.
 func (d *daemon) asWindow() (told <-chan string, leave func()) {
 	d.t.Helper()
 	req, err := http.NewRequest("GET", d.url+"/api/v1/window", nil)
@@ -144,7 +144,7 @@ func (d *daemon) asWindow() (told <-chan string, leave func()) {
 		d.t.Fatal(err)
 	}
 	lines := bufio.NewScanner(resp.Body)
-	if !lines.Scan() { // it has joined
+	if !lines.Scan() { // connected
 		d.t.Fatalf("a window cannot follow: %d %v", resp.StatusCode, lines.Err())
 	}
 	commands := make(chan string, 8)

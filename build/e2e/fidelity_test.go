@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
-// testServer is the entry of one of mcptest's servers, which this very binary is.
+// testServer returns the entry of a server of mcptest, which this test binary runs.
 func testServer(t testing.TB, mode string) object {
 	t.Helper()
 	self, err := os.Executable()
@@ -23,7 +23,7 @@ func testServer(t testing.TB, mode string) object {
 	return object{"command": self, "env": object{mcptest.Env: mode}}
 }
 
-// rawClient speaks to one endpoint byte by byte.
+// rawClient sends requests to one endpoint and reads responses byte by byte.
 type rawClient struct {
 	t          testing.TB
 	url, token string
@@ -79,16 +79,15 @@ const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 
 func TestServerBytesArriveUnchanged(t *testing.T) {
 	t.Parallel()
-	// Where all servers share one address a tool's title names its server, unless that is
-	// switched off; beside names and ids it is all that we ever change.
+	// At the address for all servers the title of a tool contains its server, unless that is
+	// disabled. Besides names and ids this is all that we ever change.
 	d := start(t, object{"bridge": object{"describeServer": "off"}, "mcpServers": object{"quirky": testServer(t, "quirky"), "echo": testServer(t, "echo")}})
 	d.running("quirky", "echo")
 	token := d.token("raw")
 	renamed := func(tool, public string) string {
 		return strings.Replace(tool, `"name":"odd"`, `"name":"`+public+`"`, 1)
 	}
-	// Numbers, escapes and the order of keys are ours to keep; the text is not JSON that
-	// any encoder would write.
+	// Numbers, escapes and the order of keys must be preserved; no encoder would write this text.
 	const arguments = `{"z":1.50,"n":9007199254740993,"e":"\u00e9\/","a":[1e3,-0.0],"nothing":null}`
 
 	for _, at := range []struct{ path, quirky, echo string }{
@@ -113,7 +112,7 @@ func TestServerBytesArriveUnchanged(t *testing.T) {
 					got := c.post("tools/call", at.quirky, `{"jsonrpc":"2.0","id":"a\u0062","method":"tools/call","params":{"name":"`+at.quirky+`","arguments":{}`+comma+meta+`}}`)
 					want := mcptest.QuirkyResult
 					if modern {
-						want = strings.TrimPrefix(strings.Split(want, `,"_meta"`)[0], "{") // the era adds fields at the edges of the result
+						want = strings.TrimPrefix(strings.Split(want, `,"_meta"`)[0], "{") // the era adds fields at the start and the end of the result
 					}
 					if !strings.Contains(got, want) {
 						t.Errorf("the result is\n%s\nwant\n%s", got, want)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// imageServer is a server in a shell script, with one tool that is described by %s.
+// imageServer is a server in a shell script, with one tool that has the description %s.
 const imageServer = `#!/bin/busybox sh
 while read -r l; do
   id=$(echo "$l" | /bin/busybox sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
@@ -27,7 +27,7 @@ while read -r l; do
 done
 `
 
-// boxedServer makes an image whose program is a server with one tool.
+// boxedServer builds an image whose program is a server with one tool.
 func boxedServer(t testing.TB, name, description string) {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
@@ -59,8 +59,8 @@ func boxedServer(t testing.TB, name, description string) {
 
 type imageVersion struct{ Written, Version, Source, Pin, Package string }
 
-// An image's name may mean another image tomorrow. What runs is told, and pinned, an
-// update is looked at before it is taken, and taken back.
+// The name of an image may refer to another image later. The running version is shown and pinned;
+// an update is reviewed before it is accepted, and can be reverted.
 func TestImageVersionsArePinnedUpdatedAndReverted(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
@@ -113,7 +113,7 @@ func TestImageVersionsArePinnedUpdatedAndReverted(t *testing.T) {
 	}
 }
 
-// becomes waits until the version of a server is told as wanted.
+// becomes waits until the status of a server has the wanted version.
 func becomes(d *daemon, id string, want func() imageVersion) {
 	d.t.Helper()
 	d.running(id)

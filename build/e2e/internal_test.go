@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // breaks a history on purpose
+	_ "modernc.org/sqlite" // to break a history on purpose
 )
 
-// The code internal is for what goes wrong with ourselves. Here another program took a
-// table out of the history while we run: our own tool that reads it fails, a client on
-// the official SDK sees the code and no details, the log has them, the API answers with
-// its 500, and the call is recorded with its reason. Other servers do not notice.
+// The code internal is for faults of our own. Here another program deletes a table of the history
+// while the daemon runs: our own tool that reads it fails, a client with the official SDK gets the
+// code without details, the log has the details, the API responds with 500, and the call is
+// recorded with its error. Other servers are not affected.
 func TestPanicIsInternalErrorForClientAndRecord(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"bridge": object{"selfTools": true}, "mcpServers": object{"demo": demo()}})

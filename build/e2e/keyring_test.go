@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// said is what a command printed, and how it ended, within a time that is no hang.
+// said runs a command with a time limit and returns its output and exit code.
 func (d *daemon) said(within time.Duration, input string, env []string, args ...string) (text string, code int) {
 	d.t.Helper()
 	cmd := exec.Command(binary, append(args, "--data", d.data)...)
@@ -34,7 +34,7 @@ func (d *daemon) said(within time.Duration, input string, env []string, args ...
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// openServer is a remote server that needs no sign-in.
+// openServer starts a remote server that needs no sign-in.
 func openServer(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answerAsServer(w, r, "hello", "for all")
@@ -43,9 +43,9 @@ func openServer(t *testing.T) string {
 	return server.URL + "/mcp"
 }
 
-// With a real keyring: what it holds the key of waits while it is locked, what does not need
-// it goes on, everybody who asks is told at once what to do, and when it is unlocked all goes
-// on by itself, without another sign-in.
+// With a real keyring: servers that need its key wait while it is locked, others continue, every
+// command reports immediately what to do, and after unlocking everything continues without another
+// sign-in.
 func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	ring := startKeyring(t)
 	bus := "DBUS_SESSION_BUS_ADDRESS=" + ring.address
@@ -123,7 +123,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 		{[]string{"logout", "web"}, "drawbridge secret unlock"},
 		{[]string{"test", "web"}, "drawbridge secret unlock"},
 		{[]string{"test", "demo"}, "drawbridge secret unlock"},
-		// Nobody answers the prompt on this bus.
+		// Nobody responds to the prompt on this bus.
 		{[]string{"secret", "unlock"}, "unlock the keyring with its own program"},
 		{[]string{"secret", "set", "more"}, "unlock the keyring with its own program"},
 	} {
@@ -153,7 +153,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 		t.Errorf("afterwards status says %s", out)
 	}
 
-	// Locked while it runs, nothing is lost: the key is known by now.
+	// Locking it later has no effect, because the key is in memory.
 	ring.stop()
 	ring.launch("")
 	if bad := d.says("web", "whoami", `{}`); bad != "" {
@@ -166,7 +166,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	}
 }
 
-// Without any keyring the key is in a file for the user alone, and everybody can see that.
+// Without a keyring the key is in a file that only the user can read, and the status says so.
 func TestMissingKeyringUsesPrivateKeyFileWithNotice(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}, "env": object{"API_KEY": "${secret:demo.key}"}}}})

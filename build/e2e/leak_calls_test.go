@@ -19,12 +19,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
-// A server whose process is killed while it works on calls, more of them than the
-// breaker forgives: their clients hear of it at once, in words; the next call is served
-// by a new process.
+// The process of a server is killed during more calls than the breaker tolerates. Their clients
+// immediately get an error that says so, and a new process serves the next call.
 func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 	flag := filepath.Join(t.TempDir(), "flag")
-	// A process that starts while the flag is there never answers a call.
+	// A process that starts while the flag exists never responds to a call.
 	script := `if [ -e "$FLAG" ]; then export ` + mcptest.Env + `=silent-call; fi; exec "$SERVER"`
 	raise := func() {
 		if err := os.WriteFile(flag, nil, 0o600); err != nil {
@@ -112,8 +111,7 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 	t.Logf("a call whose server was killed failed after %s; the next one, with the restart, took %s", failing, next)
 }
 
-// Twenty servers that start on demand: what they offered before is listed before any
-// of them runs.
+// Twenty servers start on demand: their tools of an earlier run are listed before any of them runs.
 func TestColdStartListsToolsFromCache(t *testing.T) {
 	const n = 20
 	servers := object{}
@@ -176,7 +174,7 @@ func TestColdStartListsToolsFromCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range descendants(d.cmd.Process.Pid) { // the login shell may be asked beside it
+		for _, p := range descendants(d.cmd.Process.Pid) { // the login shell may run at the same time
 			if strings.HasPrefix(p.command, self) {
 				t.Errorf("a list started a server: %v", p)
 			}

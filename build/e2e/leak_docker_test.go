@@ -18,8 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
-// serverImage is an image that holds nothing but a test server, made here, so that no
-// registry is needed.
+// serverImage builds an image that contains only a test server, so that no registry is needed.
 func serverImage(t testing.TB) (name string) {
 	t.Helper()
 	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
@@ -60,15 +59,15 @@ func serverImage(t testing.TB) (name string) {
 	return name
 }
 
-// containersOf lists the containers of an image, the stopped ones too.
+// containersOf lists the containers of an image, including stopped ones.
 func containersOf(t testing.TB, image string) []string {
 	t.Helper()
 	return strings.Fields(run(t, exec.Command("docker", "ps", "--all", "--quiet", "--filter", "ancestor="+image), 0))
 }
 
-// The most common way to run a server in a container leaves the container behind when
-// nobody takes care: docker run as a command, of a server that ignores the end of its
-// input. One is to be removed by itself, one is not, and one comes with a terminal.
+// The most common way to run a server in a container, docker run as the command, leaves the
+// container behind if the server ignores the end of its input. One container has --rm, one does
+// not, and one has a terminal.
 func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	image := serverImage(t)
 	servers := object{}
@@ -118,7 +117,7 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 			t.Errorf("no container says that it is of server %s: %s", id, labels)
 		}
 	}
-	// A restart finds the name of the container free.
+	// After a restart the name of the container is free.
 	before := l.hostile("tty")
 	if code, body := l.do("POST", "/api/v1/servers/tty/restart", strings.NewReader("{}")); code != 200 {
 		t.Fatalf("%d %s", code, body)

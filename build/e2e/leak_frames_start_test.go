@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// The same as TestHostileOutputAffectsOnlyItsCall, but before the first
-// answer: what a server says while it starts is skipped, or fails its own start in
-// bounded memory and with a reason, and holds up nobody.
+// Like TestHostileOutputAffectsOnlyItsCall, but before the first response: the output of a server
+// during its start is skipped, or fails its own start in bounded memory and with a reason, and
+// delays no other server.
 func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 	server := smallServer(t)
 	says := func(script string) object {
@@ -30,7 +30,7 @@ func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 		id, title string
 		entry     object
 		running   bool
-		log       string // stands in the server's log
+		log       string // expected in the server's log
 	}{
 		{"banner", "FRM-01", says(`echo "My server v1"; printf '\357\273\277ready\r\n\n'`), true, "My server v1"},
 		{"json", "FRM-02", says(`printf '{"level":"info"}\n["x"]\n"x"\nnull\n[]\n2026-01-01 ready\n'`), true, "2026-01-01 ready"},
@@ -44,7 +44,7 @@ func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 		{"quirky", "FRM-13", object{"command": server, "args": []string{"quirky"}}, true, ""},
 		{"stderr", "FRM-14", says(`yes eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee | head -c 100000000 >&2`), true, "dropped"},
 	}
-	// First a daemon with the neighbour alone, so that the memory of all starts is measured.
+	// First a daemon with only the neighbour, to measure the memory of all starts.
 	good := object{"command": server, "args": []string{"echo"}}
 	d := start(t, object{"mcpServers": object{"good": good}})
 	d.running("good")

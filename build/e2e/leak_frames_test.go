@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// memory is what the daemon's process took at most since it was last asked, in bytes,
-// and what it takes now.
+// memory returns the peak memory of the daemon's process since the last call, and its present
+// memory, in bytes.
 func (d *daemon) memory(t testing.TB) (most, now int64) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/", d.process(t))
@@ -34,13 +34,13 @@ func (d *daemon) memory(t testing.TB) (most, now int64) {
 			now = kb << 10
 		}
 	}
-	if err := os.WriteFile(dir+"clear_refs", []byte("5"), 0); err != nil { // forget the most
+	if err := os.WriteFile(dir+"clear_refs", []byte("5"), 0); err != nil { // reset the peak
 		t.Skipf("the kernel does not measure anew: %v", err)
 	}
 	return most, now
 }
 
-// process is the daemon's own, which is the watchdog's only child.
+// process returns the daemon's process, which is the watchdog's only child.
 func (d *daemon) process(t testing.TB) int {
 	t.Helper()
 	for _, p := range processes() {
@@ -63,8 +63,8 @@ func (d *daemon) hostile(id string) (s hostileServer) {
 	return s
 }
 
-// Servers that say too much, too little, or nothing that can be read: each case costs
-// its own call and no other, and no more memory than promised.
+// Servers write too much, too little, or invalid messages: each case affects only its own call,
+// within the promised memory.
 func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 	impatient := func(mode string) object {
 		s := testServer(t, mode)
@@ -92,7 +92,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 			}
 		}
 	}
-	// neighbour holds that another server answers meanwhile as always.
+	// neighbour checks that another server responds as usual meanwhile.
 	neighbour := func(t *testing.T) {
 		t.Helper()
 		answer, took := call(t, "good", `{"still":"well"}`)
@@ -102,7 +102,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 		}
 	}
 	const mb = 1 << 20
-	// measured runs a case and holds it to a bound of the memory it may take.
+	// measured runs a case and checks its memory usage.
 	measured := func(t *testing.T, bound int64, hostile func()) {
 		t.Helper()
 		_, before := d.memory(t)
@@ -227,10 +227,10 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 	})
 }
 
-// record is a call; in the test the name is a function.
+// record is a call, because in the test a function has that name.
 type record = call
 
-// serverLog is what is kept of a server's own log.
+// serverLog returns a server's own log.
 func (d *daemon) serverLog(t testing.TB, id string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(d.data, "*", "servers", id+"*"))

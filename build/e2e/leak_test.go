@@ -19,14 +19,13 @@ import (
 	"time"
 )
 
-// shapes are trees of processes in which something wants to stay. In the scripts
-// SERVER is a real MCP server and IDLE a process that does nothing; both carry the
-// token of one start, and the number of the tree, on their command line, by which a
-// test finds them whoever their parent is. least is how many processes a tree has
-// while it lives.
+// shapes are process trees in which some process tries to survive. In the scripts SERVER is a real
+// MCP server and IDLE an idle process; both have the token of one start and the number of the tree
+// on their command line, by which a test finds them whatever their parent is. least is the number
+// of processes of a running tree.
 //
-// The trap makes a shell and all that it starts ignore every polite signal. A server
-// that is "stubborn" ignores the end of its input as well.
+// The trap makes a shell and all its children ignore every signal that can be ignored. A "stubborn"
+// server also ignores the end of its input.
 var shapes = map[string]struct {
 	mode, script string
 	least        int
@@ -39,10 +38,9 @@ var shapes = map[string]struct {
 	"setsid":     {"stubborn", `trap '' TERM HUP INT; setsid IDLE & exec SERVER`, 2},
 	"doublefork": {"stubborn", `(setsid sh -c "trap '' TERM HUP INT; IDLE & exit 0" &); exec SERVER`, 2},
 	"second":     {"stubborn", `setsid --fork SERVER </dev/null; exec SERVER`, 2},
-	// reborn is a daemon that is never the same process for longer than a moment.
+	// reborn is a daemon that forks all the time, so that its process id keeps changing.
 	"reborn": {"stubborn", `setsid sh "$REBORN" "$REBORN" TOKEN & exec SERVER`, 2},
-	// bare has wiped its environment and has a session of its own: only its parents
-	// tell whose it is.
+	// bare has an empty environment and its own session: only its ancestors identify it.
 	"bare": {"stubborn", `env -i setsid sh -c "trap '' TERM HUP INT; exec IDLE" & exec SERVER`, 2},
 }
 
@@ -51,7 +49,7 @@ sleep 0.05
 setsid sh "$1" "$1" "$2" &
 `
 
-// lab runs one daemon after the other on the same data.
+// lab runs daemons one after the other with the same data.
 type lab struct {
 	*daemon
 	server, reborn string // programs
@@ -83,13 +81,12 @@ func newLab(t testing.TB) *lab {
 	return l
 }
 
-// without is the lab less some of its servers.
+// without removes some servers from the lab.
 func (l *lab) without(names ...string) {
 	l.shapes = slices.DeleteFunc(slices.Clone(l.shapes), func(name string) bool { return slices.Contains(names, name) })
 }
 
-// begin writes a configuration with a new token and starts a daemon on it. It does
-// not wait.
+// begin writes a configuration with a new token and starts a daemon with it, without waiting.
 func (l *lab) begin() {
 	l.t.Helper()
 	number, err := rand.Int(rand.Reader, big.NewInt(1e12))
@@ -109,15 +106,16 @@ func (l *lab) begin() {
 	l.beginWith(servers)
 }
 
-// mark is what the processes of the i-th tree of this start carry. sleep takes it for
+// mark is the text on the command lines of the i-th tree of this start. sleep reads it as a
+// fraction.
 // a part of a number.
 func (l *lab) mark(i int) string { return fmt.Sprintf("%s%02d", l.token, i) }
 
-// beginWith starts a daemon with servers. It does not wait.
+// beginWith starts a daemon with servers, without waiting.
 func (l *lab) beginWith(servers object) {
 	l.t.Helper()
 	l.write("config.jsonc", object{"mcpServers": servers})
-	// What a killed daemon said of itself must not be taken for the next one's.
+	// The runtime file of a killed daemon must not be mistaken for that of the next one.
 	if err := os.Remove(filepath.Join(l.data, "runtime.json")); err != nil && !os.IsNotExist(err) {
 		l.t.Fatal(err)
 	}
@@ -131,15 +129,15 @@ func (l *lab) beginWith(servers object) {
 		cmd.Wait()
 		close(done)
 	}()
-	l.t.Cleanup(func() { // after a failure; otherwise it has ended
+	l.t.Cleanup(func() { // after a failure; otherwise it has exited
 		cmd.Process.Kill()
 		<-done
 	})
 	l.cmd, l.done = cmd, done
 }
 
-// living waits until every server answers a call and every process of its tree is
-// there, and returns the daemon's own process and all processes below the watchdog.
+// living waits until every server responds to a call and all processes of its tree exist. It
+// returns the daemon's process and all processes below the watchdog.
 func (l *lab) living() (daemon int, family []process) {
 	l.t.Helper()
 	eventually(l.t, limit(10*time.Second), func() string {
@@ -184,7 +182,7 @@ func (l *lab) living() (daemon int, family []process) {
 	return daemon, descendants(l.cmd.Process.Pid)
 }
 
-// carrying lists the processes of this machine whose command line holds token.
+// carrying returns the command lines on this machine that contain token.
 func carrying(token string) (found []string) {
 	for _, p := range processes() {
 		if p.state != "Z" && strings.Contains(p.command, token) {
@@ -194,7 +192,7 @@ func carrying(token string) (found []string) {
 	return found
 }
 
-// holding are those of lines that hold text.
+// holding returns the lines that contain text.
 func holding(lines []string, text string) (found []string) {
 	for _, line := range lines {
 		if strings.Contains(line, text) {
@@ -204,8 +202,8 @@ func holding(lines []string, text string) (found []string) {
 	return found
 }
 
-// gone waits until nothing is left of a daemon and its servers, and returns how
-// long that took since began.
+// gone waits until no process of a daemon and its servers is left, and returns the time since
+// began.
 func (l *lab) gone(began time.Time, token string, family []process) time.Duration {
 	l.t.Helper()
 	eventually(l.t, limit(2*time.Second)-time.Since(began), func() string {
@@ -217,8 +215,8 @@ func (l *lab) gone(began time.Time, token string, family []process) time.Duratio
 	return time.Since(began)
 }
 
-// rounds is how often a test of leaks does its worst: by DRAWBRIDGE_ROUNDS, or
-// inCI times in CI and plain times elsewhere.
+// rounds returns the number of rounds of a leak test: DRAWBRIDGE_ROUNDS if set, otherwise inCI in
+// CI and plain elsewhere.
 func rounds(t testing.TB, plain, inCI int) int {
 	if text := os.Getenv("DRAWBRIDGE_ROUNDS"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -233,7 +231,7 @@ func rounds(t testing.TB, plain, inCI int) int {
 	return plain
 }
 
-// times are measured durations of one kind.
+// times are durations of one kind.
 type times []time.Duration
 
 func (l times) String() string {
@@ -244,8 +242,7 @@ func (l times) String() string {
 	return fmt.Sprintf("median %s, worst %s of %d", sorted[len(sorted)/2].Round(time.Millisecond), sorted[len(sorted)-1].Round(time.Millisecond), len(sorted))
 }
 
-// smallServer is the program mcpserver, which starts in a fraction of the time that
-// this test binary takes.
+// smallServer builds the program mcpserver, which starts much faster than this test binary.
 func smallServer(t testing.TB) string {
 	t.Helper()
 	program, err := buildSmallServer()
@@ -265,8 +262,8 @@ var buildSmallServer = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// The three accidents, each with a laboratory of its own; the three run side by side,
-// so that one waits while another works.
+// The three kinds of crash, each with its own lab, run in parallel, so that one works while another
+// waits.
 func TestNoProcessOutlivesKilledDaemonOrWatchdog(t *testing.T) {
 	smallServer(t)
 	n := rounds(t, 5, 20)
@@ -279,7 +276,7 @@ func TestNoProcessOutlivesKilledDaemonOrWatchdog(t *testing.T) {
 	all.Wait()
 }
 
-// The daemon is killed: its watchdog ends what it leaves behind.
+// The daemon is killed: its watchdog ends the processes that it leaves behind.
 func daemonKilled(t *testing.T, n int) {
 	l := newLab(t)
 	var up, took times
@@ -296,7 +293,7 @@ func daemonKilled(t *testing.T, n int) {
 	t.Logf("0 processes left after a kill of the daemon: %s; a start: %s", took, up)
 }
 
-// The watchdog is killed: the daemon has nobody left who would clean up, and goes.
+// The watchdog is killed: the daemon exits, because nobody could clean up after it.
 func watchdogKilled(t *testing.T, n int) {
 	l := newLab(t)
 	var up, took times
@@ -313,8 +310,8 @@ func watchdogKilled(t *testing.T, n int) {
 	t.Logf("0 processes left after a kill of the watchdog: %s; a start: %s", took, up)
 }
 
-// Both are killed, so that neither can do anything; then a start, which sweeps. What
-// is bare it could not find: with its parents dead, nothing tells whose it is.
+// Both are killed; the next start ends their processes. It cannot find a bare one, because its dead
+// ancestors no longer identify it.
 func bothKilled(t *testing.T, n int) {
 	l := newLab(t)
 	l.without("bare")

@@ -79,18 +79,18 @@ func TestBrokenEditKeepsServersAndReportsPosition(t *testing.T) {
 func TestStoppedDaemonLeavesNoProcess(t *testing.T) {
 	config, _ := realServers(t)
 	config["mcpServers"].(object)["demo"] = demo()
-	// A server behind a launcher, as npx is one.
+	// A server behind a launcher, such as npx.
 	config["mcpServers"].(object)["wrapped"] = object{"command": "sh", "args": []string{"-c", "'" + binary + "' demo-server; exit $?"}}
 	d := start(t, config)
 	d.running("files", "every", "memory", "thinking", "demo", "wrapped")
 	if n := len(descendants(d.cmd.Process.Pid)); n < 7 {
 		t.Fatalf("only %d processes were there to be left behind", n)
 	}
-	d.stop() // holds the promise
+	d.stop() // checks that nothing is left
 }
 
-// A terminal that is closed, and a session that ends, say HUP: it is an end like any other,
-// also in the middle of a call, which is answered.
+// A closed terminal and the end of a session send SIGHUP. The daemon then stops as usual, also
+// during a call, which is answered.
 func TestClosedTerminalStopsDaemon(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo(), "silent": with(testServer(t, "silent-call"), object{"concurrency": object{"max": 5}}), "stubborn": testServer(t, "stubborn")}})

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// TestHostileLinksAreShownAndNeverRun opens what an attacker would put on a web page, in the
-// window's engine. Each link is refused, or leads to a form that says that a link brought it
-// and what it would run; nothing runs, nothing is stored, and nothing of it is code.
+// The test opens links of an attacker in the window's engine. Each is refused, or shows a form that
+// says that it was opened by a link and what it would run. Nothing runs, nothing is stored, and no
+// part of the link is executed.
 func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
@@ -29,17 +29,17 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 	huge := base64.StdEncoding.EncodeToString(make([]byte, 7<<10))
 	cases := []struct {
 		link  string
-		shows string // what the form says; "" is a link that is refused
+		shows string // expected text of the form; "" if the link is refused
 	}{
 		{add("evil", touch("")), ran},
 		{add("evil", touch(`,"start":"auto","toolChanges":"accept","trusted":true`), "submit=1", "confirm=yes", "from=page", "from=link"), ran},
 		{add("evil", `{"command":"sh","args":["-c","touch '`+ran+`'; exec demo"],"env":{"PATH":"/tmp"}}`), "exec demo"},
 		{add("evil", `{"command":"sh\n-c\r\ntouch `+ran+`","args":["\u0000\u001b[2J"]}`), "touch " + ran},
-		{add("demo", touch("")), ran},            // the name of a server that is there
+		{add("demo", touch("")), ran},            // the name of an existing server
 		{add("dеmо", touch("")), ran},            // the same in Cyrillic letters
-		{add("__proto__", touch("")), ""},        // names that JavaScript knows
+		{add("__proto__", touch("")), ""},        // a property of JavaScript objects
 		{add("constructor", touch("")), ran},     //
-		{add("evil", touch(""), "#code=1"), ran}, // a code of its own
+		{add("evil", touch(""), "#code=1"), ran}, // with its own code
 		{add("evil", `{"command":"`+markup+`","args":["`+markup+`"],"cwd":"`+markup+`"}`), "onerror"},
 		{add("evil", `{"url":"javascript:window.pwned=1"}`), "javascript:"},
 		{add("evil", `{"url":"file:///etc/passwd"}`), "file:///etc/passwd"},
@@ -50,7 +50,7 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 		{add("evil", `{"mcpServers":{"a":`+touch("")+`,"b":{"command":"second"}}}`), ran},
 		{strings.Replace(add("evil", touch("")), "touch", "%74ouch", 1), ran},
 		{add("evil", url.QueryEscape(touch(""))), ""}, // encoded twice
-		{add("evil", touch(",")), ""}, // no JSON
+		{add("evil", touch(",")), ""}, // invalid JSON
 		{add("../../evil", touch("")), ""},
 		{add("evil\n[x]", touch("")), ""},
 		{add("evil", strings.Repeat(" ", 17<<10)+touch("")), ""},
@@ -87,7 +87,7 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 		if err != nil || !strings.HasPrefix(to.Get("to"), "/add?") {
 			t.Fatalf("%.100q leads to %q", c.link, told.URL)
 		}
-		if !begun { // as a window that opens; the others come to a window that is open
+		if !begun { // opens the window; the other links are sent to the open window
 			w.do("POST", "/url", object{"url": told.URL}, nil)
 			begun = true
 		} else {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestUnresponsiveLoginShellIsShownOnPage, which shows the notices of the status.
+// The page shows the notices of the status.
 func TestUnresponsiveLoginShellIsShownOnPage(t *testing.T) {
 	t.Parallel()
 	shell := filepath.Join(t.TempDir(), "zsh")

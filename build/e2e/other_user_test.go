@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// ledTo is a function for a shell script that stands for a browser: it prints the address to
-// which the file that the browser is given leads.
+// ledTo is a shell function for a fake browser: it prints the address to which the given file
+// redirects.
 const ledTo = `ledTo() { sed -n 's/.*content="0; url=\([^"]*\)".*/\1/p' "$1" | sed 's/&amp;/\&/g'; }
 `
 
-// TestOtherUserCannotReplaceDaemon: a second user who reads all command lines while the
-// page opens in a browser learns no code, and one that he came by lets him in nowhere.
+// A second user who reads all command lines while the page opens in a browser learns no code, and
+// cannot use a code that he knows.
 func TestOtherUserCannotReplaceDaemon(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED: only root can act as a second user; CI does")

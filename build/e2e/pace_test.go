@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// SOK-02: what Drawbridge adds to a call while sixteen clients make 725 a second. The
-// times are the whole way from a client to the server and back, with the call recorded,
-// so what is added is less.
+// SOK-02: the latency that Drawbridge adds to a call while sixteen clients make 725 calls per
+// second. The measured times are those from a client to the server and back, including recording,
+// so the added latency is less.
 func TestSevenHundredCallsPerSecondStayFast(t *testing.T) {
 	const clients, perSecond, seconds = 16, 725, 4
 	d := start(t, object{"mcpServers": object{"swift": object{"command": smallServer(t), "args": []string{"echo"}}}})
@@ -61,7 +61,7 @@ func TestSevenHundredCallsPerSecondStayFast(t *testing.T) {
 		return took, err
 	}
 	made := 0
-	// Another program may take the machine away for a moment: three tries, of which one counts.
+	// Another program may use the machine for a moment: one of three attempts must pass.
 	for try := range 3 {
 		took, lasted := paced(t, d, token, clients, perSecond, perSecond*seconds, call)
 		made += len(took)
@@ -86,8 +86,8 @@ func TestSevenHundredCallsPerSecondStayFast(t *testing.T) {
 	}
 }
 
-// paced makes so many calls, perSecond of them, by clients of both eras in turn, and
-// returns how long each took, the shortest first.
+// paced makes perSecond calls per second by clients of both eras alternately, and returns their
+// sorted durations.
 func paced(t *testing.T, d *daemon, token string, clients, perSecond, calls int, call func(session string, n int) (time.Duration, error)) (took times, lasted time.Duration) {
 	t.Helper()
 	took = make(times, calls)
@@ -96,7 +96,7 @@ func paced(t *testing.T, d *daemon, token string, clients, perSecond, calls int,
 	began := time.Now()
 	for i := range clients {
 		raw := &rawClient{t: t, url: d.url + "/mcp", token: token}
-		if i%2 == 0 { // the other half has no sessions: the modern era
+		if i%2 == 0 { // the other half is of the modern era, which has no sessions
 			raw.initialize()
 		}
 		all.Go(func() {

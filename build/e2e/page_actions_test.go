@@ -20,8 +20,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// What the page does to a configuration, a history, clients' files, a keyring and a
-// container, done to real ones.
+// The test performs the actions of the page on a real configuration, history, client file, keyring
+// and container.
 func TestEveryPageActionWorks(t *testing.T) {
 	t.Parallel()
 	box, service := container(t), composed(t)
@@ -60,7 +60,7 @@ func TestEveryPageActionWorks(t *testing.T) {
 	browse(t, d, "page-actions.mjs", 23, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
 }
 
-// composed is a container that a compose file would make: with a shell, and a program that
+// composed runs a container as a compose file would create it: with a shell, and a program that
 // calls itself an MCP server.
 func composed(t testing.TB) (name string) {
 	t.Helper()
@@ -106,7 +106,7 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// keyring is a real one on a bus of its own, as a desktop session has it.
+// keyring is a real keyring on its own bus, as in a desktop session.
 type keyring struct {
 	t       testing.TB
 	address string
@@ -122,7 +122,7 @@ func startKeyring(t testing.TB) *keyring {
 		}
 	}
 	k := &keyring{t: t, home: t.TempDir()}
-	// A bus that starts nothing by itself: a second keyring would answer in the place of ours.
+	// A bus that activates no service: a second keyring could respond instead of ours.
 	config := filepath.Join(t.TempDir(), "bus.conf")
 	put(t, config, `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy></busconfig>`)
@@ -145,7 +145,7 @@ func startKeyring(t testing.TB) *keyring {
 	return k
 }
 
-// launch starts the keyring, open with a password and locked without.
+// launch starts the keyring, unlocked with a password and locked without.
 func (k *keyring) launch(password string) {
 	args := []string{"--foreground", "--components=secrets"}
 	if password != "" {

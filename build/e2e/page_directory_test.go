@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// notes is a server in one file, as a bundle carries it.
+// notes is a server in one file, as a bundle contains it.
 const notes = `const rl = require('node:readline').createInterface({ input: process.stdin })
 rl.on('line', (line) => {
   const { id, method, params } = JSON.parse(line)
@@ -50,8 +50,8 @@ func bundle(t testing.TB, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// The list of servers, bundles, sharing and copies of the configuration, by the page of the
-// real daemon: a registry of our own, a package that npx starts, secrets in the store.
+// The marketplace, bundles, sharing and copies of the configuration on the page of a real daemon:
+// with our own registry, a package that npx starts, and secrets in the store.
 func TestServersAreInstalledAndSharedOnPage(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
@@ -69,7 +69,7 @@ func TestServersAreInstalledAndSharedOnPage(t *testing.T) {
 		}
 	}))
 	defer registry.Close()
-	// npx stands here for the registry of packages, which a test does not ask.
+	// This npx replaces the package registry, which the test does not use.
 	programs := t.TempDir()
 	put(t, filepath.Join(programs, "npx"), "#!/bin/sh\nshift 2\nexec "+node+" "+abs("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")+" \"$@\"\n")
 	put(t, filepath.Join(programs, "npm"), "#!/bin/sh\necho '\"9.9.10\"'\n")
@@ -78,10 +78,10 @@ func TestServersAreInstalledAndSharedOnPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Servers find programs as the user's login shell does.
+	// Servers find programs in the PATH of the user's login shell.
 	home := t.TempDir()
 	put(t, filepath.Join(home, ".profile"), "export PATH="+programs+":$PATH\n")
-	// What npx has fetched at some time.
+	// A package that npx has installed before.
 	put(t, filepath.Join(home, ".npm/_npx/0123456789abcdef/node_modules/@modelcontextprotocol/server-filesystem/package.json"), `{"version":"9.9.8"}`)
 	files := t.TempDir()
 	config := object{"mcpServers": object{"demo": demo()}, "directory": object{"url": registry.URL}}

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Servers, clients and a configuration that mean harm, with the real daemon between them
-// and the page: 200 strings in every field, words of 1 MB, 2,000 tools. No script runs, the
-// page's policy reports nothing, nobody else is asked for anything, and the page works on.
+// Hostile servers, clients and a configuration, with the real daemon between them and the page: 200
+// strings in every field, words of 1 MB, 2,000 tools. No script runs, the content security policy
+// reports nothing, no other host is contacted, and the page still works.
 func TestHostileServerTextIsInertOnPage(t *testing.T) {
 	t.Parallel()
 	var corpus []string

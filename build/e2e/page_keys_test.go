@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// From an empty configuration to a client's first recorded call, and that call again,
-// without a mouse: servers imported, a client connected, its call made by the entry that
-// was written into its file.
+// From an empty configuration to a client's first recorded call and its replay, without a mouse:
+// servers are imported, a client is connected, and its call uses the entry that was written to its
+// file.
 func TestFirstRunAndReplayByKeyboard(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// UI-04: a result of 10 MB is kept to its first 64 KB, which the page shows at once, a
-// part at a time, saying how much there was; the whole of it, answered to the user who
-// tries the tool, holds nothing up either.
+// UI-04: of a result of 10 MB the first 64 KB are recorded. The page shows them immediately in
+// parts, with the full size. The whole result, returned to the user who tries the tool, does not
+// block the page either.
 func TestTenMegabyteResultIsShownImmediately(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"large": testServer(t, "giant")}})
 	d.running("large")
 	var found struct {
-		// The longest the page stood still, and how long until the text could be read.
+		// The longest time that the page was blocked, and the time until the text was readable.
 		ShownMs, MoreMs, TriedMs, StillMs, TriedStillMs float64
 		Document, First, All                            int
 	}

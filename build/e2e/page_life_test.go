@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Every page and every action, against the real daemon; also while the configuration is
-// read again, a server crashes, the daemon restarts and the browser's session ends.
+// Every page and every action with the real daemon; also while the configuration is reloaded, a
+// server crashes, the daemon restarts and the browser's session expires.
 func TestEveryPageSurvivesFailures(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Profiles and unused tools by the page of the real daemon, with what a client sees then.
+// Profiles and unused tools on the page of the real daemon, and what a client sees then.
 func TestProfilesAreCreatedAndAssignedOnPage(t *testing.T) {
 	t.Parallel()
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}

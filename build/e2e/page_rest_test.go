@@ -4,7 +4,7 @@ package e2e
 
 import "testing"
 
-// Tools, calls, sessions and sums, by the page of the real daemon.
+// Tools, calls, sessions and statistics on the page of the real daemon.
 func TestCallViewsOfPage(t *testing.T) {
 	t.Parallel()
 	unending := testServer(t, "unending")
@@ -17,8 +17,8 @@ func TestCallViewsOfPage(t *testing.T) {
 	browse(t, d, "page-calls.mjs", 15, object{"token": d.token("life")}, nil)
 }
 
-// The buttons, menus and forms of the page that change nothing for good: filters, sums,
-// copies, files to save, the palette, the phone; by the page of the real daemon.
+// The buttons, menus and forms of the page that change nothing permanently: filters, statistics,
+// copying, downloads, the command palette and the layout for phones.
 func TestOtherPageViews(t *testing.T) {
 	t.Parallel()
 	limited := demo()

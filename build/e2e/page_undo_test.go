@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// Whatever destroys something by the page of the real daemon is taken back with a click, or
-// asked about.
+// Every destructive action on the page of the real daemon can be undone with a click or asks for
+// confirmation.
 func TestDestructiveActionsAreConfirmedOrUndoable(t *testing.T) {
 	t.Parallel()
 	remote, _ := guarded(t)
 	later := filepath.Join(t.TempDir(), "later")
-	// The browser that a daemon opens: it goes where it is led to, and notes where that was.
+	// The browser that a daemon opens: it follows the redirect and records the address.
 	programs := t.TempDir()
 	opened, opener := filepath.Join(programs, "opened"), filepath.Join(programs, "xdg-open")
 	put(t, opener, "#!/bin/sh\n"+ledTo+"to=$(ledTo \"$1\")\necho \"$to\" >>"+opened+"\nexec "+node+" -e 'fetch(process.argv[1]).then((reply) => reply.text())' \"$to\"\n")

@@ -47,7 +47,7 @@ func loggedOut(t testing.TB) string {
 	return s.URL + "/mcp"
 }
 
-// with returns an entry with more keys.
+// with returns an entry with additional keys.
 func with(entry object, more object) object {
 	for key, value := range more {
 		entry[key] = value
@@ -55,9 +55,9 @@ func with(entry object, more object) object {
 	return entry
 }
 
-// Each code is reached by a server that misbehaves or a rule that says no, seen by a
-// client on the official SDK, and recorded with its reason. The code internal has a test
-// of its own, TestPanicIsInternalErrorForClientAndRecord: no server can bring it about.
+// Each code is caused by a misbehaving server or by a rule, received by a client with the official
+// SDK, and recorded with its reason. No server can cause the code internal; see
+// TestPanicIsInternalErrorForClientAndRecord.
 func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	d := start(t, object{
 		"mcpServers": object{
@@ -83,8 +83,8 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	cases := []struct {
 		name, tool string
 		arguments  object
-		text       string // of the result
-		thrown     string // or of the error
+		text       string // text of the result
+		thrown     string // text of the protocol error
 		outcome    string
 		code       string
 		reason     string
@@ -166,8 +166,8 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	}
 }
 
-// The user answers from the page: the call waits, shows its arguments, and goes on.
-// Always is written into the file.
+// The user approves from the page: the call waits, shows its arguments, and continues. "Always" is
+// written to the file.
 func TestUserApprovesCallOnPage(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"asked": with(testServer(t, "echo"), object{"approval": "ask"})}})
@@ -226,8 +226,8 @@ func TestUserApprovesCallOnPage(t *testing.T) {
 	})
 }
 
-// A server whose calls are refused is not shown as well: status, API and page say degraded
-// with the reason, and running again once a call has gone through.
+// A server whose calls are refused is not shown as healthy: status, API and page show degraded with
+// the reason, and running again after a successful call.
 func TestServerWithAnOpenBreakerIsShownAsDegraded(t *testing.T) {
 	t.Parallel()
 	entry := demo()
@@ -246,7 +246,7 @@ func TestServerWithAnOpenBreakerIsShownAsDegraded(t *testing.T) {
 	if out := d.cli(0, "status"); !strings.Contains(out, "Degraded") || !strings.Contains(out, "in a row") {
 		t.Errorf("status prints\n%s", out)
 	}
-	eventually(t, limit(10*time.Second), func() string { // refused until the rest is over
+	eventually(t, limit(10*time.Second), func() string { // refused until the breaker's delay is over
 		cmd := command(t, d.env(), binary, "call", "demo", "echo", `{"text":"again"}`, "--data", d.data)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return string(out)

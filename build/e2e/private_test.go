@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// SEC-03: the user's umask may be open; what Drawbridge writes is theirs alone all the same.
+// SEC-03: with an open umask, only the user can read the files that Drawbridge writes.
 func TestEveryFileIsPrivateUnderOpenUmask(t *testing.T) {
 	t.Parallel()
 	was := syscall.Umask(0)
@@ -41,7 +41,7 @@ func TestEveryFileIsPrivateUnderOpenUmask(t *testing.T) {
 			return err
 		}
 		switch name := filepath.Base(path); {
-		case path == d.data || name == "config.jsonc" && info.Mode().Perm() == 0o600: // made by this test
+		case path == d.data || name == "config.jsonc" && info.Mode().Perm() == 0o600: // written by this test
 		case e.IsDir() && info.Mode().Perm() != 0o700, e.Type().IsRegular() && info.Mode().Perm() != 0o600:
 			t.Errorf("%s is %s", path, info.Mode())
 		default:

@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// process is one process of this machine; the time of its start tells it from a later
-// one with the same number.
+// process is a process of this machine; its start time distinguishes it from a later one with the
+// same id.
 type process struct {
 	pid, parent    int
 	started, state string
 	command        string
 }
 
-// processes reads them all from /proc: the youngest first, and again what came while
-// it read, or a process that lives for 50 ms would be in no list of a busy machine.
+// processes reads all processes from /proc, the newest first, and repeats that for processes that
+// started meanwhile. Otherwise a process that lives for 50 ms could be missed on a busy machine.
 func processes() map[int]process {
 	found, met := map[int]process{}, map[string]bool{}
 	for range 4 {
 		dirs, _ := os.ReadDir("/proc")
 		news := false
-		slices.SortFunc(dirs, func(a, b os.DirEntry) int { // the larger number first
+		slices.SortFunc(dirs, func(a, b os.DirEntry) int { // the higher id first
 			return cmp.Or(len(b.Name())-len(a.Name()), strings.Compare(b.Name(), a.Name()))
 		})
 		for _, dir := range dirs {
@@ -52,7 +52,7 @@ func processOf(pid int) (process, bool) {
 	if err != nil {
 		return process{}, false
 	}
-	// The name is in parentheses and may hold anything.
+	// The name is in parentheses and may contain any character.
 	_, rest, ok := strings.Cut(string(stat), "(")
 	end := strings.LastIndex(rest, ")")
 	if !ok || end < 0 {
@@ -64,7 +64,7 @@ func processOf(pid int) (process, bool) {
 	return process{pid, parent, fields[19], fields[0], strings.ReplaceAll(string(line), "\x00", " ")}, true
 }
 
-// descendants lists everything below pid, and pid itself.
+// descendants returns pid and all its descendants.
 func descendants(pid int) []process {
 	all := processes()
 	children := map[int][]int{}
@@ -83,7 +83,7 @@ func descendants(pid int) []process {
 	return list
 }
 
-// alive says which of them still run; "" when none does.
+// alive names the processes of list that still run; "" if none does.
 func alive(list []process) string {
 	now := processes()
 	var left []string

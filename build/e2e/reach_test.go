@@ -19,8 +19,8 @@ import (
 
 func init() { roles["tools500"] = serve500 }
 
-// serve500 is a server with the 500 tools that the ranking is tested with, all of it in
-// one process. It answers what it was called with.
+// serve500 is a server with the 500 tools of the ranking tests. It responds with the arguments of
+// the call.
 func serve500() {
 	src, err := os.ReadFile(os.Getenv("TOOLS"))
 	if err != nil {
@@ -76,13 +76,13 @@ func many() object {
 	return object{"command": os.Args[0], "env": object{"DRAWBRIDGE_E2E_ROLE": "tools500", "TOOLS": filepath.Join(root, "backend/registry/testdata/tools500.jsonl")}}
 }
 
-// standIn stands in for the model behind Claude Code: it speaks the streaming Messages
-// API, finds a tool, calls what it found, and says what came of it.
+// standIn replaces the model behind Claude Code: it speaks the streaming Messages API, searches a
+// tool, calls it, and reports the result.
 type standIn struct {
 	mu    sync.Mutex
 	asked []string // tools of the requests that offered any
-	found string   // what find_tools answered
-	did   string   // what call_tool answered
+	found string   // result of find_tools
+	did   string   // result of call_tool
 }
 
 func (m *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +135,7 @@ func (m *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var refund = regexp.MustCompile(`"name":"([^"]*refund[^"]*)"`)
 
-// next is the model's turn: what it says after what was said.
+// next returns the model's next message.
 func (m *standIn) next(tools []struct{ Name string }, messages []struct{ Content json.RawMessage }) object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,7 +149,7 @@ func (m *standIn) next(tools []struct{ Name string }, messages []struct{ Content
 		}
 	}
 	if find == "" || call == "" {
-		return object{"type": "text", "text": "ok"} // a title, a summary: not our conversation
+		return object{"type": "text", "text": "ok"} // a request for a title or a summary, not our conversation
 	}
 	m.asked = nil
 	for _, t := range tools {
@@ -191,8 +191,8 @@ func (m *standIn) next(tools []struct{ Name string }, messages []struct{ Content
 	return object{"type": "text", "text": "It is done: " + m.did}
 }
 
-// A real Claude Code, with 500 tools behind two, finds the one that it needs, calls it,
-// and the record names what was called.
+// A real Claude Code with 500 tools behind two finds the tool that it needs and calls it, and the
+// record names the called tool.
 func TestClaudeCodeFindsToolAmongFiveHundred(t *testing.T) {
 	t.Parallel()
 	program := claude(t)
@@ -228,8 +228,8 @@ func TestClaudeCodeFindsToolAmongFiveHundred(t *testing.T) {
 	}
 }
 
-// Real clients of both eras on a profile: they list what it holds, call it, and reach
-// nothing else, by whatever address they try.
+// Real clients of both eras on a profile list the tools of the profile, call them, and reach
+// nothing else at any address.
 func TestRealClientsStayWithinProfile(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{

@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// The client leg of the official suite: all that each revision requires. The scenarios about
-// signing in run against a daemon with the user at its API; the others against our
-// connection to remote servers.
+// The client part of the official suite, with all requirements of each revision. The scenarios
+// about sign-ins run against a daemon with a user at its API; the others against our connection to
+// remote servers.
 func TestOfficialConformanceSuiteOfClients(t *testing.T) {
 	t.Parallel()
 	client := filepath.Join(t.TempDir(), "client")
@@ -66,7 +66,7 @@ func TestOfficialConformanceSuiteOfClients(t *testing.T) {
 	}
 }
 
-// afterLine is what stands between the line that begins with start and the next empty one.
+// afterLine returns the text between the line that begins with start and the next empty line.
 func afterLine(text, start string) string {
 	_, text, _ = strings.Cut(text, start)
 	_, text, _ = strings.Cut(text, "\n")
@@ -74,7 +74,7 @@ func afterLine(text, start string) string {
 	return text
 }
 
-// freeAddress is a loopback address that nobody listens at.
+// freeAddress returns a loopback address that is not in use.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -85,8 +85,8 @@ func freeAddress(t testing.TB) string {
 	return ln.Addr().String()
 }
 
-// A program that serves its url is started with its server, and ends with it; when it
-// dies, it is started again.
+// A program that serves its url is started and stopped with its server, and restarted after a
+// crash.
 func TestServerStartedForItsURL(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
@@ -121,7 +121,7 @@ func (d *daemon) says(server, tool, arguments string) string {
 	return ""
 }
 
-// The suite's server leg with the reference server behind an address, in each era.
+// The server part of the suite with the reference server behind an address, in each era.
 func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 	t.Parallel()
 	program := everythingServer(t)
@@ -144,7 +144,7 @@ func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 			})
 			d := start(t, object{
 				"mcpServers": object{"everything": object{"url": "http://" + address + "/mcp"}},
-				"bridge":     object{"requireToken": false}, // the suite knows no tokens
+				"bridge":     object{"requireToken": false}, // the suite supports no tokens
 			})
 			d.running("everything")
 			cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server", "--url", d.url+"/s/everything/mcp", "--requirements", revision,
@@ -155,8 +155,8 @@ func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 	}
 }
 
-// A server that sends an event of 600 MB costs the daemon little memory, is named, and
-// the next call is served.
+// A server that sends an event of 600 MB uses little memory of the daemon and is named in the
+// error, and the next call succeeds.
 func TestEndlessRemoteEventIsBounded(t *testing.T) {
 	t.Parallel()
 	const megabytes = 600

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestHistoryFollowsServerRename renames one by the command line: file, profile,
-// calls, a check and search know it by its new name.
+// The test renames a server on the command line: file, profile, calls, a check and search use its
+// new name.
 func TestHistoryFollowsServerRename(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{

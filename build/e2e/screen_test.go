@@ -18,15 +18,15 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// screen is a desktop that nobody sees: an X server, a session bus, a window manager
-// and a panel with a tray.
+// screen is a virtual desktop: an X server, a session bus, a window manager and a panel with a
+// tray.
 type screen struct {
 	t    testing.TB
 	env  []string
 	home string
 	bus  *dbus.Conn
 
-	pictured sync.Once // the picture of a failure, while everything is still there
+	pictured sync.Once // takes the screenshot of a failure while all programs still run
 }
 
 const panelConfig = `<?xml version="1.0" encoding="UTF-8"?>
@@ -67,7 +67,7 @@ func desktop(t testing.TB) *screen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without -noreset the server begins anew whenever its last program leaves.
+	// Without -noreset the server resets whenever its last client disconnects.
 	x := s.command("Xvfb", "-displayfd", "3", "-screen", "0", "1400x1000x24", "-nolisten", "tcp", "-noreset")
 	x.ExtraFiles = []*os.File{write}
 	s.background(x)
@@ -129,8 +129,7 @@ func (s *screen) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// background runs cmd until the end of the test, and shows what it said when the test
-// fails.
+// background runs cmd until the end of the test, and logs its output if the test fails.
 func (s *screen) background(cmd *exec.Cmd) {
 	s.t.Helper()
 	log := ""
@@ -140,7 +139,7 @@ func (s *screen) background(cmd *exec.Cmd) {
 			s.t.Fatal(err)
 		}
 		defer f.Close()
-		cmd.Stderr, log = f, f.Name() // a file: a window's web processes hold it open, too
+		cmd.Stderr, log = f, f.Name() // a file, because a window's web processes hold it open, too
 	}
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -160,7 +159,7 @@ func (s *screen) background(cmd *exec.Cmd) {
 	})
 }
 
-// picture saves what the screen shows as output/name.png.
+// picture saves a screenshot as output/name.png.
 func (s *screen) picture(name string) image.Image {
 	s.t.Helper()
 	path := filepath.Join(output, name+".png")
@@ -177,7 +176,7 @@ func (s *screen) picture(name string) image.Image {
 	return img
 }
 
-// find returns the middle of all pixels near the colour within area, and their number.
+// find returns the centre and the number of all pixels in area with a similar colour.
 func find(img image.Image, area image.Rectangle, r, g, b int) (middle image.Point, count int) {
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		for x := area.Min.X; x < area.Max.X; x++ {
@@ -199,11 +198,11 @@ func near(got uint32, want int) bool {
 	return d > -24 && d < 24
 }
 
-// wholeWindow lies within a window of its first size, below what a notification covers.
+// wholeWindow is an area within a window of its first size, below the notifications.
 var wholeWindow = image.Rect(130, 200, 1270, 900)
 
-// noPage says what a picture lacks to be one of the daemon's page, or "". An error or a window
-// without a page has no navigation at its left; a window of another colour no light canvas.
+// noPage reports why a picture does not show the daemon's page, or "". An error, or a window
+// without a page, has no navigation at the left; another window has no light background.
 func (s *screen) noPage(name string, area image.Rectangle) string {
 	s.t.Helper()
 	img := s.picture(name)
@@ -218,13 +217,13 @@ func (s *screen) noPage(name string, area image.Rectangle) string {
 	return ""
 }
 
-// windows lists the windows whose title is name.
+// windows lists the windows with the title name.
 func (s *screen) windows(name string) []string {
 	out, _ := s.command("xdotool", "search", "--onlyvisible", "--name", "^"+name+"$").Output()
 	return strings.Fields(string(out))
 }
 
-// entry is one item of a tray's menu.
+// entry is an item of a tray menu.
 type entry struct {
 	id      int32
 	label   string
@@ -232,7 +231,7 @@ type entry struct {
 	under   []entry
 }
 
-// menu reads the menu of the tray icon that process pid shows.
+// menu reads the menu of the tray icon of process pid.
 func (s *screen) menu(pid int) (list []entry) {
 	type layout struct {
 		ID         int32
@@ -269,7 +268,7 @@ func (s *screen) menu(pid int) (list []entry) {
 	return convert(root)
 }
 
-// click does what a panel does when the user chooses the entry with the id.
+// click does what a panel does if the user selects the entry with the id.
 func (s *screen) click(pid int, id int32) {
 	s.t.Helper()
 	item := s.bus.Object(fmt.Sprintf("org.kde.StatusNotifierItem-%d-1", pid), "/StatusNotifierItem/menu")

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// planted are secrets by the way in which they come in. Those of the first group are
-// found by their value alone: nothing around them says what they are.
+// planted are secrets by the way in which they get into the program. Those of the first group must
+// be found by their value, because nothing around them suggests a secret.
 var planted = map[string]string{
 	// configuration
 	"env, literal":             "cnry01-plain-env-value",
@@ -30,7 +30,7 @@ var planted = map[string]string{
 	"user of a url":            "cnry08-userinfo-value",
 	"query of a url":           "cnry09-query-value",
 	"what a pattern describes": "cust-99310010",
-	// what is said in calls
+	// in calls
 	"key of arguments":      "cnry11-key-value",
 	"json in a text":        "cnry12-nested-value",
 	"header in a text":      "cnry13-header-text",
@@ -41,14 +41,14 @@ var planted = map[string]string{
 	"key of OpenAI":         "sk-proj-cnry18A1b2C3d4E5f6G7h8",
 	"web token":             "eyJhbGciOiJIUzI1NiJ9.eyJjbnJ5MTkiOiJ4eHh4eHgifQ.cnry19signature",
 	"private key":           "cnry20MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj",
-	"token of a connection": "", // made below
+	"token of a connection": "", // created below
 }
 
-// TestPlantedSecretsAppearNowhere looks for them in the database and its log of changes, in
-// logs, exports, answers of the API and the process list, while the daemon runs and after.
+// The test searches the database and its write-ahead log, logs, exports, API responses and the
+// process list, while the daemon runs and afterwards.
 func TestPlantedSecretsAppearNowhere(t *testing.T) {
 	t.Parallel()
-	away := httptest.NewServer(http.NotFoundHandler()) // a remote server that is none
+	away := httptest.NewServer(http.NotFoundHandler()) // an HTTP server that is no MCP server
 	defer away.Close()
 	host := strings.TrimPrefix(away.URL, "http://")
 	d := start(t, object{
@@ -91,10 +91,10 @@ func TestPlantedSecretsAppearNowhere(t *testing.T) {
 	if code != 200 || !strings.Contains(answer, "cnry01") {
 		t.Fatalf("the call, whose answer has to be as it is, gave %d: %s", code, answer)
 	}
-	said["password"] = secrets["key of arguments"] // which the tool refuses
+	said["password"] = secrets["key of arguments"] // which the tool rejects
 	args, _ = json.Marshal(object{"server": "demo", "tool": "echo", "arguments": said})
 	d.do("POST", "/api/v1/call", bytes.NewReader(args))
-	// A name that leads nowhere, and one that is a secret itself.
+	// A name that does not exist, and one that is a secret itself.
 	c := &rawClient{t: t, url: d.url + "/s/demo/mcp", token: token}
 	c.initialize()
 	c.post("tools/call", "x", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+secrets["env, literal"]+`","arguments":{}}}`)
@@ -141,13 +141,13 @@ func TestPlantedSecretsAppearNowhere(t *testing.T) {
 		t.Error(err)
 	} else {
 		text := string(out)
-		for _, what := range []string{"argument of a server", "option of a server"} { // only while that server runs, and then as it was told to
+		for _, what := range []string{"argument of a server", "option of a server"} { // only while that server runs, and then as configured
 			text = strings.ReplaceAll(text, secrets[what], "")
 		}
 		look("the process list", text)
 	}
 	look("what the daemon prints", d.log.String())
-	eventually(t, limit(20*time.Second), func() string { // while there is a log of changes
+	eventually(t, limit(20*time.Second), func() string { // while there is a write-ahead log
 		if info, err := os.Stat(filepath.Join(d.data, "history.db-wal")); err == nil && info.Size() > 0 {
 			return ""
 		}
@@ -160,11 +160,11 @@ func TestPlantedSecretsAppearNowhere(t *testing.T) {
 			case err != nil || !e.Type().IsRegular():
 				return nil
 			case name == "tokens.json", strings.HasPrefix(filepath.Base(name), "config"), strings.Contains(name, "last-good"):
-				return nil // where they were written on purpose, as private as the configuration
+				return nil // written there on purpose, as private as the configuration
 			}
 			data, err := os.ReadFile(path)
 			if err != nil {
-				return nil // gone meanwhile
+				return nil // deleted meanwhile
 			}
 			look(when+" "+name, string(data))
 			return nil

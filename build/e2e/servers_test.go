@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// npmServer is the entry of a server that is installed beside these tests.
+// npmServer returns the entry of a server that is installed with npm for these tests.
 func npmServer(t testing.TB, name string, args ...string) object {
 	t.Helper()
 	script := abs("node_modules/@modelcontextprotocol/" + name + "/dist/index.js")
@@ -22,7 +22,8 @@ func npmServer(t testing.TB, name string, args ...string) object {
 	return object{"command": node, "args": append([]string{script}, args...)}
 }
 
-// realServers is a configuration with four published servers, and the files that one serves.
+// realServers returns a configuration with four published servers, and the folder that one of them
+// serves.
 func realServers(t testing.TB) (config object, files string) {
 	files = t.TempDir()
 	if err := os.WriteFile(filepath.Join(files, "hello.txt"), []byte("hello from a real file\n"), 0o600); err != nil {

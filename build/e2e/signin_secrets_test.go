@@ -25,8 +25,8 @@ var issued = map[string]string{
 	"rotated refresh token": "cnryA4-refresh-token-value", "code": "cnryA5-code-value", "client secret": "cnryA6-client-secret-value",
 }
 
-// guarded is a remote server with its authorization server; its tool answers with the token
-// that it was sent.
+// guarded is a remote server with its authorization server; its tool returns the token that it
+// received.
 func guarded(t *testing.T) (server *httptest.Server, expire *atomic.Bool) {
 	expire = &atomic.Bool{}
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +80,7 @@ func guarded(t *testing.T) (server *httptest.Server, expire *atomic.Bool) {
 	return server, expire
 }
 
-// answerAsServer is a remote server with one tool, which says text.
+// answerAsServer responds as a remote server with one tool, which returns text.
 func answerAsServer(w http.ResponseWriter, r *http.Request, tool, text string) {
 	body, _ := io.ReadAll(r.Body)
 	id := between(string(body), `"id":`, `,`)
@@ -101,8 +101,8 @@ func answerAsServer(w http.ResponseWriter, r *http.Request, tool, text string) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// The user signs in by the command line; a call, a refresh and a restart later the tokens
-// are in use, and found nowhere but where they are sealed.
+// The user signs in on the command line. After a call, a refresh and a restart the tokens are in
+// use, and are stored only encrypted.
 func TestSignInTokensAppearNowhere(t *testing.T) {
 	t.Parallel()
 	server, expire := guarded(t)
@@ -137,7 +137,7 @@ func TestSignInTokensAppearNowhere(t *testing.T) {
 	if bad := d.says("web", "whoami", `{}`); bad != "" {
 		t.Fatal(bad)
 	}
-	expire.Store(true) // the token ends before its time: it is refreshed, and nobody is asked
+	expire.Store(true) // the token expires early: it is refreshed without the user
 	if bad := d.says("web", "whoami", `{}`); bad != "" {
 		t.Fatal(bad)
 	}

@@ -20,8 +20,8 @@ import (
 
 func init() { roles["signin"] = signInRole }
 
-// signInRole is the client of one sign-in scenario of the official suite: a daemon of its own
-// with the suite's server, and the user who signs in whenever the daemon asks for it.
+// signInRole is the client of one sign-in scenario of the official suite: a daemon with the suite's
+// server, and a user who signs in whenever the daemon requests it.
 func signInRole() {
 	address := os.Args[len(os.Args)-1]
 	if err := signIn(address); err != nil {
@@ -34,7 +34,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// visitor is a daemon with the server "x" and somebody at its API.
+// visitor is a daemon with the server "x" and a user of its API.
 type visitor struct {
 	url, admin string
 	cmd        *exec.Cmd
@@ -90,7 +90,7 @@ func signIn(address string) error {
 	return p.use()
 }
 
-// use calls the server's tool, signing in as often as the daemon says that it helps.
+// use calls the server's tool, and signs in as often as the daemon requests it.
 func (p *visitor) use() error {
 	for range 5 {
 		state, login, err := p.settled()
@@ -112,7 +112,7 @@ func (p *visitor) use() error {
 		if code == 200 && strings.Contains(body, `"success":true`) {
 			return nil
 		}
-		// The state is told after the call's answer, by an event.
+		// The event with the state follows the response to the call.
 		login = ""
 		for begun := time.Now(); login != "more" && login != "needed"; time.Sleep(30 * time.Millisecond) {
 			if _, login, err = p.settled(); err != nil || time.Since(begun) > 3*time.Second {
@@ -123,7 +123,7 @@ func (p *visitor) use() error {
 	return errors.New("the server is never content")
 }
 
-// settled waits until the server has a state that stays.
+// settled waits until the server has a stable state.
 func (p *visitor) settled() (state, login string, err error) {
 	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(30 * time.Millisecond) {
 		code, body, err := p.do("GET", "/api/v1/servers/x", "")
@@ -144,7 +144,7 @@ func (p *visitor) settled() (state, login string, err error) {
 	return "", "", errors.New("the server does not settle")
 }
 
-// click signs in: it goes where the daemon says, as a browser does.
+// click signs in by opening the address of the daemon, as a browser does.
 func (p *visitor) click() error {
 	code, body, err := p.do("POST", "/api/v1/servers/x/login", "")
 	if err != nil || code != 200 {
@@ -154,7 +154,7 @@ func (p *visitor) click() error {
 	if err := json.Unmarshal([]byte(body), &pending); err != nil {
 		return err
 	}
-	resp, err := http.Get(pending.URL) // the suite's server approves at once and sends us back
+	resp, err := http.Get(pending.URL) // the suite's server approves immediately and redirects back
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/build/soak"
 )
 
-// jumpy is the program with a clock that can be set wrong.
+// jumpy builds the program with a clock that can be set to a wrong time.
 func jumpy(t testing.TB) (program, clock string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "drawbridge")
@@ -33,7 +33,7 @@ func jumpy(t testing.TB) (program, clock string) {
 	return program, filepath.Join(t.TempDir(), "clock")
 }
 
-// remoteServer is the demo server over HTTP, which can be killed and begun anew.
+// remoteServer is the demo server over HTTP, which can be killed and restarted.
 type remoteServer struct {
 	t       testing.TB
 	address string
@@ -61,13 +61,13 @@ func (r *remoteServer) end() {
 	_ = r.cmd.Wait()
 }
 
-// Sixteen clients call eight servers, some of them hostile, while servers crash and stand
-// still, the configuration changes, clients come and go without a word, the clock jumps,
-// and queues are full. Every call is answered exactly once, the history has a row for
-// each, and at the end nothing more is held than at the beginning.
+// Sixteen clients call eight servers, some of them hostile, while servers crash and hang, the
+// configuration changes, clients disconnect without notice, the clock jumps, and queues are full.
+// Every call is answered exactly once, the history has a row for each, and the resource usage at
+// the end is that at the beginning.
 //
-// DRAWBRIDGE_SOAK_CALLS makes it so many calls, with a crash and a change for 2,000 of
-// them and a reconnect for 1,000. The report is build/e2e/output/soak.html.
+// DRAWBRIDGE_SOAK_CALLS sets the number of calls. There is a crash and a change for every 2,000
+// calls and a reconnect for every 1,000. The report is build/e2e/output/soak.html.
 func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	image := shellImage(t, shared)
 	small := smallServer(t)
@@ -193,7 +193,8 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	sameRows(t, filepath.Join(d.data, "history.db"), report, kept.Dropped+kept.Recorder.Dropped)
 }
 
-// sameRows holds the history to one row for each call, with the outcome that its client saw.
+// sameRows checks that the history has one row for each call, with the result that its client
+// received.
 func sameRows(t *testing.T, path string, report *soak.Report, dropped int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")

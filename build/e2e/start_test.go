@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// TestFailedStartReportsReasonImmediately starts the program without a command where the daemon
-// cannot start.
+// The test runs the program without a subcommand where the daemon cannot start.
 func TestFailedStartReportsReasonImmediately(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,8 +50,7 @@ func TestFailedStartReportsReasonImmediately(t *testing.T) {
 	}
 }
 
-// TestStartOnFullDiskUsesReservedSpace for the history: a full disk is no reason
-// to be without servers.
+// A full disk must not prevent the start of servers.
 func TestStartOnFullDiskUsesReservedSpace(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// TestMetricsAndTracesAreExported has Prometheus' own parser read /metrics, and a receiver of
-// OTLP take spans, with the client's trace as their parent, and the same metrics.
+// Prometheus' own parser reads /metrics, and an OTLP receiver gets spans, with the client's trace
+// as their parent, and the same metrics.
 func TestMetricsAndTracesAreExported(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRemoteServerMessagesAreOnTimeline looks into a server that is reached by HTTP:
-// what is said to it, and what it says, stands there without the secret.
+// The test debugs a server over HTTP: the timeline contains the messages in both directions without
+// the secret.
 func TestRemoteServerMessagesAreOnTimeline(t *testing.T) {
 	t.Parallel()
 	far := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}}}})

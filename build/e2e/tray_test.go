@@ -23,8 +23,8 @@ import (
 
 func init() { roles["tray"] = trayProgram }
 
-// trayProgram shows the tray for the statuses that it reads, one JSON list per line,
-// and prints what was chosen in the menu.
+// trayProgram shows the tray for the statuses that it reads, one JSON list per line, and prints the
+// selected menu entries.
 func trayProgram() {
 	var statuses atomic.Pointer[[]core.ServerStatus]
 	statuses.Store(new([]core.ServerStatus))
@@ -149,7 +149,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 
 	run(t, s.command("xdotool", "mousemove", fmt.Sprint(at.X), fmt.Sprint(at.Y), "click", "3"), 0)
 	eventually(t, limit(5*time.Second), func() string {
-		// An open menu of GTK is a window of its own without decoration below the panel.
+		// An open menu of GTK is an undecorated window below the panel.
 		if _, n := find(s.picture("tray-menu"), image.Rect(0, 40, 1400, 400), 0xff, 0xff, 0xff); n < 3000 {
 			return "no menu opens"
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
-// A tool that is no longer what was trusted is gone from every list and cannot be called
-// in any way within a second, and comes back when the user accepts it on the page.
+// A tool that has changed since it was trusted disappears from every list within a second and
+// cannot be called in any way. It returns when the user accepts it on the page.
 func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pulled")
@@ -47,7 +47,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	told(t, listener)
 	hidden(t, d)
 
-	// What waits survives a restart, and so does what was trusted.
+	// Pending changes and trusted tools survive a restart.
 	d.stop()
 	d.launch()
 	d.running("mail", "rug", "sly")
@@ -97,7 +97,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 		}
 	}
 
-	// Back to what was trusted first, and forward again: both were accepted.
+	// The first version again, and then the second: both have been accepted.
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	}
 }
 
-// told waits until the client behind the shim hears that the list of tools has changed.
+// told waits until the client behind the shim is notified that the tool list has changed.
 func told(t *testing.T, c *lineClient) {
 	t.Helper()
 	deadline := time.After(limit(20 * time.Second))

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// miniBrowser is the browser that comes with WebKitGTK, the engine of the window.
+// miniBrowser is the browser of WebKitGTK, the engine of the window.
 const miniBrowser = "/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser"
 
-// webkit drives one window of WebKitGTK by the WebDriver protocol.
+// webkit controls a window of WebKitGTK with the WebDriver protocol.
 type webkit struct {
 	t       testing.TB
 	address string // of the session
@@ -39,7 +39,7 @@ func startWebkit(t testing.TB) *webkit {
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
 	driver := s.command("WebKitWebDriver", fmt.Sprintf("--port=%d", port))
-	// Where user namespaces are forbidden, as in a container, its sandbox cannot start.
+	// Its sandbox cannot start without user namespaces, such as in a container.
 	driver.Env = append(driver.Env, "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS=1", "LIBGL_ALWAYS_SOFTWARE=1")
 	s.background(driver)
 	w := &webkit{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port)}
@@ -60,7 +60,7 @@ func startWebkit(t testing.TB) *webkit {
 	return w
 }
 
-// do sends one command; value is what the driver answers, unless nil.
+// do sends one command and decodes the driver's response into value, unless nil.
 func (w *webkit) do(method, path string, body, value any) {
 	w.t.Helper()
 	var sent io.Reader
@@ -114,9 +114,8 @@ func (w *webkit) shows(text string) {
 	})
 }
 
-// press clicks the first link or button whose text begins with name, as the user does.
-// press clicks what bears a name, once it has stopped moving: a page that still loads
-// pushes it away from where the click goes.
+// press clicks the first link or button with a text that begins with name, once it has stopped
+// moving: while a page loads, its elements move away from the click.
 func (w *webkit) press(name string) {
 	w.t.Helper()
 	var found map[string]string
@@ -148,7 +147,7 @@ func (w *webkit) press(name string) {
 	}
 }
 
-// The window's engine is not Chromium: the page has to work there too.
+// The page must also work in the window's engine, which is not Chromium.
 func TestPageWorksInWebKitGTK(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
@@ -164,7 +163,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	w.press("Calls")
 	w.shows("No calls yet")
 	d.cli(0, "call", "demo", "echo", `{"text":"seen in WebKit"}`)
-	w.shows("echo") // it came by itself
+	w.shows("echo") // it appeared without a reload
 	w.press("demo / echo")
 	w.shows("seen in WebKit")
 	w.press("Usage")

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// TestProgramWithDisplay is what the user sees: an icon, its menu, and the window that
-// it opens.
+// The test checks what the user sees: an icon, its menu, and the window that it opens.
 func TestProgramWithDisplay(t *testing.T) {
 	if _, err := os.Stat(window); err != nil {
 		t.Skipf("the window was not built: %v", err)
@@ -28,7 +27,7 @@ func TestProgramWithDisplay(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": demo(), "broken": object{"command": "no-such-program-anywhere"}}}, display...)
 	d.running("demo")
 
-	// The icon belongs to the daemon, which may be a child of what we started.
+	// The icon belongs to the daemon, which may be a child of the process that we started.
 	var pid int
 	var menu []entry
 	eventually(t, limit(10*time.Second), func() string {

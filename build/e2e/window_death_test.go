@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// stillborn is loaded into the real process that draws a page, before its first line, and
-// ends it there as often as there are files in a folder.
+// stillborn is preloaded into the process that renders a page and ends it at its start, as often as
+// there are files in a folder.
 const stillborn = `#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ __attribute__((constructor)) static void born(void) {
 }
 `
 
-// deaths prepares that the next n processes that draw a page die at their birth.
+// deaths makes the next n rendering processes die at their start.
 type deaths struct {
 	t      *testing.T
 	folder string
@@ -72,8 +72,8 @@ func (d *deaths) left() int {
 	return len(list)
 }
 
-// drawers are the processes that draw a page of the daemon in the folder data, by their ids
-// and when they began.
+// drawers returns the processes that render a page of the daemon with the folder data, with their
+// start times.
 func drawers(data string) (list []process) {
 	for _, p := range descendants(1) {
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))
@@ -85,9 +85,8 @@ func drawers(data string) (list []process) {
 	return list
 }
 
-// TestPageCrashingAtStartRecovers: WebKit ends a whole window when the process that
-// draws its page dies before it has said its number. The window begins anew, at its start
-// and later; when it dies again and again, the user gets the page in the browser.
+// WebKit closes a window if the rendering process dies before it has reported its id. The window
+// then restarts, at its start and later; after repeated crashes the page opens in the browser.
 func TestPageCrashingAtStartRecovers(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
@@ -123,7 +122,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	open()
 	page("window-stillborn")
 
-	// The process that draws dies, and so does the one that follows it.
+	// The rendering process and its successor crash.
 	b.next(1)
 	kill := func() (gone []process) {
 		t.Helper()
@@ -162,8 +161,8 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	})
 	d.desktopSays(`"window":false`)
 
-	// Nor does a new one begin: whoever starts it opens the browser, or, when it takes longer
-	// than he waits, the window does at its end. Never both.
+	// A new window does not restart either: the process that started it opens the browser, or, if
+	// it no longer waits, the window does at its exit. Never both.
 	os.Remove(opened)
 	b.next(20)
 	open()

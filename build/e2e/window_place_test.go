@@ -15,8 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
-// A link may come while the page is still on its way: it must not take the place of the code
-// in the page's address, or nobody would be let in, and it must not be lost either.
+// A link may arrive while the page is still loading. It must not replace the code in the page's
+// address, or the sign-in would fail, and it must not be lost.
 func TestLinkWaitsForPageSession(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
@@ -34,7 +34,7 @@ func TestLinkWaitsForPageSession(t *testing.T) {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `<!doctype html><title>x</title><script src="/slow.js"></script>`)
 	})
-	// The page begins when the window was told where to go, and a moment later.
+	// The page starts after the window has received the link, and a moment later.
 	mux.HandleFunc("GET /slow.js", func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-told:

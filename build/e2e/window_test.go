@@ -94,8 +94,8 @@ func TestWindowShowsPageOnce(t *testing.T) {
 	}
 }
 
-// TestWindowRetriesFailedLoad: the daemon answers, and is gone when
-// the page is asked for. The window says so in its own words, and recovers by itself.
+// The daemon responds, and has exited when the page is requested. The window explains that, and
+// recovers without help.
 func TestWindowRetriesFailedLoad(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
@@ -115,7 +115,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 	s.background(cmd)
 	s.oneWindow()
 	eventually(t, limit(10*time.Second), func() string {
-		// The logo of the page that explains it.
+		// The logo of the entrance page.
 		if _, n := find(s.picture("window-page-failed"), image.Rect(0, 200, 1400, 1000), 0x0f, 0x65, 0x77); n < 300 {
 			return "the page that explains it is not shown"
 		}
@@ -145,7 +145,7 @@ func TestWindowReportsMissingDaemon(t *testing.T) {
 		return ""
 	})
 	eventually(t, limit(10*time.Second), func() string {
-		// The page's own background, light.
+		// The light background of the page.
 		if _, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf5, 0xf2); n < 400_000 {
 			return "the page that explains it is not shown"
 		}
@@ -153,8 +153,8 @@ func TestWindowReportsMissingDaemon(t *testing.T) {
 	})
 }
 
-// TestStandaloneWindowStartsDaemon is how macOS starts the program of a bundle: it
-// is told no address and no folder. A second one finds the first.
+// macOS starts the program of a bundle like this, without an address and a folder. A second window
+// finds the first.
 func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)

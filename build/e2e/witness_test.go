@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// witness tells, when a test has failed, what was on the screen, what a program said and,
-// of a window of ours, what it was doing: without it nobody can say afterwards whether the
-// window hung or the test did not reach it.
+// witness logs after a failed test the content of the screen, the output of a program and, of a
+// window of ours, its stacks. They show whether the window hung or the test did not reach it.
 func (s *screen) witness(cmd *exec.Cmd, log string) {
 	if !s.t.Failed() {
 		return
@@ -28,7 +27,7 @@ func (s *screen) witness(cmd *exec.Cmd, log string) {
 	there = there && p.state != "Z"
 	if cmd.Path == window && there {
 		s.t.Logf("the window's threads:\n%s", threads(cmd.Process.Pid))
-		cmd.Process.Signal(syscall.SIGQUIT) // Go writes all stacks and ends
+		cmd.Process.Signal(syscall.SIGQUIT) // Go prints all stacks and exits
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for range 50 {
@@ -42,13 +41,13 @@ func (s *screen) witness(cmd *exec.Cmd, log string) {
 	s.t.Logf("%s (still there: %v) said:\n%s%s", cmd.Args[0], there, tail(string(said)), crash(string(said)))
 }
 
-// titles lists what is on the screen.
+// titles lists the windows on the screen.
 func (s *screen) titles() string {
 	out, _ := s.command("timeout", "10", "sh", "-c", "xprop -root _NET_CLIENT_LIST _NET_ACTIVE_WINDOW; for w in $(xdotool search --onlyvisible --name .); do echo $w $(xdotool getwindowname $w); done").CombinedOutput()
 	return string(out)
 }
 
-// threads says what the system knows of each thread of a process.
+// threads returns the state of each thread of a process.
 func threads(pid int) string {
 	var text strings.Builder
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
@@ -66,10 +65,10 @@ func threads(pid int) string {
 	return text.String()
 }
 
-// shut closes our window as the user does, with the window manager's key, and presses
-// again while the window stays: a key is lost when the focus moves at that moment. data
-// is the folder of its daemon, where a window that is asked to close writes its place: by
-// that a failure says whether the key was lost or the window hangs.
+// shut closes our window with the window manager's key, as the user does, and repeats that while
+// the window stays, because a key is lost if the focus moves at that moment. data is the folder of
+// its daemon. A window that is closed writes its position there, so a failure can tell whether the
+// key was lost or the window hangs.
 func (s *screen) shut(data string, within time.Duration) {
 	s.t.Helper()
 	began, pressed := time.Now(), 0
@@ -93,9 +92,9 @@ func (s *screen) shut(data string, within time.Duration) {
 			s.t.Fatalf("the window stays %s after the first of %d presses of the key for closing: %s %s", within, pressed, why, trouble)
 		}
 		if time.Since(last) > limit(time.Second) {
-			// --sync waits until the window manager says that the window has the focus.
+			// --sync waits until the window manager reports the focus.
 			out, err := s.command("timeout", "5", "xdotool", "windowactivate", "--sync", list[0]).CombinedOutput()
-			if err == nil { // sent as a keyboard does: the window manager obeys no other
+			if err == nil { // sent as a keyboard does, because the window manager ignores other events
 				out, err = s.command("timeout", "5", "xdotool", "key", "alt+F4").CombinedOutput()
 			}
 			if err != nil {

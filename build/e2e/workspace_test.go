@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// lineClient speaks through a shim, as a client does that only starts programs.
+// lineClient speaks through a shim, as a client that only starts programs does.
 type lineClient struct {
 	t     testing.TB
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	lines chan string
-	root  string // what it answers when it is asked for its roots
+	root  string // its response to roots/list
 	asked int
 }
 
@@ -71,7 +71,7 @@ func (c *lineClient) say(line string) {
 	}
 }
 
-// hear waits for the answer to the request with this id, and answers what it is asked.
+// hear waits for the response to the request with this id, and responds to requests.
 func (c *lineClient) hear(id string) string {
 	c.t.Helper()
 	deadline := time.After(limit(20 * time.Second))
@@ -121,8 +121,8 @@ type instancesOf struct {
 	}
 }
 
-// folders are those in which the instances of a server run, by what they say and by
-// what the system says.
+// folders counts the instances of a server by folder, as they report it and as the system reports
+// it.
 func (d *daemon) folders(server string) map[string]int {
 	d.t.Helper()
 	var s instancesOf
@@ -141,8 +141,8 @@ func (d *daemon) folders(server string) map[string]int {
 	return found
 }
 
-// A server that depends on the project runs once in each: where the client's first
-// root is, or where the client started its shim.
+// A server that depends on the project runs once in each project: in the client's first root, or in
+// the folder where the client started its shim.
 func TestServerRunsInClientProject(t *testing.T) {
 	t.Parallel()
 	project := testServer(t, "echo")
@@ -181,7 +181,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 	good(plain.call(1, "project", ""))
 	first := want(1, folder("here it is"))
 
-	// A legacy client with roots is asked once, until it says that they changed.
+	// A legacy client with roots gets one roots/list until it reports a change.
 	rooted := d.shimIn(folder("here it is"))
 	rooted.root = folder("root")
 	rooted.initialize(`{"roots":{"listChanged":true}}`)
@@ -206,7 +206,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 	})
 	want(3, folder("second"))
 
-	// A modern client, by its shim alone and by its roots.
+	// A modern client, by its shim only and by its roots.
 	modern := d.shimIn(folder("modern"))
 	meta := func(capabilities string) string {
 		return strings.Replace(`,`+modernMeta, `clientCapabilities":{}`, `clientCapabilities":`+capabilities, 1)
@@ -233,7 +233,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 	}
 	want(5, folder("modern root"))
 
-	// The same folder is the same process, whoever the client is.
+	// The same folder has the same process for every client.
 	again := d.shimIn(folder("here it is"))
 	again.initialize(`{}`)
 	good(again.call(1, "project", ""))
@@ -254,8 +254,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 	})
 }
 
-// perSession: each shim, and each session, has a process of its own, which ends with
-// it, however that ends.
+// perSession: each shim and each session has its own process, which ends with it, however it ends.
 func TestSessionProcessEndsWithSession(t *testing.T) {
 	own := testServer(t, "echo")
 	own["session"] = "perSession"
@@ -283,7 +282,7 @@ func TestSessionProcessEndsWithSession(t *testing.T) {
 		})
 		t.Logf("gone after %s", time.Since(began).Round(time.Millisecond))
 	}
-	// next is the process that a call made.
+	// next returns the process that a call started.
 	next := func(before map[int]bool) int {
 		t.Helper()
 		for pid := range pids() {
@@ -323,7 +322,7 @@ func TestSessionProcessEndsWithSession(t *testing.T) {
 	modern.end()
 	gone(ofModern, limit(3*time.Second))
 	killed.cmd.Process.Kill()
-	gone(ofKilled, limit(5*time.Second)+5*time.Second) // its stream may be back within 5 s
+	gone(ofKilled, limit(5*time.Second)+5*time.Second) // its stream may be restored within 5 s
 	if !pids()[ofDirect] {
 		t.Fatal("the end of other sessions ended this one's process")
 	}
