@@ -20,7 +20,7 @@ type Config struct {
 	Policy  Policy
 	// Profiles are named views over servers and tools, in the order of the files.
 	Profiles []Profile
-	// Clients are what single clients see, by the name of their token.
+	// Clients holds the settings of single clients, keyed by the name of their token.
 	Clients map[string]Client
 	// DirectoryURL is the registry that the list of servers is refreshed from; "" is the official one.
 	DirectoryURL string
@@ -32,42 +32,43 @@ type Config struct {
 	Files []string
 	// Locked says why the servers cannot be edited ("DRAWBRIDGE_MCP_SERVERS is set"), or is "".
 	Locked string
-	// FilesIgnored says that the files hold mistakes and Locked servers stand without
-	// them: everything but Servers is a default, and says nothing of what the user wants.
+	// FilesIgnored reports that the files contain errors and that the Locked servers were
+	// read without them: every setting except Servers has its default value.
 	FilesIgnored bool
-	// ReachUnknown says why it is not known what clients may use, or is "". Nobody may
-	// use anything then: the files that cannot be read may bind clients to profiles.
+	// ReachUnknown is the reason why it is unknown what clients may use, or "". While it is
+	// set, no client may use anything: the unreadable files may bind clients to profiles.
 	ReachUnknown string
 
-	texts []text // what was read, for the last good copy
+	texts []text // the source texts, for the last good copy
 }
 
 // Global holds the defaults that apply to every server that does not set its own.
 type Global struct {
 	RequestTimeout time.Duration // globalSettings.timeout
 	Debug          bool          // globalSettings.debug
-	// LoginShellTimeout is globalSettings.loginShellTimeoutMs: how long the login shell may
-	// take to tell its environment.
+	// LoginShellTimeout is globalSettings.loginShellTimeoutMs, the time limit for reading
+	// the environment of the login shell.
 	LoginShellTimeout time.Duration
-	// ApproveNewCommands is globalSettings.approveNewCommands: a command that is new
-	// or was changed waits for approval.
+	// ApproveNewCommands is globalSettings.approveNewCommands: whether a new or changed
+	// command needs approval before it runs.
 	ApproveNewCommands bool
 }
 
 // Server is one entry of the server map. Strings are as written: ${VAR} is
 // expanded at use (Expand), never stored expanded. Durations are filled in.
 type Server struct {
-	ID    string   // the label as a slug: names the server everywhere
+	ID    string   // the label as a slug; identifies the server everywhere
 	Label string   // the name as written
-	Tags  []string // words of the user's, to find servers by
+	Tags  []string // chosen by the user, for searching
 	Type  core.Transport
 
-	// Command is for stdio and docker. With http and sse it is the program that serves
-	// URL: it is started first. With a docker image "" is the image's own program.
+	// Command is the program of stdio and docker servers. With http and sse it is the program
+	// that serves URL and is started first. With a docker image, "" is the default program of
+	// the image.
 	Command    string
 	Args       []string          // of Command
 	Env        map[string]string // of Command
-	InheritEnv []string          // names of variables to pass on from our own environment
+	InheritEnv []string          // names of variables that are inherited from the daemon
 	Cwd        string            // of Command; docker uses Docker.Workdir
 
 	URL     string            // http and sse
@@ -77,9 +78,9 @@ type Server struct {
 	Docker Docker // docker
 
 	Disabled bool
-	// AllowInsecure lets plain http leave this machine.
+	// AllowInsecure permits plain http to other machines.
 	AllowInsecure bool
-	Trust         bool // the user trusts this server's own annotations
+	Trust         bool // whether the user trusts the annotations of this server
 	Debug         bool
 
 	Session   string // SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot or, docker only, SessionPerCall
@@ -93,22 +94,22 @@ type Server struct {
 	ToolChanges string
 
 	StartupTimeout time.Duration // until initialized and listed
-	RequestTimeout time.Duration // of one call, starting again with each progress
-	MaxRequest     time.Duration // of one call in all, however much progress there is
-	IdleStop       time.Duration // without a call, after which the process ends; 0 never
-	CatalogRefresh time.Duration // between readings of lists whose changes the server does not announce; 0 never
+	RequestTimeout time.Duration // of one call; progress restarts it
+	MaxRequest     time.Duration // of one call in total, regardless of progress
+	IdleStop       time.Duration // time without a call after which the process is stopped; 0 never
+	CatalogRefresh time.Duration // interval of reading lists whose changes the server does not announce; 0 never
 	Heartbeat      time.Duration // between pings; 0 switches them off
-	Stale          time.Duration // silence after which a server counts as gone; 0 never
+	Stale          time.Duration // silence after which a server is treated as dead; 0 never
 	Restart        Restart
 
-	Filter *Filter // which tools clients see, and what is said of single ones; nil is all, as they are
-	Rules  Rules   // what its calls are held to
-	// HonorTTL keeps what a modern server's resources say for as long as it allows.
+	Filter *Filter // which tools clients see and how; nil shows all of them unchanged
+	Rules  Rules   // the policy of its calls
+	// HonorTTL caches resources of a modern server for as long as the server permits.
 	HonorTTL bool
 
 	Source Position // of the server's name in its file
 
-	keys map[string]Position // of the server's keys, for problems found later
+	keys map[string]Position // of the keys of the server, for problems found later
 }
 
 // How a server is started.
@@ -118,16 +119,16 @@ const (
 	StartManual   = "manual"   // by the user
 )
 
-// What happens to a tool whose definition is not the one that was trusted.
+// Handling of a tool whose definition differs from the trusted one.
 const (
 	ToolChangesAsk    = "ask"    // clients do not see it until the user accepts it
-	ToolChangesAccept = "accept" // clients see it; the change is noted
-	ToolChangesBlock  = "block"  // clients do not see it, and nobody is asked
+	ToolChangesAccept = "accept" // clients see it; the change is recorded
+	ToolChangesBlock  = "block"  // clients do not see it, and the user is not asked
 )
 
-// What happens to a command that is new or was changed.
+// Handling of a new or changed command.
 const (
-	ApproveOff = "off" // it is run
+	ApproveOff = "off" // it runs
 	ApproveAsk = "ask" // it waits for approval
 )
 
@@ -135,12 +136,12 @@ const (
 const (
 	SessionShared     = "shared"     // everybody
 	SessionPerClient  = "perClient"  // the calls of one client application
-	SessionPerSession = "perSession" // those of one session, or of one shim
-	SessionPerRoot    = "perRoot"    // those that come from one folder
-	SessionPerCall    = "perCall"    // nobody: each call has its own, docker only
+	SessionPerSession = "perSession" // the calls of one session, or of one shim
+	SessionPerRoot    = "perRoot"    // the calls from one folder
+	SessionPerCall    = "perCall"    // nobody: each call has its own process; docker only
 )
 
-// WorkspaceFolder is the variable that stands for the folder a client works in.
+// WorkspaceFolder is the variable for the folder that a client works in.
 const WorkspaceFolder = "workspaceFolder"
 
 // How messages are framed on stdout.
@@ -150,61 +151,61 @@ const (
 	FramingContentLength = "content-length"
 )
 
-// What is recorded of a server's calls, unless the user has decided on less.
+// What is recorded of the calls of a server. The user may reduce it further.
 const (
 	RecordFull = "full"
-	RecordMeta = "meta" // all but arguments, results and the sentences of errors
+	RecordMeta = "meta" // everything except arguments, results and error texts
 	RecordOff  = "off"
 )
 
-// How a result is marked that does not fit its tool's outputSchema. Calls never wait
-// for it, and the client gets what the server said.
+// Handling of a result that does not match the outputSchema of its tool. Calls never wait for
+// the validation, and the client always receives the result of the server.
 const (
 	ValidateOff   = "off"
 	ValidateWarn  = "warn"
 	ValidateError = "error"
 )
 
-// Restart says what happens when a server ends by itself.
+// Restart configures the restarts of a server that exits by itself.
 type Restart struct {
-	// MaxAttempts is how many starts in a row may end badly, the first included; then
-	// we give up. 0 and 1 never restart. A healthy minute begins the count anew. The default
-	// gives five starts: at once, at once, and after pauses of 1, 2 and 4 s.
+	// MaxAttempts is the number of consecutive failed starts, including the first, after which
+	// the server is given up. 0 and 1 never restart. A minute without failure resets the count.
+	// The default is five starts: two without a delay, then after 1, 2 and 4 s.
 	MaxAttempts int
-	Backoff     time.Duration // before the second restart; the first comes at once
+	Backoff     time.Duration // delay before the second restart; the first has none
 	MaxBackoff  time.Duration
 	Strategy    string // RestartExponential or RestartFixed
 }
 
-// How the pause between restarts grows.
+// Growth of the delay between restarts.
 const (
 	RestartExponential = "exponential"
 	RestartFixed       = "fixed"
 )
 
-// Bridge is how clients reach us.
+// Bridge configures the endpoint for clients.
 type Bridge struct {
 	Listen       string // host:port, a loopback address
 	RequireToken bool
 	AllowedHosts []string      // further values of the Host header to accept
 	ListWait     time.Duration // how long a list waits for servers that are starting
 	Naming       string        // one of Namings
-	// DescribeServer says where tools of the address for all servers name their own:
-	// one of Describes.
+	// DescribeServer says where the shared endpoint names the server of a tool: one of
+	// Describes.
 	DescribeServer string
-	SelfTools      bool // offer Drawbridge's own tools at the address for all servers
-	// HistoryFor are the clients, by the names of their tokens, that may search the calls
-	// of all clients with Drawbridge's own tools. Others see their own.
+	SelfTools      bool // offer the built-in tools at the shared endpoint
+	// HistoryFor lists the clients, by the names of their tokens, that may search the calls of
+	// all clients with the built-in tools. Other clients see only their own calls.
 	HistoryFor []string
-	// Socket opens a Unix socket in the data folder besides, for shim and CLI.
+	// Socket additionally opens a Unix socket in the data folder, for shim and CLI.
 	Socket bool
 }
 
-// Describes are the places for a server's name: nowhere, a tool's title, or its
+// Describes lists the places for the name of the server: none, the title of a tool, or its
 // description.
 var Describes = []string{"off", "title", "description"}
 
-// Namings are the ways to make a public tool name from server and tool.
+// Namings lists the schemes of public tool names.
 var Namings = []string{
 	"{server}__{tool}",
 	"{tool}",
@@ -214,52 +215,52 @@ var Namings = []string{
 	"mcp_{server}_{tool}",
 }
 
-// History is what the call log keeps.
+// History configures what is recorded and for how long.
 type History struct {
 	Enabled bool
-	KeepFor time.Duration // calls older than this go; 0 keeps them
-	// MaxBytes is the size of the database at which the oldest calls go; 0 means no limit.
+	KeepFor time.Duration // calls older than this are deleted; 0 keeps all
+	// MaxBytes is the size of the database beyond which the oldest calls are deleted; 0 means no limit.
 	MaxBytes int64
-	// MaxPayload is how many bytes of arguments, result and error are kept of one call, each.
+	// MaxPayload is the number of bytes of arguments, result and error that are stored, each.
 	MaxPayload int
-	// Redact are regular expressions (RE2): what they match is never kept.
+	// Redact lists regular expressions (RE2) whose matches are never stored.
 	Redact []string
-	// DebugClients are names of applications, or of tokens, whose messages are kept in
-	// memory for the timeline of a session.
+	// DebugClients lists the names of applications or tokens whose messages are kept in memory
+	// for the timeline of a session.
 	DebugClients []string
 }
 
-// KeepsLess reports whether calls may go that was keeps.
+// KeepsLess reports whether the configuration may delete calls that was would keep.
 func (h History) KeepsLess(was History) bool {
 	return narrower(h.KeepFor, was.KeepFor) || narrower(h.MaxBytes, was.MaxBytes)
 }
 
-// narrower compares two bounds; 0 is none.
+// narrower compares two limits; 0 means none.
 func narrower[N ~int64](next, was N) bool { return next > 0 && (was == 0 || next < was) }
 
-// Desktop says what Drawbridge does on the user's desktop.
+// Desktop configures the integration with the desktop.
 type Desktop struct {
-	Notifications bool // of what waits for the user; true by default
+	Notifications bool // about pending approvals and failures; true by default
 }
 
-// Metrics says who may read /metrics, and where they are sent. The zero value is nobody
-// and nowhere.
+// Metrics configures who may read /metrics and where metrics are sent. The zero value disables
+// both.
 type Metrics struct {
 	Enabled bool
-	Public  bool // without the admin token, by every program of this machine
+	Public  bool // readable without the admin token by every program of this machine
 	OTLP    OTLP
 }
 
-// OTLP says where traces and metrics are sent by OTLP over HTTP.
+// OTLP configures the export of traces and metrics by OTLP over HTTP.
 type OTLP struct {
-	Endpoint string            // http(s)://host:port; /v1/traces and /v1/metrics are added; "" sends nothing
+	Endpoint string            // http(s)://host:port; /v1/traces and /v1/metrics are added; "" disables it
 	Headers  map[string]string // as written: ${VAR} is expanded at use
 	Traces   bool
 	Metrics  bool
-	Interval time.Duration // between two sendings of metrics
+	Interval time.Duration // between two exports of metrics
 }
 
-// Defaults. A server's own value wins over globalSettings, that over these.
+// Defaults. The value of a server wins over globalSettings, which wins over these.
 const (
 	DefaultListen         = "127.0.0.1:7575"
 	DefaultListWait       = 10 * time.Second
@@ -271,7 +272,7 @@ const (
 	DefaultBackoff        = time.Second
 	DefaultMaxBackoff     = 60 * time.Second
 	DefaultMaxRequest     = 10 * time.Minute
-	DefaultIdleStop       = 10 * time.Minute // of servers that start on demand, or not for everybody
+	DefaultIdleStop       = 10 * time.Minute // of servers that start on demand or are not shared
 	DefaultCatalogRefresh = 10 * time.Minute
 	DefaultKeepFor        = 30 * 24 * time.Hour
 	DefaultMaxBytes       = 1_000_000_000
@@ -279,7 +280,7 @@ const (
 	DefaultOTLPInterval   = 60 * time.Second
 )
 
-// Default is the configuration of an empty file: no servers, everything else set.
+// Default is the configuration of an empty file: no servers, and every setting at its default.
 func Default() *Config {
 	return &Config{
 		MCPEnabled: true,
@@ -304,7 +305,7 @@ func Default() *Config {
 	}
 }
 
-// Server returns the server called id, ignoring case as ids are unique that way.
+// Server returns the server with the given id, ignoring case.
 func (c *Config) Server(id string) (Server, bool) {
 	for _, s := range c.Servers {
 		if strings.EqualFold(s.ID, id) {
@@ -314,8 +315,7 @@ func (c *Config) Server(id string) (Server, bool) {
 	return Server{}, false
 }
 
-// UsesWorkspace reports whether the server depends on the folder that its client
-// works in.
+// UsesWorkspace reports whether the server depends on the folder that its client works in.
 func (s *Server) UsesWorkspace() bool {
 	uses := func(value string) bool { return strings.Contains(value, "${"+WorkspaceFolder) }
 	if uses(s.Cwd) || uses(s.Command) || slices.ContainsFunc(s.Args, uses) {
@@ -329,6 +329,6 @@ func (s *Server) UsesWorkspace() bool {
 	return false
 }
 
-// Broken reports whether a server was left out or a file was refused: there is
-// an error among the problems, not only warnings.
+// Broken reports whether a server was left out or a file was refused: at least one problem is
+// an error.
 func (c *Config) Broken() bool { return HasErrors(c.Problems) }

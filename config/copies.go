@@ -15,14 +15,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// keptCopies is how many copies of the configuration are kept.
+// keptCopies is the number of backups of the configuration that are kept.
 const keptCopies = 20
 
-// Copies are copies of the main configuration file in a folder of their own, named after
-// the moment they were made.
+// Copies is the folder of backups of the main configuration file, named after the time at
+// which they were made.
 type Copies struct{ Dir string }
 
-// Copy is one of them.
+// Copy describes one backup.
 type Copy struct {
 	Name  string
 	At    time.Time
@@ -33,11 +33,11 @@ const copyTime = "20060102-150405.000"
 
 var copyName = lazyregexp.New(`^config-[0-9]{8}-[0-9]{6}\.[0-9]{3}(-[0-9]+)?\.(json|jsonc|yaml|yml)$`)
 
-// CopiesOf are the copies that belong to a data folder.
+// CopiesOf returns the backups of a data folder.
 func CopiesOf(data string) Copies { return Copies{filepath.Join(data, "backups")} }
 
-// Keep writes a copy of a text, named after now and the ending of file, and drops the
-// oldest. It never replaces another.
+// Keep writes a backup of text, named after now with the extension of file, and deletes the
+// oldest ones. It never replaces a backup.
 func (c Copies) Keep(file string, text []byte, now time.Time) (name string, err error) {
 	if c.Dir == "" {
 		return "", errors.New("there is no folder for copies of the configuration")
@@ -60,7 +60,7 @@ func (c Copies) Keep(file string, text []byte, now time.Time) (name string, err 
 	}
 	all, err := c.List()
 	if err != nil {
-		return name, nil // the copy is there
+		return name, nil // the backup exists
 	}
 	for _, old := range all[min(len(all), keptCopies):] {
 		_ = os.Remove(filepath.Join(c.Dir, old.Name))
@@ -68,7 +68,7 @@ func (c Copies) Keep(file string, text []byte, now time.Time) (name string, err 
 	return name, nil
 }
 
-// List returns the copies, the newest first.
+// List returns the backups, newest first.
 func (c Copies) List() ([]Copy, error) {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,10 +89,10 @@ func (c Copies) List() ([]Copy, error) {
 	return all, nil
 }
 
-// maxCopy is more than any configuration has.
+// maxCopy is larger than any valid configuration, in bytes.
 const maxCopy = 8 << 20
 
-// Read returns the text of a copy; fs.ErrNotExist when there is none of that name.
+// Read returns the text of a backup, or fs.ErrNotExist if there is none with that name.
 func (c Copies) Read(name string) ([]byte, error) {
 	if !copyName().MatchString(name) || c.Dir == "" {
 		return nil, fs.ErrNotExist
@@ -108,8 +108,8 @@ func (c Copies) Read(name string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Put writes a whole configuration file while no other writer of ours does: a symbolic link
-// stays, and so do the permissions of a file that is there.
+// Put replaces a configuration file under the lock between our processes. It keeps a symbolic
+// link and the permissions of an existing file.
 func Put(ctx context.Context, file string, text []byte) error {
 	unlock, err := atomicfile.Lock(ctx, file)
 	if err != nil {

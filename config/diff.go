@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Equal reports whether both mean the same server. Where they are written does not count.
+// Equal reports whether both define the same server, ignoring their position in files.
 func (s Server) Equal(o Server) bool {
 	return s.ID == o.ID && s.Label == o.Label && slices.Equal(s.Tags, o.Tags) && s.Type == o.Type &&
 		s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) &&
@@ -22,8 +22,7 @@ func (s Server) Equal(o Server) bool {
 }
 
 // Diff compares the servers of two configurations by id. Each list is in the
-// order of the configuration it is taken from; order itself is no difference.
-// Either may be nil.
+// order of its configuration; a different order alone is not a difference. Either may be nil.
 func Diff(current, next *Config) (added, changed, removed []string) {
 	before, after := byID(current), byID(next)
 	if next != nil {
@@ -46,8 +45,8 @@ func Diff(current, next *Config) (added, changed, removed []string) {
 	return added, changed, removed
 }
 
-// Same reports whether both configurations mean the same: servers, their order,
-// and every setting. Problems and files do not count.
+// Same reports whether both configurations have the same servers in the same order and the same
+// settings, ignoring problems and files.
 func Same(a, b *Config) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -57,25 +56,25 @@ func Same(a, b *Config) bool {
 		a.Bridge.Equal(b.Bridge) && SameReach(a, b) && a.DirectoryURL == b.DirectoryURL && a.Locked == b.Locked
 }
 
-// Equal reports whether both mean the same.
+// Equal reports whether both have the same meaning.
 func (b Bridge) Equal(o Bridge) bool {
 	return b.Listen == o.Listen && b.RequireToken == o.RequireToken && b.ListWait == o.ListWait &&
 		b.Naming == o.Naming && b.DescribeServer == o.DescribeServer && b.SelfTools == o.SelfTools && b.Socket == o.Socket &&
 		slices.Equal(b.AllowedHosts, o.AllowedHosts) && slices.Equal(b.HistoryFor, o.HistoryFor)
 }
 
-// Equal reports whether both mean the same.
+// Equal reports whether both have the same meaning.
 func (h History) Equal(o History) bool {
 	return h.Enabled == o.Enabled && h.KeepFor == o.KeepFor && h.MaxBytes == o.MaxBytes && h.MaxPayload == o.MaxPayload &&
 		slices.Equal(h.Redact, o.Redact) && slices.Equal(h.DebugClients, o.DebugClients)
 }
 
-// Equal reports whether both mean the same.
+// Equal reports whether both have the same meaning.
 func (m Metrics) Equal(o Metrics) bool {
 	return m.Enabled == o.Enabled && m.Public == o.Public && m.OTLP.Equal(o.OTLP)
 }
 
-// Equal reports whether both mean the same.
+// Equal reports whether both have the same meaning.
 func (e OTLP) Equal(o OTLP) bool {
 	return e.Endpoint == o.Endpoint && e.Traces == o.Traces && e.Metrics == o.Metrics && e.Interval == o.Interval && maps.Equal(e.Headers, o.Headers)
 }

@@ -6,35 +6,35 @@ import (
 	"strings"
 )
 
-// Docker says where a "docker" server runs. Exactly one of Container, Label, Service
-// and Image is set. With Image the server is the container's own process; otherwise
-// Command and Args are executed inside a container that somebody else made.
+// Docker configures where a "docker" server runs. Exactly one of Container, Label, Service and
+// Image is set. With Image, the server is the main process of a new container; otherwise Command
+// and Args are executed in an existing container.
 //
-// Its JSON is part of the keys under which approvals are kept: what is added is left
-// out while it is empty.
+// Its JSON is part of the keys of stored approvals, so that new fields must be omitted while
+// they are empty.
 type Docker struct {
 	Container string // name or id
-	Label     string // "key=value": the container that carries it
-	User      string // "" means the container's own
-	Workdir   string // "" means the container's own
+	Label     string // "key=value": the container with this label
+	User      string // "" means the default of the container
+	Workdir   string // "" means the default of the container
 	Service   string `json:",omitempty"` // of compose
 	Project   string `json:",omitempty"` // of compose; "" is any
-	Image     string `json:",omitempty"` // a container is made from it, and removed with its server
+	Image     string `json:",omitempty"` // a container is created from it and removed with its server
 
-	Host    string `json:",omitempty"` // which Engine: "unix:///..." or "tcp://..."; "" is the docker command's
+	Host    string `json:",omitempty"` // which Engine: "unix:///..." or "tcp://..."; "" is the one that the docker command uses
 	Context string `json:",omitempty"` // which Engine, by the name of a docker context
-	Start   bool   `json:",omitempty"` // a container that is stopped is started
+	Start   bool   `json:",omitempty"` // whether to start a stopped container
 
-	// These are for Image alone.
+	// These apply to Image only.
 	Mounts  []string `json:",omitempty"` // "/here:/there", "volume:/there", either with ":ro"
 	Network string   `json:",omitempty"` // "" is the Engine's default
 	Memory  string   `json:",omitempty"` // "512m"; "" is no limit
 	CPUs    string   `json:",omitempty"` // "1.5"; "" is no limit
-	NoInit  bool     `json:",omitempty"` // no small init as process 1 that reaps zombies
+	NoInit  bool     `json:",omitempty"` // without an init process that reaps zombies
 	Pull    string   `json:",omitempty"` // PullMissing, PullNever or, as PullMissing, ""
 }
 
-// When an image is fetched from its registry.
+// When an image is pulled from its registry.
 const (
 	PullMissing = "missing"
 	PullNever   = "never"
@@ -47,13 +47,13 @@ func (d Docker) Equal(o Docker) bool {
 	return same && d.key() == o.key()
 }
 
-// key is d without what cannot be compared.
+// key is the comparable part of d.
 func (d Docker) key() [14]string {
 	return [14]string{d.Container, d.Label, d.Service, d.Project, d.Image, d.Host, d.Context, d.User, d.Workdir,
 		strconv.FormatBool(d.Start), d.Network, d.Memory + "\x00" + d.CPUs, strconv.FormatBool(d.NoInit), d.Pull}
 }
 
-// named lists which of the four ways to name the container were taken.
+// named lists which of the four fields that select the container are set.
 func (d Docker) named() (ways []string) {
 	for _, way := range []struct{ key, value string }{
 		{"container", d.Container}, {"label", d.Label}, {"service", d.Service}, {"image", d.Image},
@@ -87,7 +87,7 @@ func dockerFields(d *Docker) []field {
 	}
 }
 
-// docker checks what a docker server says of its container.
+// docker validates the container settings of a docker server.
 func (r *reader) docker(e *entry, m member) {
 	d := &e.Docker
 	section := m.value.get("docker")
@@ -127,8 +127,7 @@ func (r *reader) docker(e *entry, m member) {
 	d.Mounts, d.Network, d.Memory, d.CPUs, d.NoInit, d.Pull = nil, "", "", "", false, ""
 }
 
-// mountSyntax complains about what is not a mount. One with variables is judged when it is
-// used, as far as they reach.
+// mountSyntax reports an invalid mount. Parts with variables are validated when they are used.
 func mountSyntax(mount string) string {
 	if strings.Contains(mount, "${") {
 		return ""
@@ -140,8 +139,8 @@ func mountSyntax(mount string) string {
 	return ""
 }
 
-// SplitMount takes "/here:/there:ro" apart. A source that is not a path is a volume. The
-// colon of a Windows drive belongs to its path.
+// SplitMount splits "/here:/there:ro" into its parts. A source that is not a path is a volume. The
+// colon of a Windows drive is part of its path.
 func SplitMount(mount string) (source, target string, readOnly, ok bool) {
 	rest, readOnly := strings.CutSuffix(mount, ":ro")
 	if !readOnly {
@@ -186,7 +185,7 @@ func Bytes(s string) (int64, bool) {
 	return v << shift, true
 }
 
-// amount is a number above 0 that need not be whole; it is kept as it is written.
+// amount is a number above 0, not necessarily an integer, that is kept as written.
 func amount(name string, to *string) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindNumber {
@@ -201,7 +200,7 @@ func amount(name string, to *string) field {
 	}}
 }
 
-// Where says which container is meant, for people.
+// Where describes the selected container for the user.
 func (d Docker) Where() string {
 	switch {
 	case d.Container != "":

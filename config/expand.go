@@ -17,8 +17,8 @@ var ErrUnset = errors.New("not set")
 //	${secret:NAME}    looked up under "secret:NAME"
 //	$${               a literal ${
 //
-// A "$" that opens no "${...}" stays as it is. Defaults are not expanded again,
-// and neither are values, so that a secret may hold any character.
+// A "$" that does not open "${...}" is literal. Neither defaults nor values are expanded again,
+// so that a secret may contain any character.
 func Expand(s string, lookup func(name string) (value string, ok bool)) (string, error) {
 	if !strings.Contains(s, "${") {
 		return s, nil

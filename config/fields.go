@@ -15,10 +15,10 @@ type reader struct {
 	problems []Problem
 	server   string         // label of the server that is being read, or ""
 	path     string         // of the object that is being read: "mcpServers.files"
-	taken    map[string]int // place of the server that has a name, by namesOf
+	taken    map[string]int // position of the server with a name, keyed as by namesOf
 }
 
-// field is one key of an object and what reads its value.
+// field is one key of an object and the function that reads its value.
 type field struct {
 	name string
 	read func(r *reader, name string, at Position, n *node)
@@ -36,7 +36,7 @@ func (r *reader) errorf(at Position, key, format string, args ...any) {
 	r.report(at, key, false, "", format, args...)
 }
 
-// in names the server that is being read, to end a message with.
+// in names the server that is being read, as the end of a message.
 func (r *reader) in() string {
 	if r.server == "" {
 		return ""
@@ -44,13 +44,12 @@ func (r *reader) in() string {
 	return fmt.Sprintf(" in server '%s'", r.server)
 }
 
-// wrong reports a value of another kind than wanted. The value itself is not shown.
+// wrong reports a value of the wrong kind. It never shows the value.
 func (r *reader) wrong(n *node, name, want string) {
 	r.errorf(n.at, name, "'%s'%s must be %s, not %s", name, r.in(), want, n.kind)
 }
 
-// object reads the members of n by fields. A key that is not among them is a
-// warning, one that appears twice an error.
+// object reads the members of n by fields. An unknown key is a warning, a duplicate key an error.
 func (r *reader) object(n *node, fields []field) {
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
@@ -84,7 +83,7 @@ func (r *reader) unknown(m member, fields []field) {
 	r.report(m.at, m.name, true, suggestion, "unknown key '%s'%s", m.name, r.in())
 }
 
-// section is a field that is an object of its own.
+// section is a field whose value is an object.
 func section(name string, fields ...field) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindObject {
@@ -117,7 +116,7 @@ func str(name string, to *string, check ...func(string) string) field {
 	}}
 }
 
-// oneOf is a string out of a closed set.
+// oneOf is a string from a closed set.
 func oneOf(name string, to *string, words ...string) field {
 	return oneOfThen(name, words, func(word string) { *to = word })
 }
@@ -165,7 +164,7 @@ func size(name string, to *int64, least int64) field {
 	}}
 }
 
-// millis is a duration in milliseconds, at most a day. least is the smallest that makes sense.
+// millis is a duration in milliseconds, at most a day. least is the smallest plausible value.
 func millis(name string, least time.Duration, to *time.Duration) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		v, ok := r.integer(n, name, least.Milliseconds(), (24 * time.Hour).Milliseconds())
@@ -242,7 +241,7 @@ func (r *reader) integer(n *node, name string, least, most int64) (int64, bool) 
 	return v, true
 }
 
-// list is a list of strings. Numbers and booleans count as what they look like.
+// list is a list of strings. Numbers and booleans are read as their text.
 func list(name string, to *[]string) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindList {
@@ -264,7 +263,7 @@ func list(name string, to *[]string) field {
 	}}
 }
 
-// withoutNUL refuses what no program can be given: there, a NUL ends the text.
+// withoutNUL refuses a NUL byte, which would terminate an argument or variable of a program.
 func (r *reader) withoutNUL(n *node, name string) bool {
 	if !strings.ContainsRune(n.text, 0) {
 		return true
@@ -279,8 +278,8 @@ const (
 	maxPattern  = 500 // bytes
 )
 
-// patterns is a list of regular expressions. One that matches nothing at all would
-// match everywhere.
+// patterns is a list of regular expressions. It refuses one that matches the empty string,
+// because that matches everywhere.
 func patterns(name string, to *[]string) field {
 	return field{name, func(r *reader, name string, at Position, n *node) {
 		var all []string
@@ -311,8 +310,8 @@ func patterns(name string, to *[]string) field {
 	}}
 }
 
-// stringMap is an object of strings. Numbers and booleans count as what they
-// look like; null leaves the name out.
+// stringMap is an object of strings. Numbers and booleans are read as their
+// text; null omits the name.
 func stringMap(name string, to *map[string]string, keys map[string]Position) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindObject {
@@ -345,7 +344,7 @@ func stringMap(name string, to *map[string]string, keys map[string]Position) fie
 	}}
 }
 
-// anything is a key that is allowed and means nothing to us.
+// anything is a key that is accepted and ignored.
 func anything(name string) field {
 	return field{name, func(*reader, string, Position, *node) {}}
 }

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Folders says where everything of one Drawbridge lives. With a data folder of
-// its own (--data, DRAWBRIDGE_DATA) everything is inside it; without, each part
-// goes where the platform wants it. Daemon, command line and shim compute it
-// alike. The folders need not exist.
+// Folders holds the paths of all files of one Drawbridge. With a named data folder (--data,
+// DRAWBRIDGE_DATA) everything is inside it; otherwise each part is at the place that the
+// platform defines. Daemon, command line and shim compute the same paths. The folders need not
+// exist.
 type Folders struct {
 	Config string // config.jsonc and conf.d
 	Data   string // runtime.json, lock, tokens, database
-	State  string // what can be made again: the last good configuration, ledger
+	State  string // what can be recreated: the last good configuration, the ledger
 	Logs   string
-	// Own is set when the data folder was named: a shim's entry then has to name it too.
+	// Own reports whether the data folder was named: the entry of a shim has to name it, too.
 	Own bool
 }
 
@@ -53,7 +53,7 @@ func foldersFor(goos, dataFlag string, env func(string) string) (Folders, error)
 	}
 	xdg := func(name, fallback string) string {
 		dir := env(name)
-		if !filepath.IsAbs(dir) { // the specification: a relative path counts as unset
+		if !filepath.IsAbs(dir) { // XDG Base Directory: a relative path is treated as unset
 			dir = filepath.Join(home, fallback)
 		}
 		return filepath.Join(dir, "drawbridge")
@@ -73,14 +73,14 @@ func (f Folders) ConfigFile() string { return filepath.Join(f.Config, "config.js
 // ConfDir is the folder of further configuration files.
 func (f Folders) ConfDir() string { return filepath.Join(f.Config, "conf.d") }
 
-// LastGood is the copy of the newest configuration that was applied.
+// LastGood is the copy of the last configuration that was applied.
 func (f Folders) LastGood() string { return filepath.Join(f.State, "config.last-good.json") }
 
-// LastEnd is the file in which a daemon that could not start, or had to stop, says
-// why. Whoever started it in the background finds the reason there.
+// LastEnd is the file with the reason why a daemon could not start or had to stop, for a
+// program that started it in the background.
 func (f Folders) LastEnd() string { return filepath.Join(f.State, "last-end.txt") }
 
-// all are the folders, each once.
+// all returns the folders without duplicates.
 func (f Folders) all() []string {
 	var list []string
 	for _, dir := range []string{f.Config, f.Data, f.State, f.Logs} {
@@ -91,9 +91,8 @@ func (f Folders) all() []string {
 	return list
 }
 
-// Make creates the folders for the user alone: by their permissions, and on Windows by
-// their access lists. A folder that the user named and that is there already keeps its
-// own; see Exposed.
+// Make creates the folders with access for the user only, by permissions or, on Windows, by
+// access lists. An existing folder that the user named keeps its access; see Exposed.
 func (f Folders) Make() error {
 	for _, dir := range f.all() {
 		if err := makePrivate(dir, !f.Own); err != nil {
@@ -103,8 +102,8 @@ func (f Folders) Make() error {
 	return nil
 }
 
-// Exposed lists the folders whose files others may come to because the folder lets them.
-// It is always empty but on Windows: elsewhere each file has permissions of its own.
+// Exposed lists the folders that give other users access to their files. It is empty except on
+// Windows: elsewhere each file has its own permissions.
 func (f Folders) Exposed() (list []string) {
 	for _, dir := range f.all() {
 		if exposed(dir) {

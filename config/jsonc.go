@@ -20,7 +20,7 @@ func jsonTree(file string, src []byte) (*node, *Problem) {
 	if i := tooDeep(src); i >= 0 {
 		return nil, deep(where.at(i))
 	}
-	// A comment at the end of a file needs a line break for the parser, not for people.
+	// The parser requires a line break after a comment at the end of a file.
 	value, err := hujson.Parse(append(src[:len(src):len(src)], '\n'))
 	if err != nil {
 		return nil, jsonProblem(&where, src, err)
@@ -43,7 +43,7 @@ func jsonProblem(where *lines, src []byte, err error) *Problem {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return refuse(where.at(len(src)), "file ends too early", "a closing bracket or quote is missing")
 	case strings.HasPrefix(message, "invalid literal"):
-		// The word itself may be a secret whose quotes were forgotten.
+		// The text may be a secret whose quotes were forgotten, so it is not shown.
 		message, suggestion = "a word without quotes", "text and keys need double quotes; true, false, null and numbers do not"
 	case strings.Contains(message, "after object value"), strings.Contains(message, "after array value"):
 		suggestion = "is a comma missing before it?"
@@ -72,7 +72,7 @@ func byteOffset(src []byte, line, column string) int {
 	return min(len(src), offset+c-1)
 }
 
-// onlySpace reports whether src holds nothing but white space and comments.
+// onlySpace reports whether src contains only white space and comments.
 func onlySpace(src []byte) bool {
 	v, err := hujson.Parse(append(src[:len(src):len(src)], "\nnull"...))
 	return err == nil && v.Value.Kind() == 'n' && v.StartOffset == len(src)+1

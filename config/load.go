@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// text is one file as it was read.
+// text is the content of one file.
 type text struct {
 	Path string `json:"path"`
 	Text string `json:"text"`
 }
 
-// EnvServers is the variable that holds servers as a JSON array, each with a "name".
+// EnvServers is the environment variable with servers as a JSON array, each with a "name".
 const EnvServers = "DRAWBRIDGE_MCP_SERVERS"
 
-// Sources says where the configuration comes from. A higher source replaces a
-// lower one: JSON the servers of all files, File the default file and ConfDir.
+// Sources lists where the configuration comes from. A higher source replaces a lower one: JSON
+// replaces the servers of all files, File replaces DefaultFile and ConfDir.
 type Sources struct {
 	JSON        string // the value of EnvServers
 	File        string // --config or DRAWBRIDGE_CONFIG; must exist
@@ -40,11 +40,10 @@ func SourcesFor(configFlag string, f Folders, env func(string) string) Sources {
 	}
 }
 
-// Main is the file that edits go to.
+// Main is the file that edits are written to.
 func (s Sources) Main() string { return cmp.Or(s.File, s.DefaultFile) }
 
-// Paths lists the files to read: those that are there now, and File or
-// DefaultFile in any case.
+// Paths lists the files to read: those that exist now, and File or DefaultFile in any case.
 func (s Sources) Paths() ([]string, error) {
 	paths := []string{s.Main()}
 	if s.File != "" || s.ConfDir == "" {
@@ -81,7 +80,7 @@ func (s Sources) Load() (*Config, error) {
 	if s.JSON == "" {
 		return nil, Problems(ofFiles)
 	}
-	// Servers from the environment stand, whatever is wrong with the files.
+	// Servers from the environment are valid regardless of errors in the files.
 	if c, problems = parseAll(nil, s.JSON); c == nil {
 		return nil, Problems(problems)
 	}
@@ -98,7 +97,7 @@ func (s Sources) Load() (*Config, error) {
 	return c, nil
 }
 
-// UnknownReach is the sentence of Config.ReachUnknown for the problems of files.
+// UnknownReach returns the text of Config.ReachUnknown for the problems of files.
 func UnknownReach(problems []Problem) string {
 	const sentence = "the configuration cannot be read, so it is not known which profile this client has"
 	for _, p := range problems {
@@ -112,8 +111,8 @@ func UnknownReach(problems []Problem) string {
 	return sentence
 }
 
-// bindsPerhaps reports whether a text that holds mistakes may say what clients may use.
-// It is asked of the words, since nothing can be read out of a text with mistakes.
+// bindsPerhaps reports whether an invalid text may restrict what clients may use. It searches
+// for the keys as words, because an invalid text cannot be parsed.
 func bindsPerhaps(t text) bool {
 	for _, word := range []string{"clients", "profiles", `\u`} {
 		if strings.Contains(t.Text, word) {
@@ -123,7 +122,7 @@ func bindsPerhaps(t text) bool {
 	if filepath.Ext(t.Path) == ".json" || filepath.Ext(t.Path) == ".jsonc" {
 		return false
 	}
-	for _, hidden := range []string{`\x`, `\U`, "\\\n", "\\\r", "!!binary"} { // YAML can write a word without its letters, and over two lines
+	for _, hidden := range []string{`\x`, `\U`, "\\\n", "\\\r", "!!binary"} { // YAML can spell a word by escapes and across lines
 		if strings.Contains(t.Text, hidden) {
 			return true
 		}
@@ -144,7 +143,7 @@ func (s Sources) read() ([]text, []Problem) {
 		case err == nil:
 			texts = append(texts, text{path, string(src)})
 		case errors.Is(err, fs.ErrNotExist) && s.File == "":
-			// The default file need not exist; a file of ConfDir was removed just now.
+			// The default file need not exist; a file of ConfDir may just have been removed.
 		default:
 			problems = append(problems, unreadable(path, err))
 		}
@@ -152,8 +151,8 @@ func (s Sources) read() ([]text, []Problem) {
 	return texts, problems
 }
 
-// ReadFile reads a configuration file. Nothing but a file is opened: a named pipe would be
-// waited for for ever, and a device need not end.
+// ReadFile reads a configuration file. It refuses everything except regular files: opening a
+// named pipe may block forever, and a device may be endless.
 func ReadFile(path string) ([]byte, error) {
 	refused := func(why string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New(why)}
@@ -179,7 +178,7 @@ func unreadable(path string, err error) Problem {
 	return Problem{File: path, Message: "cannot read file: " + err.Error()}
 }
 
-// parseAll reads texts as one configuration. A Config has all problems in it.
+// parseAll reads texts as one configuration, which contains all problems.
 func parseAll(texts []text, serversJSON string) (*Config, []Problem) {
 	var problems []Problem
 	var documents []document
@@ -214,8 +213,8 @@ func parseAll(texts []text, serversJSON string) (*Config, []Problem) {
 	return c, problems
 }
 
-// Copy returns everything that c was read from, to be read again by FromCopy.
-// It holds what the files hold, secrets included.
+// Copy returns all source texts of c, for FromCopy. It contains the files unchanged, including
+// secrets.
 func (c *Config) Copy() []byte {
 	data, _ := json.MarshalIndent(map[string]any{"files": c.texts}, "", "  ") // strings only: cannot fail
 	return append(data, '\n')
@@ -234,9 +233,8 @@ func FromCopy(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// Unset finds the variables that servers need and lookup does not know: a server
-// with one cannot start. Disabled servers are left alone, and so are secrets and
-// the folder of the client.
+// Unset finds the variables that servers need and lookup does not find: such a server cannot
+// start. It skips disabled servers, secrets and the workspace folder.
 func (c *Config) Unset(lookup func(name string) (string, bool)) []Problem {
 	var problems []Problem
 	for _, s := range c.Servers {

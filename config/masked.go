@@ -13,7 +13,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// mask stands where a value was that is nobody's business.
+// mask replaces a masked value.
 const mask = "[masked]"
 
 var (
@@ -24,11 +24,11 @@ var (
 	tokenLike  = lazyregexp.New(`[A-Za-z0-9+/_=.~-]{20,}`)
 )
 
-// Masked returns a configuration file as JSON for a stranger's eyes: without comments, and
-// with every value masked that is or might be a secret. All of environments and headers
-// counts as that, but for references such as ${TOKEN}. values are those that were masked,
-// and variables the names that are referred to, so that both can be looked for elsewhere. A file that is not understood is an error that
-// repeats nothing of it.
+// Masked returns a configuration file as JSON that is safe to share: without comments, and with
+// every value masked that is or may be a secret. That includes all values of environments and
+// headers except references such as ${TOKEN}. values are the masked values and variables the
+// names of referenced variables, so that both can be masked elsewhere. The error for an invalid
+// file does not repeat its content.
 func Masked(file string, src []byte) (text []byte, values, variables []string, err error) {
 	plain := src
 	if isYAML(file) {
@@ -73,14 +73,14 @@ func (m *masker) value(key string, v any) any {
 		return v
 	case []any:
 		switch key {
-		case "inheritEnv": // a server gets what these hold, and may print it
+		case "inheritEnv": // the server receives their values and may print them
 			for _, one := range v {
 				if name, ok := one.(string); ok {
 					m.variables = append(m.variables, name)
 				}
 			}
 			return v
-		case "redact": // what somebody looks for may say what they hide
+		case "redact": // the pattern of a secret may reveal it
 			for i := range v {
 				v[i] = m.all(v[i])
 			}
@@ -98,7 +98,7 @@ func (m *masker) value(key string, v any) any {
 	return v
 }
 
-// list masks arguments: what follows a flag with a telling name, and the value of NAME=value.
+// list masks arguments: the one after a flag with a secret name, and the value of NAME=value.
 func (m *masker) list(key string, list []any) {
 	secretNext := false
 	for i, one := range list {
@@ -141,7 +141,7 @@ func (m *masker) list(key string, list []any) {
 	}
 }
 
-// passesOn reports whether what follows a flag is a variable, a header or who somebody is.
+// passesOn reports whether the value of a flag is a variable, a header or credentials.
 func passesOn(flag string) bool {
 	switch flag {
 	case "-e", "--env", "-H", "--header", "-p", "-u", "--user":
@@ -150,7 +150,7 @@ func passesOn(flag string) bool {
 	return false
 }
 
-// text masks within a string that need not be a secret.
+// text masks parts of a string that may contain a secret.
 func (m *masker) text(key, s string) string {
 	if secretKey().MatchString(key) && !fixedWords[key] {
 		return m.literal(s)
@@ -161,7 +161,7 @@ func (m *masker) text(key, s string) string {
 	return m.tokens(s)
 }
 
-// fixedWords are keys of ours with a telling name and a harmless value.
+// fixedWords are keys of the configuration with a secret-like name and a harmless value.
 var fixedWords = map[string]bool{"session": true, "approval": true}
 
 func (m *masker) tokens(s string) string {
@@ -182,7 +182,7 @@ func (m *masker) tokens(s string) string {
 	})
 }
 
-// address masks who, the values of the query and the fragment.
+// address masks the user, the values of the query and the fragment of a URL.
 func (m *masker) address(s string) string {
 	u, err := url.Parse(reference().ReplaceAllString(s, "x"))
 	if err != nil {
@@ -195,7 +195,7 @@ func (m *masker) address(s string) string {
 			if _, password, ok := strings.Cut(rest[:at], ":"); ok {
 				m.keep(password)
 			}
-			m.tokens(rest[:at]) // a token may stand where the user does
+			m.tokens(rest[:at]) // a token may be in the place of the user
 			s = strings.Replace(s, rest[:at], mask, 1)
 		}
 	}
@@ -216,7 +216,7 @@ func (m *masker) address(s string) string {
 		m.keep(fragment)
 		before += "#" + mask
 	}
-	// Each part of the path by itself: the rest of the address tells something.
+	// Each segment of the path is masked separately, so that the rest stays readable.
 	parts := strings.Split(before, "/")
 	for i, part := range parts {
 		if !strings.Contains(part, mask) {
@@ -244,7 +244,7 @@ func (m *masker) all(v any) any {
 	return v
 }
 
-// literal masks everything but references, whose defaults are masked as well.
+// literal masks everything except references, whose defaults are masked.
 func (m *masker) literal(s string) string {
 	if s == "" {
 		return s
@@ -273,11 +273,11 @@ func (m *masker) literal(s string) string {
 	return b.String()
 }
 
-// keep remembers a value that was masked. Short ones are everywhere and tell nothing.
+// keep remembers a masked value. Short values are common and reveal nothing.
 func (m *masker) keep(value string) {
 	const short = 6
 	for _, v := range []string{value, strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(value, "Bearer "), "Basic "))} {
-		if len(v) >= short && !filepath.IsAbs(v) { // a path is not a secret, and masked everywhere would hide what matters
+		if len(v) >= short && !filepath.IsAbs(v) { // masking a path everywhere would hide what matters
 			m.values = append(m.values, v)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of one file. A configuration is written by people: whatever is larger
-// or deeper is a mistake, and deep nesting would exhaust the parsers' stacks.
+// Limits of one file. Configurations are written by hand: anything larger or deeper is a mistake,
+// and deep nesting would exhaust the stacks of the parsers.
 const (
 	maxFile  = 4 << 20
 	maxYAML  = 1 << 20
@@ -32,8 +32,8 @@ func (k kind) String() string {
 	return [...]string{"null", "true or false", "a number", "a string", "a list", "an object"}[k]
 }
 
-// node is a value of a JSON or YAML file with its place. Nodes may be shared
-// (YAML aliases) and are read-only.
+// node is a value of a JSON or YAML file with its position. Nodes may be shared (YAML aliases)
+// and are read-only.
 type node struct {
 	kind    kind
 	text    string // of a string, or a number or boolean as written
@@ -66,7 +66,7 @@ func isYAML(file string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// tree reads src into nodes. The problem names its place.
+// tree parses src into nodes. The problem has a position.
 func tree(file string, src []byte) (*node, *Problem) {
 	at := Position{File: file, Line: 1, Column: 1}
 	src, problem := plain(src)
@@ -83,7 +83,7 @@ func tree(file string, src []byte) (*node, *Problem) {
 	return jsonTree(file, src)
 }
 
-// plain removes a byte order mark and refuses what is not UTF-8.
+// plain removes a byte order mark and refuses invalid UTF-8.
 func plain(src []byte) ([]byte, *Problem) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	switch {
@@ -99,13 +99,13 @@ func refuse(at Position, message, suggestion string) *Problem {
 	return &Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Suggestion: suggestion}
 }
 
-// lines turns byte offsets of one source into positions. Offsets must not go backwards
-// by much: it goes on from where it was, also within a line, which may be the whole file.
+// lines converts byte offsets of one source into positions. It continues from the last offset,
+// also within a line, so that ascending offsets cost linear time even in a file of one line.
 type lines struct {
 	file         string
 	src          []byte
-	offset       int // where it was
-	line, column int // of offset, from 1; line 0: it was nowhere
+	offset       int // the last offset
+	line, column int // of offset, from 1; line 0 before the first use
 }
 
 func (l *lines) at(offset int) Position {
@@ -123,9 +123,8 @@ func (l *lines) at(offset int) Position {
 	return Position{File: l.file, Line: l.line, Column: l.column}
 }
 
-// tooDeep finds the first bracket that is nested deeper than maxDepth, or
-// returns -1. Brackets in strings count too where a quote is not closed: the
-// answer only has to protect the parsers.
+// tooDeep returns the offset of the first bracket that is nested deeper than maxDepth, or -1.
+// After an unclosed quote it also counts brackets in strings: it only has to protect the parsers.
 func tooDeep(src []byte) int {
 	depth, inString := 0, false
 	for i := 0; i < len(src); i++ {

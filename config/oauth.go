@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// OAuth says how to sign in to a server that is reached by http or sse. The zero value finds
-// everything out when the server asks for it.
+// OAuth configures signing in to an http or sse server. The zero value discovers everything
+// when the server requires it.
 type OAuth struct {
-	Off bool `json:",omitempty"` // a refusal of the server is just that
+	Off bool `json:",omitempty"` // a 401 of the server is an error, not a request to sign in
 	// ClientID and ClientSecret are of a client that the user registered at the
 	// authorization server. The secret is as written: ${secret:NAME} is expanded at use.
 	ClientID     string `json:",omitempty"`
 	ClientSecret string `json:",omitempty"`
 	// ClientMetadataURL is the https address of a document that describes the client.
 	ClientMetadataURL string   `json:",omitempty"`
-	Scopes            []string `json:",omitempty"` // to ask for, instead of what the server names
+	Scopes            []string `json:",omitempty"` // to request instead of those that the server names
 	Issuer            string   `json:",omitempty"` // which of the authorization servers that the server names
-	CallbackPort      int      `json:",omitempty"` // of the address on this machine that the answer comes to; 0 is any
+	CallbackPort      int      `json:",omitempty"` // port of the redirect URI on this machine; 0 is any
 }
 
-// oauthFields are the keys of the section "oauth". scope is scopes in one string.
+// oauthFields are the keys of the section "oauth". The key scope is scopes in one string.
 func oauthFields(o *OAuth, scope *string) []field {
 	return []field{
 		str("clientId", &o.ClientID, notBlank),

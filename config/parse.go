@@ -41,9 +41,9 @@ type container struct {
 }
 
 // build makes one Config of all documents, in order. Settings of a later document
-// replace those of an earlier one; servers add up. Where servers is given, it is
-// a list or map of servers that replaces those of all documents. The Config is
-// nil when there is an error outside of the servers.
+// replace those of an earlier one; servers accumulate. If servers is given, it is a list or map
+// of servers that replaces those of all documents. The Config is nil if there is an error outside
+// of the servers.
 func build(documents []document, servers *document) (*Config, []Problem) {
 	c, r := Default(), &reader{}
 	var policy rules
@@ -145,8 +145,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 	}
 }
 
-// globalSettings stands at the top or inside mcp; where both say something of one key, the
-// later one in the file counts.
+// globalSettings is at the top or inside mcp; if both set a key, the later one in the file wins.
 func globalSettings(g *Global) field {
 	return section("globalSettings",
 		millis("timeout", 1, &g.RequestTimeout),
@@ -156,12 +155,12 @@ func globalSettings(g *Global) field {
 	)
 }
 
-// serverless are the problems that are of no single server.
+// serverless returns the problems that belong to no single server.
 func serverless(problems []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Server != "" })
 }
 
-// loopback complains about an address that others than this machine could reach.
+// loopback reports an address that other machines could reach.
 func loopback(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -207,7 +206,7 @@ func (r *reader) servers(c *Config, box container) {
 	r.server, r.path = "", ""
 }
 
-// collides reports a server whose label, id or public prefix is that of an earlier one.
+// collides reports a server whose label, id or public prefix equals that of an earlier one.
 func (r *reader) collides(c *Config, s Server) bool {
 	first := len(c.Servers)
 	for _, name := range namesOf(c.Bridge.Naming, s) {
@@ -232,7 +231,7 @@ func (r *reader) collides(c *Config, s Server) bool {
 	return true
 }
 
-// namesOf are the names of s of which each server needs its own, told apart by their first byte.
+// namesOf returns the names of s that must be unique among servers, each marked by its first byte.
 func namesOf(naming string, s Server) [3]string {
 	return [...]string{"l" + s.Label, "i" + strings.ToLower(s.ID), "p" + prefix(naming, s)}
 }
@@ -244,8 +243,8 @@ func (s Server) prefix() string {
 	return s.ID
 }
 
-// prefix is what sets the public names of s apart: in "mcp_{server}_{tool}" an
-// underscore in the prefix is written as a dash.
+// prefix is the distinguishing part of the public names of s: the scheme "mcp_{server}_{tool}"
+// replaces underscores in the prefix by dashes.
 func prefix(naming string, s Server) string {
 	p := strings.ToLower(s.prefix())
 	if strings.HasPrefix(naming, "mcp_") {
@@ -254,5 +253,5 @@ func prefix(naming string, s Server) string {
 	return p
 }
 
-// idOf is the id that a server called label gets.
+// idOf returns the id of a server with the given label.
 func idOf(label string) string { return core.Slug(label) }

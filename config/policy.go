@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Rules are what policy holds the calls of a server to, filled in: the server's own
-// keys win over its preset, that over those of the policy section, these over its preset.
+// Rules is the complete policy of the calls of a server. The keys of the server win over its
+// preset, which wins over the keys of the policy section, which win over the preset there.
 type Rules struct {
 	Retry         Retry
 	Breaker       Breaker
@@ -17,19 +17,19 @@ type Rules struct {
 	ValidateInput string // ValidateOff or ValidateReject
 }
 
-// Retry says when a call is tried again.
+// Retry configures when a call is retried.
 type Retry struct {
-	Attempts int // after the first try
-	// Delays are the pauses before the tries, the last one again and again; without
-	// them they double from Backoff to MaxBackoff, with jitter.
+	Attempts int // after the first attempt
+	// Delays are the pauses before the retries; the last one repeats. Without Delays, pauses
+	// double from Backoff to MaxBackoff, with jitter.
 	Delays              []time.Duration
 	Backoff, MaxBackoff time.Duration
 }
 
-// Breaker says when a server that fails gets a rest. Failures 0 is never.
+// Breaker configures the circuit breaker of a server. Failures 0 disables it.
 type Breaker struct {
-	Failures int           // transport errors and timeouts in a row
-	Open     time.Duration // the rest, before one call may try
+	Failures int           // consecutive transport errors and timeouts
+	Open     time.Duration // how long it stays open before a trial call
 }
 
 // RateLimit is a token bucket for each caller and tool. PerSecond 0 is no limit.
@@ -39,13 +39,13 @@ type RateLimit struct {
 	By        string // ByClient or BySession
 }
 
-// Concurrency bounds the calls that a server works on at once. Max 0 is no limit.
+// Concurrency limits the concurrent calls of a server. Max 0 means no limit.
 type Concurrency struct {
 	Max   int
-	Queue int // how many more may wait
+	Queue int // how many more calls may wait
 }
 
-// Who has a token bucket of its own.
+// The owner of a token bucket.
 const (
 	ByClient  = "client"
 	BySession = "session"
@@ -55,24 +55,24 @@ const (
 const (
 	ApprovalNever       = "never"
 	ApprovalAsk         = "ask"
-	ApprovalDeny        = "deny" // refused, nobody is asked
+	ApprovalDeny        = "deny" // refused without asking
 	ApprovalDestructive = "destructive"
 )
 
-// Approvals are the words for approval.
+// Approvals lists the values of approval.
 var Approvals = []string{ApprovalNever, ApprovalAsk, ApprovalDeny, ApprovalDestructive}
 
-// ValidateReject refuses arguments that do not fit a tool's schema. With ValidateOff the
-// server judges them.
+// ValidateReject refuses arguments that do not match the schema of a tool. With ValidateOff
+// only the server validates them.
 const ValidateReject = "reject"
 
-// PresetStrict is a set of rules for those who would rather have a call fail soon.
+// PresetStrict is a preset of rules under which calls fail early.
 const PresetStrict = "strict"
 
-// strictTimeout is requestTimeoutMs under PresetStrict.
+// strictTimeout is the requestTimeoutMs of PresetStrict.
 const strictTimeout = 5 * time.Second
 
-// Defaults of rules whose section is there but leaves a key out.
+// Defaults of keys that an existing section omits.
 const (
 	DefaultRetryBackoff    = 500 * time.Millisecond
 	DefaultRetryMaxBackoff = 10 * time.Second
@@ -83,7 +83,7 @@ const (
 	DefaultQueue           = 64
 )
 
-// DefaultRules are in force where the configuration says nothing.
+// DefaultRules apply where the configuration sets nothing.
 func DefaultRules() Rules {
 	return Rules{
 		Breaker:  Breaker{Failures: DefaultFailures, Open: DefaultOpen},
@@ -97,14 +97,14 @@ type Policy struct {
 	Clients map[string]ClientPolicy // by the name of their token
 }
 
-// ClientPolicy is what the calls of one client are held to.
+// ClientPolicy is the policy of the calls of one client.
 type ClientPolicy struct {
-	Approval string // one of Approvals, or "" for what holds anyway
-	// RateLimit takes the place of those of servers and tools; nil leaves them.
+	Approval string // one of Approvals, or "" to leave it to servers and tools
+	// RateLimit replaces those of servers and tools; nil leaves them.
 	RateLimit *RateLimit
 }
 
-// rules are what one level of the configuration says; nil and "" mean nothing.
+// rules holds the settings of one level of the configuration; nil and "" are unset.
 type rules struct {
 	preset        string
 	retry         *Retry
@@ -115,7 +115,7 @@ type rules struct {
 	validateInput string
 }
 
-// over returns base with what this level says in its place.
+// over returns base with the settings of this level applied.
 func (s rules) over(base Rules) Rules {
 	if s.preset == PresetStrict {
 		base.Retry = Retry{Attempts: 3, Delays: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}}
@@ -180,7 +180,7 @@ func retryField(to **Retry) field {
 			millis("maxBackoffMs", time.Millisecond, &v.MaxBackoff),
 		}
 	}, func(v *Retry) {
-		if v.Attempts < 0 { // a list of delays says how often
+		if v.Attempts < 0 { // the length of delays is the number of retries
 			v.Attempts = len(v.Delays)
 		}
 		v.MaxBackoff = max(v.MaxBackoff, v.Backoff)
@@ -209,8 +209,8 @@ func concurrencyField(to **Concurrency) field {
 	}, nil)
 }
 
-// optional is a section that changes nothing while it is absent. done, which may be
-// nil, settles what follows from its keys.
+// optional is a section that has no effect while it is absent. done, which may be nil, runs
+// after its keys were read.
 func optional[T any](name string, to **T, begin T, fields func(*T) []field, done func(*T)) field {
 	return field{name, func(r *reader, name string, at Position, n *node) {
 		v := begin
@@ -224,7 +224,7 @@ func optional[T any](name string, to **T, begin T, fields func(*T) []field, done
 	}}
 }
 
-// objects is an object whose values are objects that read takes one by one.
+// objects is an object whose values are objects, each read by read.
 func objects(name string, read func(r *reader, m member)) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindObject {
@@ -250,7 +250,7 @@ func objects(name string, read func(r *reader, m member)) field {
 	}}
 }
 
-// equal reports whether both hold calls to the same.
+// equal reports whether both have the same rules.
 func (r Rules) equal(o Rules) bool {
 	return r.Retry.equal(o.Retry) && r.Breaker == o.Breaker && r.RateLimit == o.RateLimit &&
 		r.Concurrency == o.Concurrency && r.Approval == o.Approval && r.ValidateInput == o.ValidateInput

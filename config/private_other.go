@@ -8,10 +8,9 @@ import (
 	"syscall"
 )
 
-// makePrivate makes a folder that is the user's alone, by its permissions. One that is
-// there already stays as it is: the files in it have permissions of their own. It is refused
-// when every user may write to it, or when it belongs to another one (but root, who may do
-// anything), because these could replace the files.
+// makePrivate creates a folder that only the user may access. An existing folder keeps its
+// permissions, because the files in it have their own. It is refused if every user may write to
+// it, or if it belongs to another user except root, because these could replace the files.
 func makePrivate(dir string, _ bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// On Windows the permissions 0700 and 0600 mean nothing: what a file lets in is its
-// access list, which a new one takes from its folder. So it is the folders that are the
-// person's alone, by a list that they do not share with the folder above ("P") and that
-// all files and folders in them inherit ("OICI"): full access ("FA") for the user and
-// for the system itself ("SY"), which backs up and searches.
+// On Windows the permissions 0700 and 0600 have no effect: access is granted by the access list
+// of a file, which a new file inherits from its folder. Therefore the folders are private, by a
+// list that is not inherited from the parent ("P") and that all files and folders in them inherit
+// ("OICI"): full access ("FA") for the user and for the system ("SY"), which runs backup and
+// search.
 //
 // https://learn.microsoft.com/windows/win32/secauthz/dacl-for-a-new-object
 // https://learn.microsoft.com/windows/win32/secauthz/ace-strings
 
-// person is the user who runs us.
+// person is the user who runs this process.
 func person() (*windows.SID, error) {
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
@@ -28,7 +28,7 @@ func person() (*windows.SID, error) {
 	return user.User.Sid, nil
 }
 
-// privateList is the access list of a folder of ours.
+// privateList is the access list of our folders.
 func privateList() (*windows.SECURITY_DESCRIPTOR, error) {
 	sid, err := person()
 	if err != nil {
@@ -37,9 +37,8 @@ func privateList() (*windows.SECURITY_DESCRIPTOR, error) {
 	return windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;" + sid.String() + ")(A;OICI;FA;;;SY)")
 }
 
-// makePrivate makes a folder that is the user's alone from its first moment. One that
-// is there already is closed to others when ours says that nothing but ours lies in it;
-// what it holds then follows.
+// makePrivate creates a folder that only the user may access from the start. An existing folder
+// is closed to other users, with its content, if ours reports that it contains only our files.
 func makePrivate(dir string, ours bool) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -69,7 +68,7 @@ func makePrivate(dir string, ours bool) error {
 	if err != nil {
 		return err
 	}
-	// The system hands the list on to what is in the folder.
+	// Windows propagates the list to the content of the folder.
 	err = windows.SetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil)
 	if err != nil {
 		return fmt.Errorf("cannot close the folder %s to others: %w", dir, err)
@@ -77,16 +76,16 @@ func makePrivate(dir string, ours bool) error {
 	return nil
 }
 
-// exposed reports whether somebody else may do anything in a folder. Administrators do
-// not count: they may take whatever they want. Neither do the names that stand for
-// whoever made or owns a file. What cannot be read counts as exposed.
+// exposed reports whether another user has any access to a folder. It ignores administrators, who
+// can take ownership anyway, and the placeholders for the creator and owner of a file. A list that
+// cannot be read counts as exposed.
 func exposed(dir string) bool {
 	info, err := windows.GetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
 		return true
 	}
 	acl, _, err := info.DACL()
-	if err != nil || acl == nil { // no list at all: everybody may do everything
+	if err != nil || acl == nil { // without a list everybody has full access
 		return true
 	}
 	me, err := person()
@@ -102,7 +101,7 @@ func exposed(dir string) bool {
 		case windows.ACCESS_DENIED_ACE_TYPE:
 			continue
 		case windows.ACCESS_ALLOWED_ACE_TYPE:
-		default: // conditions and objects: nothing that we would set
+		default: // conditional and object entries, which we never set
 			return true
 		}
 		who := (*windows.SID)(unsafe.Pointer(&entry.SidStart))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Position is a place in a file. Lines and columns count from 1, columns in
-// characters; a zero Line means that no place is known.
+// Position is a place in a file. Lines and columns count from 1, columns in characters; a zero
+// Line means that the position is unknown.
 type Position struct {
 	File   string
 	Line   int
@@ -23,8 +23,8 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Problem is one thing that is wrong in a configuration file. It never repeats a
-// value that may be secret.
+// Problem is one error or warning about a configuration file. It never contains a value that may
+// be secret.
 type Problem struct {
 	File       string `json:"file"`
 	Line       int    `json:"line"`
@@ -32,8 +32,8 @@ type Problem struct {
 	Key        string `json:"key"`        // path of the key: "mcpServers.files.command"
 	Message    string `json:"message"`    // missing 'command' in stdio server 'files'
 	Suggestion string `json:"suggestion"` // what to do, or ""
-	Warning    bool   `json:"warning"`    // nothing was left out
-	Server     string `json:"server"`     // label of the server that was left out or is meant, or ""
+	Warning    bool   `json:"warning"`    // nothing was left out because of it
+	Server     string `json:"server"`     // label of the server that was left out or is concerned, or ""
 }
 
 // String is "file:line:column: message (suggestion)".
@@ -56,7 +56,7 @@ func (p Problem) String() string {
 // Error makes a Problem an error.
 func (p Problem) Error() string { return p.String() }
 
-// HasErrors reports whether one of problems is more than a warning.
+// HasErrors reports whether one of problems is not a warning.
 func HasErrors(problems []Problem) bool {
 	for _, p := range problems {
 		if !p.Warning {
@@ -66,7 +66,7 @@ func HasErrors(problems []Problem) bool {
 	return false
 }
 
-// Problems is the error of a configuration that was refused as a whole.
+// Problems is the error of a refused configuration.
 type Problems []Problem
 
 func (p Problems) Error() string {

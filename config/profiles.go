@@ -17,18 +17,18 @@ import (
 type Profile struct {
 	Name        string
 	Description string
-	// Servers are what it offers, by id; nil is all servers with all they have.
+	// Servers is what it offers, by server id; nil is everything.
 	Servers map[string]ProfileServer
 	// ToolMode is how its tools are listed: one of ToolModes, or "" for all.
 	ToolMode string
-	// Folders are absolute paths: a shim that was started in or below one of them
-	// gets the profile, unless its client has another one.
+	// Folders are absolute paths: a shim that was started in or below one of them uses the
+	// profile, unless its client is bound to another one.
 	Folders []string
 
 	Source Position `json:"-"` // of its name in its file
 }
 
-// Tag names what a profile says, wherever it is written: another tag, another profile.
+// Tag is a hash of the content of a profile, independent of its position: an ETag for edits.
 func (p Profile) Tag() string {
 	raw, _ := json.Marshal(p) // strings, booleans and lists of them: cannot fail
 	sum := sha256.Sum256(raw)
@@ -37,30 +37,30 @@ func (p Profile) Tag() string {
 
 // ProfileServer is what a profile offers of one server.
 type ProfileServer struct {
-	// Tools are the server's own names, with '*' and '?'. A tool must fit Include,
-	// unless that is empty, and must not fit Exclude.
+	// Tools are patterns of the names of the server, with '*' and '?'. A tool must match Include,
+	// unless that is empty, and must not match Exclude.
 	Tools       Filter
 	NoPrompts   bool
-	NoResources bool // nor their templates
+	NoResources bool // nor resource templates
 }
 
-// Client is what the configuration says of the clients with a token of that name.
+// Client holds the settings of the clients whose token has that name.
 type Client struct {
-	Profile  string // the only one it may use; "" for no bound
-	ToolMode string // wins over that of the profile; "" for what holds anyway
+	Profile  string // the only one it may use; "" for any
+	ToolMode string // wins over that of the profile; "" for no preference
 }
 
 // How tools are listed.
 const (
-	ToolsAll      = "all"      // with their whole definitions
-	ToolsSearch   = "search"   // not at all: find_tools and call_tool stand for them
-	ToolsDeferred = "deferred" // by name and one line; describe_tools gives the rest
+	ToolsAll      = "all"      // with complete definitions
+	ToolsSearch   = "search"   // not listed: find_tools and call_tool replace them
+	ToolsDeferred = "deferred" // by name and one line; describe_tools returns the rest
 )
 
-// ToolModes are the words for toolMode.
+// ToolModes lists the values of toolMode.
 var ToolModes = []string{ToolsAll, ToolsSearch, ToolsDeferred}
 
-// Offers reports whether the profile holds anything of a server, and what.
+// Offers reports whether the profile offers anything of a server, and what.
 func (p *Profile) Offers(server string) (ProfileServer, bool) {
 	if p.Servers == nil {
 		return ProfileServer{}, true
@@ -69,7 +69,7 @@ func (p *Profile) Offers(server string) (ProfileServer, bool) {
 	return s, ok
 }
 
-// Profile returns the profile of that name.
+// Profile returns the profile with the given name.
 func (c *Config) Profile(name string) (Profile, bool) {
 	i := slices.IndexFunc(c.Profiles, func(p Profile) bool { return p.Name == name })
 	if i < 0 {
@@ -114,7 +114,7 @@ func profileFields(p *Profile) []field {
 			}
 			p.Servers[m.name] = s
 		}).also(func() {
-			if p.Servers == nil { // {} is not a server at all
+			if p.Servers == nil { // {} offers no server
 				p.Servers = map[string]ProfileServer{}
 			}
 		}),
@@ -146,7 +146,7 @@ func clientFields(c *Client) []field {
 	return []field{str("profile", &c.Profile, notBlank), oneOf("toolMode", &c.ToolMode, ToolModes...)}
 }
 
-// also does something after the value of a field was read.
+// also runs a function after the value of a field was read.
 func (f field) also(then func()) field {
 	read := f.read
 	f.read = func(r *reader, name string, at Position, n *node) {
@@ -172,16 +172,16 @@ func absolutePaths(name string, to *[]string) field {
 	}}
 }
 
-// settleProfiles checks what profiles and clients name, once everything is read. A
-// client whose profile does not exist would see everything or nothing: both are
-// wrong, so the file is refused. A server may come later: that is a warning.
+// settleProfiles validates the references of profiles and clients after everything was read. A
+// client with an unknown profile would see everything or nothing; both are wrong, so the file is
+// refused. An unknown server may be added later, so it is a warning.
 func (r *reader) settleProfiles(c *Config) {
 	for i := range c.Profiles {
 		p := &c.Profiles[i]
 		for _, id := range slices.Sorted(maps.Keys(p.Servers)) {
 			s, known := c.Server(id)
 			switch {
-			case known && s.ID != id: // ids are the same ignoring case
+			case known && s.ID != id: // ids are compared ignoring case
 				p.Servers[s.ID] = p.Servers[id]
 				delete(p.Servers, id)
 			case !known:
@@ -215,13 +215,13 @@ func lastOf(files []string) string {
 	return files[len(files)-1]
 }
 
-// SameReach reports whether both offer the same to the same clients.
+// SameReach reports whether both configurations offer the same to every client.
 func SameReach(a, b *Config) bool {
 	return slices.EqualFunc(a.Profiles, b.Profiles, Profile.Equal) && maps.Equal(a.Clients, b.Clients) && a.ReachUnknown == b.ReachUnknown
 }
 
-// ProfileOf returns the profile of a client that works in a folder: the one with the
-// longest folder that holds it, or "".
+// ProfileOf returns the profile of a client that works in a folder: the one with the longest
+// folder that contains it, or "".
 func (c *Config) ProfileOf(folder string) string {
 	best, profile := "", ""
 	for _, p := range c.Profiles {

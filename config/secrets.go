@@ -11,8 +11,8 @@ import (
 
 var secretRef = lazyregexp.New(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
 
-// SecretsOf returns the names of the secrets that servers refer to, each with the ids
-// of those servers in their order.
+// SecretsOf returns the names of the secrets that servers refer to, each with the ids of those
+// servers in order.
 func SecretsOf(c *Config) map[string][]string {
 	used := map[string][]string{}
 	for _, s := range c.Servers {
@@ -31,8 +31,8 @@ func SecretsOf(c *Config) map[string][]string {
 
 var anyRef = lazyregexp.New(`\$\{([^}]*)\}`)
 
-// References are the names of the secrets, and of the variables of this computer, that a
-// server's entry refers to anywhere, in order; entry is JSON text.
+// References returns the names of the secrets and of the environment variables that the entry of
+// a server refers to, in order. entry is JSON text.
 func References(entry json.RawMessage) (secrets, variables []string) {
 	var whole any
 	if json.Unmarshal(entry, &whole) != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// entry is a server while it is read: the server and what only counts then.
+// entry is a server while it is parsed, with the values that are needed only then.
 type entry struct {
 	Server
 	typeName  string
@@ -75,7 +75,7 @@ func serverFields(e *entry) []field {
 	}...)
 }
 
-// serverEntry reads one server. It is valid when no error was reported meanwhile.
+// serverEntry reads one server. The result is valid if no error was reported meanwhile.
 func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 	e := entry{enabled: true, Server: Server{
 		ID: idOf(m.name), Label: m.name, Source: m.at,
@@ -98,7 +98,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 	before := len(r.problems)
 	r.object(m.value, serverFields(&e))
 	if HasErrors(r.problems[before:]) {
-		return e.Server // what follows from a wrong value would only confuse
+		return e.Server // further errors would only be consequences
 	}
 	if !e.enabled {
 		e.Disabled = true
@@ -121,7 +121,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 	return e.Server
 }
 
-// session settles who shares a process of e, and for how long it stays.
+// session determines who shares a process of e and when an idle one is stopped.
 func (r *reader) session(e *entry, m member) {
 	uses := e.UsesWorkspace()
 	switch {
@@ -142,13 +142,13 @@ func (r *reader) session(e *entry, m member) {
 	switch {
 	case m.value.get("idleStopMs") != nil:
 	case e.Session == SessionPerCall:
-		e.IdleStop = time.Second // what was started to be listed is not kept for calls
+		e.IdleStop = time.Second // a process that was started for its lists is not kept for calls
 	case e.Start == StartOnDemand || e.Session != SessionShared:
 		e.IdleStop = DefaultIdleStop
 	}
 }
 
-// transports are the spellings of "type" in the wild.
+// transports maps the spellings of "type" that other programs use.
 var transports = map[string]core.Transport{
 	"stdio": core.Stdio, "local": core.Stdio,
 	"docker": core.Docker,
@@ -156,7 +156,7 @@ var transports = map[string]core.Transport{
 	"sse": core.SSE,
 }
 
-// transport settles the type of e and checks that what it needs is there.
+// transport determines the type of e and checks that its required keys are present.
 func (r *reader) transport(e *entry, m member) {
 	hasContainer := len(e.Docker.named()) > 0
 	switch t, known := transports[e.typeName]; {
@@ -225,7 +225,7 @@ func (r *reader) transport(e *entry, m member) {
 	}
 }
 
-// useless warns of keys that mean nothing for the server's type.
+// useless warns about keys without effect for the type of the server.
 func (r *reader) useless(e *entry, m member, names ...string) {
 	for _, key := range m.value.members {
 		if slices.Contains(names, key.name) {
@@ -257,8 +257,8 @@ func serverID(s string) string {
 	return ""
 }
 
-// httpAddress complains about what is not an http or https address. One with
-// variables is judged when it is used.
+// httpAddress reports a value that is not an http or https URL. One with variables is validated
+// when it is used.
 func httpAddress(s string) string {
 	if strings.Contains(s, "${") {
 		return ""

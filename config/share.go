@@ -6,8 +6,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// ServersOf returns the servers of a configuration text as they are written, by label,
-// whatever the shape of the map. YAML is not read.
+// ServersOf returns the servers of a JSON configuration text as written, by label, for every
+// accepted shape of the map. It does not read YAML.
 func ServersOf(src []byte) (map[string]json.RawMessage, error) {
 	plain, err := hujson.Standardize(src)
 	if err != nil {

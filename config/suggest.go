@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// maxPlaces bounds how many places a suggestion names; a key of more places is not typical of any.
+// maxPlaces limits the number of places in a suggestion; a key with more is typical of none.
 const maxPlaces = 3
 
-// placesOf returns the parts of the configuration that have a key called name, sorted:
+// placesOf returns the sections of the configuration that have a key called name, sorted:
 // "'globalSettings'", "a server".
 func placesOf(name string) []string {
 	if places := keyPlaces()[name]; len(places) <= maxPlaces {
@@ -19,7 +19,7 @@ func placesOf(name string) []string {
 	return nil
 }
 
-// keyPlaces are the places of every key, read from the schema when it is first needed.
+// keyPlaces maps each key to its sections, read from the schema on first use.
 var keyPlaces = sync.OnceValue(func() map[string][]string {
 	type object struct {
 		Properties map[string]struct {
@@ -51,8 +51,8 @@ var keyPlaces = sync.OnceValue(func() map[string][]string {
 	return places
 })
 
-// nearest returns the known word that is most like word, or "" when none is
-// close: equal ignoring case and separators, or within a third of its length.
+// nearest returns the known word that is most similar to word, or "" if none is close: equal
+// ignoring case and separators, or within an edit distance of a third of its length.
 func nearest(word string, known []string) string {
 	best, distance := "", max(1, len(word)/3)+1
 	for _, k := range known {
@@ -68,7 +68,7 @@ func fold(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(s))
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of neighbours.
+// editDistance counts insertions, deletions, substitutions and swaps of adjacent characters.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

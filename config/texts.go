@@ -13,8 +13,8 @@ func (c *Config) SameText(o *Config) bool {
 	return true
 }
 
-// With returns a copy of c that has servers and problems in place of its own.
-// The servers must be valid together.
+// With returns a copy of c with the given servers and problems. The servers must be valid
+// together.
 func (c *Config) With(servers []Server, problems []Problem) *Config {
 	copied := *c
 	copied.Servers, copied.Problems = servers, problems

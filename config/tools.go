@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Filter says which tools of a server clients see, and how. All names and patterns
-// are the server's own. It is immutable; nil lets everything through.
+// Filter selects and changes the tools of a server that clients see. All names and patterns are
+// those of the server. It is immutable; nil shows everything unchanged.
 type Filter struct {
-	Include []string // patterns; none lets every tool through
+	Include []string // patterns; empty includes every tool
 	Exclude []string // patterns; they win
 	Tools   map[string]Tool
 
-	renamed map[string]string // new name to the server's own
+	renamed map[string]string // from the new name to that of the server
 }
 
-// Tool is what the configuration says of one tool. Zero values mean nothing was said.
+// Tool holds the settings of one tool. Zero values are unset.
 type Tool struct {
 	Disabled       bool
 	Rename         string // what clients call it, before the server's prefix
-	Description    string // stands for the server's own
+	Description    string // replaces that of the server
 	RequestTimeout time.Duration
 	MaxRequest     time.Duration
 	CacheTTL       time.Duration
 	Approval       string   // one of Approvals
-	AllowClients   []string // tokens whose calls nobody is asked about
+	AllowClients   []string // tokens whose calls need no approval
 	ValidateInput  string
-	Record         string // RecordFull, RecordMeta or RecordOff; it wins over the server's
+	Record         string // RecordFull, RecordMeta or RecordOff; wins over that of the server
 	Retry          *Retry
 	RateLimit      *RateLimit
 	// ClientLimits are the rate limits of single clients, by the name of their token.
@@ -37,14 +37,14 @@ type Tool struct {
 	ClientLimits map[string]RateLimit
 }
 
-// Why a tool is hidden: the key that says so.
+// The key that hides a tool.
 const (
 	HiddenByEnabled = "enabled"
 	HiddenByInclude = "includeTools"
 	HiddenByExclude = "excludeTools"
 )
 
-// Hidden returns the key that keeps clients from a tool, or "".
+// Hidden returns the key that hides a tool from clients, or "".
 func (f *Filter) Hidden(tool string) string {
 	switch {
 	case f == nil:
@@ -59,7 +59,7 @@ func (f *Filter) Hidden(tool string) string {
 	return ""
 }
 
-// Shown returns what clients call a tool.
+// Shown returns the name of a tool for clients.
 func (f *Filter) Shown(tool string) string {
 	if f != nil {
 		if name := f.Tools[tool].Rename; name != "" {
@@ -69,8 +69,8 @@ func (f *Filter) Shown(tool string) string {
 	return tool
 }
 
-// Original returns the server's own name of what clients call name. A tool that has
-// another name for clients cannot be reached under its own.
+// Original returns the name that the server uses for the tool that clients call name. A renamed
+// tool is not reachable under its original name.
 func (f *Filter) Original(name string) (tool string, ok bool) {
 	if f == nil {
 		return name, true
@@ -81,7 +81,7 @@ func (f *Filter) Original(name string) (tool string, ok bool) {
 	return name, f.Tools[name].Rename == ""
 }
 
-// Description returns the description that stands for a tool's own, or "".
+// Description returns the description that replaces that of the tool, or "".
 func (f *Filter) Description(tool string) string {
 	if f == nil {
 		return ""
@@ -89,7 +89,7 @@ func (f *Filter) Description(tool string) string {
 	return f.Tools[tool].Description
 }
 
-// Unmatched says, in sentences, which patterns and names fit none of a server's tools.
+// Unmatched describes the patterns and names that match none of the tools of a server.
 func (f *Filter) Unmatched(tools []string) []string {
 	if f == nil {
 		return nil
@@ -120,8 +120,8 @@ func (f *Filter) Unmatched(tools []string) []string {
 	return list
 }
 
-// nearestPattern suggests a name for a pattern: the one that is most like it, or a
-// pattern whose letters before the first star are nearest to those of a tool.
+// nearestPattern suggests a replacement for a pattern: the most similar name, or a pattern whose
+// text before the first star is most similar to that of a tool.
 func nearestPattern(pattern string, tools []string) string {
 	head, tail, glob := strings.Cut(pattern, "*")
 	if !glob {
@@ -139,7 +139,7 @@ func nearestPattern(pattern string, tools []string) string {
 	return ""
 }
 
-// Equal reports whether both show the same.
+// Equal reports whether both have the same effect.
 func (f *Filter) Equal(o *Filter) bool {
 	if f == nil || o == nil {
 		return f == o
@@ -165,9 +165,9 @@ func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return Match(p, name) })
 }
 
-// Match reports whether name fits pattern: '*' is any run of characters, '?' any one.
+// Match reports whether name matches pattern: '*' is any sequence of characters, '?' any one.
 func Match(pattern, name string) bool {
-	star, back := -1, 0 // where the last star is, and how far it reaches
+	star, back := -1, 0 // position of the last star, and of the text that it matches up to
 	p, n := 0, 0
 	for n < len(name) {
 		switch {
@@ -243,7 +243,7 @@ func filterFields(f *Filter) []field {
 	}
 }
 
-// filter returns what was read, nil when it lets everything through as it is.
+// filter returns the parsed filter, or nil if it has no effect.
 func (f *Filter) orNil() *Filter {
 	if len(f.Include) == 0 && len(f.Exclude) == 0 && len(f.Tools) == 0 {
 		return nil
@@ -251,7 +251,7 @@ func (f *Filter) orNil() *Filter {
 	return f
 }
 
-// toolName complains about what no client could call a tool.
+// toolName reports a name that is not valid for a tool.
 func toolName(s string) string {
 	const most = 128
 	if s == "" || len(s) > most || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != "" {

@@ -21,7 +21,7 @@ func yamlTree(file string, src []byte) (root *node, problem *Problem) {
 	if i := dashes(src); i >= 0 {
 		return nil, deep(where.at(i))
 	}
-	// The parser is a stranger's: a file it cannot bear is refused like any other.
+	// A panic of the parser refuses the file like any other error.
 	defer func() {
 		if r := recover(); r != nil {
 			root, problem = nil, refuse(where.at(0), "file is not valid YAML", "")
@@ -59,7 +59,7 @@ func yamlProblem(where *lines, err error) *Problem {
 	return refuse(where.at(0), "file is not valid YAML", "")
 }
 
-// dashes finds a line that opens more than maxDepth nested lists, or returns -1.
+// dashes returns the offset of a line that opens more than maxDepth nested lists, or -1.
 func dashes(src []byte) int {
 	for i := 0; i < len(src); {
 		n := 0
@@ -134,7 +134,7 @@ func (y *yamlReader) node(n ast.Node, depth int) *node {
 	return &node{kind: kindString, text: yamlText(n), at: at}
 }
 
-// mapping reads pairs; "<<" takes over what the mapping does not say itself.
+// mapping reads pairs; "<<" merges the keys that the mapping does not set.
 func (y *yamlReader) mapping(at Position, pairs []*ast.MappingValueNode, depth int) *node {
 	object := &node{kind: kindObject, at: at}
 	var merged []member
@@ -163,7 +163,7 @@ func (y *yamlReader) mapping(at Position, pairs []*ast.MappingValueNode, depth i
 	return object
 }
 
-// yamlText is what a scalar says, without quotes and comments.
+// yamlText is the value of a scalar without quotes and comments.
 func yamlText(n ast.Node) string {
 	switch v := n.(type) {
 	case *ast.StringNode:
