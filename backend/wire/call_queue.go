@@ -8,14 +8,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// What one call's queue holds before the reader waits for a slow sink.
+// Limits of the queue of one call, beyond which the reader waits for a slow sink.
 const (
 	maxQueued      = 8192
 	maxQueuedBytes = 1 << 20
 )
 
-// patience is how long the reader waits for one call's slow sink altogether,
-// over the whole life of the call. After that the call loses what does not fit.
+// patience is the total time that the reader waits for the slow sink of one call, over the whole
+// life of the call. After that, messages of the call that do not fit are lost.
 const patience = 250 * time.Millisecond
 
 type inboundKind uint8
@@ -38,27 +38,27 @@ type inbound struct {
 
 func (in *inbound) size() int { return len(in.params) + len(in.id) + 64 }
 
-// flight is a call that was sent and not answered yet. The reader appends, the
-// caller's goroutine takes: that keeps wire order between what belongs to the call
+// flight is a call that was sent and not answered yet. The reader appends to its queue and the
+// goroutine of the caller removes: this keeps wire order between the notifications of the call
 // and its reply.
 //
-// The queue is bounded. When it is full, the reader waits for the sink, so that a
-// burst loses nothing; but at most patience in the life of the call, so that one
-// slow sink cannot hold up the other calls of the server. Then notifications of
-// this call are dropped and counted, requests are refused. The reply always fits.
+// The queue is bounded. When it is full, the reader waits for the sink, so that a burst loses
+// nothing, but for patience in total, so that one slow sink cannot delay the other calls of the
+// server. After that, notifications of this call are dropped and counted, and requests are
+// refused. The reply always fits.
 type flight struct {
 	id    int64
-	token []byte // the client's own progress token, raw; nil without one
-	key   string // ours, as we sent it
+	token []byte // the progress token of the client, raw; nil without one
+	key   string // our progress token, as sent
 	sink  core.Sink
 	wake  chan struct{} // holds one signal when the queue is not empty
 
 	mu      sync.Mutex
 	queue   []inbound
 	bytes   int
-	room    chan struct{} // closed when the queue was taken; nil when the reader does not wait
-	left    time.Duration // of the patience
-	over    bool          // replied or given up: nothing more is queued
+	room    chan struct{} // closed when the queue was emptied; nil when the reader does not wait
+	left    time.Duration // remaining patience
+	over    bool          // replied or abandoned: nothing more is queued
 	dropped int
 }
 
@@ -66,8 +66,8 @@ func newFlight(id int64, sink core.Sink) *flight {
 	return &flight{id: id, sink: sink, wake: make(chan struct{}, 1), left: patience}
 }
 
-// offer queues in and reports whether it did. Only the reader calls it, but for
-// the reply when the connection ends.
+// offer queues in and reports whether it did. Only the reader calls it, except for the reply when
+// the connection ends.
 func (f *flight) offer(in inbound, done <-chan struct{}) bool {
 	f.mu.Lock()
 	for in.kind != inReply && f.full(&in) && !f.over {
@@ -109,7 +109,7 @@ func (f *flight) full(in *inbound) bool {
 	return len(f.queue) > 0 && (len(f.queue) >= maxQueued || f.bytes+in.size() > maxQueuedBytes)
 }
 
-// take empties the queue. The result may be handed back to be used again.
+// take empties the queue. The caller may return the result for reuse.
 func (f *flight) take(spare []inbound) []inbound {
 	clear(spare)
 	f.mu.Lock()
@@ -123,7 +123,7 @@ func (f *flight) take(spare []inbound) []inbound {
 	return taken
 }
 
-// abandon makes the reader forget the flight. It returns what was not taken.
+// abandon makes the reader forget the flight. It returns the messages that remain in the queue.
 func (f *flight) abandon() []inbound {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,8 +6,8 @@ const chunkSize = 256 << 10
 
 var chunkPool = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
-// chunks collects a long message in pieces that are used again, so that neither
-// growing a buffer nor throwing an oversized message away leaves garbage.
+// chunks collects a long message in reusable pieces, so that neither growing a buffer nor
+// discarding an oversized message leaves garbage.
 type chunks struct {
 	full []*[chunkSize]byte // all but the last are full
 	size int
@@ -25,7 +25,7 @@ func (c *chunks) add(part []byte) {
 	}
 }
 
-// head returns a copy of the first n bytes, or of all.
+// head returns a copy of at most the first n bytes.
 func (c *chunks) head(n int) []byte {
 	n = min(n, c.size)
 	out := make([]byte, 0, n)
@@ -35,7 +35,7 @@ func (c *chunks) head(n int) []byte {
 	return out
 }
 
-// tail returns a copy of the last n bytes at most.
+// tail returns a copy of at most the last n bytes.
 func (c *chunks) tail(n int) []byte {
 	n = min(n, c.size)
 	out := make([]byte, n)

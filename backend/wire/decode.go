@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Decode reads one JSON value for a check against a schema. Whole numbers stay exact where
-// 64 bits hold them.
+// Decode parses one JSON value for validation against a schema. Integers are exact if they fit
+// into 64 bits.
 func Decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -19,7 +19,7 @@ func Decode(raw []byte) (any, error) {
 	return exactNumbers(v), nil
 }
 
-// exactNumbers turns numbers into an int64 where they are whole and fit, else into a float64.
+// exactNumbers converts numbers to int64 if they are integers that fit, otherwise to float64.
 func exactNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -35,7 +35,7 @@ func exactNumbers(v any) any {
 			return n
 		}
 		f, _ := v.Float64()
-		f = min(max(f, -math.MaxFloat64), math.MaxFloat64) // of what is beyond, no more is known
+		f = min(max(f, -math.MaxFloat64), math.MaxFloat64) // larger values lose their exact size
 		if f >= -1<<53 && f <= 1<<53 && f == math.Trunc(f) {
 			return int64(f)
 		}
@@ -44,8 +44,8 @@ func exactNumbers(v any) any {
 	return v
 }
 
-// HasInexactNumber reports whether a decoded schema compares with a number that a float64
-// does not hold, so that a library that reads numbers as float64 decides wrongly.
+// HasInexactNumber reports whether a decoded schema compares with a number that float64 cannot
+// represent, so that a library that uses float64 would decide wrongly.
 func HasInexactNumber(schema any) bool {
 	switch v := schema.(type) {
 	case map[string]any:
@@ -66,9 +66,9 @@ func inexact(keyword string, value any) bool {
 		return hasRounded(value)
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
 		n, whole := value.(int64)
-		// The largest becomes the number after it: no int64 is between them.
+		// MaxInt64 becomes the next float64: no int64 is between them.
 		return whole && n != math.MaxInt64 && (float64(n) == 1<<63 || int64(float64(n)) != n)
-	case "multipleOf": // of 0.1, a division does not find 0.3 to be a multiple; of 0.5 it finds all
+	case "multipleOf": // by division, 0.3 is not a multiple of 0.1; multiples of 0.5 are found
 		f, fraction := value.(float64)
 		return fraction && f*(1<<20) != math.Trunc(f*(1<<20)) || hasRounded(value)
 	}

@@ -4,41 +4,41 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Kind is what a message is.
+// Kind is the kind of a message.
 type Kind uint8
 
 const (
-	Other        Kind = iota // JSON, but no JSON-RPC message
+	Other        Kind = iota // JSON, but not a JSON-RPC message
 	Request                  // method and id
 	Notification             // method without id
 	Response                 // id with result or error
 	Batch                    // an array; its elements are validated as JSON only
 )
 
-// Envelope is the outside of a message. Its spans are ranges of the message
-// that was scanned; values are raw, strings with their quotes.
+// Envelope holds the members of a JSON-RPC message except their content. Its spans are ranges of
+// the scanned message; values are raw, strings include their quotes.
 type Envelope struct {
 	Kind    Kind
-	Version bool      // it says "jsonrpc":"2.0"
+	Version bool      // whether it contains "jsonrpc":"2.0"
 	ID      core.Span // a string, a number, or null (in a response only)
 	Method  string    // decoded; "" unless Kind is Request or Notification
 	Params  core.Span
 	Result  core.Span
 	Error   core.Span
-	// Newlines: CR or LF stand between tokens, which must not enter SSE or
-	// newline-delimited JSON. Broken: text that is not valid Unicode. Both are
-	// what Compact repairs.
+	// Newlines: CR or LF occurs between tokens, which must not enter SSE or
+	// newline-delimited JSON. Broken: a string is not valid Unicode. Both are
+	// repaired by Compact.
 	Newlines, Broken bool
 }
 
-// Dirty reports whether the message has to pass Compact before it is sent on.
+// Dirty reports whether the message must pass Compact before it is forwarded.
 func (e *Envelope) Dirty() bool { return e.Newlines || e.Broken }
 
 // Scan validates msg as one JSON text and finds the parts of its envelope in the
 // same pass. White space around it is allowed. It refuses what two parsers could
-// read differently: a member that occurs twice, a name that differs from one of
-// the envelope's only by case folding, a key with U+0000, a method beside a
-// result. It allocates nothing but an unusual method name. The error is an *Error.
+// read differently: a duplicate member, a name that differs from a member of the envelope only
+// by case folding, a key with U+0000, a method together with a result. It allocates only for an
+// unknown method name. The error is an *Error.
 func Scan(msg []byte) (Envelope, error) {
 	env, n, err := ScanPrefix(msg)
 	if err != nil {
@@ -51,8 +51,7 @@ func Scan(msg []byte) (Envelope, error) {
 	return env, err
 }
 
-// ScanPrefix is Scan for the first of several messages in src; n is how many
-// bytes it took.
+// ScanPrefix is Scan for the first of several messages in src; n is its length in bytes.
 func ScanPrefix(src []byte) (env Envelope, n int, err error) {
 	s := scanner{b: src}
 	i := s.space(0)
@@ -129,7 +128,7 @@ func (s *scanner) classify(start int, method core.Span, env *Envelope) error {
 	}
 	answered := !env.Result.Empty() || !env.Error.Empty()
 	if method.Empty() {
-		// A log line in JSON may have an id or an error, too.
+		// A JSON log line may have an id or an error, too.
 		object := !env.Error.Empty() && s.b[env.Error.Start] == '{'
 		if env.Version && (answered || !env.ID.Empty()) || !env.Result.Empty() || object {
 			env.Kind = Response

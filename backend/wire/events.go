@@ -14,9 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Events is a connection to a server of the older HTTP transport: one stream of events
-// brings all that the server says, and each of our messages is a POST to an address
-// that the stream names first. Its two ends are a pipe for a Mux.
+// Events is a connection to a server of the older HTTP+SSE transport (MCP 2024-11-05): the server
+// sends everything on one event stream, and each of our messages is a POST to the URL that the
+// first event names. It offers the two ends of a pipe for a Mux.
 type Events struct {
 	o    RemoteOptions
 	http *http.Client
@@ -25,25 +25,25 @@ type Events struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	in     *io.PipeReader
-	out    *io.PipeWriter // what the server said, one message a line
+	out    *io.PipeWriter // messages of the server, one per line
 	done   chan struct{}
 	posts  sync.WaitGroup
-	slots  chan struct{} // holds one for each post under way
+	slots  chan struct{} // holds one token for each POST in progress
 
 	writing sync.Mutex
-	line    []byte // what was written of a line
+	line    []byte // the incomplete line written so far
 }
 
-// How posts follow each other: in order, but a server that answers a POST only when it
-// has answered the request does not hold up the next one.
+// POSTs are sent in order, but a server that answers a POST only after it has handled the request
+// must not delay the next one.
 const (
 	postPatience = 250 * time.Millisecond
 	maxPosts     = 32
 	postLimit    = 10 * time.Minute
 )
 
-// OpenEvents connects and returns when the server has named the address to post to.
-// ctx bounds that only.
+// OpenEvents connects and returns when the server has named the URL for POSTs. ctx applies to
+// the connecting only.
 func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
 	r, err := NewRemote(o) // for its checks and its defaults
 	if err != nil {
@@ -91,8 +91,8 @@ func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
 	return e, nil
 }
 
-// address reads the first event: where to post. A foreign address would take our
-// headers to strangers.
+// address reads the first event, the URL for POSTs. It refuses another origin, which would
+// receive our headers.
 func (e *Events) address(events *eventReader, at *url.URL) (string, error) {
 	for range 100 {
 		ev, err := events.next()
@@ -129,7 +129,7 @@ func (e *Events) request(ctx context.Context, method, to string, body []byte) (*
 	return req, nil
 }
 
-// read passes on what the server says until the stream ends.
+// read forwards messages of the server until the stream ends.
 func (e *Events) read(events *eventReader, body io.Closer) {
 	defer close(e.done)
 	defer body.Close()
@@ -148,21 +148,21 @@ func (e *Events) read(events *eventReader, body io.Closer) {
 		message := oneLine(ev.data)
 		e.o.show(false, "", message)
 		if _, err := e.out.Write(append(message, '\n')); err != nil {
-			return // nobody reads any more
+			return // the reader is gone
 		}
 	}
 }
 
-// Stdin takes messages, one a line.
+// Stdin accepts messages, one per line.
 func (e *Events) Stdin() io.WriteCloser { return eventsIn{e} }
 
-// Stdout gives what the server says, one message a line.
+// Stdout delivers the messages of the server, one per line.
 func (e *Events) Stdout() io.Reader { return e.in }
 
 // Done is closed when the stream has ended.
 func (e *Events) Done() <-chan struct{} { return e.done }
 
-// Stop ends the connection and everything that belongs to it.
+// Stop closes the connection and all of its requests.
 func (e *Events) Stop(context.Context) error {
 	e.cancel()
 	_ = e.in.Close()
@@ -197,7 +197,7 @@ func (w eventsIn) Write(p []byte) (int, error) {
 	}
 }
 
-// post sends one message and waits a little for its answer.
+// post sends one message and waits briefly for its response.
 func (e *Events) post(message []byte) error {
 	select {
 	case e.slots <- struct{}{}:
@@ -230,12 +230,12 @@ func (e *Events) post(message []byte) error {
 	return nil
 }
 
-// undelivered is the data of an error that the server did not say: its request never
-// became one of the server's.
+// undelivered is the data of an error that did not come from the server: the request never reached
+// it.
 var undelivered = []byte(`{"undelivered":true}`)
 
-// deliver posts message. A request that the server does not take is answered in its
-// place; a server that no longer knows us ends the connection.
+// deliver posts message. If the server refuses a request, deliver answers it with an error; if
+// the server no longer knows the session, deliver closes the connection.
 func (e *Events) deliver(req *http.Request, message []byte) {
 	resp, err := e.o.answered(e.http.Do(req)) //nolint:bodyclose // closed below
 	if err == nil {

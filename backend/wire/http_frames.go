@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// show tells whoever looks on of a message, of an HTTP head, or of both.
+// show passes a message, an HTTP head, or both to the OnMessage callback.
 func (o *RemoteOptions) show(sent bool, http string, text []byte) {
 	if o.OnMessage != nil && (http != "" || len(text) > 0) {
 		o.OnMessage(sent, http, text)
 	}
 }
 
-// do makes a request and shows it, and the status and headers of its answer.
+// do makes a request and shows it with the status and headers of its response.
 func (o *RemoteOptions) do(c *http.Client, req *http.Request, body []byte) (*http.Response, error) {
 	if o.OnMessage == nil {
 		return c.Do(req)
@@ -33,7 +33,7 @@ func (o *RemoteOptions) showRequest(req *http.Request, body []byte) {
 	}
 }
 
-// answered shows the status and the headers of an answer, or why there is none.
+// answered shows the status and headers of a response, or the reason why there is none.
 func (o *RemoteOptions) answered(resp *http.Response, err error) (*http.Response, error) {
 	if o.OnMessage == nil {
 		return resp, err
@@ -41,7 +41,7 @@ func (o *RemoteOptions) answered(resp *http.Response, err error) (*http.Response
 	if err != nil {
 		cause := err
 		if outer, ok := errors.AsType[*url.Error](err); ok {
-			cause = outer.Err // without the address, whose query may hold a secret
+			cause = outer.Err // without the URL, whose query may contain a secret
 		}
 		o.show(false, fmt.Sprintf("no answer: %.200s", cause.Error()), nil)
 		return nil, err
@@ -51,12 +51,12 @@ func (o *RemoteOptions) answered(resp *http.Response, err error) (*http.Response
 }
 
 const (
-	maxHead      = 4 << 10 // of what is shown of the headers
-	maxHeadValue = 256     // of each value
+	maxHead      = 4 << 10 // bytes of the shown headers
+	maxHeadValue = 256     // bytes of each value
 )
 
-// head is the first line and the headers, a line each, by name. The values of those that
-// were configured, and of those whose name speaks of a secret, are left out.
+// head returns the first line and the headers, one per line, sorted by name. It omits the values of
+// configured headers and of headers whose name suggests a secret.
 func (o *RemoteOptions) head(first string, h http.Header) string {
 	var b strings.Builder
 	b.WriteString(first)

@@ -15,7 +15,7 @@ func hasNewline(b []byte) bool {
 	return bytes.IndexByte(b, '\n') >= 0 || bytes.IndexByte(b, '\r') >= 0
 }
 
-// oneLine returns b, or a copy without white space when b spans lines.
+// oneLine returns b, or a copy without white space if b has several lines.
 func oneLine(b []byte) []byte {
 	if hasNewline(b) {
 		return Compact(nil, b)
@@ -23,7 +23,7 @@ func oneLine(b []byte) []byte {
 	return b
 }
 
-// read takes messages until the stream ends.
+// read processes messages until the stream ends.
 func (m *Mux) read() error {
 	lines := newLineReader(m.o.In, m.o.Framing, m.o.MaxMessage)
 	for {
@@ -46,8 +46,8 @@ func (m *Mux) read() error {
 	}
 }
 
-// ErrClosed is in the chain of what calls fail with once the server has closed its output,
-// as a process does that ends.
+// ErrClosed is wrapped by the errors of calls after the server has closed its output, as an
+// exiting process does.
 var ErrClosed = errors.New("the server closed its output")
 
 // oversized fails the call that a message beyond the limit belongs to.
@@ -66,7 +66,7 @@ func (m *Mux) oversized(f *frame) {
 	m.settle(id, inbound{kind: inReply, err: err})
 }
 
-// line takes one line, on which several messages may stand.
+// line processes one line, which may contain several messages.
 func (m *Mux) line(data []byte, owned bool) {
 	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' {
 		m.junk(data, "not a message") // a banner, or JSON that is not an object
@@ -83,7 +83,7 @@ func (m *Mux) line(data []byte, owned bool) {
 	}
 }
 
-// broken fails the call that an unreadable message belongs to, if it tells.
+// broken fails the call that an invalid message belongs to, if its id can be found.
 func (m *Mux) broken(data []byte, cause error) {
 	if id, ok := ownerOf(data, nil); ok {
 		err := core.Errorf(core.CodeUnavailable, "server %q sent a result that cannot be read", m.o.Server)
@@ -119,7 +119,7 @@ func (m *Mux) message(data []byte, env Envelope, owned bool) {
 	case Response:
 		m.response(data, env, owned, broken)
 	case Notification, Request:
-		if !env.Version { // a log line in JSON that happens to have a method
+		if !env.Version { // a JSON log line that happens to have a method
 			m.junk(data, "not a JSON-RPC message")
 		} else if env.Kind == Notification {
 			m.notification(data, env)
@@ -159,7 +159,7 @@ func (m *Mux) response(data []byte, env Envelope, owned, repaired bool) {
 	m.settle(id, in)
 }
 
-// settle ends a call and reports whether there was one.
+// settle completes a call and reports whether there was one.
 func (m *Mux) settle(id int64, in inbound) bool {
 	m.mu.Lock()
 	f, ok := m.flights[id]
@@ -194,7 +194,7 @@ func (m *Mux) notification(data []byte, env Envelope) {
 	}
 }
 
-// progress passes a progress notification to its call, with the client's token.
+// progress forwards a progress notification to its call, with the token of the client.
 func (m *Mux) progress(data []byte, env Envelope) {
 	params := Bytes(data, env.Params)
 	p, err := ScanParams(params)
@@ -243,7 +243,7 @@ func (m *Mux) byToken(raw []byte) *flight {
 }
 
 // onlyFlight returns the one call in flight that has a sink, or nil when there is
-// none or more than one: what cannot be attributed is never sent to the wrong client.
+// none or more than one: an ambiguous message is never sent to the wrong client.
 func (m *Mux) onlyFlight() *flight {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -260,7 +260,7 @@ func (m *Mux) onlyFlight() *flight {
 	return only
 }
 
-// allow reports whether one more message that belongs to no call may pass.
+// allow reports whether the rate limit permits another message that belongs to no call.
 func (m *Mux) allow() bool {
 	ok, first := m.flood.allow(time.Now())
 	if !ok {

@@ -7,16 +7,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// maxKeys bounds the members of the few objects whose keys we compare.
+// maxKeys limits the members of the few objects whose keys are compared.
 const maxKeys = 128
 
-// keySet finds keys that occur twice, also when they differ only by escapes or
-// by case folding: a parser that ignores case would see one key there.
-// The zero keySet is empty. It allocates nothing for usual objects.
+// keySet finds duplicate keys, including keys that differ only by escapes or by case folding,
+// which a parser that ignores case would treat as one. The zero keySet is empty. It does not
+// allocate for objects of usual size.
 type keySet struct {
 	few     [12]core.Span
 	n       int
-	strange uint16 // one bit for each of few that is not plain ASCII
+	strange uint16 // one bit for each entry of few that is not plain ASCII
 	many    []core.Span
 }
 
@@ -28,7 +28,7 @@ func (k *keySet) add(s *scanner, key core.Span) error {
 	}
 	for i, other := range k.few[:k.n] {
 		if usual && k.strange&(1<<i) == 0 {
-			// No escapes, no letters beyond ASCII: as long as each other, if they are alike.
+			// Without escapes and non-ASCII letters, equal keys have equal lengths.
 			if other.End-other.Start != key.End-key.Start || !asciiEqual(b, s.b[other.Start+1:other.End-1]) {
 				continue
 			}

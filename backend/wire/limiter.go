@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// limiter is a token bucket: floodBurst at once, floodRate each second.
+// limiter is a token bucket with the capacity floodBurst and floodRate tokens per second.
 type limiter struct {
 	mu     sync.Mutex
 	tokens float64
@@ -20,7 +20,7 @@ const (
 
 func (l *limiter) init(now time.Time) { l.tokens, l.last = floodBurst, now }
 
-// allow takes one token. first is true once for each flood.
+// allow takes one token. first is true for the first refusal of each flood.
 func (l *limiter) allow(now time.Time) (ok, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

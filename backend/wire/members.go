@@ -6,12 +6,12 @@ import (
 
 // Member is one member of an object.
 type Member struct {
-	Name       []byte    // the key, decoded; valid during the visit only
+	Name       []byte    // the decoded key; valid during the visit only
 	Key, Value core.Span // raw, the key with its quotes
 }
 
-// members validates the object at i, whose keys must be unique, hands every member
-// to visit, and returns the index after the object.
+// members validates the object at i, whose keys must be unique, calls visit for every member, and
+// returns the index after the object.
 func (s *scanner) members(i, depth int, visit func(Member) error) (int, error) {
 	var keys keySet
 	i = s.space(i + 1)
@@ -44,8 +44,8 @@ func (s *scanner) members(i, depth int, visit func(Member) error) (int, error) {
 	}
 }
 
-// Members validates obj as one object with unique keys, as ScanParams does, and
-// hands every member to visit. An error of visit ends it and is returned.
+// Members validates obj as one object with unique keys, as ScanParams does, and calls visit for
+// every member. It stops at an error of visit and returns it.
 func Members(obj []byte, visit func(Member) error) error {
 	s := scanner{b: obj}
 	i := s.space(0)
@@ -59,8 +59,8 @@ func Members(obj []byte, visit func(Member) error) error {
 	return err
 }
 
-// Elements validates list as one array and hands every element to visit. An error
-// of visit ends it and is returned.
+// Elements validates list as one array and calls visit for every element. It stops at an error of
+// visit and returns it.
 func Elements(list []byte, visit func(element core.Span) error) error {
 	s := scanner{b: list}
 	i := s.space(0)

@@ -16,20 +16,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// SeeLog is the hint where we know no more than that a server is gone.
+// SeeLog is the hint for a server that exited for an unknown reason.
 const SeeLog = "See the server's log."
 
 var errStuck = errors.New("the server stopped reading its input")
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// DefaultWriteTimeout is how long a server may neither read nor say anything
-// while something waits to be written to it.
+// DefaultWriteTimeout is the time after which a server that neither reads nor sends anything is
+// given up while a message waits to be written.
 const DefaultWriteTimeout = 60 * time.Second
 
-// MuxOptions says how to talk over one pipe. In and Out are needed, the rest has
-// defaults. Callbacks are called by the reader: they must not block, and must not
-// keep params.
+// MuxOptions configures a Mux. In and Out are required, the rest has defaults. The reader calls
+// the callbacks: they must not block and must not retain params.
 type MuxOptions struct {
 	Server       string // id, for messages and the log
 	In           io.Reader
@@ -38,28 +37,28 @@ type MuxOptions struct {
 	MaxMessage   int       // bytes; 0 is DefaultMaxMessage
 	WriteTimeout time.Duration
 
-	// OnNotification gets what belongs to no call: list_changed, resources/updated,
-	// and every notifications/message, also those that a call's sink got.
+	// OnNotification receives notifications that belong to no call: list_changed,
+	// resources/updated, and every notifications/message, including those that a sink received.
 	OnNotification func(method string, params json.RawMessage)
-	// OnRequest answers a request of the server that belongs to no call or to more
-	// than one. It runs in a goroutine of its own. Without it such requests are refused.
+	// OnRequest answers a request of the server that belongs to no call or to more than one. It
+	// runs in its own goroutine. If it is nil, such requests are refused.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
-	// OnJunk gets lines that are not messages, cut to 512 bytes, and why.
+	// OnJunk receives lines that are not messages, cut to 512 bytes, with the reason.
 	OnJunk func(line []byte, reason string)
 	Log    *slog.Logger
 }
 
-// Stats counts what happened on a connection.
+// Stats holds the counters of a connection.
 type Stats struct {
-	Late      int64 // replies to calls that were given up, or to none
+	Late      int64 // replies to abandoned or unknown calls
 	Junk      int64 // lines that are not messages
 	Oversized int64
-	Repaired  int64 // messages with text that was not valid Unicode
-	Dropped   int64 // notifications and requests over a limit
+	Repaired  int64 // messages with invalid Unicode
+	Dropped   int64 // notifications and requests beyond a limit
 }
 
-// Mux runs any number of calls over one pipe to one server. All methods may be
-// called from any goroutine; Run must run for calls to be answered.
+// Mux multiplexes calls over one pipe to one server. All methods are safe for concurrent use; calls
+// are answered only while Run is running.
 //
 // For each call, progress, log lines and requests of the server reach the sink in
 // wire order, and all of them before Call returns. A request is started in wire
@@ -68,7 +67,7 @@ type Mux struct {
 	o      MuxOptions
 	out    outbox
 	framed atomic.Bool
-	heard  atomic.Int64 // when the server last said something, Unix nanoseconds
+	heard  atomic.Int64 // time of the last message of the server, Unix nanoseconds
 	nextID atomic.Int64
 	stats  struct{ late, junk, oversized, repaired, dropped atomic.Int64 }
 	flood  limiter
@@ -105,8 +104,8 @@ func NewMux(o MuxOptions) *Mux {
 	return m
 }
 
-// Run reads and writes until the pipe ends, and returns why. It does not close
-// the pipe; whoever owns it must, for Run to return, when Done is closed first.
+// Run reads and writes until the pipe ends and returns the reason. It does not close the pipe: the
+// owner must close it after Done is closed, otherwise Run does not return.
 func (m *Mux) Run() error {
 	var writer sync.WaitGroup
 	writer.Go(func() {
@@ -120,10 +119,10 @@ func (m *Mux) Run() error {
 	return m.Err()
 }
 
-// Done is closed when the connection is no longer usable.
+// Done returns a channel that is closed when the connection is no longer usable.
 func (m *Mux) Done() <-chan struct{} { return m.done }
 
-// Err returns why Done is closed, or nil.
+// Err returns the reason why Done is closed, or nil.
 func (m *Mux) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,10 +137,10 @@ func (m *Mux) Stats() Stats {
 	}
 }
 
-// LastHeard is when the server last sent anything.
+// LastHeard returns the time at which the server last sent anything.
 func (m *Mux) LastHeard() time.Time { return time.Unix(0, m.heard.Load()) }
 
-// Close ends the connection: every call fails with err. It does not wait.
+// Close closes the connection: every call fails with err. It does not wait.
 func (m *Mux) Close(err error) { m.fail(err) }
 
 func (m *Mux) fail(err error) {
@@ -170,13 +169,13 @@ func (m *Mux) gone(cause error) error {
 }
 
 // Call sends a request and waits for its reply. params is raw and may be empty;
-// token is the client's progress token, a span of params: the server sees one of
-// ours, and sink gets the client's own back. sink may be nil; then what belongs to
-// the call is dropped and requests of the server go elsewhere.
+// token is the progress token of the client, a span of params: the server receives one of
+// ours, and sink receives that of the client. If sink is nil, notifications of the call are
+// dropped and requests of the server go to OnRequest.
 //
-// When ctx ends, Call tells the server and returns the cause of ctx at once; a
-// reply that still comes is dropped. After that sink is not used any more, but
-// for an Ask that has not returned yet: its context has ended.
+// When ctx ends, Call sends a cancellation to the server and immediately returns the cause of ctx; a
+// late reply is dropped. After Call has returned, sink is not used except by an Ask that has not
+// returned yet, whose context has ended.
 func (m *Mux) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
 	if ctx.Err() != nil {
 		return core.Reply{}, context.Cause(ctx)
@@ -205,7 +204,7 @@ func (m *Mux) Call(ctx context.Context, method string, params []byte, token core
 	return m.await(ctx, f, method)
 }
 
-// unsent is the error of a call of which nothing was even queued.
+// unsent is the error of a call that was not queued.
 func (m *Mux) unsent() error {
 	err := m.gone(m.Err())
 	if e, ok := errors.AsType[*core.Error](err); ok {
@@ -214,8 +213,8 @@ func (m *Mux) unsent() error {
 	return err
 }
 
-// appendCall is AppendRequest with the progress token replaced, and free of line
-// feeds: they would end the message.
+// appendCall is AppendRequest with the progress token replaced and without line feeds, which would
+// end the message.
 func appendCall(dst []byte, id int64, method string, params []byte, edit []Edit) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = strconv.AppendInt(dst, id, 10)
@@ -232,9 +231,9 @@ func appendCall(dst []byte, id int64, method string, params []byte, edit []Edit)
 	return append(dst, '}')
 }
 
-// await delivers what belongs to the call until its reply comes.
+// await delivers the messages of the call until its reply arrives.
 func (m *Mux) await(ctx context.Context, f *flight, method string) (core.Reply, error) {
-	var asking context.Context // made for the first request of the server
+	var asking context.Context // created for the first request of the server
 	var batch []inbound
 	for {
 		select {
@@ -281,7 +280,7 @@ func (m *Mux) notifyCancelled(id int64, cause error) {
 	})
 }
 
-// cancelReason says to a server why a request is no longer wanted.
+// cancelReason is the reason in a cancellation for the server.
 func cancelReason(cause error) string {
 	if core.CodeOf(cause) == core.CodeTimeout {
 		return "the request took too long"
@@ -289,7 +288,7 @@ func cancelReason(cause error) string {
 	return "the client cancelled the request"
 }
 
-// Notify sends a notification. It waits, until ctx ends, while too much is queued.
+// Notify sends a notification. While the queue is full, it blocks until ctx ends.
 func (m *Mux) Notify(ctx context.Context, method string, params []byte) error {
 	line := oneLine(params)
 	if m.out.put(ctx, len(line)+128, func(dst []byte) []byte { return AppendNotification(dst, method, line) }) {
@@ -319,7 +318,7 @@ func (m *Mux) remove(f *flight) {
 	m.out.calls.Store(int32(len(m.flights)))
 }
 
-// progressKey makes a progress token that names the call and cannot be guessed.
+// progressKey returns a progress token that identifies the call and cannot be guessed.
 func progressKey(id int64) string {
 	var b [36]byte
 	key := strconv.AppendUint(b[:0], rand.Uint64(), 16)

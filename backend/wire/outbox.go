@@ -10,54 +10,52 @@ import (
 	"time"
 )
 
-// maxOutbox bounds what waits to be written. A server that does not read makes
-// calls wait here, until their own deadline.
+// maxOutbox is the limit of queued bytes. Calls to a server that does not read wait here until
+// their deadline.
 const maxOutbox = 8 << 20
 
-// keepOutbox is the largest buffer that is kept for the next messages.
+// keepOutbox is the largest buffer that is reused.
 const keepOutbox = 512 << 10
 
-// writeChunk is how much is written under one deadline.
+// writeChunk is the number of bytes written under one deadline.
 const writeChunk = 64 << 10
 
-// tryBytes is about the largest message that is written at once by whoever sends it.
+// tryBytes is about the largest message that its sender writes directly.
 const tryBytes = 4 << 10
 
-// crowd is from how many calls on their messages are written together: then there is
-// nearly always another one about to come, and one write wakes the server once.
+// crowd is the number of calls from which on messages are batched: then another one nearly always
+// follows immediately, and one write wakes the server once.
 const crowd = 8
 
-// trier is a writer that can also write without ever waiting: TryWrite returns how much
-// of p there was room for. The rest is passed to Write next.
+// trier is a writer with a non-blocking write: TryWrite returns how many bytes of p it wrote. The
+// rest is passed to Write next.
 type trier interface{ TryWrite(p []byte) int }
 
-// outbox collects messages and writes them from one goroutine, many at once when
-// many wait. Nobody else ever blocks on the pipe; but a short message that nothing
-// stands before is written at once where the pipe has room, since waking the goroutine
-// takes longer than the write.
+// outbox queues messages and writes them from one goroutine, in batches. No other goroutine blocks
+// on the pipe; but a short message is written directly if the queue is empty and the pipe has room,
+// because waking the goroutine takes longer than the write.
 type outbox struct {
 	w       io.Writer
 	timeout time.Duration
 	done    <-chan struct{}
 	framed  func() bool
-	// heard reports whether the server said something since the time given.
+	// heard reports whether the server sent anything since the given time.
 	heard func(since time.Time) bool
-	// stuck ends the connection while a write still blocks.
+	// stuck closes the connection while a write still blocks.
 	stuck func()
 	wake  chan struct{}
-	// calls is how many wait for an answer.
+	// calls returns the number of calls in flight.
 	calls atomic.Int32
 
 	mu      sync.Mutex
 	buf     []byte
-	writing bool          // somebody writes to w; buf comes after that
-	spare   []byte        // for the next message that is written at once
-	room    chan struct{} // closed when buf was taken; nil when nobody waits
+	writing bool          // a write to w is in progress; buf follows it
+	spare   []byte        // buffer for the next direct write
+	room    chan struct{} // closed when buf was written out; nil when nobody waits
 }
 
-// put queues one message that build appends to its argument. It waits while too
-// much is queued, until ctx ends or the connection does. It reports whether the
-// message was queued.
+// put queues one message that build appends to its argument. While the queue is full, it blocks until
+// ctx or the connection ends. It reports whether the message was queued.
 func (o *outbox) put(ctx context.Context, size int, build func(dst []byte) []byte) bool {
 	for {
 		o.mu.Lock()
@@ -96,8 +94,8 @@ func (o *outbox) signal() {
 	}
 }
 
-// now writes one message at once if it can. It is called with o.mu held and buf empty,
-// and releases it.
+// now writes one message directly if possible. It must be called with o.mu held and buf empty, and
+// releases the lock.
 func (o *outbox) now(t trier, build func(dst []byte) []byte) {
 	out := o.append(o.spare[:0], build)
 	o.spare, o.writing = nil, true
@@ -117,12 +115,12 @@ func (o *outbox) now(t trier, build func(dst []byte) []byte) {
 	}
 }
 
-// tryPut is put that never waits.
+// tryPut is put that never blocks.
 func (o *outbox) tryPut(size int, build func(dst []byte) []byte) bool {
 	return o.put(ended, size, build)
 }
 
-// ended is a context that is over.
+// ended is a cancelled context.
 var ended = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -150,12 +148,12 @@ func (o *outbox) run() error {
 			return nil
 		}
 		if o.calls.Load() >= crowd {
-			runtime.Gosched() // to whoever is about to add to this
+			runtime.Gosched() // lets other goroutines add to this batch
 		}
 		o.mu.Lock()
 		if o.writing || len(o.buf) == 0 {
 			o.mu.Unlock()
-			continue // whoever writes now signals again if anything is left
+			continue // the current writer signals again if anything is left
 		}
 		out := o.buf
 		o.buf, o.writing = spare[:0], true
@@ -178,9 +176,8 @@ func (o *outbox) run() error {
 
 type deadliner interface{ SetWriteDeadline(time.Time) error }
 
-// write writes out in pieces. The connection is given up only when the server
-// neither read nor said anything for the whole timeout: one that works on a long
-// call and reads nothing meanwhile is slow, not broken.
+// write writes out in pieces. It gives up only if the server neither read nor sent anything for the
+// whole timeout: a server that works on a long call without reading is slow, not broken.
 func (o *outbox) write(out []byte) error {
 	d, _ := o.w.(deadliner)
 	for len(out) > 0 {
@@ -189,7 +186,7 @@ func (o *outbox) write(out []byte) error {
 			d = nil
 		}
 		var guard *time.Timer
-		if d == nil { // a pipe without deadlines: whoever closes it frees the write
+		if d == nil { // a pipe without deadlines: closing it unblocks the write
 			guard = time.AfterFunc(o.timeout, func() {
 				if !o.heard(start) {
 					o.stuck()

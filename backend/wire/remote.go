@@ -17,22 +17,22 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// RemoteOptions says how to reach a server by streamable HTTP. Server and URL are
-// needed. Callbacks must not block, and must not keep params.
+// RemoteOptions configures a connection by streamable HTTP. Server and URL are required. Callbacks
+// must not block and must not retain params.
 type RemoteOptions struct {
 	Server string
 	URL    string
 	Header http.Header // sent with every request, such as Authorization
-	// HTTP makes the requests; nil is a client of our own. Its redirects are limited
-	// to the origin of URL, because headers with secrets would travel along.
+	// HTTP makes the requests; nil uses a default client. Redirects are limited to the origin of
+	// URL, because they would carry headers with secrets.
 	HTTP       *http.Client
-	MaxMessage int // bytes of one answer or event; 0 is DefaultMaxMessage
+	MaxMessage int // bytes of one response or event; 0 is DefaultMaxMessage
 
 	OnNotification func(method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 	OnJunk         func(line []byte, reason string)
-	// OnRenewed is called after a session that the server had forgotten was replaced:
-	// what was set in the old one is gone. It must not block.
+	// OnRenewed is called after a lost session was replaced: settings of the old session, such as
+	// subscriptions, are gone. It must not block.
 	OnRenewed func()
 	// OnMessage sees every message as it travels, of a stream one at a time. http is the
 	// request line or the status, and the headers, without what may be secret in them; an
@@ -54,13 +54,13 @@ type Remote struct {
 	flood      limiter
 	asks       askTable
 	done       chan struct{}
-	ctx        context.Context // ends with done; requests that no caller waits for use it
+	ctx        context.Context // ends with done; used by requests that no caller waits for
 	cancel     context.CancelCauseFunc
 	ready      chan struct{} // closed when a legacy session is initialized
 	once       sync.Once     // closes ready
 	renews     chan struct{} // holds one token while a lost session is replaced, within renewLimit
 	renewLimit time.Duration
-	// asked is closed when a legacy server has answered the request for its announcements.
+	// asked is closed when a legacy server has answered the GET for its notifications.
 	asked    chan struct{}
 	askedOne sync.Once
 
@@ -92,10 +92,10 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	return r, nil
 }
 
-// maxHeaderBytes bounds the headers of one answer.
+// maxHeaderBytes limits the headers of one response.
 const maxHeaderBytes = 256 << 10
 
-// sameOriginOnly copies a client so that it follows redirects within origin only.
+// sameOriginOnly returns a copy of a client that follows redirects within origin only.
 func sameOriginOnly(c *http.Client, origin *url.URL) *http.Client {
 	if c == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -126,11 +126,11 @@ func (r *Remote) Speak(era core.Era, version string) {
 	}
 }
 
-// Done is closed when the connection can no longer be used: it was closed, or the
-// server has forgotten our session.
+// Done returns a channel that is closed when the connection is no longer usable: it was closed, or
+// the server lost the session and a new one could not be opened.
 func (r *Remote) Done() <-chan struct{} { return r.done }
 
-// Err returns why Done is closed, or nil.
+// Err returns the reason why Done is closed, or nil.
 func (r *Remote) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,10 +156,10 @@ func (r *Remote) fail(err error) {
 	})
 }
 
-// CloseIdle closes the connections that no request uses.
+// CloseIdle closes idle HTTP connections.
 func (r *Remote) CloseIdle() { r.http.CloseIdleConnections() }
 
-// closeLimit bounds the farewell to a server.
+// closeLimit is the time limit of the DELETE that ends a session.
 const closeLimit = 3 * time.Second
 
 // Close ends the connection and the session at the server. Calls in flight fail.
@@ -188,8 +188,7 @@ func (r *Remote) Call(ctx context.Context, method string, params []byte, token c
 	return r.CallWith(ctx, nil, method, params, token, sink)
 }
 
-// CallWith is Call with headers of its own beside those of every request. Their names
-// are canonical.
+// CallWith is Call with additional headers, whose names must be canonical.
 func (r *Remote) CallWith(ctx context.Context, header http.Header, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
 	if err := r.Err(); err != nil {
 		return core.Reply{}, context.Cause(r.ctx)
@@ -218,7 +217,7 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	if err != nil && both.Err() != nil {
 		if ctx.Err() != nil && legacy && method != "initialize" {
 			cause := context.Cause(ctx)
-			r.asks.spawn(func() { r.sayCancelled(f.id, cause) }) // a modern server takes the closed stream for it
+			r.asks.spawn(func() { r.sayCancelled(f.id, cause) }) // for a modern server, closing the stream is the cancellation
 		}
 		return core.Reply{}, context.Cause(both)
 	}
@@ -231,8 +230,8 @@ func (r *Remote) sayCancelled(id int64, cause error) {
 	_ = r.Notify(ctx, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, cancelReason(cause)))
 }
 
-// exchange posts one request and reads until its reply. A request that a server refuses
-// because it has forgotten our session goes out once more in a new one.
+// exchange posts one request and reads until its reply. A request that the server refuses because
+// it lost the session is sent once more in a new session.
 func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte, header http.Header) (core.Reply, error) {
 	resp, err := r.post(ctx, method, params, body, header)
 	if err == nil && r.sessionRefused(ctx, resp, f.id) {
@@ -257,7 +256,7 @@ func (r *Remote) exchange(ctx context.Context, f *flight, method string, params,
 	if err := r.replaceSession(ctx, lost); err != nil {
 		return core.Reply{}, err
 	}
-	if !repeatable(method) { // it was read, and perhaps more than that
+	if !repeatable(method) { // the server read it and may have executed it
 		return core.Reply{}, r.sessionEnded()
 	}
 	if resp, err = r.post(ctx, method, params, body, header); err != nil {
@@ -285,7 +284,7 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, metho
 		return core.Reply{}, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 	}
 	if mediaType(resp) != "application/json" {
-		r.o.show(false, "", data) // what is not a message may explain why
+		r.o.show(false, "", data) // a body that is not a message may explain the reason
 	}
 	denied := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 	if mediaType(resp) == "application/json" && !denied {
@@ -296,19 +295,18 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, metho
 	return core.Reply{}, r.status(resp)
 }
 
-// reply reads a JSON body. An error may come without an id, when the server did
-// not get to read ours.
+// reply reads a JSON body. An error may have no id if the server could not read ours.
 func (r *Remote) reply(data []byte, id int64, status int) (core.Reply, bool, error) {
 	data, env, repaired, err := r.scan(data)
 	if err != nil && status != http.StatusOK {
-		return core.Reply{}, false, nil // the status says more
+		return core.Reply{}, false, nil // the status is more informative
 	} else if err != nil {
 		return core.Reply{}, false, r.broken("an answer that cannot be read", err)
 	}
 	return r.replyIn(data, env, repaired, id, status)
 }
 
-// replyIn takes the reply to a request out of a message that was scanned.
+// replyIn extracts the reply to a request from a scanned message.
 func (r *Remote) replyIn(data []byte, env Envelope, repaired bool, id int64, status int) (core.Reply, bool, error) {
 	got, ok := Int(data, env.ID)
 	switch {
@@ -322,7 +320,7 @@ func (r *Remote) replyIn(data []byte, env Envelope, repaired bool, id int64, sta
 	return core.Reply{}, false, nil
 }
 
-// scan also reports whether text had to be repaired.
+// scan also reports whether invalid text was repaired.
 func (r *Remote) scan(data []byte) (clean []byte, env Envelope, repaired bool, err error) {
 	r.o.show(false, "", data)
 	env, err = Scan(data)

@@ -18,21 +18,21 @@ import (
 
 var errTooManyRedirects = errors.New("too many redirects")
 
-// redirectError refuses a redirect that would take our headers to strangers.
+// redirectError refuses a redirect that would send our headers to another origin.
 type redirectError struct{ origin string }
 
 func (e *redirectError) Error() string { return "the server redirects to another origin: " + e.origin }
 
-// StatusError is the cause of an error that an HTTP status stands behind.
+// StatusError is the cause of an error that results from an HTTP status.
 type StatusError struct {
 	Status int
-	After  time.Duration // Retry-After: when the server wants to be asked again; 0 is not said
+	After  time.Duration // Retry-After; 0 if absent
 }
 
 func (e *StatusError) Error() string { return fmt.Sprintf("HTTP status %d", e.Status) }
 
-// unreachable says why a request got no answer. The address stays out of it: its query
-// may hold a secret.
+// unreachable describes why a request got no response. It omits the URL, whose query may contain a
+// secret.
 func (r *Remote) unreachable(err error) error { return unreachable(r.o.Server, err) }
 
 func unreachable(server string, err error) error {
@@ -45,7 +45,7 @@ func unreachable(server string, err error) error {
 		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q redirects without end", server), Cause: err}
 	}
 	if own, ok := errors.AsType[*core.Error](err); ok {
-		return own // of whoever makes the requests: it says more, such as that somebody has to sign in
+		return own // an error of the HTTP client is more specific, for example that the user has to sign in
 	}
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
@@ -53,7 +53,7 @@ func unreachable(server string, err error) error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached: %.200s", server, err.Error()), Cause: err, Retriable: true, Unsent: undialed(err)}
 }
 
-// undialed reports whether err comes from before there was a connection.
+// undialed reports whether err occurred before a connection was established.
 func undialed(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	return ok && e.Op == "dial"
@@ -89,11 +89,11 @@ func statusError(server string, resp *http.Response) error {
 	return e
 }
 
-// maxRetryAfter bounds how long a server may put us off.
+// maxRetryAfter is the limit for Retry-After.
 const maxRetryAfter = time.Hour
 
-// retryAfter reads the header of that name, which is a number of seconds or a date. It is
-// rounded up to seconds; 0 is nothing that can be read.
+// retryAfter parses the header Retry-After, a number of seconds or a date. The result is rounded up
+// to seconds; 0 if it is invalid.
 func retryAfter(value string, now time.Time) time.Duration {
 	var wait time.Duration
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
@@ -106,11 +106,11 @@ func retryAfter(value string, now time.Time) time.Duration {
 }
 
 // Unreachable reports whether err says that a remote server cannot be reached, or cannot
-// serve at the moment, which may pass by itself: no name or route, a connection refused or
-// broken off, a time limit, or a status that says so. after is when the server wants to be
-// asked again, 0 where it did not say. The cause may say it of itself with a method
-// Unreachable() bool, as where a token cannot be had. A certificate that does not hold, a redirect
-// elsewhere and what is not HTTP do not pass by themselves.
+// serve at the moment, which may be temporary: name resolution or routing failed, the connection
+// was refused or broken, a time limit expired, or the status says so. after is the value of
+// Retry-After, or 0. A cause may declare itself temporary by a method Unreachable() bool, such as
+// when a token cannot be refreshed. An invalid certificate, a redirect to another origin and a
+// response that is not HTTP are not temporary.
 func Unreachable(err error) (after time.Duration, yes bool) {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		switch status.Status {

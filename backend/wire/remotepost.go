@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// request makes a request; fresh leaves out what belongs to a session.
+// request creates a request; fresh omits the session headers.
 func (r *Remote) request(ctx context.Context, method string, body []byte, fresh bool) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, r.o.URL, bytes.NewReader(body))
 	if err != nil {
@@ -33,8 +33,7 @@ func (r *Remote) request(ctx context.Context, method string, body []byte, fresh 
 	return req, nil
 }
 
-// post sends one message. Of a request, a modern server wants method and name in
-// headers, too.
+// post sends one message. Modern servers require the method and name of a request in headers, too.
 func (r *Remote) post(ctx context.Context, method string, params, body []byte, header http.Header) (*http.Response, error) {
 	req, err := r.request(ctx, http.MethodPost, body, method == "initialize")
 	if err != nil {
@@ -57,7 +56,7 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 	return r.o.do(r.http, req, body)
 }
 
-// routedName is what the header Mcp-Name repeats.
+// routedName is the value of the header Mcp-Name.
 func routedName(method string, params []byte) string {
 	p, err := ScanParams(params)
 	if err != nil {
@@ -75,7 +74,8 @@ func routedName(method string, params []byte) string {
 	return name
 }
 
-// HeaderValue is text as a header of MCP spells it: what a header cannot hold is encoded.
+// HeaderValue encodes text for an MCP header (SEP-2243): text that is not valid in a header is
+// base64-encoded.
 func HeaderValue(text string) string {
 	plainText := strings.TrimSpace(text) == text && !strings.HasPrefix(text, "=?base64?")
 	for i := 0; plainText && i < len(text); i++ {

@@ -12,31 +12,31 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// How long we wait before a stream is opened again.
+// Delays before a stream is reopened.
 const (
 	streamBackoff    = time.Second
 	maxStreamBackoff = time.Minute
-	maxRetry         = 30 * time.Second // that a server may ask for
+	maxRetry         = 30 * time.Second // upper limit for the retry field of a server
 	minRetry         = 50 * time.Millisecond
 )
 
-// maxResumes is how often in a row a stream may be opened again without an event.
+// maxResumes is the number of consecutive times that a stream is reopened without an event.
 const maxResumes = 5
 
-// maxEventID is the length of the longest id of an event that a stream is resumed after.
+// maxEventID is the maximum length of an event id that is used for resuming.
 const maxEventID = 1 << 10
 
-// resumption is where a stream ended.
+// resumption is the state for resuming a stream.
 type resumption struct {
-	last  string        // id of its last event; "" where the server gives none
-	wait  time.Duration // before it is opened again
-	empty int           // streams in a row without an event
+	last  string        // id of its last event; "" if the server sends none
+	wait  time.Duration // delay before reopening
+	empty int           // consecutive streams without an event
 }
 
 func (p *resumption) note(ev sseEvent) {
 	switch {
 	case len(ev.id) > maxEventID:
-		p.last = "" // it would have to travel in a header
+		p.last = "" // it would be sent as a header
 	case ev.id != "" && !strings.ContainsAny(ev.id, "\r\n\x00"):
 		p.last = ev.id
 	}
@@ -48,7 +48,7 @@ func (p *resumption) note(ev sseEvent) {
 
 var errNoResumption = errors.New("the server offers no resumption")
 
-// resume opens the rest of a stream that ended early.
+// resume reopens a stream that ended early, after its last event.
 func (r *Remote) resume(ctx context.Context, place *resumption) (io.ReadCloser, error) {
 	r.mu.Lock()
 	legacy := r.era == core.Legacy
@@ -90,7 +90,7 @@ func (r *Remote) pause(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// get opens a stream of events, after the one called last.
+// get opens an event stream after the event with the id last.
 func (r *Remote) get(ctx context.Context, last string) (*http.Response, error) {
 	req, err := r.request(ctx, http.MethodGet, nil, false)
 	if err != nil {
@@ -103,9 +103,8 @@ func (r *Remote) get(ctx context.Context, last string) (*http.Response, error) {
 	return r.o.do(r.http, req, nil)
 }
 
-// Run keeps the stream open on which a legacy server announces what belongs to no
-// call, until the connection ends. A modern server has subscriptions/listen instead, and
-// a legacy one need not have any.
+// Run keeps the GET stream for notifications of a legacy server open until the connection ends.
+// Modern servers use subscriptions/listen instead, and a legacy server need not offer the stream.
 func (r *Remote) Run() error {
 	select {
 	case <-r.ready:
@@ -125,7 +124,7 @@ func (r *Remote) Run() error {
 		}
 		wait := backoff
 		if place.wait > 0 && place.empty == 0 {
-			wait, backoff = place.wait, streamBackoff // as the server asked, while it has something to say
+			wait, backoff = place.wait, streamBackoff // as the server requested, as long as events arrive
 		}
 		if !r.pause(r.ctx, wait) {
 			return r.Err()
@@ -134,12 +133,11 @@ func (r *Remote) Run() error {
 	}
 }
 
-// Listening is closed when the stream of announcements is open, or there is none. What a
-// legacy server asks before that may be lost.
+// Listening returns a channel that is closed when the notification stream is open or known to be
+// missing. Requests that a legacy server sends before that may be lost.
 func (r *Remote) Listening() <-chan struct{} { return r.asked }
 
-// announcements reads one GET stream to its end and reports whether another one is
-// worth trying.
+// announcements reads one GET stream to its end and reports whether to open another one.
 func (r *Remote) announcements(place *resumption) (again bool) {
 	place.empty++
 	resp, err := r.get(r.ctx, place.last)
@@ -149,7 +147,7 @@ func (r *Remote) announcements(place *resumption) (again bool) {
 	}
 	defer resp.Body.Close()
 	if session := lostSession(resp); session != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone || resp.StatusCode == http.StatusBadRequest) {
-		// Servers without such a stream answer so as well.
+		// Servers without this stream send the same response.
 		if !r.sessionUnknown(r.ctx, session) {
 			return false
 		}

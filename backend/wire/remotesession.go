@@ -18,16 +18,16 @@ var errForgotten = errors.New("the server has forgotten our session")
 func lostSession(resp *http.Response) string { return resp.Request.Header.Get("Mcp-Session-Id") }
 
 const (
-	maxRefusal = 64 << 10        // bytes of a refusal that are read to find its reason
-	probeLimit = 5 * time.Second // of the ping that finds out whether a session is still known
+	maxRefusal = 64 << 10        // bytes of an error response that are read to find the reason
+	probeLimit = 5 * time.Second // of the ping that checks whether the session still exists
 )
 
-// sessionRefused reports whether resp refuses the session that the request was made in,
-// whatever the server's way to say so: 404, 410, or 400 with an error that names the
-// session. A 400 that could mean anything is decided by a ping in the same session.
+// sessionRefused reports whether resp means that the session of the request is unknown: 404, 410, or
+// 400 with an error that mentions the session. An ambiguous 400 is decided by a ping in the same
+// session.
 //
-// Each of these is the answer of the HTTP layer, which looks the session up before it
-// hands the message on: the request had no effect and may be sent once more.
+// Each of these comes from the HTTP layer, which looks up the session before it forwards the
+// message: the request had no effect and may be sent once more.
 func (r *Remote) sessionRefused(ctx context.Context, resp *http.Response, id int64) bool {
 	if lostSession(resp) == "" {
 		return false
@@ -41,7 +41,7 @@ func (r *Remote) sessionRefused(ctx context.Context, resp *http.Response, id int
 	}
 	text := peek(resp)
 	env, err := Scan(text)
-	answered := false // the server read our request, and this is its answer
+	answered := false // the server read the request, and this is its response
 	if err == nil && env.Kind == Response {
 		got, ok := Int(text, env.ID)
 		answered = ok && got == id
@@ -55,8 +55,8 @@ func (r *Remote) sessionRefused(ctx context.Context, resp *http.Response, id int
 	return r.sessionUnknown(ctx, lostSession(resp))
 }
 
-// sessionUnknown asks by a ping whether the server still knows session. A ping has no
-// effect, so any refusal of it counts.
+// sessionUnknown checks by a ping whether the server still knows session. A ping has no effect, so
+// any refusal counts.
 func (r *Remote) sessionUnknown(ctx context.Context, session string) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -82,7 +82,7 @@ func (r *Remote) sessionUnknown(ctx context.Context, session string) bool {
 	return err == nil && namesSession(reply.Error)
 }
 
-// peek reads the beginning of a body that is still to be read.
+// peek reads the beginning of a body without consuming it.
 func peek(resp *http.Response) []byte {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	resp.Body = struct {
@@ -96,29 +96,28 @@ func namesSession(text []byte) bool {
 	return bytes.Contains(bytes.ToLower(text[:min(len(text), maxRefusal)]), []byte("session"))
 }
 
-// repeatable reports whether a request may be sent twice: of all methods only a tool's
-// call may change something.
+// repeatable reports whether a request may be sent twice: of all methods, only tools/call may have
+// side effects.
 func repeatable(method string) bool { return method != "tools/call" }
 
-// replaceSession opens a session in place of lost. Its error is that of the request that
-// needs it.
+// replaceSession opens a new session in place of lost. Its error is the error of the request.
 func (r *Remote) replaceSession(ctx context.Context, lost string) error {
 	err := r.renew(ctx, lost)
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil: // the caller's time is over; the next one tries again
+	case ctx.Err() != nil: // the deadline of this caller passed; the next one tries again
 		return context.Cause(ctx)
 	}
 	r.fail(err)
 	return context.Cause(r.ctx)
 }
 
-// renewLimit bounds the opening of a new session in place of a lost one: the stream of
-// announcements that may ask for it has no deadline, and all calls wait behind it.
+// renewLimit is the time limit for replacing a session: the notification stream may trigger it
+// without a deadline, and all calls wait for it.
 const renewLimit = 30 * time.Second
 
-// renew opens a new session in place of lost, unless somebody has done so meanwhile.
+// renew opens a new session in place of lost, unless another goroutine has done so meanwhile.
 func (r *Remote) renew(ctx context.Context, lost string) error {
 	select {
 	case r.renews <- struct{}{}:
@@ -164,8 +163,8 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 	return nil
 }
 
-// refusedAgain reports whether a session is refused that has just been opened. A 400 that
-// does not name it is the answer to the request.
+// refusedAgain reports whether a just opened session is refused. A 400 that does not mention the
+// session is the response to the request.
 func refusedAgain(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusGone:
@@ -183,7 +182,7 @@ func (r *Remote) sessionUseless() error {
 		Hint:    "Try again. If it goes on, several servers answer at its url and do not share their sessions."}
 }
 
-// sessionEnded is the error of a call that may have been made before its session was lost.
+// sessionEnded is the error of a call that may have been executed before its session was lost.
 func (r *Remote) sessionEnded() error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: errForgotten,
 		Message: fmt.Sprintf("server %q has forgotten our session; whether it made this call is not known", r.o.Server),

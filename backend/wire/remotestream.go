@@ -11,9 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// stream reads the events of one call until its reply. The sink is called from
-// here, so that a slow one slows this stream and no other. A legacy server that gives
-// its events ids may end the stream early: it is then opened again where it ended.
+// stream reads the events of one call until its reply. It calls the sink directly, so that a slow
+// sink slows only this stream. If a legacy server that sends event ids ends the stream early, it
+// is resumed after the last event.
 func (r *Remote) stream(ctx context.Context, body io.Reader, f *flight) (core.Reply, error) {
 	place := resumption{wait: streamBackoff}
 	reply, done, err := r.events(ctx, body, f, &place)
@@ -64,8 +64,8 @@ func (r *Remote) events(ctx context.Context, body io.Reader, f *flight, place *r
 	}
 }
 
-// inbound takes a notification or request of the server. f is the call on whose
-// stream it came, or nil.
+// inbound handles a notification or request of the server. f is the call on whose stream it arrived,
+// or nil.
 func (r *Remote) inbound(ctx context.Context, data []byte, env Envelope, f *flight) {
 	params := Bytes(data, env.Params)
 	switch env.Kind {
@@ -105,7 +105,7 @@ func (r *Remote) inbound(ctx context.Context, data []byte, env Envelope, f *flig
 	}
 }
 
-// requested answers a request of the server by a POST of its own.
+// requested answers a request of the server by a separate POST.
 func (r *Remote) requested(ctx context.Context, data []byte, env Envelope, f *flight) {
 	id := bytes.Clone(Bytes(data, env.ID))
 	if env.Method == "ping" {
@@ -152,15 +152,15 @@ func (r *Remote) requested(ctx context.Context, data []byte, env Envelope, f *fl
 	}()
 }
 
-// answerSoon posts a response from another goroutine. A server that asks faster
-// than it takes answers loses some.
+// answerSoon posts a response from another goroutine. A server that sends requests faster than it
+// accepts responses loses some.
 func (r *Remote) answerSoon(body []byte) {
 	if !r.asks.spawn(func() { r.answer(body) }) {
 		r.stats.dropped.Add(1)
 	}
 }
 
-// answer posts a response; a server that does not take it asks again or gives up.
+// answer posts a response; errors are ignored, because the server retries or gives up.
 func (r *Remote) answer(body []byte) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*closeLimit)
 	defer cancel()

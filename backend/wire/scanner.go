@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// MaxDepth is how deeply a message may nest. It protects every parser behind us.
+// MaxDepth is the maximum nesting depth of a message. It protects every later parser.
 const MaxDepth = 500
 
 // JSON-RPC error codes that this package itself uses.
@@ -19,22 +19,22 @@ const (
 	CodeMethodNotFound = -32601
 	CodeInvalidParams  = -32602
 	CodeInternal       = -32603
-	CodeRefused        = -32000 // a server's request that nobody can take
+	CodeRefused        = -32000 // a request of a server that no client can handle
 )
 
-// Error says why a message was refused. It holds no payload.
+// Error is the reason why a message was refused. It contains no payload.
 type Error struct {
 	Code   int    // CodeParse or CodeInvalidRequest
-	Offset int    // in bytes from the start of what was scanned
+	Offset int    // in bytes from the start of the scanned text
 	Reason string // a fixed phrase, safe to show
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }
 
-// scanner validates JSON in one pass and allocates nothing but its error.
+// scanner validates JSON in one pass and allocates only its error.
 type scanner struct {
 	b []byte
-	// newline: CR or LF stands between tokens. broken: a string holds invalid
+	// newline: CR or LF occurs between tokens. broken: a string contains invalid
 	// UTF-8 or a lone surrogate escape.
 	newline, broken bool
 }
@@ -132,7 +132,7 @@ func digits(b []byte, i int) int {
 	return i
 }
 
-// plain marks the bytes that mean themselves inside a string.
+// plain marks the bytes that need no escape inside a string.
 var plain = func() (t [256]bool) {
 	for c := 0x20; c < 0x80; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -141,7 +141,7 @@ var plain = func() (t [256]bool) {
 }()
 
 // skipPlain returns the index of the first byte at or after i that is not plain.
-// It looks at eight bytes at once: strings are most of what passes here.
+// It tests eight bytes at a time, because most of the input is strings.
 func skipPlain(b []byte, i int) int {
 	const (
 		ones = 0x0101010101010101
@@ -196,8 +196,8 @@ func (s *scanner) str(i int) (int, error) {
 	}
 }
 
-// escape reads the escape at i. lone tells that it is half of a surrogate pair
-// without the other half; a pair is taken as one escape.
+// escape reads the escape at i. lone is true for half of a surrogate pair without the other half; a
+// pair is read as one escape.
 func escape(b []byte, i int) (next int, lone, ok bool) {
 	if i+1 >= len(b) {
 		return i, false, false
@@ -271,7 +271,7 @@ func (s *scanner) array(i, depth int) (int, error) {
 	}
 }
 
-// object validates an object of a payload: its keys may be anything.
+// object validates an object of a payload, with any keys.
 func (s *scanner) object(i, depth int) (int, error) {
 	if depth >= MaxDepth {
 		return i, s.refuse(i, "nested too deeply")
@@ -295,8 +295,8 @@ func (s *scanner) object(i, depth int) (int, error) {
 	}
 }
 
-// key reads a member's key at i. It returns the span of the key with its quotes
-// and the index where the value starts.
+// key reads the key of a member at i. It returns the span of the key with its quotes and the index
+// where the value starts.
 func (s *scanner) key(i int) (key core.Span, value int, err error) {
 	if i >= len(s.b) {
 		value, err = s.fail(i, "object without end")

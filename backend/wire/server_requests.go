@@ -9,20 +9,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// maxAsks is how many requests of one server may wait for an answer at once.
+// maxAsks is the maximum number of unanswered requests of one server.
 const maxAsks = 16
 
-// askTable holds the requests of the server that wait for an answer.
+// askTable holds the unanswered requests of the server.
 type askTable struct {
-	wg sync.WaitGroup // counts the goroutines that answer
+	wg sync.WaitGroup // counts the answering goroutines
 
 	mu      sync.Mutex
-	running map[string]context.CancelFunc // by the server's raw id, nil while one waits for its turn; nil once closed
+	running map[string]context.CancelFunc // by the raw id of the server; an entry is nil while it waits, the map is nil once closed
 	spawned int
 }
 
-// reserve registers a request that waits for its turn. It refuses an id that waits
-// already, and more than maxAsks.
+// reserve registers a waiting request. It refuses a duplicate id and more than maxAsks requests.
 func (t *askTable) reserve(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -33,8 +32,8 @@ func (t *askTable) reserve(id string) bool {
 	return true
 }
 
-// begin starts a request that was reserved: a goroutine that calls wg.Done follows.
-// It reports false when the server took the request back meanwhile.
+// begin marks a reserved request as running; the caller starts a goroutine that calls wg.Done. It
+// reports false if the server cancelled the request meanwhile.
 func (t *askTable) begin(id string, cancel context.CancelFunc) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,12 +41,12 @@ func (t *askTable) begin(id string, cancel context.CancelFunc) bool {
 		return false
 	}
 	t.running[id] = cancel
-	t.wg.Add(1) // under the lock: nobody waits before cancelAll
+	t.wg.Add(1) // under the lock, because cancelAll precedes the wait
 	return true
 }
 
-// spawn runs f in a goroutine that wg counts, unless as many answers as allowed
-// are on their way already or the table is closed.
+// spawn runs f in a goroutine that wg counts, unless the maximum number of answers is in progress or
+// the table is closed.
 func (t *askTable) spawn(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +63,7 @@ func (t *askTable) spawn(f func()) bool {
 	return true
 }
 
-// end forgets a request and reports whether it was still wanted.
+// end removes a request and reports whether it was still pending.
 func (t *askTable) end(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +92,7 @@ func (t *askTable) cancelAll() {
 	t.running = nil
 }
 
-// request hands a request of the server to the call that it belongs to.
+// request passes a request of the server to the call that it belongs to.
 func (m *Mux) request(data []byte, env Envelope) {
 	in := inbound{kind: inAsk, method: env.Method, id: keep(data, env.ID, false)}
 	if env.Method == "ping" {
@@ -135,7 +134,7 @@ func (m *Mux) request(data []byte, env Envelope) {
 
 type asker func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 
-// takeBack refuses the requests among what a call did not get to see.
+// takeBack refuses the requests among the messages that a call did not process.
 func (m *Mux) takeBack(left []inbound) {
 	for _, in := range left {
 		if in.kind == inAsk && m.asks.end(string(in.id)) {
@@ -144,7 +143,7 @@ func (m *Mux) takeBack(left []inbound) {
 	}
 }
 
-// ask answers a reserved request of the server in a goroutine of its own.
+// ask answers a reserved request of the server in its own goroutine.
 func (m *Mux) ask(ctx context.Context, to asker, in inbound) {
 	ctx, cancel := context.WithCancel(ctx)
 	id := string(in.id)
@@ -156,7 +155,7 @@ func (m *Mux) ask(ctx context.Context, to asker, in inbound) {
 		defer m.asks.wg.Done()
 		defer cancel()
 		reply, err := to(ctx, in.method, in.params)
-		if !m.asks.end(id) { // the server took it back, or is gone
+		if !m.asks.end(id) { // the server cancelled it or exited
 			return
 		}
 		switch {
@@ -171,7 +170,7 @@ func (m *Mux) ask(ctx context.Context, to asker, in inbound) {
 	}()
 }
 
-// askCancelled ends the request that the server no longer wants answered.
+// askCancelled cancels a request that the server has cancelled.
 func (m *Mux) askCancelled(params []byte) {
 	if p, err := ScanParams(params); err == nil {
 		m.asks.cancel(string(Bytes(params, p.RequestID)))
@@ -182,7 +181,7 @@ func (m *Mux) refuse(id []byte, code int, message string) {
 	m.answer(id, core.Reply{Error: ErrorObject(code, message, nil)})
 }
 
-// answer never waits: a server that sends requests and does not read loses answers.
+// answer never blocks: a server that sends requests without reading loses responses.
 func (m *Mux) answer(id []byte, reply core.Reply) {
 	sent := m.out.tryPut(len(id)+len(reply.Result)+len(reply.Error)+64, func(dst []byte) []byte {
 		if len(reply.Error) > 0 {

@@ -15,7 +15,7 @@ type Edit struct {
 
 // Splice appends src to dst with the edits done and returns the extended slice.
 // Edits must be in order, must not overlap and must lie inside src; anything else
-// is a mistake of the caller and panics. Whatever no edit covers stays byte for byte.
+// is a programming error and panics. Bytes outside of the edits are unchanged.
 func Splice(dst, src []byte, edits ...Edit) []byte {
 	at := 0
 	for _, e := range edits {
@@ -61,7 +61,7 @@ func AppendResult(dst, id, result []byte) []byte {
 }
 
 // AppendError appends a response with an error. id and data are raw; an empty id
-// becomes null, empty data is left out.
+// becomes null, empty data is omitted.
 func AppendError(dst, id []byte, code int, message string, data []byte) []byte {
 	return AppendErrorObject(dst, id, ErrorObject(code, message, data))
 }
@@ -91,9 +91,8 @@ func ErrorObject(code int, message string, data []byte) []byte {
 	return append(dst, '}')
 }
 
-// Compact appends src, which must be valid JSON, without the white space between
-// its tokens and with U+FFFD where a string holds no valid Unicode. Tokens are
-// otherwise kept as they are spelled.
+// Compact appends src, which must be valid JSON, without white space between tokens and with U+FFFD in
+// place of invalid Unicode in strings. Otherwise tokens keep their spelling.
 func Compact(dst, src []byte) []byte {
 	for i := 0; i < len(src); {
 		switch src[i] {
@@ -126,7 +125,7 @@ func appendRepaired(dst, src []byte, i int) ([]byte, int) {
 		case src[i] == '\\':
 			next, lone, ok := escape(src, i)
 			switch {
-			case !ok: // not valid JSON; keep what is there
+			case !ok: // not valid JSON: keep it unchanged
 				dst = append(dst, src[i])
 				next = i + 1
 			case lone:

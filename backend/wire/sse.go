@@ -23,7 +23,7 @@ type eventReader struct {
 type sseEvent struct {
 	name  string
 	id    string
-	retry time.Duration // how long to wait before the stream is opened again; 0 says nothing
+	retry time.Duration // delay before the stream is reopened; 0 if absent
 	data  []byte        // of its own
 }
 
@@ -31,8 +31,8 @@ func newEventReader(r io.Reader, limit int) *eventReader {
 	return &eventReader{r: bufio.NewReaderSize(r, 32<<10), limit: limit}
 }
 
-// next returns the next event that says anything. An event that the end of
-// the stream cuts off is dropped, as the format says.
+// next returns the next event with data or an id. An incomplete event at the end of the stream is
+// dropped, as the format requires.
 func (e *eventReader) next() (sseEvent, error) {
 	var ev sseEvent
 	hasData := false
@@ -71,8 +71,8 @@ func (e *eventReader) next() (sseEvent, error) {
 	}
 }
 
-// line returns one line without its end. A lone CR, which the format allows as a
-// line end and no server is known to send, is not taken for one.
+// line returns one line without its terminator. A lone CR, which the format permits as a terminator but
+// no known server sends, is not recognized.
 func (e *eventReader) line() ([]byte, error) {
 	part, err := e.r.ReadSlice('\n')
 	if err == nil {

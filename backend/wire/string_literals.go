@@ -4,8 +4,8 @@ import (
 	"unicode/utf8"
 )
 
-// Unquote returns the text of a valid string literal with its quotes; ok is false
-// when raw is something else. Invalid UTF-8 and lone surrogates become U+FFFD.
+// Unquote decodes a valid string literal including its quotes; ok is false if raw is anything else.
+// Invalid UTF-8 and lone surrogates become U+FFFD.
 func Unquote(raw []byte) (text string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return "", false
@@ -40,7 +40,7 @@ func AppendString(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// methodName decodes a method. The names of the protocol cost no allocation.
+// methodName decodes a method. Known names cost no allocation.
 func methodName(raw []byte) string {
 	if name, ok := methods[string(raw[1:len(raw)-1])]; ok {
 		return name
