@@ -28,17 +28,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Servers are the servers we run; *supervisor.Supervisor implements it.
+// Servers controls the servers; *supervisor.Supervisor implements it.
 type Servers interface {
 	Statuses() []core.ServerStatus
 	Status(id string) (core.ServerStatus, bool)
 	Start(ctx context.Context, id string) error
 	Stop(ctx context.Context, id string) error
 	Restart(ctx context.Context, id string) error
-	BothEras(id string) bool // a server has a connection in each era
+	BothEras(id string) bool // whether a server has a connection in each era
 }
 
-// Views are what is offered; *registry.Registry implements it.
+// Views returns what clients see; *registry.Registry implements it.
 type Views interface {
 	All() *registry.View
 	Server(id string) (*registry.View, bool)
@@ -49,21 +49,21 @@ type Views interface {
 // Calls is the call path; *gateway.Gateway implements it.
 type Calls interface {
 	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
-	Running() []core.Call // those that have not ended
+	Running() []core.Call // calls in flight
 	RunningCall(id int64) (core.Call, bool)
 }
 
-// History is what was recorded; *store.Store implements it.
+// History reads recorded calls; *store.Store implements it.
 type History interface {
 	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
 	Call(ctx context.Context, id int64) (*store.Record, error)
 	Clients(ctx context.Context) ([]store.ClientUse, error)
 }
 
-// Recorder is asked how recording goes; *store.Recorder implements it.
+// Recorder reports the state of recording; *store.Recorder implements it.
 type Recorder interface{ Stats() store.Stats }
 
-// Files are the configuration; *reload.Reloader implements it.
+// Files reads and edits the configuration; *reload.Reloader implements it.
 type Files interface {
 	Current() *config.Config
 	Problems() []config.Problem
@@ -79,24 +79,24 @@ type Files interface {
 	SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error
 }
 
-// Logs are the servers' own logs; *serverlog.Logs implements it.
+// Logs reads the logs of servers; *serverlog.Logs implements it.
 type Logs interface {
-	Tail(server string, n int) []serverlog.Line // the last n, all in memory for 0
+	Tail(server string, n int) []serverlog.Line // the last n lines; 0 returns all in memory
 }
 
-// Sessions are the clients that are connected; *bridge.Bridge implements it.
+// Sessions lists the connected clients; *bridge.Bridge implements it.
 type Sessions interface {
 	Sessions() []bridge.Session
 	ClientInfos() []bridge.ClientInfo
 }
 
-// Metrics answers /metrics.
+// Metrics serves /metrics.
 type Metrics interface {
 	Handler() http.Handler // nil while metrics are not enabled
-	Public() bool          // they need no token
+	Public() bool          // whether /metrics needs no token
 }
 
-// Options are what an API works with. All but those said to be optional are needed.
+// Options are the dependencies of an API. All are required except those marked optional.
 type Options struct {
 	Version    string
 	URL        string // http://127.0.0.1:PORT
@@ -118,61 +118,61 @@ type Options struct {
 	Bus      *event.Bus
 
 	Desktop   Desktop               // optional: start at login, pause, quit
-	Connector *clientconf.Connector // optional: the clients' own files
-	Seen      Seen                  // optional: which clients came, and what they were shown
-	// Doctor looks for what keeps servers and clients from working; optional.
+	Connector *clientconf.Connector // optional: the configuration files of clients
+	Seen      Seen                  // optional: which clients connected, and which tools they were sent
+	// Doctor finds problems of servers and clients; optional.
 	Doctor  func(ctx context.Context) (doctor.Options, error)
-	Secrets *secret.Store // optional: what ${secret:NAME} stands for
-	// Diagnosed says where to look for a bug report's bundle; optional.
+	Secrets *secret.Store // optional: the values of ${secret:NAME}
+	// Diagnosed returns the sources of a diagnostic bundle; optional.
 	Diagnosed func(ctx context.Context) doctor.BundleOptions
 
 	Logins    Logins            // optional: signing in to remote servers
 	Reach     Reach             // optional: writes profiles
-	Sizes     Sizes             // optional: what lists take
+	Sizes     Sizes             // optional: sizes of tool lists
 	Directory *marketplace.List // optional: servers that can be installed
 	Bundles   string            // where bundles are unpacked
-	Copies    config.Copies     // of the configuration file; without a folder there are none
+	Copies    config.Copies     // backups of the configuration file; none without a folder
 
-	Questions Questions                                 // optional: what servers ask the user
-	Rules     Rules                                     // optional: what calls are held to
-	Commands  Commands                                  // optional: new commands that wait for approval
-	Debug     func(id string) (supervisor.Debug, error) // optional: all that is known of a server
-	// Try starts a server for once, with the sign-in of the configured server as; optional.
+	Questions Questions                                 // optional: pending approvals
+	Rules     Rules                                     // optional: the policy of calls
+	Commands  Commands                                  // optional: new commands that need approval
+	Debug     func(id string) (supervisor.Debug, error) // optional: debugging information about a server
+	// Try starts a server for a trial, with the sign-in of the configured server as; optional.
 	Try func(ctx context.Context, c *config.Server, as string) supervisor.Trial
 
-	Facts Facts // optional: what stood in the configuration before
-	Trust Trust // optional: what was trusted, and what changed since
+	Facts Facts // optional: previous versions of entries
+	Trust Trust // optional: trusted tools and changes since
 
 	UI       fs.FS                                  // optional: the page, index.html at its root
-	Usage    func(id string) (process.Usage, error) // optional: what a server's processes take
-	Metrics  Metrics                                // optional: /metrics; without it, it is not found
-	Redact   func(string) string                    // optional: takes secrets out of what was not recorded yet
-	Timeline *history.Timeline                      // optional: messages of those that somebody debugs
-	Watchman *history.Watchman                      // optional: keeps how checks went
-	Notices  func() []event.Notice                  // optional: more that the user should know
+	Usage    func(id string) (process.Usage, error) // optional: resource usage of servers
+	Metrics  Metrics                                // optional: /metrics; 404 without it
+	Redact   func(string) string                    // optional: redacts text that was not recorded yet
+	Timeline *history.Timeline                      // optional: messages of traced clients
+	Watchman *history.Watchman                      // optional: stores the results of checks
+	Notices  func() []event.Notice                  // optional: further notices for the user
 	Log      *slog.Logger                           // optional
 }
 
-// API is the http.Handler for everything but MCP. It belongs behind loopback.Guard.
+// API is the http.Handler for everything except MCP. It must be wrapped by loopback.Guard.
 type API struct {
 	Options
 	routes *routes
-	// operations are built when the first of them is asked for: their schemas and the
-	// document take longer than all else of a start, and a daemon may never need them.
+	// operations are built on the first request for one: building their schemas and the
+	// document takes longer than the rest of a start, and a daemon may never need them.
 	operations func() *routes
 	waiting    waiting
-	trials     chan struct{} // holds one for each server that is being tried
+	trials     chan struct{} // holds one token for each running trial
 	windows    windows
 	plans      plans
-	uploads    marketplace.Uploads // bundles that a browser sends
+	uploads    marketplace.Uploads // bundles sent by a browser
 	readers    atomic.Int32        // open event streams
 }
 
-// Watched reports whether somebody follows the events: a page is open.
+// Watched reports whether the event stream has a reader: a page is open.
 func (a *API) Watched() bool { return a != nil && a.readers.Load() > 0 }
 
-// New makes an API. It serves at once; Run is needed for calls that began before a
-// page was opened to be seen on it.
+// New returns an API that can serve requests. Run must be running for approvals of commands to be
+// published.
 func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -200,7 +200,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.routes.mux.ServeHTTP(w, r)
 }
 
-// Run tells of commands that wait for the user, until ctx ends.
+// Run publishes commands that need approval until ctx ends.
 func (a *API) Run(ctx context.Context) error {
 	a.waiting.follow(ctx, a.Bus, a.standingNow)
 	return nil

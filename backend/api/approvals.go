@@ -17,31 +17,30 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
-// Questions are what servers ask the user; *approvals.Inbox implements it.
+// Questions holds pending approvals; *approvals.Inbox implements it.
 type Questions interface {
 	List() []approvals.Item
 	Item(id string) (approvals.Item, bool)
 	AnswerFor(id, action, scope string, content json.RawMessage) error
 }
 
-// Commands are new commands that wait for approval; *supervisor.Supervisor
+// Commands lists new commands that need approval; *supervisor.Supervisor
 // implements it.
 type Commands interface {
 	Approvals() []supervisor.Approval
 	Approve(ctx context.Context, server, key string) error
-	// Notices are about new commands that run without having been asked for.
+	// Notices are about new commands that run without approval.
 	Notices() []event.Notice
 	Dismiss(subject string) bool
-	// Expect says that the user is adding the server, who needs no notice of it.
+	// Expect suppresses the notice for a server that the user is adding.
 	Expect(server string)
 }
 
-// command is the kind of a command that waits. It is no question of the inbox: it
-// waits as long as it stands in the configuration.
+// command is the kind of a command that needs approval. It is not an item of the inbox: it waits as
+// long as it is in the configuration.
 const command approvals.Kind = "command"
 
-// Question is one thing that waits for the user. Its text comes from a server, a
-// client or the configuration.
+// Question is one pending approval. Its text comes from a server, a client or the configuration.
 type Question struct {
 	ID      string         `json:"id"`
 	Kind    approvals.Kind `json:"kind" enum:"form,url,command,call,tools"`
@@ -66,7 +65,7 @@ type Question struct {
 	Command *NewCommand `json:"command,omitempty" doc:"Of a command: what it is, in parts"`
 }
 
-// NewCommand is a command that waits, in parts.
+// NewCommand is a command that needs approval, split into parts.
 type NewCommand struct {
 	Written     string   `json:"written" doc:"With its arguments, as in the configuration"`
 	Was         string   `json:"was" doc:"What the server ran before; empty when that is unknown"`
@@ -74,17 +73,17 @@ type NewCommand struct {
 	Cwd         string   `json:"cwd"`
 }
 
-// maxShown is how much of a call's arguments lists and events hold.
+// maxShown is the number of bytes of arguments in lists and events.
 const maxShown = 64 << 10
 
-// QuestionClient is the application whose call made a server ask.
+// QuestionClient is the application whose call caused the request.
 type QuestionClient struct {
 	Token   string `json:"token"`
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// questionOf is an item as lists and events show it.
+// questionOf returns an item as shown in lists and events.
 func questionOf(i *approvals.Item) Question {
 	q := wholeQuestion(i)
 	if len(q.Arguments) > maxShown {
@@ -119,8 +118,8 @@ func (a *API) question(i *approvals.Item) Question {
 	return q
 }
 
-// commandItem names a command by its server and its key, so that an answer is one to
-// what the user saw.
+// commandItem identifies a command by its server and its key, so that an answer applies to exactly
+// the command that the user saw.
 func commandItem(c supervisor.Approval, since time.Time) approvals.Item {
 	text := c.Command
 	if len(c.Environment) > 0 {
@@ -132,8 +131,8 @@ func commandItem(c supervisor.Approval, since time.Time) approvals.Item {
 	return approvals.Item{ID: "command:" + c.Server + ":" + c.Key, Kind: command, Server: c.Server, Message: text, At: since.UTC()}
 }
 
-// commandsNow lists the commands that wait, in the order of the configuration. One
-// whose server is switched off does not wait.
+// commandsNow lists the commands that need approval, in the order of the configuration, except
+// those of disabled servers.
 func (a *API) commandsNow() []approvals.Item {
 	if a.Commands == nil {
 		return nil
@@ -173,11 +172,11 @@ type approvalInput struct {
 	}
 }
 
-// standingNow lists what waits as long as it takes: commands, and tools that changed.
+// standingNow lists the approvals without a deadline: commands and changed tools.
 func (a *API) standingNow() []approvals.Item { return append(a.commandsNow(), a.changedTools()...) }
 
-// answerApproval gives the user's answer. A command that is not accepted goes on
-// waiting, and is not run.
+// answerApproval passes on the answer of the user. A command that is not accepted keeps waiting and
+// does not run.
 func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, error) {
 	if rest, ok := strings.CutPrefix(in.ID, "command:"); ok && a.Commands != nil {
 		server, key, _ := strings.Cut(rest, ":")
@@ -202,20 +201,20 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 	scope := cmp.Or(in.Body.Scope, approvals.Once)
 	if item, ok := a.Questions.Item(in.ID); ok && item.Held != nil && in.Body.Action == approvals.Accept && scope == approvals.Always {
 		if err := a.allowAlways(ctx, &item); err != nil {
-			return nil, err // the question goes on waiting
+			return nil, err // the approval stays pending
 		}
 	}
 	return &none{}, a.Questions.AnswerFor(in.ID, in.Body.Action, scope, json.RawMessage(in.Body.Content))
 }
 
-// waiting tells the bus which commands begin and end to wait: the supervisor says
-// only in which state a server is.
+// waiting publishes which commands start and stop waiting: the supervisor publishes only the states
+// of servers.
 type waiting struct {
 	mu    sync.Mutex // guards known
 	known map[string]approvals.Item
 }
 
-// compare publishes what came and went since the last look.
+// compare publishes the differences since its last run.
 func (w *waiting) compare(bus *event.Bus, list func() []approvals.Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -246,7 +245,7 @@ func (w *waiting) ended(bus *event.Bus, id, state string) {
 	}
 }
 
-// follow looks again whenever a server changed.
+// follow runs compare whenever a server changed.
 func (w *waiting) follow(ctx context.Context, bus *event.Bus, list func() []approvals.Item) {
 	for ctx.Err() == nil {
 		sub := bus.Subscribe(1024, event.Server, event.Removed, event.Config, event.Catalog)
@@ -265,7 +264,7 @@ func (w *waiting) read(ctx context.Context, sub *event.Subscription, bus *event.
 			if !open {
 				return
 			}
-			// One look serves all events that have come: thousands of servers come at once.
+			// One run covers all queued events: thousands of servers may change together.
 			for n := len(sub.Events()); n > 0 && open; n-- {
 				_, open = <-sub.Events()
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// ConfigCopy is a copy of the configuration file.
+// ConfigCopy is a backup of the configuration file.
 type ConfigCopy struct {
 	Name    string    `json:"name"`
 	At      time.Time `json:"at"`
@@ -21,7 +21,7 @@ type ConfigCopy struct {
 	Current bool      `json:"current" doc:"It says what the file says now"`
 }
 
-// ConfigCopyText is a copy with what putting it back would change.
+// ConfigCopyText is a backup with the changes that restoring it would make.
 type ConfigCopyText struct {
 	Name     string           `json:"name"`
 	Text     string           `json:"text" doc:"Without the secrets that are recognised"`
@@ -30,7 +30,7 @@ type ConfigCopyText struct {
 	Problems []config.Problem `json:"problems" nullable:"false" doc:"What is wrong with the copy"`
 }
 
-// PutBack tells what became of the file.
+// PutBack is the result of a restore.
 type PutBack struct {
 	Undo string `json:"undo" doc:"The copy of what was there before"`
 	Etag string `json:"etag" doc:"Of the file as it is now"`
@@ -72,7 +72,7 @@ func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigCopy]], err
 	return reply(out)
 }
 
-// keepNow keeps the configuration file as it is.
+// keepNow makes a backup of the configuration file.
 func (a *API) keepNow() (name string, text []byte, etag string, err error) {
 	path, text, etag, err := a.Files.Text()
 	if err == nil {

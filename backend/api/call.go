@@ -19,8 +19,8 @@ type callRequestInput struct {
 	Body CallRequest
 }
 
-// call takes the same path as a call of any client. What went wrong with the call
-// itself is in its result; an error is what kept us from making one.
+// call uses the same path as the calls of clients. The failure of the call itself is in the result;
+// the error is the reason why no call was made.
 func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResult], error) {
 	args := []byte(in.Body.Arguments)
 	if len(args) == 0 || string(args) == "null" {
@@ -42,7 +42,7 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 	return reply(result)
 }
 
-// params are those of a call that asks for progress, so that whoever looks on sees how far it is.
+// params are the params of a call with a progress token, so that observers see its progress.
 func params(tool string, args []byte) (p json.RawMessage, arguments, token core.Span) {
 	name, _ := json.Marshal(tool)
 	p = append([]byte(`{"name":`), name...)
@@ -55,7 +55,7 @@ func params(tool string, args []byte) (p json.RawMessage, arguments, token core.
 	return append(p, `1}}`...), arguments, token
 }
 
-// toolResult is what we read of a result. The rest is in raw.
+// toolResult holds the parts of a result that are needed here. The rest is in raw.
 type toolResult struct {
 	Content           []json.RawMessage `json:"content"`
 	StructuredContent json.RawMessage   `json:"structuredContent"`
@@ -103,7 +103,7 @@ func resultOf(r core.Reply, err error) CallResult {
 	return out
 }
 
-// part is one piece of content as text: text itself, a reference for everything else.
+// part is one content block as text: the text, or a reference for other types.
 func part(raw json.RawMessage) string {
 	var c struct {
 		Type     string `json:"type"`
@@ -141,7 +141,7 @@ func part(raw json.RawMessage) string {
 	return fmt.Sprintf("[%s, %d bytes of JSON]", orUnknown(c.Type), len(raw))
 }
 
-// decodedSize is how many bytes a base64 text stands for.
+// decodedSize is the number of bytes that a base64 text encodes.
 func decodedSize(text string) int {
 	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(text, "=")))
 }
@@ -153,7 +153,7 @@ func orUnknown(s string) string {
 	return s
 }
 
-// excerpt is the beginning of a raw answer, at most 2,000 characters.
+// excerpt is the beginning of a raw response, at most 2,000 characters.
 func excerpt(raw []byte) string {
 	const most = 2000
 	text := strings.ToValidUTF8(string(raw), "\ufffd")

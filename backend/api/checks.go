@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 )
 
-// SavedCheck is a check with how its newest run went.
+// SavedCheck is a check with its last result.
 type SavedCheck struct {
 	history.Check
 	Last *history.LastRun `json:"last,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// ImportPlan is what importing servers of a client changes, or changed.
+// ImportPlan describes the changes of an import, planned or made.
 type ImportPlan struct {
 	ID      string             `json:"id" doc:"Names the import for undo; empty in a plan, and when nothing was new"`
 	Path    string             `json:"path" doc:"Of our configuration"`
@@ -19,7 +19,7 @@ type ImportPlan struct {
 	Secrets []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that go to the secret store"`
 }
 
-// TakenImport is an import that can be taken back.
+// TakenImport is an import that can be undone.
 type TakenImport struct {
 	ID      string    `json:"id"`
 	Client  string    `json:"client"`
@@ -51,7 +51,7 @@ type bundleAnswer struct {
 	Body        []byte
 }
 
-// TokenChange is what a new or ended token changes in clients' files.
+// TokenChange describes the changes of a rotated or revoked token in the files of clients.
 type TokenChange struct {
 	Name      string                 `json:"name"`
 	Rewritten []clientconf.Rewritten `json:"rewritten" nullable:"false"`
@@ -76,7 +76,7 @@ func (a *API) registerTaking(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Give a client a token, another one, or none; its entries with an address follow", a.changeToken)
 }
 
-// taking plans an import.
+// taking plans the import of a shared file.
 func (a *API) taking(in *importInput) (*clientconf.Taking, *ImportPlan, error) {
 	c, err := a.connector()
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *API) handout(_ context.Context, in *handoutInput) (*answer[clientconf.H
 	choice := clientconf.Choice{Client: in.Key, HTTP: in.HTTP}
 	if in.HTTP {
 		if _, err := clientconf.ByID(in.Key); err != nil {
-			return nil, err // before the token: nobody else would need it
+			return nil, err // before the token is created
 		}
 		t, err := a.Tokens.Create(in.Key)
 		if err != nil {
@@ -178,7 +178,7 @@ func (a *API) bundle(_ context.Context, in *connectionInput) (*bundleAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	// The token first: the client may start the shim at once.
+	// The token is created first, because the client may start the shim immediately.
 	if _, err := a.Tokens.Create(in.Key); err != nil {
 		return nil, err
 	}
@@ -232,8 +232,7 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 	return reply(out)
 }
 
-// createToken makes the token of a client that has none yet: a token that is in use is
-// not shown again.
+// createToken creates the token of a client that has none: an existing token is never shown again.
 func (a *API) createToken(name string, taken bool) (*answer[TokenChange], error) {
 	if taken {
 		return nil, core.Errorf(core.CodeConflict, "%q has a token already; make a new one instead", name)

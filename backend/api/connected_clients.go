@@ -9,14 +9,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Seen tells which clients came to the bridge; *bridge.Bridge implements it.
+// Seen reports which clients connected to the bridge; *bridge.Bridge implements it.
 type Seen interface {
 	ClientInfos() []bridge.ClientInfo
 	ClientActivities() []bridge.ClientActivity
 }
 
-// watchOver fills in what was seen of a connected client: whether it came, how many
-// tools it was shown, and what is to be done until it does.
+// watchOver completes a connection by what was observed: whether the client connected, how many tools
+// it was sent, and what the user has to do until then.
 func (a *API) watchOver(c *Connection, s clientconf.Status) {
 	for _, one := range s.Choice.Servers {
 		c.Moved = append(c.Moved, Moved{one.Name, one.Scope, one.Server})
@@ -29,7 +29,7 @@ func (a *API) watchOver(c *Connection, s clientconf.Status) {
 	c.Warnings = append(c.Warnings, clientconf.Limits(s.Client, tools)...)
 	came := func(at time.Time) {
 		if at = at.UTC(); at.Before(s.At) {
-			return // that was the connection before this one
+			return // that was the previous connection
 		}
 		c.Live = true
 		if c.Since == nil || at.Before(*c.Since) {
@@ -64,7 +64,7 @@ func (a *API) watchOver(c *Connection, s clientconf.Status) {
 	}
 }
 
-// nextStep is what to do for a client to notice that it was connected.
+// nextStep is the action that makes a client read its new configuration.
 func nextStep(c clientconf.Client) string {
 	if c.Reload == "" {
 		return "Start " + c.Name + " anew."
@@ -72,7 +72,7 @@ func nextStep(c clientconf.Client) string {
 	return "For " + c.Name + " to see it: " + strings.TrimSuffix(c.Reload, ".") + "."
 }
 
-// offeredTo lists the tools that a client is offered now, through all its entries.
+// offeredTo lists the tools that a client sees now, through all of its entries.
 func (a *API) offeredTo(s clientconf.Status) (tools []clientconf.Offered) {
 	wanted := map[string]string{} // server to entry
 	for _, one := range s.Choice.Servers {

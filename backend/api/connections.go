@@ -12,23 +12,23 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Connection is one client application of this machine, and what its own file says of us.
+// Connection is one client application of this machine and the state of our entry in its file.
 type Connection struct {
-	Key       string `json:"key"` // names the connection in the routes below
+	Key       string `json:"key"` // identifies the connection in the routes below
 	ID        string `json:"id"`  // of the client
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
-	Project   string `json:"project"` // "" for the user's own file
-	Path      string `json:"path"`    // of the file; "" where there is none on this system
+	Project   string `json:"project"` // "" for the file of the user
+	Path      string `json:"path"`    // of the file; "" if there is none on this system
 	Detected  bool   `json:"detected"`
 	State     string `json:"state"`     // notConnected, connected, vanished, changed or unreadable
-	Connected bool   `json:"connected"` // the file holds our entry, as we wrote it or not
+	Connected bool   `json:"connected"` // whether the file contains our entry, unchanged or not
 	Problem   string `json:"problem"`
-	HTTP      bool   `json:"http"`      // connected by address
-	TakesHTTP bool   `json:"takesHttp"` // could be
-	Reload    string `json:"reload"`    // what to do for the client to notice
-	MaxTools  int    `json:"maxTools"`  // that the client offers its model; 0 where no limit is known
-	Tested    bool   `json:"tested"`    // the format was measured on the real program
+	HTTP      bool   `json:"http"`      // connected by URL
+	TakesHTTP bool   `json:"takesHttp"` // whether it could be connected by URL
+	Reload    string `json:"reload"`    // the action that makes the client read its file
+	MaxTools  int    `json:"maxTools"`  // limit of tools of the client; 0 if unknown
+	Tested    bool   `json:"tested"`    // whether the format was verified with the real program
 
 	Live     bool       `json:"live" doc:"It shook hands with us after it was connected"`
 	Since    *time.Time `json:"since,omitempty" doc:"When it did first, in this run of the daemon"`
@@ -43,7 +43,7 @@ type Connection struct {
 	Bundle   bool       `json:"bundle" doc:"It can be connected by an extension"`
 }
 
-// Moved is one server of a client that an entry of ours stands for.
+// Moved is one server of a client that our entry replaces.
 type Moved struct {
 	Name   string `json:"name" doc:"In the client's file"`
 	Scope  string `json:"scope"`
@@ -52,15 +52,15 @@ type Moved struct {
 
 // ConnectionRequest says how to connect a client.
 type ConnectionRequest struct {
-	Project  string   `json:"project,omitempty"`  // folder whose own file is meant
-	HTTP     bool     `json:"http,omitempty"`     // an address instead of the shim
-	Move     bool     `json:"move,omitempty"`     // take the client's servers over
+	Project  string   `json:"project,omitempty"`  // project folder with its own file
+	HTTP     bool     `json:"http,omitempty"`     // a URL instead of the shim
+	Move     bool     `json:"move,omitempty"`     // move the servers of the client to Drawbridge
 	Together bool     `json:"together,omitempty"` // with move: one entry for all
-	Servers  []string `json:"servers,omitempty"`  // with move: these alone
-	Diff     string   `json:"diff,omitempty"`     // what the user saw: another one is refused
+	Servers  []string `json:"servers,omitempty"`  // with move: only these
+	Diff     string   `json:"diff,omitempty"`     // the diff that the user saw; a different one is refused
 }
 
-// ConnectionPlan is what connecting changes.
+// ConnectionPlan describes the changes of connecting.
 type ConnectionPlan struct {
 	Key      string   `json:"key"`
 	Path     string   `json:"path"`
@@ -70,22 +70,22 @@ type ConnectionPlan struct {
 	Reload   string   `json:"reload"`
 }
 
-// ImportableServer is one server of a client and what it becomes.
+// ImportableServer is one server of a client and its converted entry.
 type ImportableServer struct {
 	Name  string   `json:"name"`
 	Scope string   `json:"scope"` // project, or ""
-	Label string   `json:"label"` // its name with us
+	Label string   `json:"label"` // its name in our configuration
 	Entry string   `json:"entry"` // JSON text
-	Have  bool     `json:"have"`  // our configuration has it already
+	Have  bool     `json:"have"`  // whether our configuration already has it
 	Same  []string `json:"same"`  // other clients with the same server
 	Notes []string `json:"notes"`
-	Skip  string   `json:"skip"` // why it cannot be taken over
+	Skip  string   `json:"skip"` // why it cannot be imported
 
 	Source  string   `json:"source" doc:"Where it was found when that is not the client's file of today: then it can be imported, not moved"`
 	Secrets []string `json:"secrets" nullable:"false" doc:"Names under which its literal tokens will be stored"`
 }
 
-// Undone says how a connection was taken back.
+// Undone is the result of removing a connection.
 type Undone struct {
 	Key    string `json:"key"`
 	Result string `json:"result"` // restored, removed, wasAbsent, whole, entry or forgotten
@@ -171,7 +171,7 @@ func importable(all []clientconf.Import) []ImportableServer {
 	return out
 }
 
-// plan prepares what a request asks for.
+// plan prepares the requested change.
 func (a *API) plan(in *connectionRequestInput) (*clientconf.Connector, *clientconf.Plan, error) {
 	c, err := a.connector()
 	if err != nil {
@@ -221,7 +221,7 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the file changed since the change was shown", Hint: "Nothing was written. Look at it again."}
 	}
-	// The token first: the client may start the shim at once.
+	// The token is created first, because the client may start the shim immediately.
 	if _, err := a.Tokens.Create(in.Key); err != nil {
 		return nil, err
 	}

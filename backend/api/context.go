@@ -10,14 +10,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// unusedDays is how long a tool was not called that counts as unused.
+// unusedDays is the number of days without a call after which a tool is unused.
 const unusedDays = 30
 
-// bytesPerToken is about what models take for JSON.
+// bytesPerToken is an estimate for JSON.
 const bytesPerToken = 4
 
-// ContextCost is what the lists of tools take of a model's context. Tokens are an
-// estimate: each model counts differently.
+// ContextCost is the size of the tool lists in the context of a model. Tokens are an estimate,
+// because each model counts differently.
 type ContextCost struct {
 	Lists      []ListCost   `json:"lists" nullable:"false" doc:"The address of all servers first, then one for each server"`
 	Tools      []ToolCost   `json:"tools" nullable:"false" doc:"The largest first"`
@@ -46,7 +46,7 @@ type ToolCost struct {
 	LastUsed *time.Time `json:"lastUsed,omitempty"`
 }
 
-// ClientCost is what one client was offered and what of it it used, in the last 30 days.
+// ClientCost is the number of tools that one client was sent and used in the last 30 days.
 type ClientCost struct {
 	Client        string `json:"client"`
 	Token         string `json:"token"`

@@ -11,21 +11,21 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Desktop is what the daemon does on the user's desktop.
+// Desktop controls the desktop integration of the daemon.
 type Desktop interface {
 	StartsAtLogin() (bool, error)
 	SetStartAtLogin(on bool) error
-	// Paused reports whether all servers are held back, which no file says.
+	// Paused reports whether all servers are paused. The state is not in the configuration.
 	Paused() bool
-	// SetPaused stops all servers, or starts those again that it stopped.
+	// SetPaused stops all servers, or restarts those that it stopped.
 	SetPaused(ctx context.Context, on bool) error
-	// Tray reports whether there is an icon, and why not.
+	// Tray reports whether there is an icon, or the reason why not.
 	Tray() (shown bool, why string)
-	// Quit ends the daemon as soon as the answer is out.
+	// Quit stops the daemon after the response was sent.
 	Quit()
 }
 
-// DesktopState is how Drawbridge sits on the desktop.
+// DesktopState is the state of the desktop integration.
 type DesktopState struct {
 	StartAtLogin bool   `json:"startAtLogin"`
 	LoginProblem string `json:"loginProblem,omitempty" doc:"Why the start at login cannot be read"`
@@ -35,23 +35,23 @@ type DesktopState struct {
 	Window       bool   `json:"window" doc:"A window of ours is open"`
 }
 
-// DesktopChange names what is to be changed; the rest stays.
+// DesktopChange holds the settings to change; nil fields stay.
 type DesktopChange struct {
 	StartAtLogin *bool `json:"startAtLogin,omitempty"`
 	Paused       *bool `json:"paused,omitempty"`
 }
 
-// OpenRequest names a place of the page, such as /servers/files; "" is where it was.
+// OpenRequest names a path of the page, such as /servers/files; "" keeps the current one.
 type OpenRequest struct {
 	To string `json:"to,omitempty" maxLength:"65536"`
 }
 
-// OpenAddress is an address of the page that lets one browser in.
+// OpenAddress is a URL of the page with a one-time code.
 type OpenAddress struct {
 	URL string `json:"url"`
 }
 
-// Shown tells whether a window took the request.
+// Shown reports whether a window accepted the request.
 type Shown struct {
 	Shown bool `json:"shown"`
 }
@@ -66,7 +66,7 @@ type PickRequest struct {
 	Kind string `json:"kind" enum:"file,folder"`
 }
 
-// PickAnswer is the window's word about what was picked.
+// PickAnswer is the result of a dialog of the window.
 type PickAnswer struct {
 	ID   string `json:"id"`
 	Path string `json:"path" maxLength:"32768"`
@@ -87,7 +87,7 @@ func (a *API) registerDesktop(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/quit", "End the daemon and all its servers", a.quit)
 }
 
-// OpenURL is an address of the page with a one-time code that leads to a place.
+// OpenURL returns a URL of the page with a one-time code and a path.
 func (a *API) OpenURL(to string) string {
 	address := a.Sessions.OpenURL(a.URL)
 	if to = pagePlace(to); to != "" {
@@ -96,7 +96,7 @@ func (a *API) OpenURL(to string) string {
 	return address
 }
 
-// place is the one asked for, "" without a body.
+// place returns the requested path, "" without a body.
 func (in *openInput) place() string {
 	if in.Body == nil {
 		return ""
@@ -104,7 +104,7 @@ func (in *openInput) place() string {
 	return in.Body.To
 }
 
-// pagePlace returns to when it is a place of the page, else "".
+// pagePlace returns to if it is a path of the page, otherwise "".
 func pagePlace(to string) string {
 	if !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "#\r\n\x00") {
 		return ""
@@ -116,8 +116,8 @@ func (a *API) openCode(_ context.Context, in *openInput) (*answer[OpenAddress], 
 	return reply(OpenAddress{a.OpenURL(in.place())})
 }
 
-// Focus asks an open window to come to the front, at a place of the page; "" is where
-// it is. It reports whether there is a window.
+// Focus brings an open window to the front, at a path of the page; "" keeps the current one. It
+// reports whether there is a window.
 func (a *API) Focus(to string) bool {
 	return a.windows.tell(windowCommand{Command: "focus", To: pagePlace(to)})
 }
@@ -182,8 +182,7 @@ func (a *API) quit(context.Context, *none) (*none, error) {
 	return &none{}, nil
 }
 
-// followWindow is the stream of commands that our window obeys. Only the window, which
-// can read the admin token, and the page itself are let in.
+// followWindow streams commands to the window. It requires the admin token or a browser session.
 func (a *API) followWindow(w http.ResponseWriter, r *http.Request) {
 	commands, leave, err := a.windows.join()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/version"
 )
 
-// Installable is one server of the directory.
+// Installable is one server of the marketplace.
 type Installable struct {
 	Name        string            `json:"name"`
 	Title       string            `json:"title"`
@@ -32,7 +32,7 @@ type Installable struct {
 	Installed   []string          `json:"installed" nullable:"false" doc:"Ids of servers that run this package or use this address"`
 }
 
-// Directory is what can be installed.
+// Directory lists the installable servers.
 type Directory struct {
 	Items   []Installable `json:"items" nullable:"false"`
 	Next    string        `json:"next"`
@@ -59,7 +59,7 @@ type installBody struct {
 
 type installInput struct{ Body installBody }
 
-// Installation is what would be written.
+// Installation is the entry that would be written.
 type Installation struct {
 	Label   string              `json:"label"`
 	Entry   string              `json:"entry" doc:"JSON text: the server's object as it is written into the configuration"`
@@ -142,7 +142,7 @@ func (a *API) refreshDirectory(ctx context.Context, _ *none) (*answer[Directory]
 	return a.listDirectory(ctx, &directoryInput{})
 }
 
-// planned makes the plan of an installation, with the bundle when it is one.
+// planned returns the plan of an installation, with the bundle if it is one.
 func (a *API) planned(in installBody) (plan *marketplace.Plan, bundle *marketplace.Bundle, err error) {
 	if in.Bundle == "" && in.Upload == "" {
 		d, err := a.directory()
@@ -210,7 +210,7 @@ func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) I
 	return out
 }
 
-// planInstall says what would be written, or which fields have to be filled in first.
+// planInstall returns the entry that would be written, or the fields that are still required.
 func (a *API) planInstall(_ context.Context, in *installInput) (*answer[Installation], error) {
 	plan, bundle, err := a.planned(in.Body)
 	var wanted *marketplace.Missing
@@ -275,7 +275,7 @@ type uploadIDInput struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
-// Upload is a bundle while it is sent.
+// Upload is a bundle that is being uploaded.
 type Upload struct {
 	ID  string `json:"id"`
 	Got int64  `json:"got" doc:"Bytes that have arrived: where the next part begins"`
@@ -305,7 +305,7 @@ func (a *API) forgetUpload(_ context.Context, in *uploadIDInput) (*none, error) 
 	return &none{}, nil
 }
 
-// packages are the servers of the configuration by what they run or reach.
+// packages maps packages and URLs to the servers of the configuration that use them.
 type packages map[string][]string
 
 func (a *API) packages() packages {
@@ -324,7 +324,7 @@ func (a *API) packages() packages {
 	return all
 }
 
-// of are the servers that run a package of r or use one of its addresses.
+// of returns the servers that run a package of r or use one of its URLs.
 func (p packages) of(r *marketplace.Record) (ids []string) {
 	for _, one := range r.Packages {
 		launcher := map[string]string{"npm": version.NPX, "pypi": version.UVX, "oci": version.Image}[one.RegistryType]
@@ -337,7 +337,7 @@ func (p packages) of(r *marketplace.Record) (ids []string) {
 	return slices.Compact(ids)
 }
 
-// keepSecrets stores secrets under names that are free, or hold the same value.
+// keepSecrets stores secrets under names that are free or already hold the same value.
 func (a *API) keepSecrets(ctx context.Context, values map[string]string) error {
 	if len(values) == 0 {
 		return nil

@@ -23,7 +23,7 @@ type DockerView struct {
 	Containers []Container     `json:"containers" nullable:"false"`
 }
 
-// DockerEngine is the Engine that was asked.
+// DockerEngine is the Engine that was queried.
 type DockerEngine struct {
 	State   string `json:"state" enum:"ok,absent,refused" doc:"absent: none answers; refused: this user may not use it"`
 	Message string `json:"message"`
@@ -33,7 +33,7 @@ type DockerEngine struct {
 	Version string `json:"version"`
 }
 
-// DockerContext is an Engine that the docker command knows by a name.
+// DockerContext is a named Engine of the docker command.
 type DockerContext struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`

@@ -29,7 +29,7 @@ type (
 
 func reply[T any](body T) (*answer[T], error) { return &answer[T]{body}, nil }
 
-// full is s, never null in JSON.
+// full returns s, or an empty slice for nil, which JSON would encode as null.
 func full[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -68,8 +68,7 @@ func (a *API) statusNow() Status {
 	return s
 }
 
-// VisibleTools counts the tools that clients see, by the id of a server of which they do
-// not see all.
+// VisibleTools counts the tools that clients see, for the servers with hidden tools, by id.
 func (a *API) VisibleTools() map[string]int {
 	return a.visibleTools(a.Files.Current(), a.Servers.Statuses())
 }
@@ -140,7 +139,7 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.S
 		return nil, err
 	}
 	if a.Rules != nil && in.Action != "stop" && in.Action != "disable" && in.Action != "disconnect" {
-		a.Rules.Reset(in.ID) // the user has seen to it
+		a.Rules.Reset(in.ID) // the user has handled the cause
 	}
 	st, _ := a.Servers.Status(in.ID)
 	return reply(st)
@@ -172,7 +171,7 @@ type callsInput struct {
 }
 
 func (a *API) listCalls(ctx context.Context, in *callsInput) (*answer[List[Call]], error) {
-	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
+	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
 	q := in.query()
 	q.Before, q.Limit = before, in.Limit
 	calls, next, err := a.History.Calls(ctx, q)
@@ -194,7 +193,7 @@ type callInput struct {
 }
 
 func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], error) {
-	id, _ := strconv.ParseInt(in.ID, 10, 64) // the pattern lets digits through only
+	id, _ := strconv.ParseInt(in.ID, 10, 64) // the pattern permits only digits
 	record, err := a.History.Call(ctx, id)
 	if err == nil {
 		return reply(*detailOf(record))
@@ -212,7 +211,7 @@ func cutOf(c *store.Cut) *Cut {
 	return &Cut{c.Size, hex.EncodeToString(c.Hash)}
 }
 
-// listClients joins what the history knows, who is connected, and who holds a token.
+// listClients joins the clients of the history, connected clients, and tokens.
 func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], error) {
 	used, err := a.History.Clients(ctx)
 	if err != nil && core.CodeOf(err) != core.CodeUnavailable {
@@ -312,8 +311,8 @@ func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, er
 	return a.getConfig(ctx, nil)
 }
 
-// openSession takes a one-time code for a cookie and a key. It is a plain handler,
-// because it is the one that needs no token.
+// openSession exchanges a one-time code for a cookie and a key. It is the only plain handler, because
+// it needs no token.
 func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 	if err := loopback.RefuseOtherUser(r); err != nil {
 		writeProblem(w, err)
@@ -339,9 +338,8 @@ func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 	}{key})
 }
 
-// health answers everybody. Whoever shows a token or a session reads which servers are in
-// trouble and why; others read codes and counts, because a reason may quote an address, a
-// command or a path.
+// health is public. With a token or session it reports which servers have problems and why; without,
+// only codes and counts, because a reason may contain an address, a command or a path.
 func (a *API) health(w http.ResponseWriter, r *http.Request) {
 	h := Health{Status: "ok", Version: a.Version, Reasons: a.healthReasons()}
 	if len(h.Reasons) > 0 {
@@ -357,7 +355,7 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) healthReasons() []HealthReason {
 	reasons := []HealthReason{}
-	resting := map[string]bool{} // servers that are degraded by an open breaker, and told as such
+	resting := map[string]bool{} // servers that are degraded by an open breaker
 	if a.Rules != nil {
 		for _, b := range a.Rules.Breakers() {
 			resting[b.Server] = true
@@ -381,7 +379,7 @@ func (a *API) healthReasons() []HealthReason {
 	return reasons
 }
 
-// summarized counts reasons by their state, and leaves out names and sentences.
+// summarized counts reasons by state and omits names and texts.
 func summarized(reasons []HealthReason) []HealthReason {
 	out := []HealthReason{}
 	for _, r := range reasons {
@@ -395,7 +393,7 @@ func summarized(reasons []HealthReason) []HealthReason {
 	return out
 }
 
-// knows reports whether a request shows the admin token, a client's token or a session.
+// knows reports whether a request has the admin token, the token of a client or a session.
 func (a *API) knows(w http.ResponseWriter, r *http.Request) bool {
 	token, shown := loopback.BearerOf(r)
 	if !shown {

@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Upkeep is what can be asked of the history besides single calls; *store.Store implements it.
+// Upkeep maintains the history; *store.Store implements it.
 type Upkeep interface {
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)
@@ -67,7 +67,7 @@ func (a *API) registerHistory(doc huma.API) {
 	})
 }
 
-// CallFilter are the filters of everything that speaks of calls.
+// CallFilter holds the filters of all operations on calls.
 type CallFilter struct {
 	From      time.Time `query:"from" doc:"Only calls that began then or later"`
 	To        time.Time `query:"to" doc:"Only calls that began before"`
@@ -90,7 +90,7 @@ func (f *CallFilter) query() store.Query {
 	}
 }
 
-// Facets are the values by which calls can be narrowed.
+// Facets holds the values by which calls can be filtered.
 type Facets struct {
 	Total    int64   `json:"total"`
 	Servers  []Facet `json:"servers" nullable:"false"`
@@ -122,13 +122,13 @@ func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[Facets], erro
 	return reply(Facets{f.Total, list(f.Servers), list(f.Tools), list(f.Clients), list(f.Outcomes), f.Newest})
 }
 
-// PageInput asks for a page of a list.
+// PageInput selects a page of a list.
 type PageInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The next of the page before"`
 }
 
-// Session is what happened in one session of a client.
+// Session is the timeline of one session of a client.
 type Session struct {
 	Session       string    `json:"session" doc:"Filter GET calls by it for the calls in order"`
 	Client        string    `json:"client"`
@@ -142,7 +142,7 @@ type Session struct {
 }
 
 func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Session]], error) {
-	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
+	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
 	stories, next, err := a.Upkeep.Sessions(ctx, before, in.Limit)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Ses
 	return reply(list)
 }
 
-// Comparison is how a second call differs from a first.
+// Comparison lists the differences between two calls.
 type Comparison struct {
 	A         Call             `json:"a"`
 	B         Call             `json:"b"`
@@ -186,7 +186,7 @@ func (a *API) compare(ctx context.Context, in *compareInput) (*answer[Comparison
 }
 
 func (a *API) record(ctx context.Context, id string) (*store.Record, error) {
-	n, _ := strconv.ParseInt(id, 10, 64) // the pattern lets digits through only
+	n, _ := strconv.ParseInt(id, 10, 64) // the pattern permits only digits
 	return a.History.Call(ctx, n)
 }
 
@@ -215,7 +215,7 @@ func (a *API) command(ctx context.Context, in *commandInput) (*answer[Command], 
 	return reply(Command{text})
 }
 
-// Note is what the user wrote to a call.
+// Note is the note of the user on a call.
 type Note struct {
 	Title string   `json:"title" doc:"At most 500 characters"`
 	Note  string   `json:"note" doc:"At most 5,000 characters"`
@@ -287,7 +287,7 @@ type deleteInput struct {
 	}
 }
 
-// Deleted is how many calls were deleted.
+// Deleted is the number of deleted calls.
 type Deleted struct {
 	Deleted int64 `json:"deleted"`
 }

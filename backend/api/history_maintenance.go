@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// HistoryState is what the history holds and takes.
+// HistoryState is the content and the size of the history.
 type HistoryState struct {
 	Calls        int64           `json:"calls"`
 	Bytes        int64           `json:"bytes" doc:"Of the files"`
@@ -25,8 +25,8 @@ type HistoryState struct {
 	Held         *HeldCalls      `json:"held,omitempty" doc:"Calls that are too old by the clock, which leapt"`
 }
 
-// HeldCalls are calls that are too old by a clock that leapt, and are kept for a day in case
-// it is wrong.
+// HeldCalls are calls that expired by a jump of the clock and are kept for a day in case the clock is
+// wrong.
 type HeldCalls struct {
 	Calls int64     `json:"calls"`
 	From  time.Time `json:"from" doc:"The time before the leap"`
@@ -78,7 +78,7 @@ func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], erro
 	k := store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls}
 	if k == (store.RetentionLimits{}) {
 		cfg := a.Files.Current().History
-		k = store.RetentionLimits{Age: cfg.KeepFor, Bytes: cfg.MaxBytes} // here, as there, 0 is no bound
+		k = store.RetentionLimits{Age: cfg.KeepFor, Bytes: cfg.MaxBytes} // 0 means no limit in both
 	}
 	n, err := a.Upkeep.Prune(ctx, k)
 	if err != nil {
@@ -95,7 +95,7 @@ type beyondInput struct {
 	}
 }
 
-// Beyond is what bounds would delete.
+// Beyond is a preview of what limits would delete.
 type Beyond struct {
 	Calls int64      `json:"calls"`
 	All   int64      `json:"all" doc:"Of so many calls that there are"`
@@ -133,7 +133,7 @@ type backupInput struct {
 	}
 }
 
-// BackupFile is a copy that was written.
+// BackupFile is a written backup.
 type BackupFile struct {
 	Path string `json:"path"`
 }
@@ -148,7 +148,7 @@ func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile],
 	return reply(BackupFile{in.Body.Path})
 }
 
-// clockNotice says that the clock leapt so far that all calls are too old by it.
+// clockNotice reports that a jump of the clock made all calls expire.
 func clockNotice(h *store.Held) event.Notice {
 	return event.Notice{Subject: "clock", Message: fmt.Sprintf("The clock leapt from %s to %s, by which all %d calls are too old. They are kept until %s by that clock: set it right when it is wrong.",
 		h.From.Local().Format("2 January 2006"), h.Until.Add(-24*time.Hour).Local().Format("2 January 2006"), h.Calls, h.Until.Local().Format("2 January 2006, 15:04"))}

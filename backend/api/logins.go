@@ -13,20 +13,20 @@ import (
 
 // Logins sign in to remote servers.
 type Logins interface {
-	// Begin finds out where to sign in, and waits for the answer. It opens nothing.
+	// Begin determines where to sign in and waits for the callback. It does not open a browser.
 	Begin(ctx context.Context, id string) (oauth.Pending, error)
 	Cancel(id string) error
 	Status(id string) oauth.Status
 	Logout(ctx context.Context, id string) error
-	// Open shows the address of a sign-in under way in the user's browser.
+	// Open opens the URL of a pending sign-in in the browser of the user.
 	Open(id string) error
-	// ForgetAll takes away the tokens of all servers, and revokes them where that is possible.
+	// ForgetAll deletes the tokens of all servers and revokes them where possible.
 	ForgetAll(ctx context.Context) error
-	// Rename lets the sign-in of one server be that of another id.
+	// Rename moves the sign-in of a server to another id.
 	Rename(ctx context.Context, from, to string) error
 }
 
-// LoginStatus is how it stands with signing in to a server.
+// LoginStatus is the sign-in state of a server.
 type LoginStatus oauth.Status
 
 // LoginPending is a sign-in that waits for the user.
@@ -54,7 +54,7 @@ func (a *API) logins(id string) (Logins, error) {
 	return a.Logins, nil
 }
 
-// unneeded says why there is nothing to sign in to, or nil.
+// unneeded returns the reason why a server needs no sign-in, or nil.
 func (a *API) unneeded(id string) error {
 	s, ok := a.Files.Current().Server(id)
 	if !ok {
@@ -81,7 +81,7 @@ func (a *API) getLogin(_ context.Context, in *serverInput) (*answer[LoginStatus]
 	return reply(LoginStatus(l.Status(in.ID)))
 }
 
-// wakeLimit is how long a server that is not running may take to say that it wants a sign-in.
+// wakeLimit is the time limit for a stopped server to request a sign-in.
 const wakeLimit = 30 * time.Second
 
 func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPending], error) {
@@ -104,7 +104,7 @@ func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPen
 	return reply(LoginPending(p))
 }
 
-// wake lets a server say whether it wants a sign-in.
+// wake starts a server so that it can request a sign-in.
 func (a *API) wake(ctx context.Context, id string) error {
 	if st, _ := a.Servers.Status(id); st.State != core.StateStarting {
 		if err := a.Servers.Start(ctx, id); err != nil {
@@ -122,7 +122,7 @@ func (a *API) wake(ctx context.Context, id string) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil // it may be tried all the same
+			return nil // signing in may work nevertheless
 		}
 	}
 }

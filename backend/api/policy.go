@@ -17,7 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Rules are what calls are held to; *policy.Policy implements it.
+// Rules reports the policy; *policy.Policy implements it.
 type Rules interface {
 	Breakers() []policy.BreakerStatus
 	Loads() []policy.Load
@@ -27,13 +27,13 @@ type Rules interface {
 	Explain(server, tool, client string) (policy.Explanation, error)
 }
 
-// PolicyStatus is what policy has to say at this moment.
+// PolicyStatus is the current state of the policy.
 type PolicyStatus struct {
 	Breakers []policy.BreakerStatus `json:"breakers" nullable:"false" doc:"Servers that rest, or are about to be tried"`
 	Waiting  []policy.Load          `json:"waiting" nullable:"false" doc:"Servers with a limit of calls at once that have work"`
 }
 
-// ToolSetting is one tool that a server has, whether clients see it or not.
+// ToolSetting is one tool of a server, visible to clients or not.
 type ToolSetting struct {
 	Tool        string       `json:"tool" doc:"The name as the server knows it"`
 	PublicName  string       `json:"publicName" doc:"What clients call it where all servers share one address; empty when it is hidden"`
@@ -70,7 +70,7 @@ type RateSetting struct {
 	By        string  `json:"by" enum:"client,session"`
 }
 
-// RetrySettings say when a call is tried again.
+// RetrySettings configures retries.
 type RetrySettings struct {
 	Attempts int     `json:"attempts"`
 	DelaysMs []int64 `json:"delaysMs" nullable:"false"`
@@ -135,9 +135,8 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 	return reply(e)
 }
 
-// explainProfile says whether the profile that a client is bound to holds a tool, and
-// returns what the profile offers. It has no verdict of a tool that the server is not known
-// to have: that is for the check of what is offered.
+// explainProfile reports whether the profile of a client contains a tool, and returns what the profile
+// offers. It does not judge a tool that the server is not known to have: the catalog check does.
 func (a *API) explainProfile(profile, client, server, tool string) (*registry.View, policy.Verdict) {
 	v := policy.Verdict{Name: "profile", Result: policy.Refuse, Key: "clients." + client + ".profile"}
 	view, ok := a.Views.Profile(profile, 0)
@@ -157,7 +156,7 @@ func (a *API) explainProfile(profile, client, server, tool string) (*registry.Vi
 	return view, v
 }
 
-// explainServer says what a call meets that gets as far as the server.
+// explainServer describes what happens to a call at the server.
 func explainServer(st core.ServerStatus) policy.Verdict {
 	v := policy.Verdict{Name: "server", Result: policy.Wait}
 	switch st.State {
@@ -213,7 +212,7 @@ func (a *API) forgetGrants(context.Context, *none) (*none, error) {
 	return &none{}, nil
 }
 
-// catalogOf finds what a server offers; nil when it has never been listed.
+// catalogOf returns the catalog of a server; nil if it was never listed.
 func (a *API) catalogOf(server string) *core.Catalog {
 	offers := a.Views.All().Offers()
 	i := slices.IndexFunc(offers, func(o registry.Offer) bool { return o.Server == server })
@@ -258,7 +257,7 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 			Idempotent  *bool  `json:"idempotentHint"`
 		} `json:"annotations"`
 	}
-	_ = json.Unmarshal(item.Raw, &about) // a stranger's words: what cannot be read stays empty
+	_ = json.Unmarshal(item.Raw, &about) // untrusted data: invalid fields stay empty
 	s := ToolSetting{
 		Tool: item.Name, PublicName: public, Title: about.Title, Description: about.Description,
 		ReadOnly: about.Annotations.ReadOnly, Destructive: about.Annotations.Destructive, Idempotent: about.Annotations.Idempotent,
@@ -297,7 +296,7 @@ type setToolInput struct {
 	}
 }
 
-// toolKeys are the settings that may be changed.
+// toolKeys are the settings that can be changed.
 var toolKeys = []string{
 	"enabled", "rename", "description", "requestTimeoutMs", "maxRequestMs", "cacheTtlMs",
 	"approval", "allowClients", "validateInput", "record", "rateLimit", "retry",
@@ -328,7 +327,7 @@ func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSettin
 	return reply(toolSetting(core.Item{Name: in.Body.Tool}, c.Filter, ""))
 }
 
-// getApproval tells all of one question.
+// getApproval returns one pending approval in full.
 func (a *API) getApproval(_ context.Context, in *struct {
 	ID string `path:"id" maxLength:"200"`
 }) (*answer[Question], error) {
@@ -345,8 +344,8 @@ func (a *API) getApproval(_ context.Context, in *struct {
 	return nil, core.Errorf(core.CodeNotFound, "this question no longer waits for an answer")
 }
 
-// allowAlways writes into the configuration that nobody is asked about this any more:
-// for the client whose call waits, or for everybody where clients have no token.
+// allowAlways writes a permanent permission into the configuration: for the client of the call, or
+// for all clients if clients have no tokens.
 func (a *API) allowAlways(ctx context.Context, item *approvals.Item) error {
 	if item.Client.Token == "" {
 		return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
@@ -365,7 +364,7 @@ func (a *API) allowAlways(ctx context.Context, item *approvals.Item) error {
 	return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"allowClients": raw})
 }
 
-// statusOf is the status of a code.
+// statusOf returns the HTTP status of a code.
 func statusOf(code core.Code) int {
 	if status, ok := statuses[code]; ok {
 		return status

@@ -14,14 +14,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Reach writes what clients see into the configuration; *reload.Reloader implements it.
+// Reach writes the visibility settings of the configuration; *reload.Reloader implements it.
 type Reach interface {
 	SetProfile(ctx context.Context, name string, raw json.RawMessage, was string) error
 	SetClient(ctx context.Context, token string, raw json.RawMessage) error
 	Hide(ctx context.Context, tools map[string][]string, hide bool) error
 }
 
-// Sizes knows how large lists are; *bridge.Bridge implements it.
+// Sizes measures tool lists; *bridge.Bridge implements it.
 type Sizes interface {
 	ListSize(v *registry.View, mode string) int
 }
@@ -49,14 +49,14 @@ type Modes struct {
 	Deferred int `json:"deferred"`
 }
 
-// ClientView is what the configuration says of one client.
+// ClientView holds the settings of one client.
 type ClientView struct {
 	Token    string `json:"token"`
 	Profile  string `json:"profile"`
 	ToolMode string `json:"toolMode"`
 }
 
-// Profiles are all profiles, everything first, and what is set for clients.
+// Profiles lists all profiles, "everything" first, and the settings of clients.
 type Profiles struct {
 	Items   []Profile    `json:"items" nullable:"false"`
 	Next    string       `json:"next"`
@@ -70,7 +70,7 @@ type hideInput struct {
 	}
 }
 
-// HiddenTool is one tool of a server, by the server's own name.
+// HiddenTool is one tool by the name that the server uses.
 type HiddenTool struct {
 	Server string `json:"server" minLength:"1" maxLength:"64"`
 	Tool   string `json:"tool" minLength:"1" maxLength:"1024"`
@@ -112,7 +112,7 @@ func (a *API) registerReach(doc huma.API) {
 	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set which profile a client is bound to, and how its tools are listed", a.putClientView)
 }
 
-// costOf is what the tools of a view take, listed in each way.
+// costOf returns the size of the tools of a view in each tool mode.
 func (a *API) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
 	if a.Sizes != nil {
@@ -141,7 +141,7 @@ func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
 	return out
 }
 
-// entryOf is a profile as the configuration has it.
+// entryOf returns a profile as a configuration entry.
 func entryOf(p config.Profile) JSON {
 	type server struct {
 		Include   []string `json:"includeTools,omitempty"`
@@ -269,7 +269,7 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if a.Files.Current().Clients[in.Token] == want {
 		return &none{}, nil
 	}
-	var raw json.RawMessage // nothing to say of it
+	var raw json.RawMessage // an empty entry
 	if len(entry) > 0 {
 		raw, _ = json.Marshal(entry) // strings only: cannot fail
 	}

@@ -14,9 +14,8 @@ type lessInput struct {
 	}
 }
 
-// keepingLess counts what of the history goes when a text becomes the configuration file. Who
-// does not keep less than the file does now is told of nothing, and neither is who wrote
-// mistakes: such a text is refused.
+// keepingLess counts the calls that are deleted if a text becomes the configuration file. The result is
+// zero if the text does not reduce retention, or if it is invalid and thus refused.
 func (a *API) keepingLess(ctx context.Context, in *lessInput) (*answer[Beyond], error) {
 	text := []byte(in.Body.Text)
 	if in.Body.Copy != "" {
@@ -33,7 +32,7 @@ func (a *API) keepingLess(ctx context.Context, in *lessInput) (*answer[Beyond], 
 	if next == nil {
 		return reply(Beyond{})
 	}
-	// Of the same file, because another one may say more of the history than both of them.
+	// Both are compared as the same file, because other files may also configure the history.
 	now, _ := config.Parse(path, was)
 	if now == nil {
 		now = a.Files.Current()

@@ -16,8 +16,8 @@ type renameInput struct {
 	}
 }
 
-// renameServer gives a server another name in the configuration. Its history comes along:
-// before it starts under the new name, and back when the file cannot be written.
+// renameServer renames a server in the configuration. Its history is renamed before it starts under the
+// new name, and renamed back if the file cannot be written.
 func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.ServerStatus], error) {
 	old, ok := a.Servers.Status(in.ID)
 	if !ok {
@@ -42,12 +42,12 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 			return nil, err
 		}
 		if a.Commands != nil {
-			a.Commands.Expect(to) // its command was agreed to under the old name
+			a.Commands.Expect(to) // its command was approved under the old name
 		}
 	}
 	if a.Logins != nil && to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
 		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {
-			a.Log.Warn("Cannot rename a server's sign-in", "server", old.ID, "error", err) // it asks for another one
+			a.Log.Warn("Cannot rename a server's sign-in", "server", old.ID, "error", err) // it will request a new one
 		} else {
 			undo := back
 			back = func(ctx context.Context) error { return errors.Join(a.Logins.Rename(ctx, to, old.ID), undo(ctx)) }
@@ -65,7 +65,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 		a.Log.Warn("Cannot rename a server in the saved checks", "server", old.ID, "error", err)
 	}
 	st, ok := a.Servers.Status(to)
-	if !ok { // the configuration is in force a moment later
+	if !ok { // the configuration takes effect a moment later
 		st = core.ServerStatus{ID: to, Label: in.Body.Name, State: core.StateStopped}
 	}
 	return reply(st)

@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// Access says who may use a route.
+// Access is the access that a route requires.
 type Access string
 
 const (
@@ -24,11 +24,11 @@ const (
 
 // Route is one line of the table of routes.
 type Route struct {
-	Pattern string // as http.ServeMux takes it
+	Pattern string // in the syntax of http.ServeMux
 	Access  Access
 }
 
-// routes is the table: nothing is served that is not in it.
+// routes is the complete table of routes.
 type routes struct {
 	mux    *http.ServeMux
 	person func(http.Handler) http.Handler
@@ -48,7 +48,7 @@ func (t *routes) add(access Access, pattern string, h http.HandlerFunc) {
 	t.mux.Handle(pattern, h)
 }
 
-// addUnless adds a route for the user, and for anyone while public says so.
+// addUnless adds a route for the user, and for anyone while public returns true.
 func (t *routes) addUnless(public func() bool, pattern string, h http.HandlerFunc) {
 	t.table = append(t.table, Route{pattern, Person})
 	guarded := t.person(h)
@@ -61,7 +61,7 @@ func (t *routes) addUnless(public func() bool, pattern string, h http.HandlerFun
 	})
 }
 
-// metrics answers Prometheus, while the configuration enables it.
+// metrics serves Prometheus while the configuration enables it.
 func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
 	if a.Metrics != nil {
 		if h := a.Metrics.Handler(); h != nil {
@@ -72,7 +72,7 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, core.Errorf(core.CodeNotFound, "metrics are not enabled"))
 }
 
-// HandleFunc lets huma add operations; all of them are for the user.
+// HandleFunc adds an operation of huma; all of them require Person.
 func (t *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
 	t.add(Person, pattern, func(w http.ResponseWriter, r *http.Request) { h(&onceHead{ResponseWriter: w}, r) })
 }
@@ -82,8 +82,7 @@ func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) { t.mux.Serve
 // Routes returns the table of routes.
 func (a *API) Routes() []Route { return slices.Concat(a.routes.table, a.operations().table) }
 
-// register fills the table with what huma does not serve, and with one route for all
-// that it does.
+// register fills the table with the plain handlers and with one route for all operations of huma.
 func (a *API) register() {
 	t := a.routes
 	t.add(Anyone, "GET /healthz", a.health)
@@ -97,8 +96,8 @@ func (a *API) register() {
 	t.add(Person, "GET /api/v1/export", a.export)
 }
 
-// document makes the table of the operations and the document that describes them.
-// Whoever gets there has shown that he is the user: see register.
+// document builds the operations and the OpenAPI document. Requests have passed the access check
+// before: see register.
 func (a *API) document() *routes {
 	t := newRoutes(func(next http.Handler) http.Handler { return next })
 	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
@@ -155,7 +154,7 @@ func (a *API) document() *routes {
 	return t
 }
 
-// op adds an operation whose handler returns an error of ours.
+// op adds an operation whose handler returns a core.Error.
 func op[In, Out any](a *API, doc huma.API, method, path, summary string, handler func(context.Context, *In) (*Out, error)) {
 	o := huma.Operation{Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: 4 << 20, BodyReadTimeout: -1}
 	o.Errors = []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusInternalServerError}

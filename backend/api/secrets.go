@@ -20,7 +20,7 @@ type Secret struct {
 	Servers   []string  `json:"servers" doc:"Ids of the servers whose configuration refers to it"`
 }
 
-// Secrets are the secrets and how they are kept.
+// Secrets lists the secrets and the state of their store.
 type Secrets struct {
 	Items   []Secret `json:"items" nullable:"false"`
 	Home    string   `json:"home" doc:"Where their key is: keyring, file, or empty while nothing is stored"`
@@ -84,7 +84,7 @@ func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is pasted often ends with a line break, which no token has.
+	// Pasted text often ends with a line break, which no token contains.
 	if err := s.Set(ctx, in.Name, strings.TrimRight(in.Body.Value, "\r\n")); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
 	return &none{}, nil
 }
 
-// startAgain lets servers take a new secret. One that cannot start says so itself.
+// startAgain restarts servers that use a new secret. A failed start is in the state of the server.
 func (a *API) startAgain(ctx context.Context, ids []string) {
 	for _, id := range ids {
 		if st, ok := a.Servers.Status(id); ok && st.State != core.StateDisabled && st.State != core.StateStopped {

@@ -8,9 +8,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// byServerName lets callers write a server's name wherever an operation takes its id: the
-// fields of In that are tagged server:"name" hold the id when handler runs. A name that no
-// server has stays as it is, because the history knows servers that are gone.
+// byServerName accepts the name of a server wherever an operation takes its id: the fields of In that
+// are tagged server:"name" contain the id when handler runs. An unknown name is unchanged, because
+// the history contains removed servers.
 func byServerName[In, Out any](a *API, handler func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*Out, error) {
 	fields := serverFields(reflect.TypeFor[In](), nil)
 	if len(fields) == 0 {
@@ -44,7 +44,7 @@ func serverFields(t reflect.Type, above []int) (paths [][]int) {
 	return paths
 }
 
-// serverID is the id of the server that text names; text itself where none does.
+// serverID returns the id of the server with the name or id text; text itself if there is none.
 func (a *API) serverID(text string) (string, error) {
 	if text == "" || a.Servers == nil {
 		return text, nil

@@ -15,14 +15,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// TestRequest names a server to try: by its entry, or one that is configured.
+// TestRequest selects a server for a trial: by an entry, or a configured one.
 type TestRequest struct {
 	Name   string `json:"name,omitempty" maxLength:"64" doc:"As it will stand in the configuration"`
 	Entry  JSON   `json:"entry,omitempty" doc:"The server's JSON object, as in the configuration file"`
 	Server string `json:"server,omitempty" maxLength:"256" server:"name" doc:"Id or name of a configured server, in place of name and entry"`
 }
 
-// TestResult is what a throwaway start of a server came to. Nothing of it was kept.
+// TestResult is the result of a trial. Nothing of it is stored.
 type TestResult struct {
 	OK           bool             `json:"ok"`
 	Stage        string           `json:"stage" enum:"configuration,start,connect,done" doc:"Where it ended"`
@@ -46,7 +46,7 @@ type TestResult struct {
 	Log          []string         `json:"log" nullable:"false" doc:"The last lines that it wrote"`
 }
 
-// TestItem is a prompt, a resource or a template of a server that was tried.
+// TestItem is a prompt, a resource or a resource template of a trial.
 type TestItem struct {
 	Name        string `json:"name" doc:"Or the URI"`
 	Title       string `json:"title"`
@@ -56,7 +56,7 @@ type TestItem struct {
 
 type testInput struct{ Body TestRequest }
 
-// maxTrials is how many servers may be tried at once.
+// maxTrials is the maximum number of concurrent trials.
 const maxTrials = 4
 
 func (a *API) registerTrial(doc huma.API) {
@@ -86,8 +86,8 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 	return reply(out)
 }
 
-// TryOnce answers what POST /api/v1/test would with the configuration c, where no daemon
-// runs. The request is the JSON of a TestRequest.
+// TryOnce returns the response of POST /api/v1/test for the configuration c without a daemon. The
+// request is the JSON of a TestRequest.
 func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx context.Context, c *config.Server, as string) supervisor.Trial) (*TestResult, error) {
 	var in TestRequest
 	if err := json.Unmarshal(request, &in); err != nil {
@@ -123,8 +123,8 @@ func newTestResult() TestResult {
 	}
 }
 
-// candidate is the server to try; nil when its entry is not a server, which out then says. as is
-// the configured server whose sign-in it may use: one that is reached in the same way.
+// candidate returns the server to try; nil if the entry is invalid, which out then reports. as is the
+// configured server whose sign-in it may use: one with the same URL.
 func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
 	if in.Server != "" {
 		s, ok := now.Server(in.Server)
@@ -141,7 +141,7 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 	if json.Unmarshal(in.Entry, &object) != nil || object == nil {
 		return nil, "", &core.Error{Code: core.CodeValidation, Message: "the entry is not a JSON object", Fields: []core.FieldError{{Field: "entry", Error: "not a JSON object"}}}
 	}
-	// A server that is off is tried all the same.
+	// A disabled server can be tried, too.
 	delete(object, "disabled")
 	delete(object, "enabled")
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: object}})
@@ -167,7 +167,7 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 	return server, as, nil
 }
 
-// take copies what a trial came to.
+// take copies the result of a trial.
 func (out *TestResult) take(t supervisor.Trial) {
 	out.Stage, out.OK = "done", t.Err == nil
 	if t.Err != nil {
@@ -198,8 +198,7 @@ func (out *TestResult) take(t supervisor.Trial) {
 	}
 }
 
-// toolOf reads what a list said of a tool. A stranger's words: what cannot be read stays
-// empty.
+// toolOf parses a tool of a list. It is untrusted data: invalid fields stay empty.
 func toolOf(item core.Item) Tool {
 	var about struct {
 		Title        string          `json:"title"`

@@ -15,7 +15,7 @@ type logInput struct {
 	Limit int       `query:"limit" minimum:"1" maximum:"10000" default:"500" doc:"The newest so many"`
 }
 
-// serverLog shows the lines of one server, oldest first, safe to show.
+// serverLog returns the lines of one server, oldest first, escaped for display.
 func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog.Line]], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
@@ -45,7 +45,7 @@ func (a *API) serverUsage(context.Context, *none) (*answer[List[ServerUsage]], e
 	return reply(List[ServerUsage]{Items: a.usageOf(a.Servers.Statuses())})
 }
 
-// usageOf measures those that have a process on this machine.
+// usageOf measures the servers that have a process on this machine.
 func (a *API) usageOf(servers []core.ServerStatus) []ServerUsage {
 	list := []ServerUsage{}
 	if a.Usage == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
-// debugServer tells all that is known of a server, with what was said last.
+// debugServer returns everything known about a server, with its last messages.
 func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[supervisor.Debug], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok || a.Debug == nil {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
@@ -24,7 +24,7 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 	for i := range d.Frames {
 		d.Frames[i].Text, d.Frames[i].HTTP = a.Redact(d.Frames[i].Text), a.Redact(d.Frames[i].HTTP)
 	}
-	d.Written = a.Redact(d.Written) // an entry may hold --api-key VALUE in the clear
+	d.Written = a.Redact(d.Written) // an entry may contain --api-key VALUE in plain text
 	return reply(d)
 }
 
@@ -45,13 +45,13 @@ func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerS
 	}
 	id := core.Slug(in.Body.Name)
 	st, ok := a.Servers.Status(id)
-	if !ok { // the configuration is in force a moment later
+	if !ok { // the configuration takes effect a moment later
 		st = core.ServerStatus{ID: id, Label: in.Body.Name, State: core.StateStopped}
 	}
 	return reply(st)
 }
 
-// removeServer takes a server out of the file that defines it.
+// removeServer removes a server from the file that defines it.
 func (a *API) removeServer(ctx context.Context, in *serverInput) (*none, error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")

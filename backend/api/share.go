@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	maxShared = 200     // servers, and profiles
-	maxFile   = 1 << 20 // bytes of what was shared
+	maxShared = 200     // servers and profiles
+	maxFile   = 1 << 20 // bytes of a shared file
 )
 
-// Shared is what is given to others. It is a configuration file, too.
+// Shared is a file for other users. It is also a valid configuration file.
 type Shared struct {
 	Drawbridge string          `json:"drawbridge" doc:"The version that wrote it"`
 	Servers    map[string]JSON `json:"mcpServers" nullable:"false"`
@@ -30,7 +30,7 @@ type Shared struct {
 	Needs      []string        `json:"needs" nullable:"false" doc:"Names of secrets that whoever takes it has to give"`
 }
 
-// SharedServer is a server of a shared file, and what taking it would mean.
+// SharedServer is a server of a shared file with the effects of importing it.
 type SharedServer struct {
 	Label     string   `json:"label"`
 	State     string   `json:"state" enum:"new,there,refused"`
@@ -48,7 +48,7 @@ type SharedProfile struct {
 	Why   string `json:"why"`
 }
 
-// Taking is what taking a shared file would change, or has changed.
+// Taking describes the changes of importing a shared file, planned or made.
 type Taking struct {
 	Servers  []SharedServer  `json:"servers" nullable:"false"`
 	Profiles []SharedProfile `json:"profiles" nullable:"false"`
@@ -86,7 +86,7 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 		return nil, core.Errorf(core.CodeUnavailable, "the configuration cannot be read: %v", err)
 	}
 	out := Shared{Drawbridge: a.Version, Servers: map[string]JSON{}, Profiles: map[string]JSON{}, Needs: []string{}}
-	// What is secret by no name and no form, but is kept as one.
+	// Values that only the store identifies as secrets.
 	known := func(text string) bool { said := a.Redact(text); return said != text && said != store.Redacted(text) }
 	for label, entry := range raw {
 		plain, names, err := clientconf.Shareable(label, entry, known)
@@ -105,22 +105,22 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 	return reply(out)
 }
 
-// sharedChange is a shared file with what it would change.
+// sharedChange is a shared file with the changes it would make.
 type sharedChange struct {
 	Taking
 	path          string
 	before, after []byte
 	etag          string
-	ids           []string // of the servers that are new
+	ids           []string // of the new servers
 }
 
-// sharedFile is a shared file as its bytes say.
+// sharedFile is a parsed shared file.
 type sharedFile struct {
 	Servers  map[string]json.RawMessage `json:"mcpServers"`
 	Profiles map[string]json.RawMessage `json:"profiles"`
 }
 
-// readShared reads a stranger's file, within bounds.
+// readShared parses an untrusted file within limits.
 func readShared(text string) (*sharedFile, error) {
 	if len(text) > maxFile {
 		return nil, core.Errorf(core.CodeValidation, "the file is larger than %d KiB", maxFile>>10)
@@ -197,8 +197,8 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 	return t, nil
 }
 
-// sharedServer says what taking one server would mean. It is read by itself: one that is
-// wrong leaves the others as they are.
+// sharedServer describes the effects of importing one server. Servers are parsed separately, so that an
+// invalid one does not affect others.
 func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string]bool) (one SharedServer, id string) {
 	one = SharedServer{Label: shown(label), State: "new", Command: []string{}, Secrets: []string{}, Variables: []string{}}
 	refuse := func(why string) (SharedServer, string) {
@@ -239,7 +239,7 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 	return one, id
 }
 
-// shown bounds a name of a stranger's.
+// shown truncates an untrusted name.
 func shown(name string) string {
 	if len(name) > 100 {
 		return strings.ToValidUTF8(name[:100], "") + "…"
@@ -301,7 +301,7 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 
 func tagOf(text []byte) string { return reload.Tag(text) }
 
-// sentence is what of an error the user reads.
+// sentence returns the text of an error for the user.
 func sentence(err error) string {
 	message, _ := core.Describe(err)
 	return message

@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// TakeoverPlan is what taking over the servers of all clients changes.
+// TakeoverPlan describes the changes of moving the servers of all clients.
 type TakeoverPlan struct {
 	Servers int              `json:"servers" doc:"How many servers are taken over"`
 	Clients []TakeoverClient `json:"clients" nullable:"false" doc:"In the order in which they are changed"`
@@ -20,7 +20,7 @@ type TakeoverPlan struct {
 	Plan    string           `json:"plan" doc:"Names what is shown here, for the request that carries it out"`
 }
 
-// TakeoverClient is what changes for one client.
+// TakeoverClient describes the changes for one client.
 type TakeoverClient struct {
 	Key      string   `json:"key"`
 	Name     string   `json:"name"`
@@ -30,18 +30,18 @@ type TakeoverClient struct {
 	Warnings []string `json:"warnings" nullable:"false"`
 }
 
-// TakeoverSkip is a client that is left out.
+// TakeoverSkip is a skipped client.
 type TakeoverSkip struct {
 	Client string `json:"client"`
 	Reason string `json:"reason"`
 }
 
-// TakeoverRequest carries out what was shown.
+// TakeoverRequest executes a plan that was shown.
 type TakeoverRequest struct {
 	Plan string `json:"plan" minLength:"1" maxLength:"64" doc:"Of the plan that was shown: another one is refused"`
 }
 
-// TakeoverResult is what became of one client.
+// TakeoverResult is the result for one client.
 type TakeoverResult struct {
 	Key     string `json:"key"`
 	Name    string `json:"name"`
@@ -50,7 +50,7 @@ type TakeoverResult struct {
 	Reload  string `json:"reload" doc:"What to do for the client to notice"`
 }
 
-// TakeoverUndone is what became of one client that was put back.
+// TakeoverUndone is the result of restoring one client.
 type TakeoverUndone struct {
 	Key    string `json:"key"`
 	Result string `json:"result" doc:"restored, removed or wasAbsent; empty after an error"`
@@ -108,12 +108,12 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 	if err := c.KeepSavings(os.Getpid()); err != nil {
 		return nil, err
 	}
-	token := func(client string) error { // the client may start the shim at once
+	token := func(client string) error { // the client may start the shim immediately
 		_, err := a.Tokens.Create(client)
 		return err
 	}
 	out := List[TakeoverResult]{Items: []TakeoverResult{}}
-	_ = t.Apply(ctx, token, func(d clientconf.OneDone) { // each answer holds its own error
+	_ = t.Apply(ctx, token, func(d clientconf.OneDone) { // each result has its own error
 		one := TakeoverResult{Key: d.Client.ID, Name: d.Client.Name, Servers: d.Servers, Error: d.Reason()}
 		if one.Error == "" {
 			one.Reload = d.Client.Reload
@@ -132,7 +132,7 @@ func (a *API) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*answer[
 	failed := c.UndoSome(ctx, in.Body.Keys, func(u clientconf.UndoneOne) {
 		out.Items = append(out.Items, TakeoverUndone{Key: u.Key, Result: string(u.Undone), Error: u.Error})
 	})
-	if failed != nil && len(out.Items) == 0 { // else each answer holds its own error
+	if failed != nil && len(out.Items) == 0 { // otherwise each result has its own error
 		return nil, failed
 	}
 	return reply(out)

@@ -17,7 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Trust is what was trusted of the servers; *trust.Baseline implements it.
+// Trust reports trusted definitions and changes; *trust.Baseline implements it.
 type Trust interface {
 	Changes(ctx context.Context, server string) ([]trust.ToolChange, error)
 	Waiting() []trust.ToolChange
@@ -30,11 +30,11 @@ type Trust interface {
 	Rename(ctx context.Context, from, to string, move func() error) error
 }
 
-// changed is the kind of tools that changed. They are no question of the inbox: they wait
-// as long as it takes.
+// changed is the kind of changed tools. They are not items of the inbox, because they have no
+// deadline.
 const changed approvals.Kind = "tools"
 
-// ToolTrust is what is to be said of a tool besides its definition.
+// ToolTrust is the trust state of a tool.
 type ToolTrust struct {
 	Server     string `json:"server"`
 	Tool       string `json:"tool" doc:"The name as the server knows it; empty for the server's instructions"`
@@ -104,7 +104,7 @@ func (a *API) toolLog(ctx context.Context, in *toolLogInput) (*answer[List[trust
 	if a.Trust == nil {
 		return reply(list)
 	}
-	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern lets digits through only
+	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
 	events, next, err := a.Trust.Events(ctx, in.Server, before, in.Limit)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTru
 	return reply(list)
 }
 
-// withheld reports whether clients do not see a tool because of what it says now.
+// withheld reports whether a tool is hidden from clients because its definition changed.
 func (a *API) withheld(server, tool string) bool {
 	view, ok := a.Views.Server(server)
 	if !ok {
@@ -157,7 +157,7 @@ func worthSaying(st trust.ToolStatus) bool {
 	return st.New || st.Always || st.Withheld != "" || len(st.Warnings) > 0
 }
 
-// changedTools makes one thing that waits for each server with tools that changed.
+// changedTools returns one pending approval for each server with changed tools.
 func (a *API) changedTools() []approvals.Item {
 	if a.Trust == nil {
 		return nil
@@ -174,8 +174,8 @@ func (a *API) changedTools() []approvals.Item {
 	return list
 }
 
-// toolsItem names the changes of one server by what they are, so that an answer is one
-// to what the user saw.
+// toolsItem identifies the changes of one server by their content, so that an answer applies to exactly
+// the changes that the user saw.
 func toolsItem(changes []trust.ToolChange) approvals.Item {
 	var names, warnings []string
 	at := changes[0].At
@@ -215,8 +215,8 @@ func changesKey(changes []trust.ToolChange) string {
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// answerTools accepts all changes of a server that the user saw. Anything else leaves them
-// waiting: single ones have their own answers.
+// answerTools accepts all changes of a server that the user saw. Any other answer leaves them pending:
+// single changes are answered elsewhere.
 func (a *API) answerTools(ctx context.Context, id, action string) error {
 	server, key, _ := strings.Cut(id, ":")
 	changes := slices.DeleteFunc(a.Trust.Waiting(), func(c trust.ToolChange) bool { return c.Server != server })

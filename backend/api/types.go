@@ -15,14 +15,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// List is a page of anything. Next is the cursor of the page that follows, "" when
-// there is none.
+// List is a page of a list. Next is the cursor of the next page, "" if there is none.
 type List[T any] struct {
 	Items []T    `json:"items" nullable:"false"`
 	Next  string `json:"next"`
 }
 
-// Status is the whole state at a glance.
+// Status is the summary of the whole state.
 type Status struct {
 	Version      string              `json:"version"`
 	URL          string              `json:"url"`
@@ -37,7 +36,7 @@ type Status struct {
 	Visible      map[string]int      `json:"visibleTools,omitempty" doc:"How many tools clients see, by the id of a server whose configuration hides some"`
 }
 
-// ServerUsage is what one server takes of this machine, all its processes together.
+// ServerUsage is the resource usage of the whole process tree of one server.
 type ServerUsage struct {
 	Server    string  `json:"server"`
 	RSS       int64   `json:"rssBytes"`
@@ -45,7 +44,7 @@ type ServerUsage struct {
 	Processes int     `json:"processes"`
 }
 
-// RecorderStatus tells whether calls are being kept.
+// RecorderStatus reports whether calls are being recorded.
 type RecorderStatus struct {
 	State   string `json:"state" enum:"recording,paused,off"`
 	Queued  int    `json:"queued" doc:"Calls waiting for the disk"`
@@ -105,7 +104,7 @@ type Call struct {
 	InvalidAs string        `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration takes it"`
 }
 
-// CallDetail is a call with what was kept of its payloads, without secrets.
+// CallDetail is a call with its recorded, redacted payloads.
 type CallDetail struct {
 	Call
 	Arguments    string `json:"arguments,omitempty" doc:"JSON text"`
@@ -117,20 +116,20 @@ type CallDetail struct {
 	Note         *Note  `json:"note,omitempty" doc:"What the user wrote to it"`
 }
 
-// Cut tells of a payload that was longer than what was kept.
+// Cut describes a truncated payload.
 type Cut struct {
 	Size   int    `json:"size" doc:"Bytes of the whole"`
 	SHA256 string `json:"sha256,omitempty" doc:"Hash of the whole, hexadecimal"`
 }
 
-// CallRequest asks for a call of a tool.
+// CallRequest is a request to call a tool.
 type CallRequest struct {
 	Server    string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Its id or its name"`
 	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The name as the server knows it"`
 	Arguments JSON   `json:"arguments,omitempty" doc:"A JSON object, passed on as it is"`
 }
 
-// CallResult is how a call of a tool ended, prepared for scripts.
+// CallResult is the result of a tool call, prepared for scripts.
 type CallResult struct {
 	Success bool      `json:"success"`
 	Output  string    `json:"output" doc:"The text of the result; images and resources as a reference"`
@@ -141,7 +140,7 @@ type CallResult struct {
 	CallID  string    `json:"callId"`
 }
 
-// Client is an application that called, or a token that waits for one.
+// Client is an application that connected, or a token without a client yet.
 type Client struct {
 	Token    string     `json:"token"`
 	Held     bool       `json:"held" doc:"There is such a token now"`
@@ -160,16 +159,16 @@ type ConfigFile struct {
 	Problems []config.Problem `json:"problems" nullable:"false"`
 }
 
-// Health is the answer of /healthz.
+// Health is the response of /healthz.
 type Health struct {
 	Status  string         `json:"status"` // "ok" or "degraded"
 	Version string         `json:"version"`
 	Reasons []HealthReason `json:"reasons"`
 }
 
-// HealthReason is one thing that is not as it should be. Server is "" when it is ours.
-// Without a token Server is always "", Reason repeats the code in State, and Count is how
-// many there are.
+// HealthReason is one problem. Server is "" if it concerns Drawbridge itself.
+// Without a token Server is always "", Reason repeats the code in State, and Count is the
+// number of problems.
 type HealthReason struct {
 	Server string `json:"server"`
 	State  string `json:"state"`
@@ -185,10 +184,10 @@ type Snapshot struct {
 	Approvals []Question `json:"approvals" nullable:"false" doc:"What waits for the user"`
 }
 
-// JSON is a value that is passed on as it is.
+// JSON is a value that is forwarded unchanged.
 type JSON json.RawMessage
 
-// Schema says that any value will do.
+// Schema describes any value.
 func (JSON) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "Any JSON value"}
 }

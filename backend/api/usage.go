@@ -15,7 +15,7 @@ type usageInput struct {
 	Client string    `query:"client" maxLength:"1000"`
 }
 
-// UsageReport is what was called in a range.
+// UsageReport holds the statistics of a time range.
 type UsageReport struct {
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
@@ -27,7 +27,7 @@ type UsageReport struct {
 	SeriesNs int64     `json:"seriesNs" doc:"What one entry of the series covers"`
 }
 
-// Use is what was called under one name. Durations are at most 4.5 % off.
+// Use holds the statistics of one name. Durations have an error of at most 4.5 %.
 type Use struct {
 	Server   string     `json:"server,omitempty"`
 	Tool     string     `json:"tool,omitempty"`

@@ -19,7 +19,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Facts keep small values; *store.Store implements it.
+// Facts stores small values; *store.Store implements it.
 type Facts interface {
 	Metadata(ctx context.Context, key string) (value []byte, ok bool, err error)
 	SaveMetadata(ctx context.Context, key string, value []byte) error
@@ -40,13 +40,13 @@ type ServerVersion struct {
 	Earlier  []EarlierVersion `json:"earlier" nullable:"false" doc:"What stood there before, newest first"`
 }
 
-// EarlierVersion is what stood in the configuration before.
+// EarlierVersion is a previous version in the configuration.
 type EarlierVersion struct {
 	Written string    `json:"written"`
 	Until   time.Time `json:"until"`
 }
 
-// VersionPlan is what another version would change.
+// VersionPlan describes the changes of switching to another version.
 type VersionPlan struct {
 	ServerVersion
 	Key      string             `json:"key" doc:"Names this plan to apply it; empty when nothing was planned"`
@@ -58,7 +58,7 @@ type VersionPlan struct {
 	Software JSON               `json:"software" doc:"What the candidate says of itself"`
 }
 
-// candidateVersion is a candidate that was tried and waits for a yes.
+// candidateVersion is a tried version that waits for confirmation.
 type candidateVersion struct {
 	key, becomes string
 	spec         version.Spec
@@ -66,7 +66,7 @@ type candidateVersion struct {
 	at           time.Time
 }
 
-// plans holds the newest plan of each server for a while. The zero value is ready to use.
+// plans holds the latest plan of each server for a limited time. The zero value is ready to use.
 type plans struct {
 	mu  sync.Mutex
 	all map[string]candidateVersion
@@ -146,7 +146,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 			return v, spec, err
 		}
 		if known {
-			_ = json.Unmarshal(text, &v.Earlier) // what cannot be read is forgotten
+			_ = json.Unmarshal(text, &v.Earlier) // invalid data is discarded
 			v.Earlier = full(v.Earlier)
 		}
 	}
@@ -215,8 +215,8 @@ func (a *API) latest(ctx context.Context, s *config.Server, spec version.Spec) (
 	return latest, nil
 }
 
-// planVersion tries another version beside the running server, and compares its tools
-// with those that are trusted.
+// planVersion tries another version beside the running server and compares its tools with the
+// trusted ones.
 func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Spec, wanted string, out *VersionPlan) (err error) {
 	if a.Try == nil || a.Trust == nil {
 		return core.Errorf(core.CodeUnavailable, "servers cannot be tried here")
@@ -269,7 +269,7 @@ func planKey(text string, tools []core.Item) string {
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// applyVersion writes a plan, after what it showed of the tools was accepted.
+// applyVersion applies a plan after its changes of tools were accepted.
 func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, out *VersionPlan) error {
 	a.plans.mu.Lock()
 	p, ok := a.plans.all[s.ID]
@@ -284,7 +284,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	return a.writeVersion(ctx, s, p.spec, p.becomes, out)
 }
 
-// writeVersion changes the configuration, and remembers what stood there.
+// writeVersion changes the configuration and stores the previous version.
 func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.Spec, text string, out *VersionPlan) error {
 	out.Becomes = text
 	if err := a.Files.SetArgument(ctx, s.ID, spec.Arg, spec.Argument(spec.Text), spec.Argument(text)); err != nil {

@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	maxWindows = 4               // windows that may follow at once; one is usual
-	pickLimit  = 2 * time.Minute // how long the user may look for a file
+	maxWindows = 4               // concurrently open windows; one is usual
+	pickLimit  = 2 * time.Minute // time limit for picking a file
 )
 
-// windowCommand is what the daemon asks of its window.
+// windowCommand is a command of the daemon for its window.
 type windowCommand struct {
 	Command string `json:"command"`        // focus, pick or quit
-	To      string `json:"to,omitempty"`   // focus: a place of the page
+	To      string `json:"to,omitempty"`   // focus: a path of the page
 	Kind    string `json:"kind,omitempty"` // pick: file or folder
-	ID      string `json:"id,omitempty"`   // pick: names the answer
+	ID      string `json:"id,omitempty"`   // pick: id of the response
 }
 
-// windows are the windows of ours that are open. All methods may be called from any
-// goroutine.
+// windows holds the open windows. All methods are safe for concurrent use.
 type windows struct {
 	mu    sync.Mutex
 	open  []chan windowCommand // oldest first
@@ -57,11 +56,10 @@ func (w *windows) any() bool {
 	return len(w.open) > 0
 }
 
-// CloseWindows lets each open window end itself.
+// CloseWindows tells each open window to close.
 func (a *API) CloseWindows() { a.windows.tell(windowCommand{Command: "quit"}) }
 
-// tell sends a command to the newest window and reports whether one takes it. quit goes
-// to all.
+// tell sends a command to the newest window and reports whether one accepted it. quit is sent to all.
 func (w *windows) tell(c windowCommand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,7 +68,7 @@ func (w *windows) tell(c windowCommand) bool {
 		select {
 		case w.open[i] <- c:
 			taken = true
-		default: // it does not read: the next one
+		default: // it does not read: try the next one
 		}
 	}
 	return taken
@@ -114,7 +112,7 @@ func (w *windows) picked(id, path string) bool {
 	c, ok := w.picks[id]
 	if ok {
 		delete(w.picks, id)
-		c <- path // holds one, and is found once
+		c <- path // the channel has a buffer of one and is used once
 	}
 	return ok
 }
@@ -142,7 +140,7 @@ func (a *API) serveCommands(ctx context.Context, s *stream, commands <-chan wind
 	}
 }
 
-// newStream begins an answer of server-sent events.
+// newStream starts a response of server-sent events.
 func newStream(w http.ResponseWriter) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")

@@ -2,9 +2,9 @@ package api
 
 import "net/http"
 
-// onceHead lets the head of an answer be written once. When a reader goes away in the
-// middle of an answer, which a page does whenever somebody moves on, huma writes a second
-// one, and net/http reports that as an error of ours.
+// onceHead makes sure that the header of a response is written once. When a reader disconnects during
+// a response, as a page does on navigation, huma writes a second header, which net/http logs as an
+// error.
 type onceHead struct {
 	http.ResponseWriter
 	written bool

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addFlags are what can be said of a server besides its command or address.
+// addFlags are the settings of a server besides its command or URL.
 type addFlags struct {
 	env, headers, secrets []string
 	cwd                   string
@@ -45,7 +45,7 @@ func (p *program) add() *cobra.Command {
 			"  drawbridge add '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'\n" +
 			"  drawbridge add - < block.json",
 		DisableFlagsInUseLine: true,
-		DisableFlagParsing:    true, // the flags of COMMAND are not ours: splitAdd finds where it begins
+		DisableFlagParsing:    true, // the flags of COMMAND must not be parsed: splitAdd finds its start
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, command := splitAdd(args, func(flag string) bool { return takesValue(cmd, flag) })
 			cmd.DisableFlagParsing = false
@@ -71,7 +71,7 @@ func (p *program) add() *cobra.Command {
 	return cmd
 }
 
-// runAdd adds what was recognised: by the daemon, or in the file while none runs.
+// runAdd adds the recognized servers: through the daemon, or in the file if none is running.
 func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 	c, err := p.connector()
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 	return p.addRunning(ctx, servers, f.noTest)
 }
 
-// prepare makes entries of what was recognised and of the flags.
+// prepare builds entries from the recognized servers and the flags.
 func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*clientconf.Pasted, error) {
 	if a.block != "" {
 		if len(f.env)+len(f.headers)+len(f.secrets) > 0 || f.cwd != "" || f.disabled {
@@ -144,7 +144,7 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 	return c.Describe(s)
 }
 
-// pairs reads what flags say as a name and a value.
+// pairs parses flags of the form NAME=VALUE.
 func pairs(all []string, between, flag, form string) (map[string]string, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -163,7 +163,8 @@ func pairs(all []string, between, flag, form string) (map[string]string, error) 
 	return m, nil
 }
 
-// addRunning lets the daemon add servers. Their secrets come first: it starts them at once.
+// addRunning adds servers through the daemon. Secrets are stored first, because the daemon starts the
+// servers immediately.
 func (p *program) addRunning(ctx context.Context, servers *clientconf.Pasted, noTest bool) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -206,7 +207,7 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.Pasted, no
 	return p.sayWhetherTheyWork(ctx, d, added)
 }
 
-// dropSecrets removes the secrets of a server that was not added.
+// dropSecrets deletes the secrets of a server that could not be added.
 func (p *program) dropSecrets(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addition is what add is asked to add: a command, an address or a block of text.
+// addition is the parsed argument of add: a command, a URL or a block of text.
 type addition struct {
 	name    string
 	command []string
@@ -19,11 +19,11 @@ type addition struct {
 	block   string // "-" for standard input
 }
 
-// launchers are programs that a command line of a README begins with. They need no -- before them.
+// launchers are programs that commands of READMEs start with. They need no -- before them.
 var launchers = []string{"npx", "bunx", "pnpx", "pnpm", "yarn", "uvx", "uv", "pipx", "docker", "podman", "node", "deno", "bun", "python", "python3", "go", "java", "dotnet"}
 
-// splitAdd parts the arguments of add into ours and those of the command. A command begins
-// behind --, with a launcher, or behind the name where no address and no block stands.
+// splitAdd splits the arguments of add into ours and those of the command. A command starts after --,
+// with a launcher, or after the name if that is not followed by a URL or a block.
 func splitAdd(args []string, takesValue func(flag string) bool) (own, command []string) {
 	positionals := 0
 	for i := 0; i < len(args); i++ {
@@ -60,7 +60,7 @@ func begins(args []string) bool {
 	return slices.Contains(launchers, args[0]) && next != "--" && !slices.Contains(launchers, next) && !isWeb(next) && !isBlock(next)
 }
 
-// takesValue reports whether the word behind a flag is its value.
+// takesValue reports whether the argument after a flag is its value.
 func takesValue(cmd *cobra.Command, flag string) bool {
 	name := strings.TrimLeft(flag, "-")
 	if strings.Contains(name, "=") {
@@ -76,7 +76,7 @@ func takesValue(cmd *cobra.Command, flag string) bool {
 	return f != nil && f.NoOptDefVal == ""
 }
 
-// recognise says what is to be added.
+// recognise determines what to add.
 func recognise(positionals, command []string) (a addition, err error) {
 	if len(command) > 0 {
 		if len(positionals) > 1 {
@@ -117,13 +117,13 @@ func isWeb(text string) bool {
 	return err == nil && (strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")) && u.Host != ""
 }
 
-// isBlock reports whether text is a block of servers, or stands for one.
+// isBlock reports whether text is a block of servers or "-".
 func isBlock(text string) bool {
 	trimmed := strings.TrimSpace(text)
 	return text == "-" || strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, `"`) || strings.Contains(trimmed, "\n")
 }
 
-// nameOfAddress is the telling part of a host: linear of https://mcp.linear.app/sse.
+// nameOfAddress returns the significant part of a host: linear for https://mcp.linear.app/sse.
 func nameOfAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -145,13 +145,13 @@ func nameOfAddress(address string) string {
 	return parts[0]
 }
 
-// runnerWords are words between a launcher and its package.
+// runnerWords are arguments between a launcher and its package.
 var runnerWords = []string{"run", "exec", "dlx", "x", "tool", "compose", "container"}
 
-// switchesOfDocker are the options of docker run that have no value.
+// switchesOfDocker are the flags of docker run without a value.
 var switchesOfDocker = []string{"-i", "-t", "-it", "-ti", "-d", "--rm", "--init", "--interactive", "--tty", "--privileged", "--read-only", "--detach"}
 
-// nameOfCommand is what a command is called: its package, image or file.
+// nameOfCommand returns the name for a command: its package, image or file.
 func nameOfCommand(command []string) string {
 	docker := slices.Contains([]string{"docker", "podman"}, command[0])
 	words := command[1:]
@@ -174,7 +174,7 @@ func nameOfCommand(command []string) string {
 	return nameOfPackage(command[0])
 }
 
-// nameOfPackage is a package's name without its scope, version and the words that all have.
+// nameOfPackage returns the name of a package without scope, version and common affixes.
 func nameOfPackage(text string) string {
 	scope, name, scoped := strings.Cut(strings.TrimPrefix(text, "@"), "/")
 	if !strings.HasPrefix(text, "@") || !scoped {
@@ -195,7 +195,7 @@ func nameOfPackage(text string) string {
 	return name
 }
 
-// shellWords parts a line as a shell does: at spaces that are not quoted.
+// shellWords splits a line like a shell: at unquoted spaces.
 func shellWords(text string) (words []string) {
 	var word strings.Builder
 	quote, inWord := rune(0), false

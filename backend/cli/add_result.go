@@ -15,12 +15,11 @@ const (
 	// resultLimit is how long add waits for a server to work or to fail: a first start may
 	// download its package.
 	resultLimit = 2 * time.Minute
-	// restLimit is how long a server may stay stopped before it is started for a test.
+	// restLimit is the time after which a stopped server is started for a test.
 	restLimit = 2 * time.Second
 )
 
-// sayWhetherTheyWork waits for servers that were just added, and prints what each offers or
-// why it does not work.
+// sayWhetherTheyWork waits for new servers and prints the tools of each, or why it does not work.
 func (p *program) sayWhetherTheyWork(ctx context.Context, d *daemon, added []core.ServerStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, resultLimit)
 	defer cancel()
@@ -39,7 +38,7 @@ func (p *program) sayWhetherTheyWork(ctx context.Context, d *daemon, added []cor
 	return nil
 }
 
-// resultOf waits until a server works, fails or needs its user.
+// resultOf waits until a server works, fails or needs the user.
 func (d *daemon) resultOf(ctx context.Context, s core.ServerStatus) (string, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -69,7 +68,7 @@ func (d *daemon) resultOf(ctx context.Context, s core.ServerStatus) (string, err
 	}
 }
 
-// failure says why a server does not work, and what to do.
+// failure describes why a server does not work and what to do.
 func failure(s core.ServerStatus) string {
 	lines := []string{name(s) + ": " + word(s.State)}
 	if s.Reason != "" {
@@ -84,7 +83,7 @@ func failure(s core.ServerStatus) string {
 	return strings.Join(lines, "\n")
 }
 
-// offers lists the tools of a server that works.
+// offers lists the tools of a working server.
 func (d *daemon) offers(ctx context.Context, s core.ServerStatus) (string, error) {
 	var list items[toolDocument]
 	data, err := d.raw(ctx, http.MethodGet, "tools", url.Values{"server": {s.ID}}, nil)
@@ -109,7 +108,7 @@ func worksWith(s core.ServerStatus, tools []string) string {
 	return line(text)
 }
 
-// tryOut starts a server once that starts with its first call.
+// tryOut starts an on-demand server once.
 func (d *daemon) tryOut(ctx context.Context, s core.ServerStatus) (string, error) {
 	var t trial
 	data, err := d.raw(ctx, http.MethodPost, "test", nil, map[string]string{"server": s.ID})

@@ -33,7 +33,7 @@ type waitingItem struct {
 	} `json:"command"`
 }
 
-// asks is what the user is asked, on one line.
+// asks returns the question for the user on one line.
 func (w *waitingItem) asks() string {
 	switch {
 	case w.Command != nil:
@@ -44,7 +44,7 @@ func (w *waitingItem) asks() string {
 	return short(w.Message, 200)
 }
 
-// name is the id without the part that only says which version of a command was seen.
+// name returns the id without the hash of the command.
 func (w *waitingItem) name() string {
 	if w.Command != nil {
 		return "command:" + w.Server
@@ -111,7 +111,7 @@ func (p *program) listApprovals(ctx context.Context) error {
 	return t.print(p.Stdout, p.Terminal())
 }
 
-// answer answers the one item whose id begins with id.
+// answer answers the only item whose id starts with id.
 func (p *program) answer(ctx context.Context, id, action, scope string) error {
 	d, err := p.daemon()
 	if err != nil {

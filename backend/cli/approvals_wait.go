@@ -13,9 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// waitForApprovals asks about everything that waits, and about what comes, until it is
-// interrupted or its input ends. While it follows the events, the daemon counts it as
-// somebody who can answer.
+// waitForApprovals asks about all pending and new approvals until it is interrupted or its input ends.
+// While it follows the events, the daemon treats it as a user who can answer.
 func (p *program) waitForApprovals(ctx context.Context) error {
 	if p.json {
 		return usageError{errors.New("--wait is interactive and cannot be combined with --json")}
@@ -54,7 +53,7 @@ func (p *program) waitForApprovals(ctx context.Context) error {
 			if !open {
 				return nil
 			}
-		case _, open := <-answers: // typed before anything was asked: it answers nothing
+		case _, open := <-answers: // typed before a question was shown: ignored
 			if !open {
 				return nil
 			}
@@ -64,7 +63,7 @@ func (p *program) waitForApprovals(ctx context.Context) error {
 	}
 }
 
-// noteApprovals says that something may wait: at the beginning, and after each such event.
+// noteApprovals signals that approvals may be pending: at the start and after each event.
 func noteApprovals(stream io.Reader, changed chan<- struct{}) {
 	lines := bufio.NewReaderSize(stream, 64<<10)
 	for {
@@ -78,13 +77,13 @@ func noteApprovals(stream io.Reader, changed chan<- struct{}) {
 			}
 			select {
 			case changed <- struct{}{}:
-			default: // it is known already
+			default: // already signalled
 			}
 		}
 	}
 }
 
-// readAnswers hands on lines of the keyboard; answers is closed at their end.
+// readAnswers forwards lines of the keyboard; it closes answers at the end of input.
 func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
 	defer close(answers)
 	lines := bufio.NewScanner(in)
@@ -97,7 +96,7 @@ func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
 	}
 }
 
-// askWaiting asks about each thing that waits and was not asked about before.
+// askWaiting asks about each pending approval that was not asked about before.
 func (p *program) askWaiting(ctx context.Context, d *daemon, asked map[string]bool, answers <-chan string) error {
 	var list items[waitingItem]
 	if err := d.get(ctx, "approvals", &list); err != nil {
@@ -139,7 +138,7 @@ func (p *program) askWaiting(ctx context.Context, d *daemon, asked map[string]bo
 	return nil
 }
 
-// settle sends an answer. What no longer waits is said, and no error.
+// settle sends an answer. It reports an approval that is no longer pending without an error.
 func (p *program) settle(ctx context.Context, d *daemon, w *waitingItem, text string) error {
 	action, said := "decline", "  Refused."
 	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// backup copies the main configuration file, and puts a copy back.
+// backup makes and restores backups of the main configuration file.
 func (p *program) backup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup", Short: "Back up the configuration file; \"backup restore\" restores a backup", Args: noArgs,
@@ -72,9 +72,8 @@ func (p *program) backupRestore() *cobra.Command {
 	return cmd
 }
 
-// askKeepLess needs a yes where src, as the configuration, makes calls go. A running daemon
-// knows how many, or that there are none; without one it is asked whenever the bounds are
-// narrower.
+// askKeepLess asks for confirmation if the configuration src would delete calls. A running daemon knows
+// how many; without one, it asks whenever src reduces retention.
 func (p *program) askKeepLess(ctx context.Context, main string, next config.History, src []byte) error {
 	was, err := keptBy(main)
 	if err != nil || !next.KeepsLess(was) {
@@ -96,15 +95,15 @@ func (p *program) askKeepLess(ctx context.Context, main string, next config.Hist
 	return p.sure("This copy keeps less of the history: when Drawbridge runs with it, older calls are deleted, and nothing brings them back.\nPut it back?", otherwise)
 }
 
-// keptBy is what the configuration file says of the history. Of one that cannot be read
-// nobody knows, so it counts as one that keeps all.
+// keptBy returns the history settings of the configuration file. An unreadable file is treated as one
+// that keeps everything.
 func keptBy(main string) (config.History, error) {
 	src, err := os.ReadFile(main)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return config.History{}, fmt.Errorf("cannot read the configuration: %w", err)
 	}
 	if err != nil {
-		src = []byte("{}") // what holds without a file
+		src = []byte("{}") // the defaults without a file
 	}
 	now, _ := config.Parse(main, src)
 	if now == nil {
@@ -121,7 +120,7 @@ func (p *program) backupPlaces() (main string, copies config.Copies, err error) 
 	return p.sources(folders).Main(), config.CopiesOf(folders.Data), nil
 }
 
-// findCopy returns the copy that the user means: a file, the name of a copy, or the newest.
+// findCopy returns the selected backup: a file, the name of a backup, or the latest.
 func findCopy(copies config.Copies, args []string) (from string, src []byte, err error) {
 	if len(args) > 0 {
 		if src, err = copies.Read(args[0]); err == nil {
@@ -143,7 +142,7 @@ func findCopy(copies config.Copies, args []string) (from string, src []byte, err
 	return filepath.Join(copies.Dir, all[0].Name), src, err
 }
 
-// keepCopy copies the configuration file.
+// keepCopy makes a backup of the configuration file.
 func keepCopy(file string, copies config.Copies, now time.Time) (path string, err error) {
 	src, err := os.ReadFile(file)
 	if err != nil {

@@ -68,8 +68,8 @@ func (p *program) call() *cobra.Command {
 	}
 }
 
-// printCall prints the document for --json. For people a result goes to Stdout and
-// what a tool reports as an error becomes ours.
+// printCall prints the document for --json. Otherwise it prints a result to Stdout and returns the
+// error of a tool as its error.
 func (p *program) printCall(doc callDocument) error {
 	if p.json {
 		if err := p.document(doc); err != nil || doc.Success {
@@ -83,8 +83,7 @@ func (p *program) printCall(doc callDocument) error {
 	return p.forPeople(doc)
 }
 
-// forPeople prints a result once: the text, and structured content as YAML unless one of the
-// two says what the other says.
+// forPeople prints a result once: the text, and structured content as YAML unless both are equivalent.
 func (p *program) forPeople(doc callDocument) error {
 	text := doc.Output
 	if p.Terminal() {
@@ -110,7 +109,7 @@ func (p *program) forPeople(doc callDocument) error {
 	return err
 }
 
-// callError is what the tool says went wrong.
+// callError is an error that a tool reported.
 func callError(doc callDocument) error {
 	var message string
 	var object struct {
@@ -133,7 +132,7 @@ func callError(doc callDocument) error {
 	return errors.New(message)
 }
 
-// holdsText reports whether all that structured content says is text.
+// holdsText reports whether structured content consists of text only.
 func holdsText(data []byte, text string) bool {
 	var object map[string]any
 	if json.Unmarshal(data, &object) != nil || len(object) != 1 {
@@ -146,7 +145,7 @@ func holdsText(data []byte, text string) bool {
 	return false
 }
 
-// sameJSON reports whether text is data, written in another way.
+// sameJSON reports whether text and data are the same JSON value.
 func sameJSON(text string, data []byte) bool {
 	var a, b bytes.Buffer
 	return json.Compact(&a, []byte(text)) == nil && json.Compact(&b, data) == nil && bytes.Equal(a.Bytes(), b.Bytes())

@@ -20,24 +20,24 @@ import (
 	"golang.org/x/term"
 )
 
-// Options connects the commands with the program they are part of. Streams,
-// environment and version have the process's own as defaults.
+// Options connects the commands with their program. Streams, environment and version default to those
+// of the process.
 type Options struct {
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, o ServeOptions) error
-	// Desktop is what the bare command does: show the window of the running daemon,
-	// or start one with tray and window.
+	// Desktop runs the command without arguments: it shows the window of the running daemon,
+	// or starts one with tray and window.
 	Desktop func(ctx context.Context, o ServeOptions) error
-	// Redact takes what looks like a secret out of a text. nil takes nothing.
+	// Redact masks secrets in a text. nil masks nothing.
 	Redact func(text string) string
-	// PutBack makes a copy of the history the history, while no daemon runs. aside is what
-	// became of the one that was there.
+	// PutBack restores a backup of the history while no daemon runs. aside is the path of the
+	// replaced history.
 	PutBack func(ctx context.Context, f config.Folders, backup string) (aside string, err error)
-	// TryServer starts or reaches a server for once where no daemon runs. It takes and
-	// returns the documents of POST /api/v1/test. nil: a daemon is needed.
+	// TryServer runs a trial without a daemon. It takes and returns the documents of POST
+	// /api/v1/test. nil: a daemon is required.
 	TryServer func(ctx context.Context, o ServeOptions, request []byte) (result []byte, err error)
-	// Show brings an address with a one-time code to the user, in the browser only if
-	// browser. nil prints it.
+	// Show opens an address with a one-time code in the window, or in the browser if browser is
+	// true. nil prints it.
 	Show func(url string, f config.Folders, browser bool) error
 
 	Version string
@@ -45,23 +45,23 @@ type Options struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Getenv  func(string) string
-	// Terminal reports whether Stdout is a screen. nil: look at the file.
+	// Terminal reports whether Stdout is a terminal. nil: inspect the file.
 	Terminal func() bool
-	// Attended reports whether somebody at a screen can be asked: Stdin is a keyboard too.
-	// nil: look at the files.
+	// Attended reports whether the user can be asked: Stdin is a terminal, too. nil: inspect the
+	// files.
 	Attended func() bool
 }
 
-// ServeOptions are what serve was started with.
+// ServeOptions are the options of serve.
 type ServeOptions struct {
 	Folders config.Folders
 	Sources config.Sources
-	Listen  string // overrides the configuration; "" does not
+	Listen  string // overrides the configuration unless ""
 	NoTray  bool
-	Strict  bool // a wrong configuration is a reason not to start
+	Strict  bool // refuse to start with an invalid configuration
 	Debug   bool
 	Link    string // drawbridge://…, to show in the window; only with Desktop
-	// Ask puts a question that is answered by yes or no; nil when nobody can answer.
+	// Ask asks a yes-or-no question; nil if the user cannot be asked.
 	Ask func(question string) bool
 }
 
@@ -70,10 +70,10 @@ type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
-// silentError carries an exit code for what was said already.
+// silentError carries an exit code for an error that was already printed.
 type silentError struct{ error }
 
-// ExitCode is 0 for nil, 2 for a command that was used wrongly, and 1 for everything else.
+// ExitCode returns 0 for nil, 2 for invalid usage, and 1 for all other errors.
 func ExitCode(err error) int {
 	if err == nil {
 		return 0
@@ -84,7 +84,7 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Main runs one command line, says on Stderr what went wrong, and returns the exit code.
+// Main runs one command line, prints an error to Stderr, and returns the exit code.
 func Main(ctx context.Context, args []string, o Options) int {
 	p := newProgram(o)
 	root := p.command()
@@ -99,11 +99,11 @@ func Main(ctx context.Context, args []string, o Options) int {
 	return ExitCode(err)
 }
 
-// New returns all commands. Who executes it calls ExitCode with the error and shows
-// the error; Main does both.
+// New returns the tree of commands. Its caller prints the error and exits with ExitCode; Main does
+// both.
 func New(o Options) *cobra.Command { return newProgram(o).command() }
 
-// program is one run of the command line.
+// program is one execution of the command line.
 type program struct {
 	Options
 	data string // --data
@@ -170,8 +170,8 @@ func (p *program) command() *cobra.Command {
 
 func (p *program) folders() (config.Folders, error) { return config.FoldersFor(p.data, p.Getenv) }
 
-// sources are the configuration files that the running daemon uses, else those that one would
-// use that is started now.
+// sources returns the configuration files of the running daemon, or those that a daemon started now
+// would use.
 func (p *program) sources(folders config.Folders) config.Sources {
 	s := config.SourcesFor("", folders, p.Getenv)
 	rt, running, err := loopback.FindDaemon(folders.Data)
@@ -179,7 +179,7 @@ func (p *program) sources(folders config.Folders) config.Sources {
 		return s
 	}
 	if s.File = rt.Config; s.File == s.DefaultFile {
-		s.File = "" // which leaves conf.d in
+		s.File = "" // so that conf.d is included
 	}
 	return s
 }
@@ -197,7 +197,7 @@ func (p *program) version() *cobra.Command {
 	}
 }
 
-// linkArg lets the bare command have a link, as the desktop hands it over.
+// linkArg accepts a drawbridge:// link as the only argument, as desktops pass it.
 func linkArg(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && strings.HasPrefix(strings.ToLower(args[0]), "drawbridge:") {
 		return nil
@@ -205,7 +205,7 @@ func linkArg(cmd *cobra.Command, args []string) error {
 	return noArgs(cmd, args)
 }
 
-// noArgs, exactly and between check arguments as cobra does, with exit code 2.
+// noArgs, exactly and between validate arguments like cobra, with exit code 2.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -247,7 +247,7 @@ func (p *program) encode(w io.Writer, v any) error {
 	return err
 }
 
-// problem is an RFC 9457 document with our code.
+// problem is an RFC 9457 document with an error code.
 type problem struct {
 	Title  string            `json:"title,omitempty"`
 	Status int               `json:"status,omitempty"`
@@ -257,7 +257,7 @@ type problem struct {
 	Errors []core.FieldError `json:"errors,omitempty"`
 }
 
-// explain says on Stderr what went wrong and what to do.
+// explain prints the error and its hint to Stderr.
 func (p *program) explain(err error) {
 	if _, said := errors.AsType[silentError](err); err == nil || said {
 		return
@@ -286,7 +286,7 @@ func (p *program) explain(err error) {
 	}
 }
 
-// clean makes text of strangers harmless on a terminal; its lines stay lines.
+// clean escapes untrusted text for a terminal; it keeps line breaks.
 func clean(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -295,5 +295,5 @@ func clean(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// line is clean on one line.
+// line is clean without line breaks.
 func line(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }

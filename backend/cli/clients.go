@@ -22,7 +22,7 @@ func (p *program) clients() *cobra.Command {
 	return cmd
 }
 
-// connector works on the user's own files.
+// connector works on the files of the user.
 func (p *program) connector() (*clientconf.Connector, error) {
 	folders, err := p.folders()
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *program) listClients(all bool) error {
 	return err
 }
 
-// ask needs a yes. Without a terminal there is nobody to say it.
+// ask asks for confirmation. Without a terminal it fails.
 func (p *program) ask(question string) error {
 	if p.json || !p.Terminal() {
 		return usageError{errors.New("nothing was written: use --yes to skip the confirmation")}
@@ -104,7 +104,7 @@ func (p *program) ask(question string) error {
 	return p.sure(question, "nothing was written")
 }
 
-// sure needs a yes; otherwise says in its error what did not happen.
+// sure asks for confirmation; its error says what was not done.
 func (p *program) sure(question, otherwise string) error {
 	fmt.Fprint(p.Stdout, question+" [y/N] ")
 	var answer string

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// connectFlags say how a client is to be connected.
+// connectFlags configure how a client is connected.
 type connectFlags struct {
 	yes, http, byVariable, snippet, force bool
 	project, server                       string
@@ -28,23 +28,23 @@ func (f *connectFlags) forceFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.force, "force", false, "also when the entry was changed by hand")
 }
 
-// shape are the flags that say what the entry is.
+// shape are the flags for the form of the entry.
 func (f *connectFlags) shape(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.http, "http", false, "write the address instead of a program: Drawbridge must then run before the client")
 	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+clientconf.TokenVar+" instead of writing the token")
 	cmd.Flags().StringVar(&f.server, "server", "", "connect this `SERVER` alone, under its own name")
 }
 
-// onClient is one run of a command about one client.
+// onClient is the execution of a command for one client.
 type onClient struct {
 	ctx    context.Context
 	c      *clientconf.Connector
 	choice clientconf.Choice
 	key    string   // of the connection
-	rest   []string // the arguments behind the client
+	rest   []string // the arguments after the client
 }
 
-// clientCommand makes a command whose first argument is a client.
+// clientCommand returns a command whose first argument is a client.
 func (p *program) clientCommand(f *connectFlags, use, short string, most int, run func(onClient) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: between(1, most),
@@ -64,7 +64,7 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 	return cmd
 }
 
-// say prints a document for machines, or a sentence for people.
+// say prints a document with --json, otherwise a sentence.
 func (p *program) say(document any, sentence string) error {
 	if p.json {
 		return p.document(document)
@@ -73,7 +73,7 @@ func (p *program) say(document any, sentence string) error {
 	return err
 }
 
-// choice makes a connector's choice of the flags. HTTP needs the daemon's address.
+// choice converts the flags for the connector. HTTP requires the address of the daemon.
 func (p *program) choice(client string, f connectFlags) (choice clientconf.Choice, err error) {
 	choice = clientconf.Choice{Client: client, HTTP: f.http, ByVariable: f.byVariable}
 	if f.project != "" {
@@ -101,7 +101,7 @@ func (p *program) choice(client string, f connectFlags) (choice clientconf.Choic
 	return choice, err
 }
 
-// tokenOf returns a client's token, made when there is none.
+// tokenOf returns the token of a client and creates it if there is none.
 func (p *program) tokenOf(client string) (string, error) {
 	folders, err := p.folders()
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *program) clientsConnect() *cobra.Command {
 	return cmd
 }
 
-// handout prints what the user needs to connect by hand.
+// handout prints what the user needs for a manual setup.
 func (p *program) handout(r onClient) error {
 	h, err := r.c.Handout(r.choice)
 	if err != nil {
@@ -163,7 +163,7 @@ func (p *program) handout(r onClient) error {
 	return nil
 }
 
-// carryOut shows a plan, asks, and makes the change.
+// carryOut shows a plan, asks for confirmation, and applies it.
 func (p *program) carryOut(r onClient, plan *clientconf.Plan, yes bool) error {
 	if plan.Action != clientconf.Equal {
 		if !p.json {
@@ -177,7 +177,7 @@ func (p *program) carryOut(r onClient, plan *clientconf.Plan, yes bool) error {
 				return err
 			}
 		}
-		// The token first: the client may start the shim at once.
+		// The token is created first, because the client may start the shim immediately.
 		if _, err := p.tokenOf(plan.Client.ID); err != nil {
 			return err
 		}

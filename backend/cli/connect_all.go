@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// withAll lets a command about one client have --all in its place.
+// withAll accepts --all in place of a client.
 func (p *program) withAll(cmd *cobra.Command, about string, run func(ctx context.Context) error) {
 	var all bool
 	one, most := cmd.RunE, cmd.Args
@@ -35,7 +35,7 @@ func (p *program) withAll(cmd *cobra.Command, about string, run func(ctx context
 	}
 }
 
-// carryOutAll shows one plan for all clients, asks once, and makes the changes.
+// carryOutAll shows one plan for all clients, asks once, and applies it.
 func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *clientconf.Together, yes bool, question func() string) error {
 	if !p.json {
 		p.showTogether(t)
@@ -51,7 +51,7 @@ func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *c
 	if err := c.KeepSavings(p.daemonPID()); err != nil {
 		return err
 	}
-	token := func(client string) error { // the client may start the shim at once
+	token := func(client string) error { // the client may start the shim immediately
 		_, err := p.tokenOf(client)
 		return err
 	}
@@ -64,7 +64,7 @@ func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *c
 	return failed
 }
 
-// doneAll is what became of each client.
+// doneAll holds the result for each client.
 type doneAll []clientconf.OneDone
 
 func (all doneAll) documents(t *clientconf.Together) []map[string]any {
@@ -86,7 +86,7 @@ func (all doneAll) documents(t *clientconf.Together) []map[string]any {
 	return docs
 }
 
-// sentences says how much was done, and what to do for each client to notice.
+// sentences describes the result and how each client picks it up.
 func (all doneAll) sentences() string {
 	servers, clients, lines := 0, 0, []string{}
 	for _, d := range all {
@@ -130,7 +130,7 @@ func skipped(t *clientconf.Together) []map[string]string {
 	return all
 }
 
-// counted is how much a step is about.
+// counted is the number of items of a step.
 func counted(t *clientconf.Together) string { return countedOf(t.Servers(), t.Clients()) }
 
 func countedOf(servers, clients int) string {
@@ -140,7 +140,7 @@ func countedOf(servers, clients int) string {
 	return plural(clients, "client")
 }
 
-// undoAll takes everything back that connect, move and import did, after one question.
+// undoAll undoes everything that connect, move and import did, after one confirmation.
 func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 	c, err := p.connector()
 	if err != nil {
@@ -165,8 +165,8 @@ func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 	return p.takeBackAll(ctx, c, true, force)
 }
 
-// takeBackAll goes through every connection, and imports too if they are meant; one that
-// fails does not stop the others.
+// takeBackAll undoes every connection and, if requested, every import; a failure does not stop the
+// others.
 func (p *program) takeBackAll(ctx context.Context, c *clientconf.Connector, imports, force bool) error {
 	list := []clientconf.UndoneOne{}
 	failed := c.UndoAll(ctx, imports, force, func(u clientconf.UndoneOne) {

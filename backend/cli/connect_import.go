@@ -151,7 +151,7 @@ func (p *program) clientsBundle() *cobra.Command {
 	return cmd
 }
 
-// daemonPID is the running daemon's, or 0.
+// daemonPID is the process id of the running daemon, or 0.
 func (p *program) daemonPID() int {
 	folders, err := p.folders()
 	if err != nil {

@@ -117,7 +117,7 @@ func (p *program) undoImport(ctx context.Context, c *clientconf.Connector, id st
 	return p.say(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
 }
 
-// disconnectAll goes through every connection; one that fails does not stop the others.
+// disconnectAll removes every connection; a failure does not stop the others.
 func (p *program) disconnectAll(ctx context.Context, force bool) error {
 	c, err := p.connector()
 	if err != nil {

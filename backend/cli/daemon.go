@@ -17,21 +17,20 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
-// maxDocument is the largest answer of the API that a command reads.
+// maxDocument is the size limit of an API response.
 const maxDocument = 256 << 20
 
-// notRunningHint starts it in the background; drawbridge serve would hold the terminal.
+// notRunningHint suggests starting it in the background; drawbridge serve would block the terminal.
 const notRunningHint = "Start it with: drawbridge"
 
-// daemon is the running Drawbridge as a command sees it.
+// daemon is a client of the running daemon.
 type daemon struct {
 	url   string
 	token string
 	http  *http.Client
 }
 
-// daemon finds the running daemon of the data folder. One of another version is
-// used, and said so.
+// daemon finds the running daemon of the data folder. It warns if the version of the daemon differs.
 func (p *program) daemon() (*daemon, error) {
 	folders, err := p.folders()
 	if err != nil {
@@ -53,7 +52,7 @@ func (p *program) daemon() (*daemon, error) {
 }
 
 // send makes one request; path is below /api/v1 and body nil or encoded as JSON.
-// An answer other than 2xx is an error.
+// A status other than 2xx is an error.
 func (d *daemon) send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
 	var reader io.Reader
 	if body != nil {
@@ -89,7 +88,7 @@ func (d *daemon) send(ctx context.Context, method, path string, query url.Values
 	return nil, refusal(resp)
 }
 
-// refusal reads a problem document.
+// refusal parses a problem document.
 func refusal(resp *http.Response) error {
 	var doc problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
@@ -117,8 +116,8 @@ func (d *daemon) raw(ctx context.Context, method, path string, query url.Values,
 	return bytes.TrimSpace(data), nil
 }
 
-// fetch asks for a document and either prints it as it is, for --json, and
-// reports done, or decodes it into to.
+// fetch requests a document. With --json it prints the document and reports done; otherwise it decodes
+// it into to.
 func (p *program) fetch(ctx context.Context, method, path string, query url.Values, body, to any) (done bool, err error) {
 	d, err := p.daemon()
 	if err != nil {
@@ -138,8 +137,8 @@ func (p *program) fetch(ctx context.Context, method, path string, query url.Valu
 	return false, decode(data, to)
 }
 
-// serverID is the id of the server that the user names, by its id or its name; text itself
-// when there is none, because the history knows servers that are gone.
+// serverID returns the id of the server with the id or name text; text itself if there is none, because
+// the history contains removed servers.
 func (d *daemon) serverID(ctx context.Context, text string) string {
 	var s core.ServerStatus
 	if d.get(ctx, "servers/"+url.PathEscape(text), &s) != nil || s.ID == "" {
@@ -148,7 +147,7 @@ func (d *daemon) serverID(ctx context.Context, text string) string {
 	return s.ID
 }
 
-// knownServer is the id of the server that the user names, which there must be.
+// knownServer returns the id of the server with the given id or name, or an error.
 func (d *daemon) knownServer(ctx context.Context, text string) (string, error) {
 	var s core.ServerStatus
 	err := d.get(ctx, "servers/"+url.PathEscape(text), &s)
@@ -158,8 +157,8 @@ func (d *daemon) knownServer(ctx context.Context, text string) (string, error) {
 	return s.ID, err
 }
 
-// clientName is the name of the client that text names without regard to case; text itself
-// when none or several have it.
+// clientName returns the name of the client that equals text ignoring case; text itself if there is
+// none or more than one.
 func (p *program) clientName(ctx context.Context, text string) string {
 	d, err := p.daemon()
 	if err != nil {
@@ -191,7 +190,7 @@ func (p *program) clientName(ctx context.Context, text string) string {
 	return text
 }
 
-// items is the shape of every list.
+// items is the form of every list.
 type items[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next"`
@@ -199,7 +198,7 @@ type items[T any] struct {
 
 var errStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or this reader was too slow")
 
-// ago is how long before now t was, in the largest unit that fits.
+// ago formats the time since t in the largest fitting unit.
 func ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// debugDocument is what debug reads of GET servers/{id}/debug.
+// debugDocument holds the used fields of GET servers/{id}/debug.
 type debugDocument struct {
 	Status      core.ServerStatus `json:"status"`
 	Written     string            `json:"written"`
@@ -65,7 +65,7 @@ func (p *program) debug() *cobra.Command {
 	}
 }
 
-// printDebug leaves out what is not known.
+// printDebug omits unknown values.
 func (p *program) printDebug(d *debugDocument, now time.Time) error {
 	var b strings.Builder
 	say := func(title, text string) {

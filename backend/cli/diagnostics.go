@@ -73,7 +73,7 @@ func writeBundle(path string, files []doctor.File, now time.Time) error {
 	return f.Close()
 }
 
-// collect asks the running daemon, which knows more; without one it looks itself.
+// collect requests the bundle from the running daemon, or builds a smaller one without it.
 func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 	if p.running() {
 		d, err := p.daemon()
@@ -93,7 +93,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths, _ := p.sources(folders).Paths() // a folder that cannot be read leaves its files out
+	paths, _ := p.sources(folders).Paths() // an unreadable folder omits its files
 	admin, _ := loopback.ReadAdmin(folders.Data)
 	o := doctor.BundleOptions{
 		Version: p.Version, Now: time.Now(), Folders: folders, Config: paths, Home: p.Getenv("HOME"), Getenv: process.Lookup(ctx, p.Getenv),

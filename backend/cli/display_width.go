@@ -7,10 +7,10 @@ import (
 	"golang.org/x/term"
 )
 
-// narrowest is the least that a column is shortened to.
+// narrowest is the minimum width of a column.
 const narrowest = 8
 
-// columnsOf is how many columns the terminal behind w has; 0 when there is none.
+// columnsOf returns the width of the terminal w; 0 if w is not a terminal.
 func columnsOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -23,8 +23,8 @@ func columnsOf(w io.Writer) int {
 	return columns
 }
 
-// fit shortens columns so that a box has at most limit columns: the right one first, and the
-// others only when that is not enough. A limit of 0 is none.
+// fit shortens columns so that a box is at most limit wide: the right column first, the others only if
+// necessary. A limit of 0 means none.
 func (t *table) fit(widths []int, limit int) {
 	excess := len(widths)*3 + 1 - limit
 	for _, w := range widths {

@@ -65,8 +65,8 @@ func (p *program) printFindings(findings []doctor.Finding) {
 	}
 }
 
-// examine looks, after it did what the finding fix offers; "" is none. A running daemon
-// knows more than we do, so it is asked.
+// examine runs the checks, after it applied the fix with the given id unless "". It uses the running
+// daemon, which knows more.
 func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, error) {
 	if p.running() {
 		found, err := p.askDaemon(ctx, fix)
@@ -108,7 +108,7 @@ func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, 
 	return list.Items, decode(data, &list)
 }
 
-// patient is what can be looked at without a daemon.
+// patient holds what can be checked without a daemon.
 func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 	folders, err := p.folders()
 	if err != nil {
@@ -204,8 +204,8 @@ func (p *program) uninstall() *cobra.Command {
 	return cmd
 }
 
-// forgetLogins deletes the tokens of remote servers: by the daemon, which revokes them too, or
-// where they are kept.
+// forgetLogins deletes the tokens of remote servers: through the daemon, which also revokes them, or
+// directly in the store.
 func (p *program) forgetLogins(ctx context.Context) error {
 	if p.running() {
 		d, err := p.daemon()
@@ -228,7 +228,7 @@ func (p *program) forgetLogins(ctx context.Context) error {
 	return err
 }
 
-// startAtLogin is the entry that starts this program's daemon when the user logs in.
+// startAtLogin returns the entry that starts the daemon when the user logs in.
 func startAtLogin(folders config.Folders) desktop.Autostart {
 	self, _ := os.Executable()
 	a := desktop.Autostart{Program: self}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// explanation is what GET explain answers.
+// explanation is the response of GET explain.
 type explanation struct {
 	Server     string `json:"server"`
 	Tool       string `json:"tool"`

@@ -19,12 +19,11 @@ type readiness struct {
 	Ready   bool       `json:"ready"`
 	Reason  string     `json:"reason"`
 	Tools   int        `json:"tools"`
-	Refused []string   `json:"refused"` // tools that a call would not pass to
+	Refused []string   `json:"refused"` // tools whose calls would be refused
 }
 
-// explainAll says of every server whether its tools can be called. With wait it waits up to
-// limit for those that are on their way. A server that is not ready makes the exit code 1;
-// one that is disabled does not count.
+// explainAll reports for every server whether its tools can be called. With wait it waits up to limit
+// for starting servers. The exit code is 1 if a server is not ready; disabled servers are ignored.
 func (p *program) explainAll(ctx context.Context, client string, wait bool, limit time.Duration) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -54,7 +53,7 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 	}
 }
 
-// readiness looks at all servers; pending says that one may become ready by itself.
+// readiness checks all servers; pending reports whether one may become ready by itself.
 func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool, err error) {
 	var all items[core.ServerStatus]
 	if err := d.get(ctx, "servers", &all); err != nil {
@@ -67,7 +66,7 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 		case core.StateRunning, core.StateDegraded:
 			r.Ready = true
 		case core.StateStopped:
-			r.Ready = !s.ByHand && s.Tools > 0 // the next call starts it
+			r.Ready = !s.ByHand && s.Tools > 0 // started by the next call
 		case core.StateStarting, core.StateBackoff, core.StateWaiting:
 			pending = true
 		}
@@ -76,7 +75,7 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 	return list, pending, nil
 }
 
-// findRefused asks of each tool whether a call would pass.
+// findRefused finds the tools whose calls would be refused.
 func (d *daemon) findRefused(ctx context.Context, list []readiness, client string) error {
 	var tools items[toolDocument]
 	if err := d.get(ctx, "tools", &tools); err != nil {

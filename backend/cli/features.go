@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// featuresDocument is what clients features reads of GET features.
+// featuresDocument holds the used fields of GET features.
 type featuresDocument struct {
 	Token   string `json:"token"`
 	Name    string `json:"name"`

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// callRow is what history reads of a call.
+// callRow holds the used fields of a call.
 type callRow struct {
 	ID        string       `json:"id"`
 	At        time.Time    `json:"at"`
@@ -28,7 +28,7 @@ type callRow struct {
 	Workspace string       `json:"workspace"`
 	Outcome   core.Outcome `json:"outcome"`
 	Reason    string       `json:"reason"`
-	Invalid   string       `json:"invalid"` // what of the result does not fit the tool's schema
+	Invalid   string       `json:"invalid"` // how the result violates the schema of the tool
 	TookNs    int64        `json:"tookNs"`
 	Arguments string       `json:"arguments"`
 	Result    string       `json:"result"`
@@ -51,7 +51,7 @@ func (c callRow) cells() []string {
 	return []string{c.At.Local().Format("2006-01-02 15:04:05"), c.Client, c.Server, c.what(), outcome, took, c.ID}
 }
 
-// maxCalls is how many calls the API gives at once.
+// maxCalls is the page size limit of the API.
 const maxCalls = 500
 
 func (p *program) history() *cobra.Command {

@@ -14,7 +14,7 @@ import (
 
 var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected}
 
-// callFilter are the filters of the commands that speak of calls; they are those of the API.
+// callFilter holds the filters of commands on calls; they equal those of the API.
 type callFilter struct {
 	server, client, tool, outcome, text string
 	session, workspace, tag, from, to   string
@@ -67,7 +67,7 @@ func (c *callFilter) query() (url.Values, error) {
 	return query, nil
 }
 
-// moment reads a point in time as people write it; "" stays "".
+// moment parses a point in time in common formats; "" stays "".
 func moment(text string, now time.Time) (string, error) {
 	if text == "" {
 		return "", nil

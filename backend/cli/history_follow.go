@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// askEvery is how long calls that ended wait until the history is asked which of them
-	// have the words: it takes them in batches, too.
+	// askEvery is the interval of asking the history which of the finished calls match the search
+	// text.
 	askEvery = 300 * time.Millisecond
-	askMost  = 2000 // calls that wait at most
+	askMost  = 2000 // maximum number of queued calls
 )
 
-// ended is a call of the event stream.
+// ended is a finished call of the event stream.
 type ended struct {
 	callRow
 	raw []byte
 }
 
-// follow prints calls as they end. Words are nothing that the stream can be asked for:
-// the history is asked which of the newest calls have them.
+// follow prints calls as they finish. The stream cannot filter by search text, so the history is asked
+// which of the latest calls match.
 func (p *program) follow(ctx context.Context, query url.Values) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 		case <-ask.C:
 		}
 		if ctx.Err() != nil {
-			return nil // interrupted: that is how this ends
+			return nil // interrupted: the normal end
 		}
 		if err := p.tell(ctx, d, query, waiting); err != nil || !open {
 			return cmp.Or(err, errStreamEnded)
@@ -80,7 +80,7 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 	}
 }
 
-// tell prints those of some calls that have the words.
+// tell prints the calls that match the search text.
 func (p *program) tell(ctx context.Context, d *daemon, query url.Values, calls []ended) error {
 	var found map[string]bool
 	if query.Has("q") && len(calls) > 0 {
@@ -100,8 +100,7 @@ func (p *program) tell(ctx context.Context, d *daemon, query url.Values, calls [
 	return nil
 }
 
-// readCalls hands on the calls of a stream that have ended. It begins with a snapshot,
-// which is older than what was asked for.
+// readCalls forwards finished calls of the stream. It ignores the initial snapshot.
 func readCalls(ctx context.Context, stream io.Reader, calls chan<- ended) {
 	lines := bufio.NewReaderSize(stream, 64<<10)
 	event := ""
@@ -135,7 +134,7 @@ func readCalls(ctx context.Context, stream io.Reader, calls chan<- ended) {
 	}
 }
 
-// matches reports whether a call passes the filters, but for words.
+// matches reports whether a call passes the filters except the search text.
 func matches(c callRow, query url.Values) bool {
 	for key, value := range map[string]string{"server": c.Server, "tool": c.Tool, "outcome": string(c.Outcome), "session": c.Session, "workspace": c.Workspace} {
 		if want := query.Get(key); want != "" && want != value {
@@ -158,7 +157,7 @@ func matches(c callRow, query url.Values) bool {
 	return err != nil || c.At.Before(to)
 }
 
-// among asks the history which of these calls pass the filters.
+// among returns which of the given calls pass the filters, according to the history.
 func (d *daemon) among(ctx context.Context, query url.Values, calls []ended) (map[string]bool, error) {
 	first, last := calls[0].At, calls[0].At
 	for _, c := range calls {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// historyUpkeep adds the commands that look after the history, and those that pause it.
+// historyUpkeep adds the commands that maintain and pause the history.
 func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 	history.AddCommand(
 		p.historyPrune(),
@@ -108,7 +108,7 @@ func (p *program) historyExport() *cobra.Command {
 	return cmd
 }
 
-// export writes what the daemon sends as it comes.
+// export writes the response of the daemon unchanged.
 func (p *program) export(ctx context.Context, query url.Values) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *program) checks() *cobra.Command {
 	return cmd
 }
 
-// labels says what people call each server; the id itself where that is not known.
+// labels maps ids to the names of servers; unknown ids map to themselves.
 func (p *program) labels(ctx context.Context, d *daemon) func(id string) string {
 	of := map[string]string{}
 	var list items[core.ServerStatus]

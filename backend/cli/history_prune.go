@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pruneBounds are what prune keeps; all zero stand for those of the configuration.
+// pruneBounds are the limits of prune; all zero means those of the configuration.
 type pruneBounds struct {
 	Days  int64 `json:"keepDays,omitempty"`
 	Bytes int64 `json:"maxBytes,omitempty"`
@@ -45,7 +45,7 @@ func (p *program) historyPrune() *cobra.Command {
 	return cmd
 }
 
-// askPrune says what bounds would delete and needs a yes, unless that is nothing.
+// askPrune shows what would be deleted and asks for confirmation, unless it is nothing.
 func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 			return err
 		}
 	}
-	// All of them are needed there, and 0 is no bound.
+	// The API requires all of them; 0 means no limit.
 	data, err := d.raw(ctx, http.MethodPost, "history/beyond", nil, map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls})
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 	return p.sure(gone.words()+" The command drawbridge history backup FILE keeps a copy.\nDelete them?", "nothing was deleted")
 }
 
-// beyond is what bounds would delete, as the daemon tells it.
+// beyond is the retention preview of the daemon.
 type beyond struct {
 	Calls, All int64
 	About      bool // Calls is an estimate

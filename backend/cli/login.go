@@ -16,14 +16,14 @@ import (
 	"golang.org/x/term"
 )
 
-// loginPending is the answer of POST servers/{id}/login.
+// loginPending is the response of POST servers/{id}/login.
 type loginPending struct {
 	URL       string    `json:"url"`
 	Host      string    `json:"host"`
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// loginStatus is the answer of GET servers/{id}/login.
+// loginStatus is the response of GET servers/{id}/login.
 type loginStatus struct {
 	State   core.Login    `json:"state"`
 	Reason  string        `json:"reason"`
@@ -32,7 +32,7 @@ type loginStatus struct {
 	Issuer  string        `json:"issuer"`
 }
 
-// loginTick is the time between two looks at a sign-in under way.
+// loginTick is the polling interval of a pending sign-in.
 const loginTick = 300 * time.Millisecond
 
 func (p *program) login() *cobra.Command {
@@ -86,8 +86,8 @@ func (p *program) login() *cobra.Command {
 	return cmd
 }
 
-// enter reports whether the user at the keyboard wants the browser to be opened. Nobody is
-// waited for: who opens the address otherwise is signed in as well.
+// enter reports whether the user pressed Enter to open the browser. It does not block the sign-in, which
+// also works if the user opens the address elsewhere.
 func (p *program) enter(ctx context.Context) bool {
 	f, ok := p.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -108,7 +108,7 @@ func (p *program) enter(ctx context.Context) bool {
 	}
 }
 
-// awaitLogin waits until a sign-in has ended.
+// awaitLogin waits until a sign-in completes or fails.
 func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 	tick := time.NewTicker(loginTick)
 	defer tick.Stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// logLine is one line of a server's log; Server is ours.
+// logLine is one line of the log of a server; Server is added here.
 type logLine struct {
 	At     time.Time `json:"at"`
 	Server string    `json:"server"`
@@ -43,7 +43,7 @@ shows what they wrote alone, and --level lifecycle what happened to them alone.`
 			if err != nil {
 				return err
 			}
-			seen := map[string]time.Time{} // by server: the newest line that was printed
+			seen := map[string]time.Time{} // time of the last printed line, by server
 			for {
 				lines, err := d.logs(cmd.Context(), args, level, seen)
 				if err != nil {
@@ -68,8 +68,7 @@ shows what they wrote alone, and --level lifecycle what happened to them alone.`
 	return cmd
 }
 
-// logs returns the lines that are newer than seen, of one server or of all, and
-// moves seen on.
+// logs returns the lines newer than seen, of one server or all, and updates seen.
 func (d *daemon) logs(ctx context.Context, servers []string, level string, seen map[string]time.Time) ([]logLine, error) {
 	if len(servers) == 0 {
 		var list items[core.ServerStatus]

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// maxLogTail is how much of the end of Drawbridge's own log is read.
+	// maxLogTail is the number of bytes read from the end of the log of Drawbridge.
 	maxLogTail = 256 << 10
-	// maxLogLines is how many of its lines are shown.
+	// maxLogLines is the number of its lines that are shown.
 	maxLogLines = 200
 )
 
-// logsOfFiles prints what the files of a Drawbridge say that is not running: the end of its
-// own log, or the log of a server.
+// logsOfFiles prints from files while no daemon runs: the end of the log of Drawbridge, or the log of a
+// server.
 func (p *program) logsOfFiles(servers []string, level string, follow bool) error {
 	folders, err := p.folders()
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	return p.printLog(lines, false)
 }
 
-// configuredID is the id of the server of the configuration that the user names.
+// configuredID returns the id of the configured server with the given id or name.
 func (p *program) configuredID(text string) string {
 	folders, err := p.folders()
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *program) configuredID(text string) string {
 	return text
 }
 
-// programLog reads the last lines of Drawbridge's own log, which is JSON.
+// programLog reads the last lines of the JSON log of Drawbridge.
 func programLog(path string) (lines []logLine, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -106,7 +106,7 @@ func programLog(path string) (lines []logLine, err error) {
 	return lines[max(0, len(lines)-maxLogLines):], nil
 }
 
-// programLine reads one line; the first of a tail may be cut and is none.
+// programLine parses one line; it refuses the first line of a tail, which may be cut.
 func programLine(text []byte) (l logLine, ok bool) {
 	var fields map[string]any
 	if json.Unmarshal(text, &fields) != nil {

@@ -70,7 +70,7 @@ func (p *program) open() *cobra.Command {
 	return cmd
 }
 
-// quitLimit is how long a daemon may take to end: its servers have a ladder of 5 s.
+// quitLimit is the time limit for stopping the daemon, whose servers have 5 s.
 const quitLimit = 10 * time.Second
 
 func (p *program) quit() *cobra.Command {
@@ -104,7 +104,7 @@ func (p *program) quit() *cobra.Command {
 	}
 }
 
-// whatRuns says what a daemon takes with it when it ends.
+// whatRuns describes what stops together with the daemon.
 func (d *daemon) whatRuns(ctx context.Context) string {
 	var s statusDocument
 	if d.get(ctx, "status", &s) != nil {
@@ -124,7 +124,7 @@ func (d *daemon) whatRuns(ctx context.Context) string {
 	return text
 }
 
-// awaitEnd waits until the daemon of a data folder has let go of it.
+// awaitEnd waits until the daemon has released the lock of the data folder.
 func awaitEnd(ctx context.Context, data string) error {
 	ctx, cancel := context.WithTimeout(ctx, quitLimit)
 	defer cancel()

@@ -21,7 +21,7 @@ type profileDocument struct {
 	Tokens                  struct{ All, Search, Deferred int }
 }
 
-// profiles are named views over servers and tools.
+// profiles returns the commands for profiles.
 func (p *program) profiles() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "profiles", Aliases: []string{"profile"}, Short: "List profiles: named views over servers and tools", Args: noArgs,
@@ -93,7 +93,7 @@ func (p *program) profiles() *cobra.Command {
 	return cmd
 }
 
-// do asks for a change and says what came of it.
+// do requests a change and prints the result.
 func (p *program) do(ctx context.Context, method, path string, body any, sentence string) error {
 	if done, err := p.fetch(ctx, method, path, nil, body, nil); done || err != nil {
 		return err
@@ -128,13 +128,13 @@ func (p *program) listProfiles(ctx context.Context) error {
 	return nil
 }
 
-// installDocument is a plan of an installation, or what came of it.
+// installDocument is the plan or the result of an installation.
 type installDocument struct {
 	Label, Entry            string
 	Command, Secrets, Needs []string
 }
 
-// directory lists what can be installed.
+// directory lists installable servers.
 func (p *program) directory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: between(0, 20),
@@ -168,7 +168,7 @@ func (p *program) directory() *cobra.Command {
 	return cmd
 }
 
-// install installs a server of the directory, or a bundle.
+// install installs a server of the marketplace, or a bundle.
 func (p *program) install() *cobra.Command {
 	var name string
 	var way int

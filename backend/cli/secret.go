@@ -20,7 +20,7 @@ import (
 	"golang.org/x/term"
 )
 
-// secretsDocument is what GET secrets answers.
+// secretsDocument is the response of GET secrets.
 type secretsDocument struct {
 	Items []struct {
 		Name      string    `json:"name"`
@@ -42,7 +42,7 @@ func (p *program) secret() *cobra.Command {
 	return cmd
 }
 
-// vault is the store, for when no daemon runs.
+// vault opens the store of secrets while no daemon runs.
 func (p *program) vault() (*secret.Store, error) {
 	folders, err := p.folders()
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *program) vault() (*secret.Store, error) {
 	return secret.For(folders.Data, p.Getenv), nil
 }
 
-// running reports whether a daemon can be asked; it starts servers again.
+// running returns the daemon if one is running, which also restarts servers.
 func (p *program) running() bool {
 	folders, err := p.folders()
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *program) secretSet() *cobra.Command {
 	}
 }
 
-// readSecret reads a value from the keyboard without an echo, or all of standard input.
+// readSecret reads a value from the terminal without echo, or all of standard input.
 func (p *program) readSecret(prompt string) (string, error) {
 	var value []byte
 	var err error

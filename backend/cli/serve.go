@@ -21,7 +21,7 @@ func (p *program) serve() *cobra.Command {
 	return cmd
 }
 
-// serveFlags gives cmd the flags of a daemon and run as what it does.
+// serveFlags adds the flags of a daemon to cmd and sets run as its action.
 func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, ServeOptions) error) {
 	var o ServeOptions
 	var file string
@@ -71,7 +71,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 	}
 }
 
-// debugging reports whether the environment asks for a log that tells more.
+// debugging reports whether the environment enables debug logging.
 func (p *program) debugging() bool {
 	switch strings.ToLower(strings.TrimSpace(p.Getenv("DRAWBRIDGE_DEBUG"))) {
 	case "", "0", "false", "no", "off":

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// serverEntry is a server as the configuration has it.
+// serverEntry is a server in the form of the configuration.
 type serverEntry struct {
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`

@@ -22,7 +22,7 @@ func absolute(path string) (string, error) {
 	return full, nil
 }
 
-// share prints what can be given to others.
+// share prints a file for other users.
 func (p *program) share() *cobra.Command {
 	return &cobra.Command{
 		Use: "export [FILE]", Short: "Export servers and profiles without secrets, for sharing", Args: between(0, 1),
@@ -47,7 +47,7 @@ func (p *program) share() *cobra.Command {
 	}
 }
 
-// take adds what somebody shared.
+// take imports a shared file.
 func (p *program) take() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
@@ -58,7 +58,7 @@ func (p *program) take() *cobra.Command {
 	return cmd
 }
 
-// takingDocument is what taking a shared file would change.
+// takingDocument describes the changes of importing a shared file.
 type takingDocument struct {
 	Servers []struct {
 		Label, State, Why, URL      string
@@ -69,7 +69,7 @@ type takingDocument struct {
 	Needs, Uses, Stored []string
 }
 
-// maxShared is more than any export has.
+// maxShared is larger than any export, in bytes.
 const maxShared = 1 << 20
 
 func (p *program) runImport(ctx context.Context, path string, yes bool) error {
@@ -135,7 +135,7 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 	return err
 }
 
-// showTaking prints what a shared file would change: whole commands, and what they get.
+// showTaking prints the changes of a shared file: complete commands with their environment.
 func (p *program) showTaking(plan takingDocument) {
 	for _, s := range plan.Servers {
 		text := s.Label + ": "

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// statusDocument is what status reads of GET status.
+// statusDocument holds the used fields of GET status.
 type statusDocument struct {
 	URL          string              `json:"url"`
 	ConfigPath   string              `json:"configPath"`
@@ -29,7 +29,7 @@ type statusDocument struct {
 	versions map[string]string // of packages, by server; from GET versions
 }
 
-// usageDocument is what a server's processes take.
+// usageDocument is the resource usage of a server.
 type usageDocument struct {
 	Server string  `json:"server"`
 	RSS    int64   `json:"rssBytes"`
@@ -41,7 +41,7 @@ type noticeDocument struct {
 	Message string `json:"message"`
 }
 
-// stateWords are the states as the table prints them.
+// stateWords maps states to their text in the table.
 var stateWords = map[core.State]string{
 	core.StateStopped:       "Stopped",
 	core.StateStarting:      "Starting…",
@@ -75,8 +75,7 @@ func (p *program) status() *cobra.Command {
 	return cmd
 }
 
-// acknowledge takes the notices back that the user has seen. Those that say how things are
-// now stay.
+// acknowledge dismisses the notices that the user has seen, except those about the current state.
 func (p *program) acknowledge(ctx context.Context) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -99,8 +98,7 @@ func (p *program) acknowledge(ctx context.Context) error {
 	return p.say(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d cannot be, because they say how things are now.", plural(len(done), "notice"), len(s.Notices)-len(done)))
 }
 
-// versionsNow are the versions that servers run, as far as they are known. The table does
-// without them.
+// versionsNow returns the known versions of servers. They are optional in the table.
 func (p *program) versionsNow(ctx context.Context) map[string]string {
 	var list items[serverVersion]
 	d, err := p.daemon()
@@ -151,7 +149,7 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	for _, server := range s.Servers {
 		said[name(server)] = server.Reason != ""
 		if strings.Contains(server.Reason, server.Detail) {
-			server.Detail = "" // the reason says it
+			server.Detail = "" // the reason contains it
 		}
 		for _, why := range append([]string{server.Reason, server.Hint, server.Detail}, server.Warnings...) {
 			if why != "" {
@@ -161,7 +159,7 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	}
 	for _, problem := range s.Problems {
 		if !problem.Warning && said[problem.Server] {
-			continue // it is the reason why that server is not there
+			continue // it is shown as the reason of that server
 		}
 		fmt.Fprintln(p.Stdout, line(problem.String()))
 	}
@@ -180,8 +178,8 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	return nil
 }
 
-// tools is how many tools a server has, and how many of them clients see where that is
-// less; "-" where it was never listed.
+// tools returns the number of tools of a server, and of the visible ones if that is less; "-" if it was
+// never listed.
 func (s *statusDocument) tools(server core.ServerStatus) string {
 	if n, some := s.Visible[server.ID]; some && n < server.Tools {
 		return fmt.Sprintf("%d of %d", n, server.Tools)
@@ -199,8 +197,7 @@ func word(s core.State) string {
 	return string(s)
 }
 
-// bothNames is the name of a server, and its id where that is another: what a command takes is
-// either of them.
+// bothNames returns the name of a server, and its id if different: commands accept both.
 func bothNames(s core.ServerStatus) string {
 	if s.Label != "" && s.Label != s.ID {
 		return s.Label + " (" + s.ID + ")"
@@ -215,7 +212,7 @@ func name(s core.ServerStatus) string {
 	return s.ID
 }
 
-// act is a command that tells the daemon to do something with one server.
+// act returns a command that performs an action on one server.
 func (p *program) act(action string) *cobra.Command {
 	shorts := map[string]string{
 		"start":   "Start a server now",
@@ -243,7 +240,7 @@ func (p *program) act(action string) *cobra.Command {
 	}
 }
 
-// toolDocument is what tools reads of GET tools.
+// toolDocument holds the used fields of GET tools.
 type toolDocument struct {
 	Name        string `json:"name"`
 	Server      string `json:"server"`

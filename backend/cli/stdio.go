@@ -21,8 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// startEvery is how long a shim waits before it starts another daemon in place of
-// one that did not come up.
+// startEvery is the delay before a shim starts another daemon in place of one that did not start.
 const startEvery = 15 * time.Second
 
 // stdioFlags are the flags of the shim.
@@ -31,8 +30,8 @@ type stdioFlags struct {
 	debug                   bool
 }
 
-// stdio is a command like the others: the whole tree of commands costs a client
-// that waits for the shim 0.2 ms, which is not worth a second way in.
+// stdio is an ordinary command: building the tree of commands takes 0.2 ms, which does not justify a
+// second entry point.
 func (p *program) stdio() *cobra.Command {
 	var flags stdioFlags
 	cmd := &cobra.Command{
@@ -91,7 +90,7 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 	return s.Run(ctx)
 }
 
-// finder finds the daemon for a shim, starting it when none runs.
+// finder finds the daemon for a shim and starts it if none is running.
 type finder struct {
 	folders config.Folders
 	path    string
@@ -100,7 +99,7 @@ type finder struct {
 	log     *slog.Logger
 }
 
-// find is shim.Options.Find.
+// find implements shim.Options.Find.
 func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
 	var started time.Time
 	for {
@@ -134,7 +133,7 @@ func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
 func (f *finder) look() (address shim.Address, ok bool, err error) {
 	rt, ok, err := loopback.FindDaemon(f.folders.Data)
 	if err != nil || !ok {
-		return address, false, nil // a file that is written just now is there in a moment
+		return address, false, nil // a file that is being written exists a moment later
 	}
 	tokens, err := loopback.NewTokens(f.folders.Data, f.log)
 	if err != nil {
@@ -147,7 +146,7 @@ func (f *finder) look() (address shim.Address, ok bool, err error) {
 	return shim.Address{URL: rt.URL + f.path, Token: t.Token}, true, nil
 }
 
-// lastEnd is why the daemon that was started at that time has ended already.
+// lastEnd returns the reason why the daemon that was started at that time has exited.
 func (f *finder) lastEnd(started time.Time) (why string, ended bool) {
 	if started.IsZero() {
 		return "", false
@@ -160,8 +159,8 @@ func (f *finder) lastEnd(started time.Time) (why string, ended bool) {
 	return strings.TrimSpace(string(text)), err == nil && len(text) > 0
 }
 
-// start runs a daemon that outlives us and the client, with its icon where there is
-// a place for one: what runs must be seen.
+// start starts a daemon that outlives this process and the client, with a tray icon where possible, so
+// that the user sees that it runs.
 func (f *finder) start() error {
 	self, err := os.Executable()
 	if err != nil {

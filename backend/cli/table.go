@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// table prints rows under a head. On a terminal it is a box with a title, else
-// plain columns that tools can split at two spaces.
+// table prints rows under a header. On a terminal it is a box with a title, otherwise plain columns
+// separated by two or more spaces.
 type table struct {
 	title string
 	head  []string
-	right []bool // columns whose numbers stand at the right
+	right []bool // right-aligned columns
 	rows  [][]string
 }
 
@@ -94,8 +94,8 @@ func (t *table) pad(column int, cell string, to int) string {
 	return cell + space
 }
 
-// width is how many columns of a terminal s takes, nearly: East Asian and emoji
-// characters take two, combining ones none.
+// width returns the approximate width of s on a terminal: East Asian and emoji characters take two
+// columns, combining ones none.
 func width(s string) (n int) {
 	for _, c := range s {
 		switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// trial is what test reads of POST test.
+// trial holds the used fields of POST test.
 type trial struct {
 	OK           bool     `json:"ok"`
 	Stage        string   `json:"stage"`
@@ -91,8 +91,8 @@ func (p *program) test() *cobra.Command {
 	return cmd
 }
 
-// tryServer asks the daemon to try a server. Where none runs, this program does it itself
-// with the configuration that a daemon would have.
+// tryServer runs a trial through the daemon, or in this process with the configuration that a daemon
+// would use.
 func (p *program) tryServer(ctx context.Context, request any, to *trial) (done bool, err error) {
 	folders, err := p.folders()
 	if err != nil {

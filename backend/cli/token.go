@@ -68,8 +68,8 @@ func (p *program) token() *cobra.Command {
 	return cmd
 }
 
-// rewrite brings the client's entries with an address up to its new token, and shows
-// on Stderr what changed: Stdout is the token's.
+// rewrite updates the HTTP entries of the client to its new token and prints the changes to Stderr:
+// Stdout is reserved for the token.
 func (p *program) rewrite(ctx context.Context, client string) error {
 	c, err := p.connector()
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *program) rewrite(ctx context.Context, client string) error {
 	return err
 }
 
-// disconnectAddresses takes out the entries that hold a token which ended.
+// disconnectAddresses removes the entries with a revoked token.
 func (p *program) disconnectAddresses(ctx context.Context, client string) (failed error) {
 	c, err := p.connector()
 	if err != nil {

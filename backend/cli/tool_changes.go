@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// toolChange is a tool that is withheld, as GET tool-changes has it.
+// toolChange is a withheld tool of GET tool-changes.
 type toolChange struct {
 	Server string    `json:"server"`
 	Kind   string    `json:"kind"`
@@ -36,7 +36,7 @@ type toolWarning struct {
 	Quote  string `json:"quote"`
 }
 
-// instructionsWord is what people write in the place of a tool's name.
+// instructionsWord selects the instructions of a server in place of a tool.
 const instructionsWord = "(instructions)"
 
 func (c *toolChange) title() string {
@@ -156,7 +156,7 @@ func (p *program) toolWarnings() *cobra.Command {
 	}
 }
 
-// answerTool is a command that gives approval about one tool, or all that wait.
+// answerTool returns a command that answers one changed tool, or all of them.
 func (p *program) answerTool(action string) *cobra.Command {
 	var always, all bool
 	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: between(1, 2)}
@@ -180,7 +180,7 @@ func (p *program) answerTool(action string) *cobra.Command {
 	return cmd
 }
 
-// toolWord is the body of POST tool-changes.
+// toolWord is the request body of POST tool-changes.
 type toolWord struct {
 	Server string `json:"server"`
 	Kind   string `json:"kind"`

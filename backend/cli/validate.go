@@ -34,7 +34,7 @@ func (p *program) validate() *cobra.Command {
 	return cmd
 }
 
-// check prints what is wrong with the configuration. Warnings alone are no failure.
+// check prints the problems of the configuration. Warnings alone are not a failure.
 func (p *program) check(sources config.Sources) error {
 	c, err := sources.Load()
 	problems := []config.Problem{}
@@ -72,8 +72,8 @@ func (p *program) check(sources config.Sources) error {
 	return nil
 }
 
-// lookup tells whether a variable is set. An environment that cannot say so counts
-// an empty value as not set.
+// lookup reports whether a variable is set. If the environment cannot tell, an empty value is treated
+// as unset.
 func (p *program) lookup(name string) (string, bool) {
 	if v := p.Getenv(name); v != "" {
 		return v, true

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// serverVersion is the package of a server, as GET versions has it.
+// serverVersion is the package of a server in GET versions.
 type serverVersion struct {
 	Server   string `json:"server"`
 	Known    bool   `json:"known"`
@@ -43,7 +43,7 @@ type versionOrder struct {
 	Key     string `json:"key,omitempty"`
 }
 
-// versionSources say where a version is known from.
+// versionSources describes the sources of versions.
 var versionSources = map[string]string{
 	"configuration": "configuration", "process": "running process", "cache": "newest that was fetched", "server": "its own word",
 	"container": "running container", "image": "what the name means here",

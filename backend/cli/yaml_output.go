@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// toYAML writes a JSON document as YAML for people: keys keep their order, numbers
-// their spelling.
+// toYAML converts a JSON document to readable YAML: keys keep their order, numbers their spelling.
 func toYAML(data []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -26,8 +25,8 @@ type yamlWriter struct {
 	out strings.Builder
 }
 
-// value writes the next value. It stands behind a key or dash when inline is set,
-// and then what is nested starts on lines of its own.
+// value writes the next value. If inline is set, it follows a key or dash, and nested values start on a
+// new line.
 func (y *yamlWriter) value(depth int, inline bool) error {
 	token, err := y.in.Token()
 	if err != nil {
@@ -92,7 +91,7 @@ func (y *yamlWriter) scalar(token json.Token, depth int) {
 	}
 }
 
-// block reports whether s reads better, and the same, as a block of lines.
+// block reports whether s can be written as a block scalar without loss.
 func block(s string) bool {
 	return strings.Contains(s, "\n") && !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") &&
 		!strings.HasSuffix(s, "\n") && !strings.ContainsAny(s, "\r\t\x00\x1b") && clean(s) == s
