@@ -42,7 +42,7 @@ page() {
 	npm --prefix frontend run --silent typecheck
 	(cd frontend && npx --no-install vitest run --reporter=default --reporter=json --outputFile.json="$work/vitest.json") >"$work/vitest.log" 2>&1 ||
 		cat "$work/vitest.log"
-	tally vitest "$work/vitest.json"
+	tally vitest "$work/vitest.json" </dev/null
 }
 
 smoke() {
@@ -83,8 +83,9 @@ browser() {
 	tail -n 1 "$work/browser.log" | sed 's/ in .*/, 0 skipped/' | tee -a "$work/counts"
 }
 
-# tally FORMAT [REPORT] counts the tests of this stage.
-tally() { go run ./build/tally "$1" "$work/counts" "${@:2}"; }
+# tally FORMAT [REPORT] counts the tests of this stage. With TEST_JSON=FILE it also appends the
+# events of the Go tests to that file, for go run ./build/tally slowest FILE.
+tally() { tee -a "${TEST_JSON:-/dev/null}" | go run ./build/tally "$1" "$work/counts" "${@:2}"; }
 
 # setup TASK... returns 1 if optional dependencies are missing.
 setup() {

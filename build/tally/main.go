@@ -3,12 +3,15 @@
 //	go test -json ... | tally go FILE     reads the events, prints the output of failed tests, why tests were skipped, and the count
 //	tally vitest FILE REPORT              reads vitest's JSON report and prints the count
 //	tally total FILE [-strict]            prints the sum of all counts in FILE
+//	tally slowest FILE                    prints the 50 slowest tests of FILE, the events of go test -json
 //
 // It exits with 1 if a test failed; total -strict, with CI=true, also if one was skipped.
 package main
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,8 +61,10 @@ func run(args []string, in io.Reader, out io.Writer, strict bool) error {
 			return fmt.Errorf("%d tests were skipped, and CI must run them all", c.skipped)
 		}
 		return nil
+	case len(args) == 2 && args[0] == "slowest":
+		return slowest(args[1], 50, out)
 	}
-	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE [-strict]")
+	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE [-strict] | tally slowest FILE")
 }
 
 // event is one line of the output of go test -json.
@@ -121,6 +126,30 @@ func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 			return c, broken, readErr
 		}
 	}
+}
+
+// slowest prints the n top-level tests of file that took longest, with their seconds. The time of a
+// parallel test counts from its start to its end, so it includes its waits for a processor.
+func slowest(file string, n int, out io.Writer) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var done []event
+	for line := range bytes.Lines(src) {
+		var e event
+		if json.Unmarshal(line, &e) != nil {
+			continue // output of the compiler
+		}
+		if (e.Action == "pass" || e.Action == "fail") && e.Test != "" && !strings.Contains(e.Test, "/") {
+			done = append(done, e)
+		}
+	}
+	slices.SortStableFunc(done, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, e := range done[:min(n, len(done))] {
+		fmt.Fprintf(out, "%7.1f  %s  %s\n", e.Elapsed, e.Package, e.Test)
+	}
+	return nil
 }
 
 func (c *count) add(action string) {

@@ -82,3 +82,22 @@ func TestVitestReportIsCounted(t *testing.T) {
 		t.Fatalf("%v %v", c, err)
 	}
 }
+
+func TestSlowestTestsAreListedFirst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "events")
+	events := `{"Action":"pass","Package":"p","Test":"TestQuick","Elapsed":0.1}
+# p
+{"Action":"pass","Package":"p","Test":"TestSlow/part","Elapsed":8}
+{"Action":"fail","Package":"p","Test":"TestSlow","Elapsed":9}
+`
+	if err := os.WriteFile(file, []byte(events), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := run([]string{"slowest", file}, nil, &out, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "    9.0  p  TestSlow\n    0.1  p  TestQuick\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
+	}
+}
