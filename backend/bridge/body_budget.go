@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// smallBody is the size up to which a body needs no budget: the bodies of all
-	// connections that can be open together take 64 MiB then.
+	// smallBody is the size up to which a body needs no budget. The small bodies of all connections
+	// that can be open at the same time take at most 64 MiB.
 	smallBody = 64 << 10
-	// bodyWait is how long a large body waits for room.
+	// bodyWait is how long a large body waits for budget.
 	bodyWait = 10 * time.Second
 )
 
 var errBodyBudget = errors.New("too many large requests are under way: send it again later")
 
 // bodyBudget limits the bytes of large request bodies that are in memory at the same time. The
-// room for a body is acquired before it is read and released when its request ends. It is
-// acquired as a whole, so that two half-read bodies cannot wait for each other. A client that
-// does not send the announced body is disconnected by the read deadline, which releases it.
+// budget for a body is acquired before the body is read and released when its request ends. It is
+// acquired at once, so that two half-read bodies cannot deadlock. A client that does not send the
+// announced body is disconnected by the read deadline, which releases its budget.
 type bodyBudget struct {
 	free *semaphore.Weighted
 	wait time.Duration
 }
 
-// acquire waits for room for n bytes. The caller must call leave to release it.
+// acquire waits until n bytes are available. The caller must call leave to release them.
 func (o *bodyBudget) acquire(ctx context.Context, n int64) (leave func(), err error) {
 	if n <= smallBody {
 		return func() {}, nil

@@ -18,63 +18,64 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Gateway is the one call path; *gateway.Gateway implements it.
+// Gateway runs and records calls. It is implemented by *gateway.Gateway.
 type Gateway interface {
 	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
-	// Ask puts a question of a server to sink, and records it. cause made the server ask.
+	// Ask forwards a request from a server to sink and records it. cause is the call during which
+	// the server sent it.
 	Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (core.Reply, error)
 }
 
-// Lister knows when catalogs are complete; *supervisor.Supervisor implements it.
+// Lister waits for catalogs. It is implemented by *supervisor.Supervisor.
 type Lister interface {
-	// WaitListed returns once no server (or that server, unless id is "") is still
-	// starting without a known catalog, or after the configured patience, or when
-	// ctx ends.
+	// WaitListed blocks until no server (or only the server id, unless it is "") is starting
+	// without a known catalog, until the configured timeout has passed, or until ctx is done.
 	WaitListed(ctx context.Context, id string)
 }
 
-// Options is what a Bridge needs. Registry, Gateway and Lister must be set.
+// Options configures a Bridge. Registry, Gateway and Lister are required.
 type Options struct {
 	Registry  *registry.Registry
 	Gateway   Gateway
 	Lister    Lister
-	Approvals Approvals    // nil: no person is asked for a client that cannot be
-	Log       *slog.Logger // nil: nothing is logged
+	Approvals Approvals    // nil: the user is not asked for a client without elicitation
+	Log       *slog.Logger // nil: discard
 
-	// Self holds the one server that is not configured but our own: always at its own
-	// address, and at the one for all servers where SelfTools says so. Nil: there is none.
+	// Self holds the built-in server, which is not in the configuration. It always has its own
+	// endpoint; SelfTools reports whether its tools are also listed at the aggregate endpoint. nil:
+	// there is no built-in server.
 	Self      *registry.Registry
-	SelfTools func() bool // asked for every list; nil: never
-	// DescribeServer says where tools name their server at the address for all: "title",
-	// "description" or nowhere. It is asked for every list; nil: nowhere.
+	SelfTools func() bool // called for each list request; nil: never
+	// DescribeServer returns where the aggregate endpoint adds the name of the server to a tool:
+	// "title", "description" or "" (nowhere). It is called for each list request. nil: nowhere.
 	DescribeServer func() string
 
-	// NameLimit is how long the names of tools and prompts may be at the address for all
-	// servers, for the client with a token of that name. 0, as nil: registry.MaxPublicName.
+	// NameLimit returns the maximum length of tool and prompt names at the aggregate endpoint for
+	// the client with the named token. nil, or a result of 0: registry.MaxPublicName.
 	NameLimit func(token string) int
 
-	// WantsWorkspace says whether a server depends on the folder that a client works in:
-	// then the client is asked for its roots. Nil: none does.
+	// WantsWorkspace reports whether a server depends on the working folder of the client. Clients
+	// are asked for their roots only on calls to such servers. nil: no server does.
 	WantsWorkspace func(server string) bool
-	// SessionEnded is told of every legacy session that has ended, and ShimEnded of every
-	// stdio shim. Both may be nil and must not block for long.
+	// SessionEnded is called when a legacy session has ended, and ShimEnded when a stdio shim has
+	// disconnected. Both may be nil and must return soon.
 	SessionEnded func(id string)
 	ShimEnded    func(token, shim string)
 
-	Version string           // ours, for serverInfo
+	Version string           // of Drawbridge, for serverInfo
 	Now     func() time.Time // nil: time.Now
 
-	MaxBody      int64         // largest request body in bytes; 0: 4 MiB
-	BodyBudget   int64         // bytes of bodies over 64 KiB that are held at once; 0: 64 MiB
-	ResultBudget int64         // bytes of results over 64 KiB that clients have yet to read; 0: 192 MiB
-	MaxSessions  int           // legacy sessions of one client; 0: 64
-	MaxStreams   int           // streams that one client may hold open without a call; 0: 64
-	SessionIdle  time.Duration // a legacy session unused for so long is closed; 0: 30 minutes
-	KeepAlive    time.Duration // silence on a stream before a comment is sent; 0: 15 seconds
-	// WriteLimit is how long a client may take to read what is written at once; 0: 30
-	// seconds. Afterwards its connection is lost, and the call goes on for the record.
+	MaxBody      int64         // maximum size of a request body in bytes; 0: 4 MiB
+	BodyBudget   int64         // maximum total size in bytes of request bodies over 64 KiB in memory; 0: 64 MiB
+	ResultBudget int64         // maximum total size in bytes of results over 64 KiB that clients have not read yet; 0: 192 MiB
+	MaxSessions  int           // legacy sessions per client; 0: 64
+	MaxStreams   int           // open streams per client that belong to no call; 0: 64
+	SessionIdle  time.Duration // idle timeout of a legacy session; 0: 30 minutes
+	KeepAlive    time.Duration // interval of comments on a silent stream; 0: 15 seconds
+	// WriteLimit is the deadline for the client to read one write; 0: 30 seconds. When it is
+	// exceeded the connection is closed; the call continues and is recorded.
 	WriteLimit time.Duration
-	AskTimeout time.Duration // how long a client may take to answer a server's request; 0: 2 minutes
+	AskTimeout time.Duration // timeout for a client's answer to a server's request; 0: 2 minutes
 }
 
 func (o *Options) defaults() {
@@ -102,14 +103,14 @@ func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// Bridge is the http.Handler for /mcp, /s/{server}/mcp and /p/{profile}/mcp. It
-// expects to stand behind the loopback guard, which names the client in
-// [ClientHeader]. All methods may be called from several goroutines.
+// Bridge is the http.Handler for /mcp, /s/{server}/mcp and /p/{profile}/mcp. It must be served
+// behind the loopback guard, which authenticates the client and names its token in [ClientHeader].
+// All methods are safe for concurrent use.
 type Bridge struct {
 	Options
-	info    []byte // our serverInfo, raw
-	suffix  []byte // what a modern list result ends with
-	tail    []byte // what another modern result ends with
+	info    []byte // raw serverInfo of Drawbridge
+	suffix  []byte // replaces the closing brace of a list result for a modern client
+	tail    []byte // replaces the closing brace of any other result for a modern client
 	nothing *registry.View
 
 	sessions     *sessionTable
@@ -119,33 +120,33 @@ type Bridge struct {
 	activity     clientActivities
 	suspended    suspendedCalls
 	inFlight     inFlightRequests
-	bodyBudget   bodyBudget // for bodies of requests
+	bodyBudget   bodyBudget
 	resultBudget resultBudget
 
 	clientInfoCache clientInfoCache
 	listings        toolListings
 	listeners       listeners
 	changeCounts    changeCounts
-	visibility      atomic.Pointer[Visibility] // nil: everybody sees everything
-	ended           context.Context            // the parent of what outlives its HTTP request
+	visibility      atomic.Pointer[Visibility] // nil: every client sees everything
+	ended           context.Context            // cancelled by close; parent of the contexts that outlive their HTTP request
 	end             context.CancelCauseFunc
-	closing         sync.WaitGroup // sessions that are being closed
+	closing         sync.WaitGroup // goroutines that close waits for
 
 	stateful, stateless *mcp.StreamableHTTPHandler
 
 	mu      sync.Mutex
 	servers map[string]*endpointServer // by endpoint path
-	closed  bool                       // close waits for the last goroutines
+	closed  bool                       // close has begun to wait for closing
 
-	cold bool // tests set it, so that everything takes the long way
+	cold bool // set by tests to disable the fast path
 
-	exchanges sync.Map // string → *exchange, for requests that go-sdk handles
+	exchanges sync.Map // ticket → *exchange, for requests that go-sdk handles
 	ticket    atomic.Uint64
-	nonce     string // makes our tickets and request ids unlike anybody else's
+	nonce     string // random prefix of tickets and request ids, which distinguishes them from those of others
 }
 
-// New makes a Bridge. It serves at once; Run is needed to end it and for sessions
-// to expire.
+// New returns a Bridge that is ready to serve. Sessions expire, and are closed at shutdown, only
+// while Run is running.
 func New(o Options) *Bridge {
 	o.defaults()
 	b := &Bridge{
@@ -167,8 +168,8 @@ func New(o Options) *Bridge {
 
 var errStopped = core.Errorf(core.CodeCancelled, "Drawbridge is stopping")
 
-// Run closes sessions that idle, until ctx ends. Then it ends every session, stream
-// and call, and returns when they are gone.
+// Run closes idle sessions until ctx is done. Then it ends every session, stream and call, waits
+// for them, and returns nil.
 func (b *Bridge) Run(ctx context.Context) error {
 	tick := time.NewTicker(min(time.Minute, b.SessionIdle/2))
 	defer tick.Stop()
@@ -183,8 +184,8 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}
 }
 
-// closeIdleSessions closes the sessions that nobody used for SessionIdle and forgets the
-// endpoints of servers that are gone.
+// closeIdleSessions closes the sessions that have been idle for SessionIdle, and removes the
+// endpoints of servers and profiles that no longer exist, with their sessions.
 func (b *Bridge) closeIdleSessions() {
 	for _, s := range b.sessions.removeIdle(b.Now().Add(-b.SessionIdle)) {
 		b.endSession(s, "idle")
@@ -205,7 +206,7 @@ func (b *Bridge) closeIdleSessions() {
 	}
 }
 
-// farewell is how long listeners may take to read that their subscription has ended.
+// farewell is how long close waits for listeners to receive the end of their subscription.
 const farewell = 500 * time.Millisecond
 
 func (b *Bridge) close() {
@@ -226,7 +227,7 @@ func (b *Bridge) close() {
 	b.closing.Wait()
 }
 
-// runTracked runs f beside us; close waits for it, unless it has begun to wait already.
+// runTracked runs f in a goroutine. close waits for f, unless close is already waiting.
 func (b *Bridge) runTracked(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,8 +238,8 @@ func (b *Bridge) runTracked(f func()) {
 	b.closing.Go(f)
 }
 
-// endSession ends a session that is no longer in the table. The SDK waits for its own
-// handlers when it closes a session, so that happens beside us.
+// endSession ends a session that was removed from the table. It does not block: go-sdk waits for
+// its own handlers when it closes a session, so that is done in a goroutine.
 func (b *Bridge) endSession(s *session, why string) {
 	b.Log.Debug("Session closed", "session", s.id[:6], "client", s.client.Name, "reason", why)
 	s.cancel(errSessionEnded)
@@ -253,35 +254,34 @@ func (b *Bridge) endSession(s *session, why string) {
 	})
 }
 
-// Session is one legacy session, for status pages.
+// Session describes a legacy session, for status pages.
 type Session struct {
 	Client   core.Client
 	Endpoint string
 	Version  string // the negotiated protocol version
-	Peer     Peer   // era and capabilities, for Features
+	Peer     Peer   // era and capabilities, for FeatureMatrix
 	LastUsed time.Time
 	InFlight int
 }
 
-// Sessions lists the legacy sessions, in no order.
+// Sessions returns the legacy sessions in unspecified order.
 func (b *Bridge) Sessions() []Session { return b.sessions.snapshot() }
 
-// ClientOf returns what the client of a session said of itself, the zero Client when
-// there is no such session.
+// ClientOf returns the client of a legacy session, or the zero Client if there is no such session.
 func (b *Bridge) ClientOf(session string) core.Client { return b.sessions.client(session) }
 
-// endpoint is one of the addresses we serve.
+// endpoint is an address that the bridge serves, with the restrictions that apply to one request.
 type endpoint struct {
 	path    string
-	server  string // "" for the aggregate and for profiles
+	server  string // "" for the aggregate endpoint and for profiles
 	profile string
 
-	// What the configuration makes of it for the client: see placed.
-	scope string // the profile that bounds what is seen; "" for none
-	mode  string // how tools are listed; "" for all of them
+	// The restrictions of the client, set by authorizeEndpoint.
+	scope string // the profile that limits what the client sees; "" for no limit
+	mode  string // ToolsSearch, ToolsDeferred, or "" to list all tools
 }
 
-// parseEndpoint reads /mcp, /s/{server}/mcp and /p/{profile}/mcp.
+// parseEndpoint parses the paths /mcp, /s/{server}/mcp and /p/{profile}/mcp.
 func parseEndpoint(path string) (endpoint, bool) {
 	if path == "/mcp" {
 		return endpoint{path: path}, true
@@ -300,7 +300,7 @@ func parseEndpoint(path string) (endpoint, bool) {
 	return endpoint{}, false
 }
 
-// resolveServerName is the endpoint of the server whose name, instead of its id, an address holds.
+// resolveServerName replaces a server name in the endpoint with the id of the server.
 func (b *Bridge) resolveServerName(at endpoint) endpoint {
 	if id := b.Registry.Find(at.server); id != "" {
 		at.server, at.path = id, "/s/"+id+"/mcp"
@@ -308,7 +308,7 @@ func (b *Bridge) resolveServerName(at endpoint) endpoint {
 	return at
 }
 
-// exists reports whether there is anything behind an endpoint.
+// exists reports whether the server or profile of an endpoint exists.
 func (b *Bridge) exists(at endpoint) bool {
 	switch {
 	case at.profile != "":
@@ -323,7 +323,8 @@ func (b *Bridge) exists(at endpoint) bool {
 	return ok
 }
 
-// nameLimit is how long names may be for a client, which its token names; 0 as usual.
+// nameLimit returns the maximum length of public names for the client with the token, or 0 for the
+// default.
 func (b *Bridge) nameLimit(at endpoint, token string) int {
 	if at.server != "" || token == "" || b.NameLimit == nil {
 		return 0
@@ -331,7 +332,7 @@ func (b *Bridge) nameLimit(at endpoint, token string) int {
 	return b.NameLimit(token)
 }
 
-// view is what an endpoint offers a client at this moment; never nil.
+// view returns the current view of an endpoint for the client with the token. It is never nil.
 func (b *Bridge) view(at endpoint, token string) *registry.View {
 	return b.viewWithLimit(at, b.nameLimit(at, token))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// ClientActivity is what one client, identified by its token, did at one endpoint.
+// ClientActivity describes how one client, identified by its token, uses one endpoint.
 type ClientActivity struct {
 	Token    string
 	Endpoint string
@@ -20,7 +20,7 @@ type ClientActivity struct {
 // maxActivities bounds the memory: tokens are few, but clients choose the endpoints.
 const maxActivities = 512
 
-// clientActivities holds the activities. The zero value is ready to use.
+// clientActivities records the activity of all clients. The zero value is ready to use.
 type clientActivities struct {
 	mu   sync.Mutex
 	seen map[[2]string]*ClientActivity

@@ -6,13 +6,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// clientCapabilities is what a client said it can do for servers.
+// clientCapabilities are the parsed capabilities of a client.
 type clientCapabilities struct {
 	sampling, roots, form, url bool
 }
 
-// parseClientCapabilities reads raw client capabilities. An elicitation without modes means
-// forms, as it did before there were modes.
+// parseClientCapabilities parses raw client capabilities. Elicitation without modes means form
+// mode, as in revision 2025-06-18.
 func parseClientCapabilities(capabilities []byte) clientCapabilities {
 	var can clientCapabilities
 	if len(capabilities) == 0 {
@@ -41,7 +41,7 @@ func parseClientCapabilities(capabilities []byte) clientCapabilities {
 	return can
 }
 
-// missingFor names what a client cannot do that a server's request needs, or "".
+// missingFor returns the capability that a request of a server needs and the client lacks, or "".
 func (a clientCapabilities) missingFor(method string, params []byte) string {
 	switch method {
 	case "sampling/createMessage":

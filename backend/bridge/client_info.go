@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// ClientInfo is what a client said about itself, for status pages.
+// ClientInfo describes a client, for status pages.
 type ClientInfo struct {
 	core.Client
 	Peer
@@ -18,19 +18,20 @@ type ClientInfo struct {
 	LastSeen time.Time
 }
 
-// ClientInfos lists the clients since the start of the daemon, the newest first: legacy clients
-// after initialize, modern clients after server/discover or a list. At most 128 are kept.
+// ClientInfos returns the clients seen since the start of the daemon, newest first: legacy clients
+// after initialize, modern clients after server/discover or a list request. Only the 128 newest are
+// kept.
 func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.list() }
 
 const maxClientInfos = 128
 
-// clientInfos holds what clients said about themselves. The zero value is ready to use.
+// clientInfos records clients. The zero value is ready to use.
 type clientInfos struct {
 	mu sync.Mutex
 	by map[clientInfoKey]*ClientInfo
 }
 
-// A client that speaks both eras has two entries, because different features work.
+// clientInfoKey has the era, because a client that speaks both eras has different features in each.
 type clientInfoKey struct {
 	client core.Client
 	era    core.Era
@@ -84,7 +85,7 @@ func (p *clientInfos) list() []ClientInfo {
 	return list
 }
 
-// recordClient records the client of a modern request, which has the client info in each request.
+// recordClient records the client of a modern request.
 func (b *Bridge) recordClient(rq *request) {
 	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
 	b.clients.record(rq.client, core.Modern, shorten(version), rq.capabilities, b.Now())

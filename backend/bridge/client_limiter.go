@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// limiter limits how many slots each client holds at the same time.
+// limiter limits the number of streams that each client holds open at the same time.
 type limiter struct {
 	most int
 
@@ -16,7 +16,7 @@ type limiter struct {
 
 func newLimiter(most int) *limiter { return &limiter{most: most, held: map[string]int{}} }
 
-// acquire takes a slot for a client, if one is free; the caller must call release then.
+// acquire acquires a slot for a client if one is free. On success, the caller must call release.
 func (l *limiter) acquire(who string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func (l *limiter) release(who string) {
 	}
 }
 
-// waitIdle waits until no slot is held, at most limit. Only one goroutine may wait.
+// waitIdle waits until no slot is held, for at most limit. Only one goroutine may wait.
 func (l *limiter) waitIdle(limit time.Duration) {
 	l.mu.Lock()
 	if len(l.held) == 0 {

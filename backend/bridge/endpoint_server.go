@@ -15,18 +15,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// endpointServer is the go-sdk server of one endpoint, shared by both eras and all sessions.
-// Requests are answered by our middleware; only the tools whose header parameters go-sdk must
-// validate are registered.
+// endpointServer is the go-sdk server of one endpoint, shared by both eras and all sessions. Our
+// middleware handles the requests; only tools whose header parameters go-sdk must validate are
+// registered with it.
 type endpointServer struct {
 	at  endpoint
 	sdk *mcp.Server
-	// blank makes a server without tools. go-sdk validates the headers of a tool also for
-	// clients that do not see it, which would reveal that it exists.
+	// blank returns a server without tools. go-sdk validates the headers of a tool even for clients
+	// that do not see the tool, which would reveal that it exists.
 	blank func() *mcp.Server
 
 	mu      sync.Mutex
-	view    *registry.View  // the view that headers was made from
+	view    *registry.View  // the view that headers was built from
 	limits  map[int]bool    // name limits of the clients whose tool names are in headers
 	headers map[string]bool // tools whose schema maps arguments to headers
 }
@@ -102,7 +102,7 @@ func (b *Bridge) wantsHeaders(e *endpointServer, token, name string) bool {
 }
 
 // outsideProfile reports whether a profile hides the tool that a client calls. go-sdk would still
-// validate the tool's headers, which would reveal that it exists.
+// validate the headers of the tool, which would reveal that it exists.
 func (b *Bridge) outsideProfile(x *exchange, name string) bool {
 	if x.at.scope == "" {
 		return false

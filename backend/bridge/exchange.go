@@ -10,19 +10,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// exchange is one HTTP request on its way through the bridge.
+// exchange is an HTTP request with its parsed message and everything that is known about it.
 type exchange struct {
 	*message
 	at      endpoint
 	from    requestOrigin
 	era     core.Era
-	session *session        // of a legacy client, once it has one
-	out     *responseWriter // of a request that go-sdk handles
-	over    <-chan struct{} // closed when the HTTP request of it is over
+	session *session        // nil for a modern client, and for a legacy client before initialize
+	out     *responseWriter // only for a request that go-sdk handles
+	over    <-chan struct{} // closed when the HTTP request has ended
 }
 
-// request is one JSON-RPC request that we answer ourselves, from whichever side it
-// reached the answer function.
+// request is a JSON-RPC request that dispatch handles. It is independent of whether the request
+// arrived on the fast path or through go-sdk.
 type request struct {
 	at           endpoint
 	era          core.Era
@@ -30,17 +30,17 @@ type request struct {
 	client       core.Client
 	shim         string
 	workspace    string // the folder in which the shim was started
-	trace, span  string // of the client, "" when it said nothing
+	trace, span  string // from the client's traceparent, or ""
 	method       string
-	params       []byte       // raw object as the client wrote it, or nil
+	params       []byte       // raw object as the client sent it, or nil
 	spans        *wire.Params // of params
 	capabilities json.RawMessage
-	unfolded     bool   // it came in a call_tool
-	repaired     bool   // its text was not valid Unicode
-	level        string // what the client wants to hear of the server's log, "" for nothing said
+	unfolded     bool   // it was unwrapped from a call of call_tool
+	repaired     bool   // it contained invalid Unicode, which was replaced
+	level        string // minimum level of log messages; "" to send none
 }
 
-// listKinds are the methods whose answers are cached bytes.
+// listKinds are the list methods, whose results are cached.
 var listKinds = map[string]core.Kind{
 	"tools/list":               core.Tools,
 	"prompts/list":             core.Prompts,
@@ -48,19 +48,19 @@ var listKinds = map[string]core.Kind{
 	"resources/templates/list": core.Templates,
 }
 
-// callMethods are the methods that lead to a server.
+// callMethods are the methods that are forwarded to a server.
 var callMethods = map[string]bool{
 	"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true,
 }
 
-// handledByUs reports whether we answer the method ourselves.
+// handledByUs reports whether dispatch handles the method, rather than go-sdk.
 func handledByUs(method string) bool {
 	_, list := listKinds[method]
 	return list || callMethods[method]
 }
 
-// canServeFast reports whether a request may take the hot path: a method of ours with
-// sound params, and a client that takes either form of answer.
+// canServeFast reports whether a request may take the fast path: dispatch handles its method, its
+// params are absent or an object, and the client accepts both forms of response.
 func (x *exchange) canServeFast(header http.Header) bool {
 	if !handledByUs(x.env.Method) || !acceptsJSONAndStream(header) || header["Last-Event-Id"] != nil {
 		return false
@@ -72,9 +72,9 @@ func (x *exchange) canServeFast(header http.Header) bool {
 	return raw[0] == '{'
 }
 
-// validModern holds what a modern request must say besides: the same in its headers
-// as in its body, and the client's capabilities. A tool that wants arguments
-// repeated in headers is left to go-sdk, which compares them.
+// validModern reports whether a modern request is valid: its headers match its body and it has the
+// client's capabilities. It returns false for a tool with header parameters as well, because go-sdk
+// compares those. Requests for which it returns false go to go-sdk, which refuses the invalid ones.
 func (b *Bridge) validModern(header http.Header, x *exchange) bool {
 	raw, p := x.rawParams(), &x.params
 	if headerValue(header, versionHeader) != core.ModernVersion || string(wire.Bytes(raw, p.ProtocolVersion)) != `"`+core.ModernVersion+`"` {
@@ -105,7 +105,7 @@ func (b *Bridge) validModern(header http.Header, x *exchange) bool {
 	return x.env.Method != "tools/call" || !b.wantsHeaders(b.endpointServer(x.at), x.from.token, name) || b.outsideProfile(x, name)
 }
 
-// newRequest gathers what the answer function needs from an exchange.
+// newRequest builds the request of an exchange.
 func (b *Bridge) newRequest(x *exchange, header http.Header) *request {
 	raw := x.rawParams()
 	rq := &request{
@@ -129,17 +129,17 @@ func (b *Bridge) newRequest(x *exchange, header http.Header) *request {
 	return rq
 }
 
-// clientInfoCache remember what clients say of themselves: a modern one says it with every
+// clientInfoCache caches parsed client infos, because modern clients send theirs with every
 // request. The zero value is ready to use.
 type clientInfoCache struct {
 	mu    sync.Mutex // guards known
 	known map[string]core.Client
 }
 
-// Bounds of what is remembered.
+// Limits of clientInfoCache.
 const (
 	maxCachedInfos = 64
-	maxClientInfo  = 512 // bytes of one
+	maxClientInfo  = 512 // bytes; larger ones are not cached
 )
 
 func (i *clientInfoCache) get(token string, info []byte) core.Client {
@@ -160,7 +160,7 @@ func (i *clientInfoCache) get(token string, info []byte) core.Client {
 	return c
 }
 
-// parseClientInfo reads what a client says of itself.
+// parseClientInfo parses the clientInfo object that a client sent.
 func parseClientInfo(token string, info []byte) core.Client {
 	c := core.Client{Token: token}
 	if len(info) == 0 || info[0] != '{' {
@@ -179,7 +179,7 @@ func parseClientInfo(token string, info []byte) core.Client {
 	return c
 }
 
-// shorten bounds what a client may claim as its name.
+// shorten limits a string from a client to 128 bytes.
 func shorten(s string) string {
 	const most = 128
 	if len(s) <= most {
@@ -188,7 +188,7 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
-// traceParent returns the ids of a traceparent, or "".
+// traceParent parses a W3C traceparent. It returns empty strings if the value is invalid.
 func traceParent(parent string) (trace, span string) {
 	parts := strings.Split(parent, "-")
 	if len(parts) < 4 || len(parts[1]) != 32 || len(parts[2]) != 16 || strings.Trim(parts[1]+parts[2], "0123456789abcdef") != "" {
@@ -197,7 +197,7 @@ func traceParent(parent string) (trace, span string) {
 	return parts[1], parts[2]
 }
 
-// protocol is the revision of MCP that the client speaks.
+// protocol returns the protocol revision of the client, or "" if it is unknown.
 func (rq *request) protocol() string {
 	switch {
 	case rq.era == core.Modern:

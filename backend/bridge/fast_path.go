@@ -16,9 +16,9 @@ var (
 	objectClose = []byte(`}`)
 )
 
-// serveFast answers a plain request without go-sdk.
+// serveFast serves a request of a method that dispatch handles, without go-sdk.
 func (b *Bridge) serveFast(w http.ResponseWriter, r *http.Request, x *exchange) {
-	parent := r.Context() // in the modern era a call lives as long as its request
+	parent := r.Context() // a modern call ends with its HTTP request
 	if x.session != nil {
 		parent = x.session.ctx
 	}
@@ -51,8 +51,8 @@ func (b *Bridge) serveFast(w http.ResponseWriter, r *http.Request, x *exchange) 
 	out.reply(http.StatusOK, resultOpen, x.id(), resultThen, result.head, result.tail, objectClose)
 }
 
-// callSink carries what belongs to one call besides its reply into the stream of
-// that call, for whichever side runs it.
+// callSink is the core.Sink of a call: it writes notifications and requests of the server to the
+// response stream of the call. It serves both the fast path and go-sdk.
 type callSink struct {
 	bridge *Bridge
 	rq     *request
@@ -68,8 +68,8 @@ func (c *callSink) Notify(method string, params json.RawMessage) {
 	_ = c.out.sendEvent(wire.AppendNotification(make([]byte, 0, len(params)+96), method, params))
 }
 
-// wantsLevel reports whether the client wants a log line of this level. In the modern
-// era it must have said so with the request.
+// wantsLevel reports whether the client wants a log message of this level. A modern client must
+// have requested log messages in its request.
 func (c *callSink) wantsLevel(params []byte) bool {
 	least := c.rq.level
 	if least == "" {
@@ -89,7 +89,7 @@ var severities = map[string]int{
 	"debug": 1, "info": 2, "notice": 3, "warning": 4, "error": 5, "critical": 6, "alert": 7, "emergency": 8,
 }
 
-// severity orders levels; a word that we do not know is heard by everybody.
+// severity orders log levels. An unknown level is higher than all others, so it is always sent.
 func severity(level string) int {
 	if n, ok := severities[level]; ok {
 		return n
@@ -97,12 +97,12 @@ func severity(level string) int {
 	return len(severities) + 1
 }
 
-// Ask implements core.Sink. Only the client whose call caused the request is asked,
-// in that call's own stream. A client that cannot be asked makes a JSON-RPC error
-// for the server, not a failure of the call.
+// Ask implements core.Sink. It asks only the client whose call caused the request, on the stream of
+// that call. If the client cannot be asked, the server gets a JSON-RPC error, and the call
+// continues.
 func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	s := c.rq.session
-	var can clientCapabilities // never used for a modern client: see suspendedCall
+	var can clientCapabilities // stays empty for a modern client, which is asked by suspendedCall
 	if s != nil {
 		can = s.can
 	}
@@ -136,7 +136,7 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 	}
 }
 
-// withdraw tells the client that a request of ours needs no answer any more.
+// withdraw notifies the client that a request to it was cancelled.
 func (c *callSink) withdraw(id, why string) {
 	params := append([]byte(nil), `{"requestId":`...)
 	params = wire.AppendString(params, id)

@@ -6,34 +6,34 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// How a feature passes between one client and one server.
+// How a feature works between one client and one server.
 const (
-	Passes    = "passes"     // end to end, as the peer speaks it or translated between the eras
+	Passes    = "passes"     // works, with or without translation between the eras
 	ByPerson  = "by person"  // the client cannot, so Drawbridge asks the user
-	NotClient = "not client" // the client did not say that it can
+	NotClient = "not client" // the client did not declare the capability
 	NotServer = "not server" // the server does not offer it
 )
 
-// Feature says whether something works between one client and one server.
+// Feature describes whether a feature works between one client and one server.
 type Feature struct {
 	Name string `json:"name"`
 	How  string `json:"how"`            // Passes, ByPerson, NotClient or NotServer
-	Note string `json:"note,omitempty"` // a sentence where it works with less than one may expect
+	Note string `json:"note,omitempty"` // a sentence about a limitation, or ""
 }
 
-// Peer is one side: the era it speaks and the raw capabilities that it declared.
+// Peer is one side of a connection: its era and its raw declared capabilities.
 type Peer struct {
 	Era          core.Era
 	Capabilities json.RawMessage
-	// Own says of a server that no two clients share its connection, so that there is
-	// never a doubt whose call it speaks of.
+	// Own, for a server, means that each client has its own connection, so that every message of
+	// the server can be attributed to a client.
 	Own bool
 }
 
-// FeatureMatrix says what passes end to end between a client and a server, in a fixed
-// order. person says that there is an inbox. What a server offers is known from its
-// capabilities; what it will ask for is not, so that those features depend on the
-// client alone.
+// FeatureMatrix returns the features between a client and a server in a fixed order. person means
+// that the user can be asked for a client without elicitation. The features that a server offers
+// are known from its capabilities. What it will request from the client is not known, so those
+// features depend on the client alone.
 func FeatureMatrix(client, server Peer, person bool) []Feature {
 	var has map[string]json.RawMessage
 	_ = json.Unmarshal(server.Capabilities, &has)

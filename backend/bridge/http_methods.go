@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// privatePrefix marks headers that only we set. Whatever comes from outside
-	// under it is removed before anything looks at the request.
+	// privatePrefix is the prefix of the headers that only Drawbridge sets. The loopback guard
+	// removes them from incoming requests, except those of the shim.
 	privatePrefix = "X-Drawbridge-"
-	// ClientHeader names the client whose token was shown. The guard in front of us
-	// sets it, after removing what came from outside.
+	// ClientHeader is the name of the client's token. The loopback guard sets it after
+	// authentication.
 	ClientHeader = privatePrefix + "Client"
-	// ShimHeader identifies the stdio shim that a request comes through. It is a
-	// claim, used for the record only.
+	// ShimHeader identifies the stdio shim that forwards the request. It is not verified.
 	ShimHeader = privatePrefix + "Shim"
-	// ticketHeader leads go-sdk's middleware to the exchange of its request. A
-	// context cannot: the SDK's is that of the session's first request.
+	// ticketHeader links a call of go-sdk's middleware to the exchange of its request. A context
+	// cannot do so, because the SDK passes the context of the first request of the session.
 	ticketHeader = privatePrefix + "Ticket"
 )
 
-// requestOrigin is where a request comes from.
+// requestOrigin is the verified client and the shim that a request comes from.
 type requestOrigin struct {
 	token string // name of the token; "" without one
 	shim  string
@@ -35,7 +34,7 @@ type requestOrigin struct {
 	workspace string
 }
 
-// readOrigin reads the private headers that are set in front of us and removes them all.
+// readOrigin reads the private headers of a request and removes all of them.
 func readOrigin(header http.Header) requestOrigin {
 	from := requestOrigin{token: headerValue(header, ClientHeader), shim: headerValue(header, ShimHeader), workspace: workspaceOf(headerValue(header, WorkspaceHeader))}
 	for name := range header {
@@ -46,19 +45,20 @@ func readOrigin(header http.Header) requestOrigin {
 	return from
 }
 
-// message is a POSTed body and what the scanner found in it.
+// message is the body of a POST request, with the result of scanning it.
 type message struct {
 	body   []byte
 	env    wire.Envelope
 	params wire.Params // spans of rawParams
-	// repaired says that the body held text that was not valid Unicode.
+	// repaired reports that the body contained invalid Unicode, which was replaced.
 	repaired bool
 }
 
 func (m *message) id() []byte        { return wire.Bytes(m.body, m.env.ID) }
 func (m *message) rawParams() []byte { return wire.Bytes(m.body, m.env.Params) }
 
-// parse scans a body. The error is a *wire.Error.
+// parse scans a body. The error is a *wire.Error. If only the params are invalid, parse returns the
+// message as well, so that the error response can have its id.
 func parse(body []byte) (*message, error) {
 	m := &message{body: body}
 	var err error
@@ -66,7 +66,7 @@ func parse(body []byte) (*message, error) {
 		return nil, err
 	}
 	if m.env.Dirty() {
-		// A server reads line by line, so no newline may stand between tokens.
+		// Messages to stdio servers are delimited by newlines, so none may occur between tokens.
 		m.repaired = m.env.Broken
 		m.body = wire.Compact(make([]byte, 0, len(body)), body)
 		if m.env, err = wire.Scan(m.body); err != nil {
@@ -90,7 +90,7 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from 
 	defer leave()
 	if errors.Is(err, errBodyBudget) {
 		w.Header().Set("Retry-After", "1")
-		w.Header().Set("Connection", "close") // the rest of the body is not waited for
+		w.Header().Set("Connection", "close") // do not wait for the rest of the body
 		refuse(w, http.StatusServiceUnavailable, codeRefused, err.Error())
 		return
 	}
@@ -191,14 +191,14 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 		writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "there is no session yet: send initialize first, then its Mcp-Session-Id with every request")
 		return
 	} else if x.env.Method == "initialize" && b.sessions.full(x.from.token) {
-		// Behind this the answer would name a session that has ended already.
+		// go-sdk would respond with the id of a session that is closed immediately.
 		writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, tooManySessions)
 		return
 	}
 	b.fallThrough(w, r, x)
 }
 
-// get opens the stream on which a legacy client hears what belongs to no call.
+// get opens the stream on which a legacy client receives the messages that belong to no call.
 func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from requestOrigin) {
 	x := &exchange{at: at, from: from, era: eraOf(r.Header, &wire.Params{})}
 	if x.era == core.Modern {
@@ -221,7 +221,7 @@ func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from r
 
 func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, from requestOrigin) {
 	if eraOf(r.Header, &wire.Params{}) == core.Modern {
-		if from.shim != "" { // it says goodbye: in this era there is no session to end
+		if from.shim != "" { // a shim that disconnects; the modern era has no session to end
 			b.endShim(from.token, from.shim)
 			w.WriteHeader(http.StatusNoContent)
 			return
@@ -253,7 +253,7 @@ func isJSON(header http.Header) bool {
 	return err == nil && kind == "application/json"
 }
 
-// withBody passes the request on with the body that we have read.
+// withBody replaces the consumed body of a request.
 func withBody(r *http.Request, body []byte) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))

@@ -10,15 +10,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// maxRounds is how often a server may ask for input within one call.
+// maxRounds limits how often a server may request input within one call.
 const maxRounds = 10
 
 var inputMark = []byte(`"input_required"`)
 
-// fulfilInputs bridges a modern server to a legacy client. The server does not send
-// requests: it answers that it needs input, and wants the call again with it. So the
-// client is asked as a legacy server would ask it, and the call is repeated, until
-// the server is content. Each round is a call of its own in the record.
+// fulfilInputs lets a legacy client answer a modern server. A modern server does not send requests:
+// its result says input_required, and it expects the call to be repeated with the input.
+// fulfilInputs asks the client as a legacy server would, and repeats the call until the server
+// returns another result. Each round is recorded as a separate call.
 func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.Sink, reply core.Reply) (core.Reply, error) {
 	for range maxRounds {
 		need, ok := parseInputRequest(reply.Result)
@@ -39,8 +39,8 @@ func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.Si
 	return core.Reply{}, core.Errorf(core.CodeRejected, "the server asked for input more than %d times", maxRounds)
 }
 
-// repeatCall makes a call like the first one that brings answers, members of params, and
-// says that the client can do capabilities, unless these are nil.
+// repeatCall returns a copy of a call whose params begin with answers (raw members; may be empty).
+// If capabilities is not nil, it replaces the client capabilities in _meta.
 func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core.Call {
 	now := b.Now()
 	again := &core.Call{
@@ -67,7 +67,7 @@ func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core
 	return again
 }
 
-// inputRequest is what a server needs before it can go on.
+// inputRequest is a result of type input_required (MCP 2026-07-28).
 type inputRequest struct {
 	ResultType    string `json:"resultType"`
 	InputRequests map[string]struct {
@@ -84,8 +84,8 @@ func parseInputRequest(result []byte) (need inputRequest, ok bool) {
 	return need, need.ResultType == "input_required"
 }
 
-// askInputs gets the answers one after the other, as the user would want to be asked, and
-// returns the members that the repeated params begin with.
+// askInputs requests the inputs from the client one at a time, in the order of their keys, and
+// returns inputResponses and requestState as raw members for repeatCall.
 func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Sink, need inputRequest) ([]byte, error) {
 	names := make([]string, 0, len(need.InputRequests))
 	for name := range need.InputRequests {

@@ -7,10 +7,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// splitBatch takes what is ours out of a batch, which the oldest legacy clients may
-// send: answers to our requests and cancellations of our calls. It returns what is
-// left for go-sdk, nil for nothing. Every element is scanned as a message of its own
-// would be, so that nothing passes in a batch that would not pass alone.
+// splitBatch handles the elements of a JSON-RPC batch that the bridge handles itself: responses to
+// its requests and cancellations of its calls. Only legacy clients before revision 2025-06-18 may
+// send batches. It returns the remaining elements for go-sdk, or nil if there are none. Every
+// element is validated like a single message.
 func (b *Bridge) splitBatch(x *exchange) ([]byte, error) {
 	var all []json.RawMessage
 	if err := json.Unmarshal(x.body, &all); err != nil {

@@ -16,12 +16,13 @@ const (
 	nameHeader    = "Mcp-Name"
 )
 
-// legacyVersions are the revisions that a legacy client may name in a header.
+// legacyVersions are the protocol revisions that a legacy client may send in its version header.
 var legacyVersions = map[string]bool{
 	"2024-11-05": true, "2025-03-26": true, "2025-06-18": true, "2025-11-25": true,
 }
 
-// headerValue is Get for a key that is spelled as the map spells it: Get looks at each letter.
+// headerValue is [http.Header.Get] for a key in canonical form. It does not canonicalize the key,
+// because Get checks every letter.
 func headerValue(header http.Header, key string) string {
 	if v := header[key]; len(v) > 0 {
 		return v[0]
@@ -29,10 +30,10 @@ func headerValue(header http.Header, key string) string {
 	return ""
 }
 
-// eraOf is the era switch. A request is modern when its header names a modern
-// revision or its params carry a protocol version in _meta, whichever it is: a
-// request whose two halves disagree must be refused as a modern one. Everything
-// else is legacy, also an initialize without _meta that carries modern headers.
+// eraOf returns the era of a request. A request is modern if its header names a modern revision or
+// if its params have a protocol version in _meta. Either is sufficient, so that a request whose
+// header and body disagree is refused as a modern one. Everything else is legacy, including an
+// initialize without _meta that has modern headers.
 func eraOf(header http.Header, p *wire.Params) core.Era {
 	if headerValue(header, versionHeader) >= core.ModernVersion || !p.ProtocolVersion.Empty() {
 		return core.Modern
@@ -45,8 +46,8 @@ const (
 	base64Close = "?="
 )
 
-// normalizeName decodes the base64 form of Mcp-Name in place, which go-sdk compares
-// undecoded. It reports false when the value claims to be base64 and is not.
+// normalizeName decodes the base64 form of Mcp-Name in place, because go-sdk compares the header
+// without decoding it. It returns false if the value has the base64 form but cannot be decoded.
 func normalizeName(header http.Header) bool {
 	values := header[nameHeader]
 	if len(values) == 0 {
@@ -67,8 +68,8 @@ func normalizeName(header http.Header) bool {
 	return true
 }
 
-// acceptsJSONAndStream reports whether the client takes both a JSON document and a stream, which
-// the protocol demands of every POST.
+// acceptsJSONAndStream reports whether the client accepts both a JSON document and an event stream,
+// which the protocol requires for every POST.
 func acceptsJSONAndStream(header http.Header) bool {
 	var document, stream bool
 	for _, value := range header["Accept"] {

@@ -8,8 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// sdkPreservesID reports whether go-sdk gives an id back as it came: it reads numbers as
-// float64, which rounds integers beyond 2^53 and spells others in its own way.
+// sdkPreservesID reports whether go-sdk responds with an id byte for byte. It decodes numbers as
+// float64, which rounds integers beyond 2^53 and changes the notation of others.
 func sdkPreservesID(id []byte) bool {
 	if len(id) == 0 || id[0] == '"' {
 		return true
@@ -25,14 +25,14 @@ func sdkPreservesID(id []byte) bool {
 	return true
 }
 
-// substituteID replaces an id that go-sdk would change by one that occurs nowhere else.
-// The writer puts the client's own back: see sdkWriter.
+// substituteID replaces an id that go-sdk would change with a unique string. sdkWriter restores the
+// id of the client.
 func (x *exchange) substituteID(ticket string) (body, id []byte) {
 	id = wire.AppendString(nil, ticket)
 	return wire.Splice(nil, x.body, wire.Edit{Span: x.env.ID, With: id}), id
 }
 
-// notFoundText says what an address lacks.
+// notFoundText returns the error message for an endpoint that does not exist.
 func notFoundText(at endpoint) string {
 	switch {
 	case core.ValidServerID(at.server):
@@ -43,8 +43,8 @@ func notFoundText(at endpoint) string {
 	return "there is no MCP server at this address"
 }
 
-// refuseAddress answers a request to an address behind which nothing is for its client.
-// That finds its answer by the id, so a request is read for that alone.
+// refuseAddress responds with 404 to a request for an endpoint that does not exist or that its
+// client may not use. It reads the body only to respond with the id of the request.
 func (b *Bridge) refuseAddress(w http.ResponseWriter, r *http.Request, text string) {
 	var id []byte
 	if r.Method == http.MethodPost {
@@ -59,13 +59,13 @@ func (b *Bridge) refuseAddress(w http.ResponseWriter, r *http.Request, text stri
 	writeError(w, http.StatusNotFound, id, codeNotFound, text)
 }
 
-// legacyOnly are the requests that go-sdk answers in the legacy era, besides ours.
+// legacyOnly are the methods that only go-sdk handles, and only in the legacy era.
 var legacyOnly = map[string]bool{
 	"initialize": true, "ping": true, "logging/setLevel": true,
 	"resources/subscribe": true, "resources/unsubscribe": true,
 }
 
-// sdkError makes a JSON-RPC error of a plain text that go-sdk refuses a request with.
+// sdkError converts a plain-text error of go-sdk to a JSON-RPC error.
 func sdkError(id []byte, text string) []byte {
 	return wire.AppendError(nil, id, codeInvalidRequest, strings.TrimSpace(text), nil)
 }

@@ -23,7 +23,8 @@ type subscriptions struct {
 	notifying map[string]*turn
 }
 
-// turn is the server whose update of a URI is being sent, and the updates to send after it.
+// turn is the server whose update of a URI is being sent, with the updates that are queued behind
+// it.
 type turn struct {
 	server string
 	next   []update // at most one per server
@@ -37,7 +38,7 @@ type update struct {
 type resourceKey struct{ server, uri string }
 
 // updated reports whether the caller must notify the subscribers. If so, it must call finishTurn
-// and notify until that returns nil.
+// and notify until finishTurn returns nil.
 func (s *subscriptions) updated(server string, params *mcp.ResourceUpdatedNotificationParams) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +83,8 @@ func (s *subscriptions) isNotifying(key resourceKey) bool {
 	return now != nil && now.server == key.server
 }
 
-// find returns the resource that who subscribed to under a URI, which may lead elsewhere now.
+// find returns the resource that who subscribed to under a URI. The URI may resolve to another
+// server by now.
 func (s *subscriptions) find(uri string, who *mcp.ServerSession) (resourceKey, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +126,7 @@ func (s *subscriptions) leave(key resourceKey, who *mcp.ServerSession) (last boo
 	return true
 }
 
-// drop removes who from all resources and returns those without subscribers.
+// drop removes who from all resources and returns those that have no subscribers left.
 func (s *subscriptions) drop(who *mcp.ServerSession) []resourceKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +164,7 @@ func (b *Bridge) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) err
 	if !ok || !b.subscribed.leave(key, r.Session) {
 		return nil
 	}
-	// The server must be told even if the stream of this request ends now.
+	// Notify the server even if the client disconnects now.
 	return b.notifyServer(context.WithoutCancel(ctx), "resources/unsubscribe", key, r.Session)
 }
 
@@ -173,8 +175,8 @@ func (b *Bridge) unsubscribeAll(who *mcp.ServerSession) {
 	}
 }
 
-// notifyServer sends resources/subscribe or resources/unsubscribe to a server, recorded as a call of the
-// client that caused it. Both methods exist in the legacy era only.
+// notifyServer sends resources/subscribe or resources/unsubscribe to a server. It is recorded as a
+// call of the client that caused it. Both methods exist in the legacy era only.
 func (b *Bridge) notifyServer(ctx context.Context, method string, key resourceKey, who *mcp.ServerSession) error {
 	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
 	now := b.Now()

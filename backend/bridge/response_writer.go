@@ -16,21 +16,18 @@ var (
 	comment     = []byte(": \n\n")
 )
 
-// responseWriter writes the response of one HTTP request and keeps its stream alive. It is
-// safe for concurrent use. After end, all methods do nothing.
-//
-// On the fast path nothing is written until it is known what is needed: reply writes a JSON
-// document; sendEvent, or a long silence, begins a stream of server-sent events. go-sdk
-// uses it as an http.ResponseWriter through [sdkWriter].
+// On the fast path nothing is written until the form of the response is known: reply writes a JSON
+// document, unless sendEvent or a keep-alive comment has begun an event stream. go-sdk uses it as
+// an http.ResponseWriter through [sdkWriter].
 type responseWriter struct {
-	every time.Duration // after this much silence a comment is sent
+	every time.Duration // interval of keep-alive comments on a silent stream
 	limit time.Duration // deadline of one write
 	ctl   http.ResponseController
-	spoke atomic.Int64 // time of the last write or of the start, since epoch
+	spoke atomic.Int64 // time of the last write, or of creation, since epoch
 
 	mu        sync.Mutex
 	w         http.ResponseWriter
-	timer     *time.Timer // sends comments; nil if nothing does, or if inFlightRequests does
+	timer     *time.Timer // sends keep-alive comments; nil without a stream, or if inFlightRequests sends them
 	streaming bool        // the headers of a stream have been written
 	ended     bool
 	bare      bool  // go-sdk is about to write a message without framing it
@@ -103,7 +100,7 @@ func (o *responseWriter) reply(status int, parts ...[]byte) {
 	o.stop()
 }
 
-// ownLength is the size up to which net/http sets Content-Length itself.
+// ownLength is the size up to which net/http sets Content-Length.
 const ownLength = 2 << 10
 
 var (
@@ -199,7 +196,7 @@ func oneLine(p []byte) []byte {
 type sdkWriter struct {
 	*responseWriter
 	id      []byte // of the request; nil if it has none
-	standIn []byte // the substitute that go-sdk got for id; nil if it got id itself
+	standIn []byte // the id that go-sdk was given instead of id; nil if it was given id
 	refused int    // status of a plain-text refusal that the SDK is about to write
 }
 

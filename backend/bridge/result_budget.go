@@ -6,19 +6,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// resultBudget limits the bytes of large results that clients have not read yet, in total and
-// for each client. acquire never waits, because a waiting call would hold its result in
-// memory meanwhile.
+// resultBudget limits the bytes of large results that clients have not read yet, in total and for
+// each client. acquire does not wait, because a waiting call would keep its result in memory.
 type resultBudget struct {
-	all, each int64 // limits in bytes: of all clients together, and of one
+	all, each int64 // limits in bytes: of all clients together, and per client
 
 	mu   sync.Mutex
 	held int64
-	by   map[string]int64 // by the name of the token
+	by   map[string]int64 // held bytes by token name
 }
 
-// acquire reserves n bytes if the limits allow it. The caller must call release after the
-// result is written or dropped.
+// acquire reserves n bytes if the limits allow it. The caller must call release after the result is
+// written or discarded.
 func (u *resultBudget) acquire(client string, n int64) (release func(), ok bool) {
 	if n <= smallBody {
 		return func() {}, true
@@ -43,8 +42,8 @@ func (u *resultBudget) add(client string, n int64) {
 	}
 }
 
-// holdResult reserves room for a result, or returns an error result in its place. Lists are
-// shared by all clients and need no room.
+// holdResult reserves budget for a result, or returns an error result instead of it. Lists are
+// shared by all clients and need no budget.
 func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rpcError, func()) {
 	n := int64(len(result.head) + len(result.tail))
 	if _, list := listKinds[rq.method]; list {

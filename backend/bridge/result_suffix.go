@@ -7,23 +7,24 @@ import (
 
 const metaServerInfo = wire.MetaPrefix + "serverInfo"
 
-// What a modern result must say about caching. The list depends on who asks, so it
-// is private, and it may change at any moment.
+// uncached are the cache fields of a modern list result. Lists depend on the client, so they are
+// private, and they may change at any time.
 const uncached = `"ttlMs":0,"cacheScope":"private"`
 
-// resultSuffix replaces the closing brace of a result that says nothing of the modern era.
+// resultSuffix returns the text that replaces the closing brace of a legacy server's result for a
+// modern client.
 func resultSuffix(info []byte) []byte {
 	return []byte(`,"resultType":"complete","_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
 }
 
-// listSuffix replaces the closing brace of a cached list for a modern client.
+// listSuffix returns the text that replaces the closing brace of a cached list for a modern client.
 func listSuffix(info []byte) []byte {
 	return []byte(`,"resultType":"complete",` + uncached + `,"_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
 }
 
-// modernize adds what every modern result says and a legacy server does not know of:
-// resultType, the cache fields where the method has them, and who answers. What is
-// there stays as it is, byte for byte.
+// modernize adds the members that are required in modern results: resultType, the cache fields for
+// the methods that have them, and serverInfo in _meta. Existing members stay unchanged, byte for
+// byte.
 func (b *Bridge) modernize(method string, result []byte) methodResult {
 	var kind, ttl, scope, meta core.Span
 	err := wire.Members(result, func(m wire.Member) error {
@@ -40,20 +41,20 @@ func (b *Bridge) modernize(method string, result []byte) methodResult {
 		return nil
 	})
 	if err != nil {
-		return methodResult{head: result} // no object, or keys that occur twice: nothing can be added safely
+		return methodResult{head: result} // not an object, or with duplicate keys: nothing can be added safely
 	}
 	end := len(result)
 	for result[end-1] != '}' {
 		end--
 	}
 	if kind.Empty() && meta.Empty() && method != "resources/read" && !isEmptyObject(result[:end]) {
-		return methodResult{result[:end-1], b.tail} // what nearly every legacy server's result lacks
+		return methodResult{result[:end-1], b.tail} // the common case for a legacy server
 	}
 	tail := make([]byte, 0, 192)
 	if kind.Empty() {
 		tail = append(tail, `,"resultType":"complete"`...)
 	}
-	// A result that asks for input is no content that could be cached.
+	// An input_required result must not be cached.
 	if method == "resources/read" && string(wire.Bytes(result, kind)) != `"input_required"` {
 		if ttl.Empty() {
 			tail = append(tail, `,"ttlMs":0`...)
@@ -84,7 +85,8 @@ func (b *Bridge) modernize(method string, result []byte) methodResult {
 	return methodResult{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.info)+64), result, edits...)}
 }
 
-// serverInfoMeta is what a _meta object lacks to say who answers, or nil.
+// serverInfoMeta returns the text to insert at the end of a _meta object to add serverInfo, or nil
+// if it is present.
 func (b *Bridge) serverInfoMeta(meta []byte) []byte {
 	there, some := false, false
 	err := wire.Members(meta, func(m wire.Member) error {

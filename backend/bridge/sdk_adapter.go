@@ -18,9 +18,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// handlers makes the two halves of go-sdk's edge: one handler serves one era only.
-// Sessions never time out there, because the SDK does not see the hot path; Host and
-// size are checked before it.
+// handlers creates the go-sdk handlers, one for each era. Their sessions do not time out, because
+// the SDK does not see the fast path; idle sessions are closed by Run. Host and body size are
+// checked before the handlers.
 func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
 	server := func(r *http.Request) *mcp.Server {
 		x := b.exchangeByTicket(r.Header)
@@ -39,7 +39,7 @@ func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
 	return stateful, stateless
 }
 
-// fallThrough gives a request to go-sdk.
+// fallThrough lets go-sdk serve a request.
 func (b *Bridge) fallThrough(w http.ResponseWriter, r *http.Request, x *exchange) {
 	x.out = b.newResponseWriter(w)
 	defer x.out.end()
@@ -74,12 +74,13 @@ func (b *Bridge) exchangeByTicket(header http.Header) *exchange {
 	return found
 }
 
-// middleware is what go-sdk runs for every message it receives at an endpoint.
+// middleware returns the go-sdk middleware that receives every message of an endpoint.
 func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 			defer func() {
-				// go-sdk runs us in a goroutine of its own, where a panic would end the program.
+				// go-sdk calls the middleware in a separate goroutine, where a panic would end the
+				// process.
 				if p := recover(); p != nil {
 					b.Log.Error("A request made the bridge panic", "method", method, "panic", p, "stack", string(debug.Stack()))
 					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "something went wrong inside Drawbridge"}
@@ -93,7 +94,7 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 			case x != nil && handledByUs(method):
 				return b.throughSDK(ctx, method, req, x)
 			case handledByUs(method):
-				// The client left before its request was looked at.
+				// The client disconnected before go-sdk handled its request.
 				return nil, newError(codeRefused, "the client is gone").sdk()
 			case method == "initialize":
 				return b.initialize(ctx, method, req, x, e, next)
@@ -110,7 +111,8 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				}
 				b.addListener(ss, x.at, x.from)
 				defer b.listeners.drop(ss)
-				// Closing the SDK's session would swallow the answer; this way it is sent.
+				// Cancelling this context lets the SDK send the final response; closing its session
+				// would not.
 				listen, cancel := context.WithCancelCause(ctx)
 				defer cancel(nil)
 				defer context.AfterFunc(b.ended, func() { cancel(errStopped) })()
@@ -130,13 +132,13 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 	}
 }
 
-// throughSDK answers one of our methods for a request that took the long way. What
-// belongs to the call is written into the same HTTP response, before the SDK's reply.
+// throughSDK calls dispatch for a request that arrived through go-sdk. Notifications and requests
+// of the server are written to the same HTTP response, before the SDK writes the result.
 func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request, x *exchange) (mcp.Result, error) {
 	m := x.message
 	if m == nil || m.env.Kind != wire.Request || m.env.Method != method {
 		var err error
-		if m, err = encodeParams(method, req.GetParams()); err != nil { // one of a batch
+		if m, err = encodeParams(method, req.GetParams()); err != nil { // an element of a batch
 			return nil, newError(codeInvalidParams, "the params cannot be read").sdk()
 		}
 	}
@@ -163,7 +165,7 @@ func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request,
 	return &rawResult{raw: slices.Concat(result.head, result.tail)}, nil
 }
 
-// encodeParams makes a message of params that the SDK has decoded.
+// encodeParams builds a message from params that the SDK has decoded.
 func encodeParams(method string, params mcp.Params) (*message, error) {
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -175,7 +177,7 @@ func encodeParams(method string, params mcp.Params) (*message, error) {
 	return parse(wire.AppendRequest(nil, 0, method, raw))
 }
 
-// rawResult carries a result through go-sdk without its being decoded.
+// rawResult passes a raw result through go-sdk without decoding it.
 type rawResult struct {
 	mcp.ResultBase
 	raw json.RawMessage
@@ -184,12 +186,12 @@ type rawResult struct {
 // MarshalJSON implements json.Marshaler.
 func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
 
-// maxInitialize bounds what a session remembers of its client, in bytes.
+// maxInitialize bounds the params of initialize in bytes, because the session keeps them.
 const maxInitialize = 256 << 10
 
 const tooManySessions = "this client holds too many sessions open: end one first"
 
-// initialize lets the SDK open a session and enters it into our table.
+// initialize lets the SDK open a session and adds it to the session table.
 func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
 	if x != nil && x.message != nil && len(x.rawParams()) > maxInitialize {
 		return nil, newError(codeInvalidParams, "the initialize request is too large").sdk()
@@ -210,7 +212,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	opened.Capabilities = capabilities(opened.Capabilities, x.at, offers)
 	opened.Instructions = instructions(x.at, offers)
 
-	raw := bytes.Clone(x.rawParams()) // a session lives longer than its first body
+	raw := bytes.Clone(x.rawParams()) // the session outlives the body
 	s := &session{
 		id: ss.ID(), token: x.from.token, endpoint: x.at.path, sdk: ss, used: b.Now(), shim: x.from.shim,
 		client:  parseClientInfo(x.from.token, wire.Bytes(raw, x.params.InitInfo)),
@@ -226,7 +228,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 		s.cancel(errSessionEnded)
 		b.listeners.drop(ss)
 		b.runTracked(func() {
-			<-x.over // a session that is closed swallows its last answer
+			<-x.over // closing the session earlier would discard the response
 			_ = ss.Close()
 		})
 		return nil, &jsonrpc.Error{Code: codeRefused, Message: tooManySessions}
@@ -253,11 +255,11 @@ func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x
 	return res, err
 }
 
-// capabilities narrows what we can do to what is behind an endpoint. The aggregate
-// keeps its lists: a server that offers prompts may be added while clients are
-// connected, and they ask for prompts only when they were promised some. Subscriptions
-// it offers where a server does: a client that was promised them subscribes to
-// everything, and would be refused each time.
+// capabilities narrows the capabilities of the bridge to those of the server behind an endpoint.
+// The aggregate endpoint keeps all lists, because a server with prompts may be added while clients
+// are connected, and clients request prompts only if they were announced. It announces
+// subscriptions only if some server supports them, because clients subscribe to everything if it
+// does, and each of these requests would fail.
 func capabilities(all *mcp.ServerCapabilities, at endpoint, offers []registry.Offer) *mcp.ServerCapabilities {
 	if at.server == "" {
 		if all.Resources != nil {
@@ -300,7 +302,7 @@ func capabilities(all *mcp.ServerCapabilities, at endpoint, offers []registry.Of
 	return all
 }
 
-// subscribable reports whether a server says that its resources can be subscribed to.
+// subscribable reports whether a server declares that its resources can be subscribed to.
 func subscribable(o registry.Offer) bool {
 	var has struct {
 		Resources struct{ Subscribe bool }
@@ -308,8 +310,8 @@ func subscribable(o registry.Offer) bool {
 	return o.Catalog != nil && json.Unmarshal(o.Catalog.Capabilities, &has) == nil && has.Resources.Subscribe
 }
 
-// instructions hands on what servers say about their use: one server's words as
-// they are, several under their names.
+// instructions returns the instructions of the servers: unchanged for one server, with a heading
+// for each server at the aggregate endpoint.
 func instructions(at endpoint, offers []registry.Offer) string {
 	var text strings.Builder
 	for _, o := range offers {

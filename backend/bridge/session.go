@@ -19,36 +19,36 @@ var (
 	errClientCancelled = core.Errorf(core.CodeCancelled, "the client cancelled the call")
 )
 
-// session is one legacy client between its initialize and its end. A call belongs
-// to its session, not to its HTTP request: a connection that drops is no
-// cancellation in this era.
+// session is the state of a legacy client from initialize to its end. Its calls are children of the
+// session, not of their HTTP requests, because a dropped connection does not cancel a call in this
+// era.
 type session struct {
 	id           string
-	token        string // the only one that may use it
-	endpoint     string // the only address where it may be used
-	shim         string // the stdio shim that opened it, or ""
+	token        string // the session is rejected for any other token
+	endpoint     string // path; the session is rejected at any other endpoint
+	shim         string // id of the stdio shim that opened it, or ""
 	roots        clientRoots
 	client       core.Client
 	version      string          // the negotiated protocol version
-	initialize   json.RawMessage // the raw params
-	capabilities json.RawMessage // of the client, raw; may be nil
+	initialize   json.RawMessage // raw params of initialize
+	capabilities json.RawMessage // raw capabilities of the client; may be nil
 	can          clientCapabilities
 	sdk          *mcp.ServerSession
-	ctx          context.Context // the parent of its calls
+	ctx          context.Context // parent of the contexts of its calls
 	cancel       context.CancelCauseFunc
 
 	level atomic.Pointer[string] // set by logging/setLevel
 
 	mu    sync.Mutex
 	used  time.Time
-	busy  int // HTTP requests at this moment, open streams among them
+	busy  int // current HTTP requests, including open streams
 	calls map[string]context.CancelCauseFunc
 	asks  map[string]chan core.Reply
 	asked int64
 }
 
-// defaultLevel is what a client hears of a server's log before it chooses. We ask
-// servers for everything, so something must be held back.
+// defaultLevel is the minimum level of log messages before the client sets one. Servers are asked
+// for all levels, so the messages must be filtered here.
 const defaultLevel = "info"
 
 func (s *session) logLevel() string {
@@ -58,7 +58,7 @@ func (s *session) logLevel() string {
 	return defaultLevel
 }
 
-// release ends one HTTP request of the session; acquire of the table began it.
+// release ends an HTTP request that sessionTable.acquire has begun.
 func (s *session) release(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +66,8 @@ func (s *session) release(now time.Time) {
 	s.used = now
 }
 
-// begin registers a call under its JSON-RPC id, so that the client can cancel it.
-// It reports false when a call with that id is already under way.
+// begin registers a call under its JSON-RPC id, so that the client can cancel it. It returns false
+// if a call with that id is in flight.
 func (s *session) begin(id string, cancel context.CancelCauseFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *session) finish(id string) {
 	delete(s.calls, id)
 }
 
-// cancelled cancels the call with the raw id, if it is one of ours.
+// cancelled cancels the call with the raw id. It returns false if there is no such call.
 func (s *session) cancelled(rawID []byte) bool {
 	s.mu.Lock()
 	cancel, ok := s.calls[idKey(rawID)]
@@ -98,7 +98,8 @@ func (s *session) cancelled(rawID []byte) bool {
 	return ok
 }
 
-// idKey makes equal ids equal: strings are compared decoded.
+// idKey returns a map key for an id: equal ids have equal keys, even if a string is escaped in
+// different ways.
 func idKey(raw []byte) string {
 	if text, ok := wire.Unquote(raw); ok {
 		return `"` + text
@@ -106,8 +107,8 @@ func idKey(raw []byte) string {
 	return string(raw)
 }
 
-// registerRequest makes a request id of ours and the channel on which the answer will arrive.
-// forget must be called with the id in the end.
+// registerRequest returns a new request id and the channel that receives the client's response. The
+// caller must call forget with the id.
 func (s *session) registerRequest(nonce string) (id string, answer <-chan core.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +128,9 @@ func (s *session) forget(id string) {
 	delete(s.asks, id)
 }
 
-// deliverResponse takes a response that a client POSTed, if its id is one that we made up;
-// also when nobody waits for it any more, since the SDK must not see it.
+// deliverResponse passes a response of the client to the request that waits for it. It returns
+// false if the id was not made by registerRequest; such a response is for go-sdk. Late responses
+// are dropped.
 func (s *session) deliverResponse(b *Bridge, m *message) bool {
 	id, ok := wire.Unquote(m.id())
 	if !ok || len(id) <= len(b.nonce) || id[:len(b.nonce)] != b.nonce {

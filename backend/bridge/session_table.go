@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// sessionTable holds the legacy sessions. Its mutex is locked before that of a session.
+// sessionTable holds the legacy sessions. Lock order: sessionTable.mu before session.mu.
 type sessionTable struct {
 	most int // per token
 
@@ -91,7 +91,7 @@ func (t *sessionTable) longestIdle(token string) (longest *session) {
 	return longest
 }
 
-// idleSince reports when the session was last used, unless it is in use.
+// idleSince returns the time of the last use; idle is false while the session is in use.
 func (s *session) idleSince() (used time.Time, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

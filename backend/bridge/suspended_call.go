@@ -29,13 +29,13 @@ type suspendedCall struct {
 	rq     *request // the request that started the call
 	can    clientCapabilities
 	cancel context.CancelCauseFunc
-	wake   chan struct{} // holds one signal when there may be open questions
+	wake   chan struct{} // has a buffer of one; signals that there may be open questions
 	done   chan struct{} // closed when reply and err are set
 	reply  core.Reply
 	err    error
 
 	mu    sync.Mutex
-	front *callSink // of the HTTP request that waits; nil while the call is suspended
+	front *callSink // the sink of the waiting HTTP request; nil while the call is suspended
 	again bool      // front belongs to a repeated request
 	open  []*question
 	asked int
@@ -46,7 +46,7 @@ type question struct {
 	key    string
 	method string
 	params json.RawMessage
-	answer chan core.Reply // has room for one reply
+	answer chan core.Reply // has a buffer of one
 }
 
 // interactive lists the methods whose result may be input_required (MCP 2026-07-28).
@@ -196,8 +196,8 @@ func (e *suspendedCall) signal() {
 	}
 }
 
-// resume continues the suspended call that a repeated request belongs to. ours is false if
-// the state was issued by the server.
+// resume continues the suspended call that a repeated request belongs to. ours is false if the
+// requestState was issued by the server rather than by the bridge.
 func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (reply core.Reply, ours bool, err error) {
 	state, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 	if !ok || !strings.HasPrefix(state, statePrefix) {
@@ -233,8 +233,8 @@ func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (repl
 	return reply, true, err
 }
 
-// inputResponses parses the answers of a client by their keys. Each is the result object of
-// one request.
+// inputResponses parses the client's answers, by key. Each answer is the result object of one
+// request.
 func inputResponses(raw []byte) (map[string]json.RawMessage, error) {
 	answers := map[string]json.RawMessage{}
 	if len(raw) == 0 {
@@ -258,8 +258,8 @@ func inputResponses(raw []byte) (map[string]json.RawMessage, error) {
 	return answers, nil
 }
 
-// statePrefix distinguishes our states from those of servers, also after a restart. The rest
-// of a state is random.
+// statePrefix distinguishes our request states from those of servers, even after a restart. The
+// rest of a state is random.
 const statePrefix = "drawbridge:"
 
 // suspendedCalls holds the calls that wait for a repeated request, by their states. The zero

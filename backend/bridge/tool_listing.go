@@ -130,8 +130,8 @@ func annotateTool(item registry.Item, mode, server string) []byte {
 		set("description", description, strings.TrimSpace("["+server+"] "+text))
 		return wire.Splice(nil, raw, edits...)
 	}
-	// The title of the first revisions stood in the annotations, and some clients
-	// show that one.
+	// Before revision 2025-06-18 the title was in the annotations, and some clients still show that
+	// one.
 	if object := wire.Bytes(raw, annotations); len(object) > 0 && object[0] == '{' {
 		_ = wire.Members(object, func(m wire.Member) error {
 			if string(m.Name) == "title" {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// The tools that stand for others, where a client or its profile says so.
+// The tools that are listed instead of the others in the modes ToolsSearch and ToolsDeferred.
 const (
 	findTools     = "find_tools"
 	callTool      = "call_tool"
@@ -21,17 +21,18 @@ const (
 )
 
 const (
-	// ownServer is the server under which calls of find_tools and describe_tools are
-	// recorded; call_tool is recorded as the tool that it calls.
+	// ownServer is the server id under which calls of find_tools and describe_tools are recorded;
+	// call_tool is recorded as the tool that it calls.
 	ownServer            = "drawbridge"
 	defaultSearchResults = 5
 	maxSearchResults     = 20
-	// maxDescribed bounds one answer in bytes. What would not fit is named without its schema.
+	// maxDescribed bounds one result in bytes. Tools that do not fit are listed without their
+	// schema.
 	maxDescribed = 64 << 10
 	oneLineBytes = 160
 )
 
-// searchListing is the list of tools for a client that does not want them all.
+// searchListing returns the tools/list result for the modes ToolsSearch and ToolsDeferred.
 func (b *Bridge) searchListing(at endpoint, v *registry.View, own *registry.View) []byte {
 	items := v.Items(core.Tools)
 	if own != nil {
@@ -59,7 +60,7 @@ func (b *Bridge) searchListing(at endpoint, v *registry.View, own *registry.View
 		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20,"description":"Names of tools in the list"}},"required":["names"]}`, true)...), `]}`...)
 }
 
-// joinBounded is a list of names that does not grow without end.
+// joinBounded joins at most 40 names.
 func joinBounded(names []string) string {
 	const most = 40
 	if len(names) > most {
@@ -81,8 +82,8 @@ func definition(name, title, description, schema string, reads bool) []byte {
 	return append(out, '}')
 }
 
-// toolHeadline is a tool by its name and the first sentence about it. Its annotations
-// stay: by them clients decide whether to ask.
+// toolHeadline returns a tool definition with the first sentence of the description and without the
+// schema. The annotations are included, because clients decide by them whether to ask the user.
 func toolHeadline(item registry.Item) []byte {
 	description, annotations, _ := toolParts(item.Raw)
 	out := append([]byte(`{"name":`), wire.AppendString(nil, item.Public)...)
@@ -97,7 +98,7 @@ func toolHeadline(item registry.Item) []byte {
 	return append(out, '}')
 }
 
-// toolParts finds parts of a tool's definition.
+// toolParts returns parts of a tool definition.
 func toolParts(raw []byte) (description string, annotations, schema []byte) {
 	_ = wire.Members(raw, func(m wire.Member) error {
 		switch string(m.Name) {
@@ -128,9 +129,9 @@ func firstSentence(text string) string {
 	return text
 }
 
-// unwrapCallTool makes of a call of call_tool the call that it means: the same request with the
-// name and the arguments in their places, and every other byte as it was. From there on
-// nothing tells it from a call by name: policy, record and approval see the real tool.
+// unwrapCallTool rewrites a call of call_tool to a call of the tool that it names, and leaves all
+// other bytes unchanged. The result does not differ from a direct call: policy, recording and
+// approval apply to the real tool. Other requests are returned as they are.
 func unwrapCallTool(rq *request) (*request, *rpcError) {
 	if rq.at.mode != ToolsSearch || rq.method != "tools/call" || calledName(rq) != callTool {
 		return rq, nil
@@ -155,7 +156,7 @@ func unwrapCallTool(rq *request) (*request, *rpcError) {
 	public, ok := wire.Unquote(wire.Bytes(inner, name))
 	with := wire.Bytes(inner, arguments)
 	if text, isText := wire.Unquote(with); isText && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
-		with = []byte(strings.TrimSpace(text)) // models write them as text now and then
+		with = []byte(strings.TrimSpace(text)) // models sometimes encode the arguments as a string
 	}
 	if len(with) == 0 || string(with) == "null" {
 		with = []byte("{}")
@@ -182,8 +183,8 @@ func calledName(rq *request) string {
 	return name
 }
 
-// builtinTool returns the answer of a tool that we answer ourselves, nil when rq calls
-// none. It goes through the gateway as every call does.
+// builtinTool returns the implementation of find_tools or describe_tools, or nil if rq calls
+// neither. The gateway runs it like any other call.
 func (b *Bridge) builtinTool(rq *request) func(context.Context) core.Reply {
 	if rq.method != "tools/call" || rq.unfolded {
 		return nil
@@ -263,7 +264,7 @@ func (b *Bridge) describeSelected(rq *request) core.Reply {
 	return definitions(items)
 }
 
-// ownView is what of our own server is offered with the others, or nil.
+// ownView returns the view of the built-in server if its tools are listed with the others, or nil.
 func (b *Bridge) ownView(at endpoint) *registry.View {
 	if at.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
 		return b.Self.All()
@@ -271,7 +272,7 @@ func (b *Bridge) ownView(at endpoint) *registry.View {
 	return nil
 }
 
-// definitions gives tools as their servers define them, one a line.
+// definitions returns the definitions of tools as a text result, one per line.
 func definitions(items []registry.Item) core.Reply {
 	var text strings.Builder
 	for i, item := range items {
@@ -294,8 +295,8 @@ func toolError(text string) core.Reply {
 	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)}
 }
 
-// ListSize is how many bytes the list of a view's tools takes, listed in a mode; "" is
-// all of them.
+// ListSize returns the size in bytes of the tools/list result of a view in a mode; "" lists all
+// tools.
 func (b *Bridge) ListSize(v *registry.View, mode string) int {
 	if mode == ToolsSearch || mode == ToolsDeferred {
 		return len(b.searchListing(endpoint{mode: mode}, v, nil))

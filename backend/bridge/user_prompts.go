@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Approvals asks the user; *approvals.Inbox implements it.
+// Approvals asks the user. It is implemented by *approvals.Inbox.
 type Approvals interface {
 	Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error)
 }
@@ -43,9 +43,9 @@ func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method
 	return core.Reply{Result: answer.Result()}, nil
 }
 
-// answerForClient asks the user in place of a modern client without elicitation, if a modern
-// server asks for nothing else, and repeats the call with the answers. Anything that the client
-// supports itself is passed to it unchanged.
+// answerForClient asks the user in place of a modern client without elicitation, if a modern server
+// requests nothing else, and repeats the call with the answers. Results that the client can handle
+// itself are returned unchanged.
 func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Call, sink *callSink, reply core.Reply) (core.Reply, error) {
 	if b.Approvals == nil {
 		return reply, nil
@@ -84,8 +84,8 @@ func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Ca
 
 var needsMark = []byte("-32021")
 
-// withElicitation returns the capabilities of a client with elicitation, if the server's error
-// says that only elicitation is missing, else nil.
+// withElicitation returns the capabilities of a client plus elicitation, if the server's error says
+// that only elicitation is missing, else nil.
 func withElicitation(object, capabilities []byte) []byte {
 	var e struct {
 		Code int `json:"code"`
@@ -109,8 +109,9 @@ func withElicitation(object, capabilities []byte) []byte {
 	return all
 }
 
-// Ask answers a request of a server that belongs to no single call by asking the user, if it is
-// an elicitation. It is not sent to a client, because it could be the wrong one.
+// Ask answers a server's request that cannot be attributed to a single call. An elicitation is
+// shown to the user; no client is asked, because it could be the wrong one. Other requests get an
+// error.
 func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {
 	if b.Approvals == nil || method != "elicitation/create" {
 		return notAskedReply("no client to ask: the request belongs to no call, or to one of several"), nil
@@ -118,7 +119,7 @@ func (b *Bridge) Ask(ctx context.Context, server, method string, params json.Raw
 	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedSink{b, server})
 }
 
-// detachedSink is the sink of a request that belongs to no single call.
+// detachedSink is the sink of a request that cannot be attributed to a single call.
 type detachedSink struct {
 	bridge *Bridge
 	server string

@@ -14,12 +14,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Visibility defines what each client sees, in addition to the endpoint that it calls. The
-// zero value shows everything to everyone.
+// Visibility defines what each client may see, in addition to the endpoint that it calls. The zero
+// value shows everything to every client.
 type Visibility struct {
-	Clients  map[string]ClientVisibility // by the name of their token
+	Clients  map[string]ClientVisibility // by token name
 	Profiles map[string]ProfileVisibility
-	// Unknown says why the visibility could not be determined, or is "". If it is set, no
+	// Unknown is the reason why the visibility could not be determined, or "". If it is set, no
 	// client sees anything.
 	Unknown string
 	// ProfileOf returns the profile that is bound to the working folder of a shim, or "".
@@ -52,16 +52,17 @@ func (b *Bridge) SetVisibility(r Visibility) {
 	}
 }
 
-// HasVisibility reports whether r equals the current visibility. ProfileOf is not compared,
-// because it is called for each request.
+// HasVisibility reports whether r equals the current visibility. ProfileOf is not compared, because
+// it is evaluated for each request.
 func (b *Bridge) HasVisibility(r Visibility) bool {
 	now := b.visibility.Load()
 	return now != nil && now.Unknown == r.Unknown && maps.Equal(now.Clients, r.Clients) && maps.Equal(now.Profiles, r.Profiles)
 }
 
-// authorizeEndpoint returns the endpoint with what the request may see: it depends on the
-// token, the path and the folder of the shim, all of which come with every request, and not on
-// the connection or on earlier requests. refusal says why the client may not use the path.
+// authorizeEndpoint returns the endpoint with the restrictions of the request. They depend on the
+// token, the path and the folder of the shim, all of which come with every request, and not on the
+// connection or on earlier requests. refusal is the reason why the client may not use the path, or
+// "".
 func (b *Bridge) authorizeEndpoint(at endpoint, from requestOrigin) (_ endpoint, refusal string) {
 	reach := b.visibility.Load()
 	if reach == nil {
@@ -98,7 +99,7 @@ func (b *Bridge) authorizeEndpoint(at endpoint, from requestOrigin) (_ endpoint,
 	return at, ""
 }
 
-// unscoped returns the endpoint as every request to its path has it.
+// unscoped returns the endpoint without the restrictions of a client.
 func (at endpoint) unscoped() endpoint {
 	return endpoint{path: at.path, server: at.server, profile: at.profile, scope: at.profile}
 }
@@ -129,7 +130,7 @@ type listener struct {
 // revision identifies a state of a list.
 type revision struct{ list, touches uint64 }
 
-// listeners are all current listeners. The zero value is ready to use.
+// listeners holds all current listeners. The zero value is ready to use.
 type listeners struct {
 	mu sync.Mutex
 	by map[*mcp.ServerSession]*listener
@@ -238,7 +239,7 @@ func (b *Bridge) mayReceive(method string, req mcp.Request) bool {
 	return true
 }
 
-// resolveResource returns the server and the URI that a listener means by a URI now.
+// resolveResource returns the server and the URI that a URI currently resolves to for a listener.
 func (b *Bridge) resolveResource(ss *mcp.ServerSession, uri string) (registry.Target, bool) {
 	who := b.listeners.find(ss)
 	if who == nil {

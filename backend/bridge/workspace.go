@@ -14,21 +14,21 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// WorkspaceHeader names the folder in which a shim was started, as base64 for URLs
-// without padding. It is a claim of who holds a client's token, as its roots are.
+// WorkspaceHeader is the working folder of a shim, encoded as unpadded base64url. It is not
+// verified, just as the roots of a client are not.
 const WorkspaceHeader = privatePrefix + "Workspace"
 
 const (
-	// rootsTimeout is how long a client may take to list its roots. A call that has
-	// waited in vain goes on without.
+	// rootsTimeout is how long a client may take to list its roots. After that the call continues
+	// without them.
 	rootsTimeout = 10 * time.Second
 	maxWorkspace = 4096
-	// shimGrace is how long the stream of a shim may be away: it comes back after
-	// half a second, unless the shim is gone.
+	// shimGrace is how long the stream of a shim may be disconnected before its sessions end. A
+	// running shim reconnects after half a second.
 	shimGrace = 5 * time.Second
 )
 
-// workspaceOf reads the header; anything but an absolute path is nothing.
+// workspaceOf decodes the header. It returns "" unless the value is an absolute path.
 func workspaceOf(header string) string {
 	if header == "" || len(header) > base64.RawURLEncoding.EncodedLen(maxWorkspace) {
 		return ""
@@ -47,9 +47,10 @@ func cleanFolder(path string) string {
 	return filepath.Clean(path)
 }
 
-// resolveWorkspace fills in the folder that the client works in: the first of its roots that is
-// a file, or where its shim was started. The client is asked when the server depends
-// on it; a legacy session once, until it says that its roots changed.
+// resolveWorkspace sets the working folder of a call: the first file URI among the roots of the
+// client, or the folder in which its shim was started. The client is asked only if the server
+// depends on the folder; a legacy session is asked once, and again after it reports that its roots
+// changed.
 func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.Sink) {
 	call.Workspace = rq.workspace
 	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call.Server) || !parseClientCapabilities(rq.capabilities).roots {
@@ -86,7 +87,7 @@ func firstNonEmpty(a, b string) string {
 	return b
 }
 
-// clientRoots is what a session's client last said of its first root.
+// clientRoots caches the first root of a session's client.
 type clientRoots struct {
 	mu      sync.Mutex
 	first   string
@@ -100,7 +101,7 @@ func (r *clientRoots) get() (first string, at int, known bool) {
 	return r.first, r.changes, r.known
 }
 
-// set keeps an answer, unless the client has said since the question that it is stale.
+// set stores an answer, unless the roots have changed since the request.
 func (r *clientRoots) set(first string, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +117,7 @@ func (r *clientRoots) changed() {
 	r.changes++
 }
 
-// firstRoot is the path of the first file URI in a roots/list result.
+// firstRoot returns the path of the first file URI in a roots/list result, or "".
 func firstRoot(result []byte) (path string) {
 	_ = wire.Members(result, func(m wire.Member) error {
 		raw := wire.Bytes(result, m.Value)
@@ -153,15 +154,15 @@ func filePath(uri string) string {
 	return cleanFolder(filepath.FromSlash(path))
 }
 
-// endShim tells that a shim is gone, unless one of its sessions is still there.
+// endShim calls ShimEnded, unless the shim has another session.
 func (b *Bridge) endShim(token, shim string) {
 	if shim != "" && b.ShimEnded != nil && !b.sessions.hasShim(token, shim) {
 		b.ShimEnded(token, shim)
 	}
 }
 
-// shimDisconnected ends a session whose shim was killed: it holds one stream open for as long
-// as it lives, and that has just ended.
+// shimDisconnected ends a session whose shim was killed. A shim holds a stream open while it runs;
+// shimDisconnected is called when that stream ends, and waits shimGrace for a reconnect.
 func (b *Bridge) shimDisconnected(s *session) {
 	if s.shim == "" {
 		return
