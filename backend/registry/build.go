@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// build makes the view of one server: names untouched.
+// build computes the view of one server, whose items keep their own names.
 func (h *held) build() {
 	v := &View{server: h.ID, resources: map[string]Target{}, templates: h.parsed,
 		catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
@@ -37,13 +37,13 @@ func (h *held) build() {
 	h.view = v
 }
 
-// aggregate makes the view of all servers, with names of at most limit characters.
+// aggregate computes the view of all servers, with public names of at most limit characters.
 func aggregate(naming Naming, servers []*held, limit int) *View {
 	return aggregateOf(naming, servers, limit, nil)
 }
 
-// aggregateOf is aggregate for what a profile holds of the servers, nil for all of it.
-// Public names are those of the view of everything, so that a tool has one name.
+// aggregateOf is like aggregate, restricted to what profile p offers; a nil p offers everything.
+// Public names are computed over all servers, so a tool has the same name in every profile.
 func aggregateOf(naming Naming, servers []*held, limit int, p *config.Profile) *View {
 	v := &View{resources: map[string]Target{}, scope: p}
 	hidden := hidden{}
@@ -85,10 +85,10 @@ func aggregateOf(naming Naming, servers []*held, limit int, p *config.Profile) *
 	return v
 }
 
-// addNamed puts tools or prompts under their public names.
+// addNamed adds the tools or prompts of all servers under their public names.
 func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 	n.count(i, servers)
-	outside := map[string]bool{} // names of what the profile does not hold
+	outside := map[string]bool{} // public names of items outside the profile
 	for _, h := range servers {
 		for _, e := range h.entries[i] {
 			public := n.name(h, e.shown, 0)
@@ -97,7 +97,7 @@ func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 				if _, kept := v.withheld[public]; !taken && !outside[public] && (!kept || i != IndexOf(core.Tools)) {
 					break
 				}
-				public = n.name(h, e.shown, round) // two hashes have met
+				public = n.name(h, e.shown, round) // two hashes collide
 			}
 			if !holds(p, h.ID, allKinds[i], e.name) {
 				outside[public] = true
@@ -114,8 +114,8 @@ func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 	}
 }
 
-// addURIs puts resources or templates under their URIs. What an earlier server has
-// listed already is left out, for it could not be reached under that URI.
+// addURIs adds the resources or templates of all servers under their URIs. An item whose URI an
+// earlier server already lists is skipped, because it is unreachable under that URI.
 func (v *View) addURIs(i int, servers []*held, hidden hidden, p *config.Profile) {
 	for _, h := range servers {
 		if !holds(p, h.ID, allKinds[i], "") {
@@ -133,13 +133,13 @@ func (v *View) addURIs(i int, servers []*held, hidden hidden, p *config.Profile)
 	}
 }
 
-// namer gives public names under one scheme.
+// namer computes public names under one naming scheme.
 type namer struct {
 	naming  Naming
 	limit   int
 	crowded map[string]bool
-	holders map[string]int // under Bare: how many servers hold a name
-	known   []string       // under Bare: what a prefixed name begins with
+	holders map[string]int // under Bare: number of servers that have an item of this name
+	known   []string       // under Bare: the prefixes of all servers
 }
 
 func newNamer(naming Naming, servers []*held, limit int) *namer {
@@ -154,7 +154,7 @@ func newNamer(naming Naming, servers []*held, limit int) *namer {
 	return n
 }
 
-// count prepares the namer for one kind.
+// count prepares the namer for items of one kind.
 func (n *namer) count(i int, servers []*held) {
 	if n.naming != Bare {
 		return
@@ -169,7 +169,8 @@ func (n *namer) count(i int, servers []*held) {
 
 func (n *namer) name(h *held, tool string, round int) string {
 	if n.naming == Bare && round == 0 && n.holders[tool] == 1 {
-		// A bare name that reads like a prefixed one has to be prefixed itself.
+		// A bare name that starts with some server's prefix gets a prefix itself, to stay
+		// unambiguous.
 		if name := publicName(n.limit, "", "", h.ID, tool, false, 0); !n.prefixed(name) {
 			return name
 		}

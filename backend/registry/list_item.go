@@ -8,34 +8,34 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Item is one entry of a list as clients see it.
+// Item is an entry of a list as clients see it.
 type Item struct {
-	Public string // the name that clients use; for resources and templates the URI
+	Public string // the name that clients use; the URI for resources and templates
 	Target
 }
 
-// Target is where a public name leads.
+// Target is the item that a public name resolves to.
 type Target struct {
 	Server string          // server id
-	Name   string          // the name as the server knows it, or the URI
-	Raw    json.RawMessage // the entry as clients see it; nil when the server has not listed yet
-	Hints  Hints           // of a tool
+	Name   string          // the server's own name for the item, or the URI
+	Raw    json.RawMessage // the entry as clients see it; nil until the server has been listed
+	Hints  Hints           // tools only
 }
 
-// entry is an item of a server's catalog, ready to be put into lists.
+// entry is an item of a server's catalog, prepared for lists.
 type entry struct {
 	name  string
-	shown string          // what clients call it before the server's prefix
-	raw   json.RawMessage // compact, as the server sent it
-	names []core.Span     // the values of the members that hold the name
+	shown string          // the name that clients see, without the server's prefix
+	raw   json.RawMessage // compacted JSON from the server
+	names []core.Span     // values of the top-level "name" members in raw
 	hints Hints
-	// withheld is why clients must not see it, or "". It keeps its name, so that the names
-	// of others do not change with it.
+	// withheld is the reason why clients must not see the item, or "". A withheld item still
+	// reserves its name, so that the names of other items do not depend on it.
 	withheld string
 }
 
-// prepare compacts the items of one kind and finds their names. An item whose JSON
-// is broken, has no name or repeats an earlier name is left out: it could not be called.
+// prepare compacts the items of one kind and locates their names. It skips items with invalid
+// JSON, without a name, or with a duplicate name, because they could not be called.
 func prepare(items []core.Item) []entry {
 	list := make([]entry, 0, len(items))
 	seen := make(map[string]bool, len(items))
@@ -57,8 +57,7 @@ func prepare(items []core.Item) []entry {
 	return list
 }
 
-// named returns e's raw JSON with name in the place of its own name, and every
-// other byte as it was.
+// named returns e's raw JSON with its name replaced by name; all other bytes are unchanged.
 func (e entry) named(name string) json.RawMessage {
 	if name == e.name {
 		return e.raw
@@ -70,8 +69,8 @@ func (e entry) named(name string) json.RawMessage {
 	return spliced(e.raw, e.names, quoted)
 }
 
-// memberValues finds the values of the top-level members called key; more than one
-// when a server repeats the key. Runs once per catalog, so it may take its time.
+// memberValues returns the spans of the values of all top-level members named key. A server may
+// repeat a key, so there can be more than one. It runs once per catalog and is not optimized.
 func memberValues(raw []byte, key string) ([]core.Span, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

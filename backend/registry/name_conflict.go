@@ -7,20 +7,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// hidden holds the URIs that cannot be reached because an earlier server has listed
-// them, by both servers: the hidden one first.
+// hidden holds the URIs that are unreachable because an earlier server lists the same URI. The
+// key is the pair of server ids: the hidden server, then the earlier one.
 type hidden map[[2]string][]string
 
-// conflicts puts what servers take from each other into sentences, for the server
-// that is the worse for it: names that could not be what they should, and URIs
-// that lead elsewhere.
+// conflicts describes the name conflicts between servers in sentences, by the id of the affected
+// server: names that could not follow the scheme, and URIs that resolve to another server.
 func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]string {
 	list := map[string][]string{}
 	if naming == Bare {
 		bare(servers, list)
-		naming = Prefixed // which Bare falls back to
+		naming = Prefixed // the fallback of Bare
 	}
-	same := make(map[string][]*held, len(servers)) // by their affixes; without case
+	same := make(map[string][]*held, len(servers)) // by lower-case affixes
 	affixes := make([]string, len(servers))
 	for i, h := range servers {
 		before, after := naming.affixes(h.prefix())
@@ -45,8 +44,8 @@ func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]strin
 	return list
 }
 
-// bare says which names several servers hold: these are not bare but prefixed, for all
-// that hold them, and change for clients when another server comes or goes.
+// bare describes the names that several servers share. Under Bare such a name is prefixed for all
+// of them, and it changes for clients when one of the servers is added or removed.
 func bare(servers []*held, list map[string][]string) {
 	for _, kind := range []core.Kind{core.Tools, core.Prompts} {
 		i := IndexOf(kind)
@@ -79,7 +78,7 @@ func bare(servers []*held, list map[string][]string) {
 	}
 }
 
-// count names one URI, or says how many there are.
+// count describes uris: the URI itself when there is one, otherwise their number with an example.
 func count(uris []string) string {
 	if len(uris) == 1 {
 		return fmt.Sprintf("resource %.100q", uris[0])

@@ -7,32 +7,33 @@ import (
 	"strings"
 )
 
-// Naming is how a server's tool or prompt is called in the aggregate view.
+// Naming is the scheme for the public names of tools and prompts in the aggregate view.
 type Naming string
 
-// The schemes. An unknown or empty Naming is read as Prefixed.
+// The naming schemes. An empty or unknown Naming is treated as Prefixed.
 const (
-	Prefixed    Naming = "{server}__{tool}" // the default; fits the names of every LLM API
-	Bare        Naming = "{tool}"           // a name that two servers hold is prefixed for all of them
+	Prefixed    Naming = "{server}__{tool}" // the default; valid in every LLM API
+	Bare        Naming = "{tool}"           // a name that several servers share is prefixed for all of them
 	Colon       Naming = "{server}:{tool}"
 	DoubleColon Naming = "{server}::{tool}"
 	AtServer    Naming = "{tool}@{server}"
-	MCP         Naming = "mcp_{server}_{tool}" // '_' of the server's id becomes '-'
+	MCP         Naming = "mcp_{server}_{tool}" // with '_' in the server's id replaced by '-'
 )
 
-// MaxPublicName is the longest public name unless a client takes another. Clients put
-// a prefix of their own in front of it, and LLM APIs take 64 characters in all.
+// MaxPublicName is the maximum length of a public name unless the client's limit differs. Clients
+// add a prefix of their own, and LLM APIs allow 64 characters in total.
 const MaxPublicName = 46
 
-// hashDigits is the length of the hash in an altered name, hashMark the whole suffix.
+// hashDigits is the length of the hash in an altered name; hashMark is the length of the whole
+// suffix.
 const (
 	hashDigits = 8
 	hashMark   = 1 + hashDigits
 )
 
-// affixes returns what stands before and after the tool's part of a public name.
-// No affix can be mistaken for a piece of another: server prefixes hold neither
-// "__" nor ':' nor '@', and never end in '_', so that each scheme splits in one way.
+// affixes returns the text before and after the tool's part of a public name. Names split
+// unambiguously under each scheme: server prefixes contain neither "__" nor ':' nor '@' and never
+// end in '_'.
 func (n Naming) affixes(prefix string) (before, after string) {
 	switch n {
 	case Bare:
@@ -49,11 +50,10 @@ func (n Naming) affixes(prefix string) (before, after string) {
 	return prefix + "__", ""
 }
 
-// publicName joins the affixes and the tool's name. A name that is taken over as
-// it is never ends like an altered one, and an altered one always ends in a hash
-// of the server's id and the tool's name; so the two kinds cannot meet. force asks
-// for the altered form; round makes the hash another one when two have met. A name is
-// longer than limit only where the affixes and the hash alone are.
+// publicName joins the affixes and the tool's name. An altered name ends in a hash of the
+// server's id and the tool's name; an unaltered name never looks like that, so the two cannot
+// collide. force requests the altered form. round selects another hash after a collision. The
+// name exceeds limit only when the affixes and the hash alone do.
 func publicName(limit int, before, after, server, tool string, force bool, round int) string {
 	room := limit - len(before) - len(after)
 	if !force && len(tool) <= room && plain(tool) {
@@ -66,7 +66,7 @@ func publicName(limit int, before, after, server, tool string, force bool, round
 	return before + base + "_" + nameHash(server, tool, round) + after
 }
 
-// plain reports whether a tool's name can be used untouched.
+// plain reports whether a tool's name can be used unaltered.
 func plain(tool string) bool {
 	for i := 0; i < len(tool); i++ {
 		if !nameByte(tool[i]) {
@@ -76,7 +76,7 @@ func plain(tool string) bool {
 	return !looksAltered(tool)
 }
 
-// looksAltered reports whether tool ends in '_' and hashDigits lower-case hex digits.
+// looksAltered reports whether tool ends in '_' and hashDigits lower-case hexadecimal digits.
 func looksAltered(tool string) bool {
 	if len(tool) < hashMark || tool[len(tool)-hashMark] != '_' {
 		return false
@@ -89,7 +89,7 @@ func looksAltered(tool string) bool {
 	return true
 }
 
-// clean replaces each run of bytes that a public name cannot hold by one '_'.
+// clean replaces each run of bytes that are invalid in a public name with one '_'.
 func clean(tool string) string {
 	var b strings.Builder
 	for i := 0; i < len(tool); i++ {

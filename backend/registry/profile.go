@@ -7,14 +7,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// scopeKey names one view that a profile narrows: of one server, or of all of them.
+// scopeKey identifies a view that a profile restricts: one server, or all of them.
 type scopeKey struct {
 	profile, server string
 	limit           int
 }
 
-// SetProfiles replaces the profiles. It reports whether anything differs. Views that
-// were taken before stay as they are.
+// SetProfiles replaces the profiles and reports whether they changed. Views returned earlier do
+// not change.
 func (r *Registry) SetProfiles(profiles []config.Profile) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,13 +26,13 @@ func (r *Registry) SetProfiles(profiles []config.Profile) (changed bool) {
 	return true
 }
 
-// HasProfile reports whether there is a profile of that name.
+// HasProfile reports whether a profile with that name exists.
 func (r *Registry) HasProfile(name string) bool {
 	return slices.ContainsFunc(r.views.Load().profiles, func(p config.Profile) bool { return p.Name == name })
 }
 
-// Profile returns what a profile offers of all servers, under the names that they
-// have in Within(limit). It reports false when there is no such profile.
+// Profile returns the view of all servers that a profile offers, under the same names as in
+// Within(limit). It reports false when there is no such profile.
 func (r *Registry) Profile(name string, limit int) (*View, bool) {
 	if limit == 0 {
 		limit = MaxPublicName
@@ -40,8 +40,8 @@ func (r *Registry) Profile(name string, limit int) (*View, bool) {
 	return r.views.Load().scoped(scopeKey{profile: name, limit: limit})
 }
 
-// ProfileServer returns what a profile offers of one server, with the server's own
-// names. It reports false when there is no such profile, or no such server in it.
+// ProfileServer returns the view of one server within a profile, with the server's own names. It
+// reports false when the profile does not exist or does not include the server.
 func (r *Registry) ProfileServer(name, server string) (*View, bool) {
 	return r.views.Load().scoped(scopeKey{profile: name, server: server})
 }
@@ -76,7 +76,7 @@ func (v *views) scoped(key scopeKey) (*View, bool) {
 	return made, true
 }
 
-// holds reports whether a profile offers an item of a server. A nil profile does.
+// holds reports whether profile p offers an item of a server. A nil p offers everything.
 func holds(p *config.Profile, server string, kind core.Kind, name string) bool {
 	if p == nil {
 		return true
@@ -94,7 +94,7 @@ func holds(p *config.Profile, server string, kind core.Kind, name string) bool {
 	return !s.NoResources
 }
 
-// narrowed makes the view of one server within a profile: names untouched.
+// narrowed computes the view of one server within a profile. Items keep their own names.
 func (h *held) narrowed(p *config.Profile) *View {
 	v := &View{server: h.ID, templates: h.parsed, scope: p,
 		catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
@@ -129,7 +129,7 @@ func (h *held) narrowed(p *config.Profile) *View {
 	return v
 }
 
-// Draft is what a profile would offer that is not among the profiles.
+// Draft returns the view of a profile that need not be among the configured ones.
 func (r *Registry) Draft(p config.Profile) *View {
 	v := r.views.Load()
 	return aggregateOf(v.naming, v.servers, MaxPublicName, &p)

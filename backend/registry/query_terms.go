@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// asked is one word or phrase of a question, with all that it may stand for. It counts
-// by the best of them that a tool has.
+// asked is a word or phrase of a query with its synonyms. A tool scores by the best match among
+// them.
 type asked struct {
 	near   []near
 	weight float64
 }
 
 const (
-	maxAsked     = 48 // words and phrases of a question
+	maxAsked     = 48 // words and phrases of a query
 	withinPhrase = 0.4
 )
 
-// ask takes a question apart.
+// ask parses a query into its terms.
 func (x *index) ask(question string) []asked {
 	var said, stems []string
 	for field := range strings.FieldsSeq(question) {
 		list := split(field)
 		if whole := split(strings.ToLower(field)); len(whole) == 1 && len(x.terms[stem(whole[0])]) > 0 {
-			list = whole // GitHub is one word where a server is called so
+			list = whole // "GitHub" is one word if a server has that name
 		}
 		said = append(said, list...)
 	}
@@ -33,7 +33,7 @@ func (x *index) ask(question string) []asked {
 	t := thesaurus()
 	list := forms(said, stems)
 	had := map[string]bool{}
-	phrase := 0 // the end of the last phrase
+	phrase := 0 // index after the last matched phrase
 	for i := 0; i < len(stems) && len(list) < maxAsked; i++ {
 		for n := min(t.longest, len(stems)-i); n > 0; n-- {
 			key := strings.Join(stems[i:i+n], " ")
@@ -59,7 +59,7 @@ func (x *index) ask(question string) []asked {
 		had[w] = true
 		one := asked{near: t.near[w], weight: 1}
 		if i < phrase {
-			one = asked{weight: withinPhrase} // get, in "get rid of"
+			one = asked{weight: withinPhrase} // such as "get" in "get rid of"
 		}
 		if !common[said[i]] {
 			one.near = x.standIns(w, one.near)
@@ -71,10 +71,10 @@ func (x *index) ask(question string) []asked {
 	return list
 }
 
-// particles part from their verbs: take the old one out.
+// particles can be separated from their verb, as in "take the old one out".
 var particles = map[string]bool{"out": true, "off": true, "up": true, "down": true, "away": true, "back": true, "asid": true}
 
-// apart is the phrase of a verb and the particle that follows it some words later, or "".
+// apart returns the phrase of the verb at i and a particle up to six words later, or "".
 func apart(t *meanings, stems []string, i int) string {
 	for j := i + 2; j < min(len(stems), i+7); j++ {
 		if particles[stems[j]] {
@@ -86,14 +86,14 @@ func apart(t *meanings, stems []string, i int) string {
 	return ""
 }
 
-// One kind of thing that is asked for, or a certain one: the words of tools for both.
+// Tool verbs that a query for several items (ofMany) or for a particular one (ofOne) implies.
 var (
 	ofMany = []near{{"list", 0.75}, {"search", 0.6}, {"queri", 0.5}, {"find", 0.5}}
 	ofOne  = []near{{"get", 0.75}, {"read", 0.6}, {"updat", 0.5}, {"describ", 0.5}}
 )
 
-// forms are what the form of a question says of its verb: "which pods" asks for a list,
-// and who names PROJ-42 means that one.
+// forms derives verbs from the form of a query: "which pods" implies a list, and an identifier
+// such as PROJ-42 implies a single item.
 func forms(said, stems []string) []asked {
 	many, one := false, false
 	for i, w := range said {
@@ -113,8 +113,8 @@ func forms(said, stems []string) []asked {
 	return list
 }
 
-// standIns are a word and what it may stand for: when no tool has the word itself, what it
-// stands for counts more, and when there is nothing of this either, what is spelled alike.
+// standIns returns a word and its synonyms. If no tool contains the word itself, its synonyms
+// weigh more; if no tool contains a synonym either, similarly spelled words are used.
 func (x *index) standIns(w string, others []near) []near {
 	if len(x.terms[w]) > 0 {
 		return append([]near{{w, 1}}, others...)

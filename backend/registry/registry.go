@@ -9,39 +9,39 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Options configure a Registry. The zero value is good.
+// Options configures a Registry. The zero value is valid.
 type Options struct {
-	Naming Naming // of the aggregate view; Prefixed when empty or unknown
-	// Withhold says which tools of a server clients must not see, each with the reason,
-	// and whether they must not see its instructions; nil withholds nothing. It is asked
-	// whenever a server is listed, with the tools that could be offered, and before any
-	// client sees them. It must not call the Registry.
+	Naming Naming // of the aggregate view; Prefixed if empty or unknown
+	// Withhold decides which tools of a server are hidden from clients, each with the reason, and
+	// whether the server's instructions are hidden too (mute). It runs whenever a server is
+	// listed, with all tools that have a valid entry, before any client sees them. It must not
+	// call the Registry. A nil Withhold hides nothing.
 	Withhold func(server string, tools []core.Item, instructions string) (withheld map[string]string, mute bool)
 }
 
-// Server is a server's place in the Views.
+// Server is the configuration of a server in the Views.
 type Server struct {
 	ID        string
 	Label     string
-	Namespace string // stands for the id in public names; "" for the id itself
-	// Filter says which tools clients see, and how; nil is all, as they are.
+	Namespace string // replaces the id in public names unless empty
+	// Filter selects and renames the tools that clients see; nil offers all of them unchanged.
 	Filter *config.Filter
 }
 
-// Change says that the lists of some kinds are no longer what they were.
+// Change reports that the lists of some kinds have changed.
 type Change struct {
-	Server string // whose catalog it was; "" when the configuration changed
+	Server string // the server whose catalog changed; "" for a configuration change
 	Kinds  []core.Kind
 }
 
-// Registry holds the catalogs of all servers. Views may be read from any goroutine
-// and at any time, also from within a function given to OnChange.
+// Registry holds the catalogs of all servers. Views may be read from any goroutine at any time,
+// including from a function registered with OnChange.
 type Registry struct {
 	views atomic.Pointer[views]
 
-	mu       sync.Mutex // also held while listeners run, so that they hear changes in order
+	mu       sync.Mutex // also held while listeners run, so that they see changes in order
 	naming   Naming
-	servers  []*held // in the order of the config
+	servers  []*held // in configuration order
 	profiles []config.Profile
 	onChange []func(Change)
 	withhold func(server string, tools []core.Item, instructions string) (map[string]string, bool)
@@ -51,9 +51,9 @@ type views struct {
 	all    *View
 	single map[string]*View
 
-	// What views with other limits are made from when they are first asked for.
+	// Sources of the views that are computed on first use.
 	naming  Naming
-	servers []*held // copies that nobody changes
+	servers []*held // copies; never modified
 	mu      sync.Mutex
 	limited map[int]*View
 
@@ -61,17 +61,17 @@ type views struct {
 	narrowed map[scopeKey]*View // guarded by mu
 }
 
-// held is what the registry knows of one server.
+// held is the registry's state for one server.
 type held struct {
 	Server
 	catalog *core.Catalog
-	whole   *core.Catalog // as the server sent it; catalog is what clients may know of it
+	whole   *core.Catalog // as the server sent it; catalog omits withheld instructions
 	entries [Kinds][]entry
 	parsed  []template
 	view    *View
 
-	warnings []string          // of what Filter names and the server does not have
-	withheld map[string]string // tools that clients must not see, each with the reason
+	warnings []string          // about Filter entries that match no tool
+	withheld map[string]string // reasons, by tool name
 }
 
 // New returns a Registry without servers.
@@ -84,8 +84,8 @@ func New(o Options) *Registry {
 // All returns the view of all servers with public names.
 func (r *Registry) All() *View { return r.views.Load().all }
 
-// Within is All for a client that takes names of at most limit characters; 0 stands for
-// MaxPublicName. Names that fit both limits are the same in both views.
+// Within returns the view of all servers for a client that accepts names of at most limit
+// characters; 0 means MaxPublicName. Names that fit both limits are the same in both views.
 func (r *Registry) Within(limit int) *View {
 	v := r.views.Load()
 	if limit == 0 || limit == MaxPublicName {
@@ -102,15 +102,15 @@ func (r *Registry) Within(limit int) *View {
 	return v.limited[limit]
 }
 
-// Server returns the view of one server with its own names. It exists, empty,
-// from the moment that the server is configured.
+// Server returns the view of one server with its own names. The view exists, empty, as soon as
+// the server is configured.
 func (r *Registry) Server(id string) (*View, bool) {
 	v, ok := r.views.Load().single[id]
 	return v, ok
 }
 
-// Find returns the id of the one server that has text for its id or name, "" when none or
-// several have: see core.FindServer.
+// Find returns the id of the only server whose id or name matches text, or "" if none or several
+// match. See core.FindServer.
 func (r *Registry) Find(text string) string {
 	if text == "" {
 		return ""
@@ -124,16 +124,16 @@ func (r *Registry) Find(text string) string {
 	return id
 }
 
-// OnChange registers f. It is called after the new Views are visible, one change
-// at a time, and must neither block nor call the Registry's writing methods.
+// OnChange registers f, which is called after the new Views are visible, one change at a time. f
+// must not block and must not call methods that modify the Registry.
 func (r *Registry) OnChange(f func(Change)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.onChange = append(r.onChange, f)
 }
 
-// Arrange sets the naming scheme and the servers in the order of the config.
-// Servers that stay keep their catalogs; the others are removed.
+// Arrange sets the naming scheme and the servers, in configuration order. Servers that remain
+// keep their catalogs; the others are removed.
 func (r *Registry) Arrange(naming Naming, servers []Server) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,9 +163,9 @@ func (r *Registry) Arrange(naming Naming, servers []Server) {
 	r.tell("", before, r.All(), nil)
 }
 
-// Set replaces what a server offers. A server that was never arranged takes the
-// last place. touched names kinds that the server itself says have changed: they
-// are announced even when the list reads the same.
+// Set replaces the catalog of a server. A server that is not configured is appended at the end.
+// touched lists the kinds that the server itself reported as changed: listeners are notified of
+// them even if the lists are identical.
 func (r *Registry) Set(server, label string, c *core.Catalog, touched ...core.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,9 +181,9 @@ func (r *Registry) Set(server, label string, c *core.Catalog, touched ...core.Ki
 	r.replace(h, c, touched)
 }
 
-// Update is Set for a server that has a place already; it reports false, and does
-// nothing, when it has none. A server that was removed while it was being listed
-// does not come back that way.
+// Update is like Set, but only for a server that the Registry already has; otherwise it does
+// nothing and reports false. This prevents a server that is removed during listing from being
+// added again.
 func (r *Registry) Update(server string, c *core.Catalog, touched ...core.Kind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +195,7 @@ func (r *Registry) Update(server string, c *core.Catalog, touched ...core.Kind) 
 	return true
 }
 
-// replace must be called with r.mu held.
+// replace replaces the catalog of h. It must be called with r.mu held.
 func (r *Registry) replace(h *held, c *core.Catalog, touched []core.Kind) {
 	before, own := r.All(), h.view
 	h.whole, h.catalog = c, c
@@ -208,7 +208,7 @@ func (r *Registry) replace(h *held, c *core.Catalog, touched []core.Kind) {
 	r.tell(h.ID, before, r.All(), touched)
 }
 
-// Rejudge asks again what of a server is to be withheld.
+// Rejudge runs Options.Withhold again for a server that has been listed.
 func (r *Registry) Rejudge(server string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,7 +217,7 @@ func (r *Registry) Rejudge(server string) {
 	}
 }
 
-// Remove forgets a server and all it offered.
+// Remove removes a server and its catalog.
 func (r *Registry) Remove(server string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -236,7 +236,7 @@ func (r *Registry) Remove(server string) {
 	r.tell(server, before, r.All(), nil)
 }
 
-// tell must be called with r.mu held.
+// tell notifies the listeners of a change. It must be called with r.mu held.
 func (r *Registry) tell(server string, before, after *View, touched []core.Kind) {
 	for _, kind := range differing(before, after) {
 		touched = include(touched, kind)
@@ -249,8 +249,8 @@ func (r *Registry) tell(server string, before, after *View, touched []core.Kind)
 	}
 }
 
-// rebuild makes the aggregate anew and publishes all Views. It must be called with r.mu held, or
-// an r that nobody else has seen.
+// rebuild computes the aggregate view and publishes all Views. It must be called with r.mu held,
+// or before r is shared.
 func (r *Registry) rebuild() {
 	v := &views{all: aggregate(r.naming, r.servers, MaxPublicName), single: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
 	for _, h := range r.servers {
@@ -261,8 +261,8 @@ func (r *Registry) rebuild() {
 	r.views.Store(v)
 }
 
-// prepare makes the entries of h's catalog. withhold is asked about a catalog that is
-// new; without it what was said before goes on.
+// prepare computes the entries of h's catalog. For a new catalog, withhold is called; a nil
+// withhold keeps the previous decision.
 func (h *held) prepare(withhold func(string, []core.Item, string) (map[string]string, bool)) {
 	lists := [Kinds][]core.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
 	for i, items := range lists {
@@ -300,7 +300,7 @@ func find(servers []*held, id string) *held {
 	return nil
 }
 
-// differing names the kinds whose lists differ.
+// differing returns the kinds whose lists differ between a and b.
 func differing(a, b *View) []core.Kind {
 	var list []core.Kind
 	for i, kind := range allKinds {
@@ -320,7 +320,7 @@ func include(list []core.Kind, kind core.Kind) []core.Kind {
 	return append(list[:len(list):len(list)], kind)
 }
 
-// prefix is what stands for the server in public names.
+// prefix returns the text that represents the server in public names.
 func (h *held) prefix() string {
 	if h.Namespace != "" {
 		return h.Namespace
@@ -328,9 +328,9 @@ func (h *held) prefix() string {
 	return h.ID
 }
 
-// crowded finds the affixes that more than one server would use: a namespace that
-// is another server's id, or ids that differ in '_' and '-' alone under MCP. The
-// config refuses the first; here both only make the names longer.
+// crowded returns the affixes that more than one server would use: a namespace equal to another
+// server's id, or, under MCP, ids that differ only in '_' and '-'. The configuration rejects the
+// former; here both only result in hashed names.
 func crowded(naming Naming, servers []*held) map[string]bool {
 	count := make(map[string]int, len(servers))
 	for _, h := range servers {

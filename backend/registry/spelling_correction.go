@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// spelling finds words by parts of them: for typing errors, other forms, and languages
-// whose endings we do not know.
+// spelling finds similar terms by trigrams: for typing errors, inflected forms, and languages
+// without stemming.
 type spelling struct {
 	terms []string
-	parts map[string][]int32 // by three characters
-	count []int32            // of parts of each term
+	parts map[string][]int32 // terms by trigram
+	count []int32            // number of trigrams of each term
 }
 
 const (
-	alikeLetters = 4    // shorter words are not guessed
-	alikeLeast   = 0.35 // of their parts are the same, or they are not compared
-	alikeMost    = 3    // words that one may stand for
+	alikeLetters = 4    // minimum length of a word that is corrected
+	alikeLeast   = 0.35 // minimum similarity for an edit distance to be computed
+	alikeMost    = 3    // maximum number of suggestions for a word
 	alikeWeight  = 0.7
 )
 
@@ -37,7 +37,7 @@ func newSpelling(terms map[string][]posting) *spelling {
 			s.terms = append(s.terms, w)
 		}
 	}
-	slices.Sort(s.terms) // the same order every time
+	slices.Sort(s.terms) // deterministic order
 	for i, w := range s.terms {
 		list := parts(w)
 		for _, p := range list {
@@ -48,7 +48,8 @@ func newSpelling(terms map[string][]posting) *spelling {
 	return s
 }
 
-// alike are the terms that begin as w does, or that a slip of the fingers makes of it.
+// alike returns the terms that begin with w, are a prefix of w, or are within a few typing errors
+// of it, the most similar first.
 func (s *spelling) alike(w string) []near {
 	mine := parts(w)
 	shared := map[int32]int{}
@@ -76,14 +77,15 @@ func (s *spelling) alike(w string) []near {
 	return list[:min(alikeMost, len(list))]
 }
 
-// slipOf reports whether w is term with a few slips. An ending that was not taken off
-// because of a slip does not count: calcualte is calculate, whose stem is calcul.
+// slipOf reports whether w and term differ by at most most edits. A suffix that was not stemmed
+// because of a typing error does not count: "calcualte" matches "calcul", the stem of
+// "calculate".
 func slipOf(w, term []rune, most int) bool {
 	return slips(w, term) <= most || len(term) > 5 && len(w) > len(term) && slips(w[:len(term)], term) <= 1
 }
 
-// slips is how many letters have to be put in, taken out, changed or swapped with their
-// neighbour to make b of a.
+// slips returns the optimal string alignment distance: the number of insertions, deletions,
+// substitutions and transpositions of adjacent letters between a and b.
 func slips(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -106,7 +108,7 @@ func slips(a, b []rune) int {
 	return last[len(b)]
 }
 
-// parts are the runs of three characters of a word with a blank before and after it.
+// parts returns the distinct trigrams of a word padded with a space on either side.
 func parts(w string) []string {
 	runes := []rune(" " + w + " ")
 	var list []string

@@ -9,12 +9,12 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 )
 
-// maxTemplate bounds the templates we match: a server is a stranger, and a longer
-// one is listed but not matched.
+// maxTemplate is the maximum length of a template that is matched, because servers are untrusted.
+// A longer one is listed but not matched.
 const maxTemplate = 2048
 
-// matchPasses: first by the letter of RFC 6570, then with every variable standing
-// for anything. The second pass is for the many servers that write file:///{path}
+// matchPasses is the number of matching passes: first strictly by RFC 6570, then with each
+// variable matching any text. The second pass exists because many servers write file:///{path}
 // and mean a path with slashes.
 const matchPasses = 2
 
@@ -28,7 +28,7 @@ type template struct {
 
 var expression = lazyregexp.New(`\{[^{}]*\}`)
 
-// parseTemplate never fails: a template that is none matches nothing.
+// parseTemplate parses a template. An invalid template matches nothing.
 func parseTemplate(server, raw string) template {
 	t := template{server: server, raw: raw}
 	if len(raw) > maxTemplate {

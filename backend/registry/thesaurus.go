@@ -10,29 +10,30 @@ import (
 //go:embed thesaurus.txt
 var thesaurusText string
 
-// near is a word that may stand for another, and how surely.
+// near is a related term and the weight of the relation.
 type near struct {
 	term   string
 	weight float64
 }
 
-// meanings are what words and phrases may stand for, by their stems with spaces between.
+// meanings maps stemmed words and phrases, with their words separated by spaces, to related
+// terms.
 type meanings struct {
 	near, hints map[string][]near
-	longest     int // words of a phrase
+	longest     int // number of words of the longest phrase
 }
 
 const (
 	nearSame   = 0.95
-	nearAlike  = 0.6  // of words that mean nearly the same
-	nearFirst  = 0.75 // of the first that a word leads to; the later, the less
+	nearAlike  = 0.6  // near-synonyms
+	nearFirst  = 0.75 // first related term; later ones weigh less
 	nearStep   = 0.06
 	nearLast   = 0.4
-	nearPhrase = 0.15 // more, for what a phrase leads to: it has fewer meanings
-	nearHint   = 0.3  // of a hint as a whole
+	nearPhrase = 0.15 // added for a phrase, which is less ambiguous than a word
+	nearHint   = 0.3  // weight of a hint
 )
 
-// thesaurus is read when somebody first asks: a program that nobody asks does without it.
+// thesaurus is parsed on the first query.
 var thesaurus = sync.OnceValue(func() *meanings { return parseThesaurus(thesaurusText) })
 
 func parseThesaurus(text string) *meanings {
@@ -75,7 +76,8 @@ func parseThesaurus(text string) *meanings {
 	return m
 }
 
-// phrases are the stems of a list with commas. Common words stay: they make phrases.
+// phrases returns the stemmed phrases of a comma-separated list. It keeps common words, because
+// they are significant in phrases.
 func phrases(list string) []string {
 	var out []string
 	for p := range strings.SplitSeq(list, ",") {
@@ -90,7 +92,7 @@ func phrases(list string) []string {
 	return out
 }
 
-// keep adds a word, or its better weight.
+// keep adds n to list, or raises the weight of the term if the list has it.
 func keep(list []near, n near) []near {
 	if i := slices.IndexFunc(list, func(o near) bool { return o.term == n.term }); i >= 0 {
 		list[i].weight = max(list[i].weight, n.weight)

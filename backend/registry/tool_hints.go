@@ -8,22 +8,23 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Hints are what a server says of a tool's effect. It is a stranger's word.
+// Hints are the annotations that describe a tool's effects. They come from the server and are
+// untrusted.
 type Hints struct {
 	ReadOnly, Destructive, Idempotent Hint
 }
 
-// Hint is yes, no, or nothing said.
+// Hint is the value of a boolean annotation, or Unsaid if it is absent.
 type Hint int8
 
-// What a Hint can be. The zero Hint is Unsaid.
+// The values of a Hint. The zero value is Unsaid.
 const (
 	Unsaid Hint = iota
 	No
 	Yes
 )
 
-// UnmarshalJSON accepts true and false; every other value means that the hint is absent.
+// UnmarshalJSON accepts true and false; any other value means that the hint is absent.
 func (h *Hint) UnmarshalJSON(b []byte) error {
 	switch string(b) {
 	case "true":
@@ -31,7 +32,7 @@ func (h *Hint) UnmarshalJSON(b []byte) error {
 	case "false":
 		*h = No
 	}
-	return nil // a stranger's words: what is not a boolean says nothing
+	return nil // untrusted input: a value that is not a boolean is ignored
 }
 
 func hintsOf(raw []byte) Hints {
@@ -47,9 +48,9 @@ func hintsOf(raw []byte) Hints {
 	return Hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent}
 }
 
-// shape makes of a server's tools those that clients see: without the hidden ones,
-// under their new names and with their new descriptions. Two tools that would have
-// the same name both keep their own. The sentences are for the user.
+// shape applies filter f to a server's tools: it drops hidden tools and sets new names and
+// descriptions. If two tools would get the same name, both keep their own. The warnings are shown
+// to the user.
 func shape(f *config.Filter, tools []entry) (shown []entry, warnings []string) {
 	for i := range tools {
 		tools[i].hints = hintsOf(tools[i].raw)
@@ -85,7 +86,7 @@ func shape(f *config.Filter, tools []entry) (shown []entry, warnings []string) {
 	return shown, warnings
 }
 
-// described returns e with another description, and every other byte as it was.
+// described returns e with another description; all other bytes are unchanged.
 func (e entry) described(text string) entry {
 	quoted, err := json.Marshal(text)
 	if err != nil {
@@ -95,7 +96,7 @@ func (e entry) described(text string) entry {
 	if err != nil {
 		return e
 	}
-	if len(spans) == 0 { // it follows the name
+	if len(spans) == 0 { // insert it after the name
 		at := e.names[len(e.names)-1].End
 		spans, quoted = []core.Span{{Start: at, End: at}}, append([]byte(`,"description":`), quoted...)
 	}
@@ -104,7 +105,7 @@ func (e entry) described(text string) entry {
 	return e
 }
 
-// spliced puts with in the place of each span.
+// spliced returns raw with each span replaced by with.
 func spliced(raw []byte, spans []core.Span, with []byte) []byte {
 	out := make([]byte, 0, len(raw)+len(spans)*len(with))
 	at := 0

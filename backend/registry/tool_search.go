@@ -12,48 +12,48 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Found is one tool that fits a question, the best first.
+// Found is a search result: a tool and its score.
 type Found struct {
 	Item  Item
 	Score float64
 }
 
-// Find ranks the tools of the view by how well they fit a question in plain words: BM25
-// over names, titles, descriptions and arguments, of the words and of what they may stand
-// for. Tools of a server that the question names come first, and so does what answers more
-// of the question. server narrows it to one; "" is all.
+// Find returns up to most tools that match a plain-language query, the best first. It ranks by
+// BM25 over names, titles, descriptions and arguments, with synonyms. Tools of a server that the
+// query names, and tools that cover more of the query, rank higher. server restricts the search
+// to one server; "" searches all.
 func (v *View) Find(question, server string, most int) []Found {
 	v.indexing.Do(func() { v.index = newIndex(v) })
 	return v.index.find(v.items[IndexOf(core.Tools)], question, server, most)
 }
 
-// index is made once for a view, when it is first asked.
+// index is the search index of a view. It is built on the first search.
 type index struct {
 	terms   map[string][]posting
-	size    []float64 // of each tool, in weighted words
+	size    []float64 // document length of each tool, in weighted words
 	mean    float64
 	public  []string   // lower-case public names
-	names   [][]string // the words of each tool's own name
+	names   [][]string // stems of each tool's own name
 	servers []serverWords
-	of      []int // the server of each tool
+	of      []int // index into servers of each tool
 
 	spelling sync.Once
-	spelled  *spelling // of the terms, made for the first word that is none of them
+	spelled  *spelling // built for the first query term that is not in terms
 }
 
-// posting is how much of a word a tool has.
+// posting is the weighted frequency of a term in a tool.
 type posting struct {
 	tool   int
 	weight float64
 }
 
-// serverWords are what a server is called, and how much each word tells it from others.
+// serverWords holds the words of a server's id and label, and how distinctive each of them is.
 type serverWords struct {
 	words  []string
 	weight []float64
 }
 
-// What a word counts by where it stands.
+// Weights of a word by the field that contains it.
 const (
 	weightName     = 4
 	weightServer   = 2
@@ -61,7 +61,7 @@ const (
 	weightText     = 1
 	weightArgument = 0.7
 	weightDetail   = 0.25
-	maxIndexed     = 4096 // bytes of one text
+	maxIndexed     = 4096 // bytes of a text that are indexed
 )
 
 func newIndex(v *View) *index {
@@ -87,7 +87,7 @@ func newIndex(v *View) *index {
 				} `json:"properties"`
 			} `json:"inputSchema"`
 		}
-		_ = json.Unmarshal(item.Raw, &about) // what cannot be read is found by its name
+		_ = json.Unmarshal(item.Raw, &about) // a tool with invalid JSON is found by its name only
 		counts := map[string]float64{}
 		add := func(list []string, weight float64) {
 			for _, w := range list {
@@ -107,7 +107,7 @@ func newIndex(v *View) *index {
 		add(x.servers[x.of[i]].words, weightServer)
 		add(words(cmp.Or(about.Title, about.Annotations.Title)), weightTitle)
 		add(words(about.Description), weightText)
-		for _, name := range slices.Sorted(maps.Keys(about.InputSchema.Properties)) { // a sum of floats depends on its order
+		for _, name := range slices.Sorted(maps.Keys(about.InputSchema.Properties)) { // sorted, because floating-point sums depend on the order
 			add(words(name), weightArgument)
 			add(words(about.InputSchema.Properties[name].Description), weightDetail)
 		}
@@ -122,8 +122,8 @@ func newIndex(v *View) *index {
 	return x
 }
 
-// tellServersApart weighs what servers are called: of google-drive, drive tells more
-// where there is a google-calendar too.
+// tellServersApart weights the words of server names by rarity: with google-drive and
+// google-calendar configured, "drive" is more distinctive than "google".
 func (x *index) tellServersApart() {
 	count := map[string]float64{"mcp": float64(len(x.servers)), "server": float64(len(x.servers))}
 	for _, s := range x.servers {
@@ -138,17 +138,18 @@ func (x *index) tellServersApart() {
 	}
 }
 
-// rarity is BM25's weight of a word that so many of all have.
+// rarity returns the BM25 inverse document frequency of a term that have of all documents
+// contain.
 func rarity(have, all float64) float64 {
 	return math.Log(1 + max(0, all-have+0.5)/(have+0.5))
 }
 
-// tuning, of which small changes change little.
+// Ranking parameters. Results are not sensitive to small changes of them.
 const (
-	saturation  = 0.9  // BM25's k1
-	lengthMatch = 0.6  // BM25's b
-	ownRarity   = 0.65 // how much a word's own rarity counts, beside that of all it may stand for
-	unspoken    = 1.25 // a word that no tool has leans on what it stands for
+	saturation  = 0.9  // k1 of BM25
+	lengthMatch = 0.6  // b of BM25
+	ownRarity   = 0.65 // share of a term's own rarity; the rest is the rarity of all its synonyms together
+	unspoken    = 1.25 // factor for the synonyms of a word that no tool contains
 	serverGain  = 2.0
 	coverGain   = 1.5
 	nameGain    = 0.4

@@ -11,47 +11,47 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// View is what one endpoint offers: all servers with public names, or one server
-// with untouched ones. It is immutable, so a reader may keep it as long as it
-// likes; nothing a View returns may be changed.
+// View is what one endpoint offers: all servers with public names, or one server with its own
+// names. A View is immutable and may be kept indefinitely; values that its methods return must
+// not be modified.
 type View struct {
-	server    string // of a view of one server
+	server    string // set in the view of one server
 	items     [Kinds][]Item
 	lists     [Kinds][]byte
-	names     [Kinds]map[string]Target // of tools and prompts
-	own       map[string]Target        // in the view of one server: tools that clients call otherwise, by the server's name
-	withheld  map[string]Withheld      // tools that clients must not see, by what clients would call them
+	names     [Kinds]map[string]Target // items by public name
+	own       map[string]Target        // in the view of one server: renamed tools, by the server's own name
+	withheld  map[string]Withheld      // tools hidden from clients, by the name that clients would use
 	resources map[string]Target
 	templates []template
 	waiting   []unlisted
 	catalogs  []Offer
 	conflicts map[string][]string
 	hash      string
-	scope     *config.Profile // that narrows it; nil for none
-	closed    bool            // of one server whose resources the profile does not hold
+	scope     *config.Profile // restricts the view; nil if unrestricted
+	closed    bool            // view of one server whose resources the profile excludes
 
 	indexing sync.Once
-	index    *index // of tools, made when they are first searched
+	index    *index // search index of the tools, built on first use
 }
 
-// Offer is a server's own words in a View.
+// Offer is the catalog of one server in a View.
 type Offer struct {
 	Server, Label string
-	Catalog       *core.Catalog // nil while the server has never been listed
+	Catalog       *core.Catalog // nil until the server has been listed
 }
 
-// unlisted is a server whose tools are not known yet; its names can be guessed.
+// unlisted is a server that has not been listed. Its public names are matched by their affixes.
 type unlisted struct {
 	server, before, after string
 	filter                *config.Filter
 }
 
-// Kinds is the number of core.Kinds; IndexOf gives each its place, and -1 to what is none.
+// Kinds is the number of values of core.Kind.
 const Kinds = 4
 
 var allKinds = [Kinds]core.Kind{core.Tools, core.Prompts, core.Resources, core.Templates}
 
-// IndexOf is the position of kind in arrays of length Kinds.
+// IndexOf returns the index of kind in arrays of length Kinds, or -1 if kind is unknown.
 func IndexOf(kind core.Kind) int {
 	switch kind {
 	case core.Tools:
@@ -66,9 +66,9 @@ func IndexOf(kind core.Kind) int {
 	return -1
 }
 
-// Lookup finds the tool or prompt that clients know as public. A server that has
-// never been listed is given the benefit of the doubt: a name that can only be its
-// own leads to it, with a nil Raw, and the server itself will say what it knows.
+// Lookup returns the target of the tool or prompt that clients call public. If no listed item has
+// that name, a name that can only belong to a server that has not been listed resolves to that
+// server, with a nil Raw; the server then decides whether it exists.
 func (v *View) Lookup(kind core.Kind, public string) (Target, bool) {
 	i := IndexOf(kind)
 	if i < 0 {
@@ -98,7 +98,7 @@ func (v *View) Lookup(kind core.Kind, public string) (Target, bool) {
 	return Target{}, false
 }
 
-// Own finds a tool or prompt of the view of one server by the server's own name.
+// Own returns the target of a tool or prompt by the server's own name, in the view of one server.
 func (v *View) Own(kind core.Kind, name string) (Target, bool) {
 	if t, ok := v.own[name]; ok && kind == core.Tools {
 		return t, true
@@ -107,9 +107,9 @@ func (v *View) Own(kind core.Kind, name string) (Target, bool) {
 	return t, ok && t.Name == name
 }
 
-// Resource finds the server that answers for uri: the first in the config's order
-// that lists it, else the first with a template that fits. In the view of one
-// server every URI leads there, since servers may serve what they do not list.
+// Resource returns the server that handles uri: the first in configuration order that lists it,
+// otherwise the first with a matching template. In the view of one server every URI resolves to
+// that server, because servers may serve resources that they do not list.
 func (v *View) Resource(uri string) (Target, bool) {
 	if t, ok := v.resources[uri]; ok {
 		return t, true
@@ -127,14 +127,14 @@ func (v *View) Resource(uri string) (Target, bool) {
 	return Target{}, false
 }
 
-// Withheld is a tool that its server offers and clients must not see.
+// Withheld is a tool that its server offers but clients must not see.
 type Withheld struct {
 	Target
-	Why string // one half of a sentence: "it has changed ..."
+	Why string // a clause such as "it has changed ..."
 }
 
-// Withheld finds a tool that is withheld, by what clients would call it or, in the view
-// of one server, by the server's own name.
+// Withheld returns the withheld tool that clients would call name. In the view of one server,
+// name may also be the server's own name for it.
 func (v *View) Withheld(name string) (Withheld, bool) {
 	if w, ok := v.withheld[name]; ok {
 		return w, true
@@ -156,8 +156,8 @@ func (v *View) withhold(name string, t Target, why string) {
 	v.withheld[name] = Withheld{t, why}
 }
 
-// Template finds the server that lists the URI template as it is written, for
-// completion of its variables.
+// Template returns the server that lists uriTemplate verbatim. It is used for argument
+// completion.
 func (v *View) Template(uriTemplate string) (Target, bool) {
 	for i := range v.templates {
 		if v.templates[i].raw == uriTemplate {
@@ -167,8 +167,8 @@ func (v *View) Template(uriTemplate string) (Target, bool) {
 	return Target{}, false
 }
 
-// Items returns the entries of one kind: servers in the order of the config, each
-// with its own order.
+// Items returns the entries of one kind: servers in configuration order, items in the server's
+// order.
 func (v *View) Items(kind core.Kind) []Item {
 	if i := IndexOf(kind); i >= 0 {
 		return v.items[i]
@@ -176,16 +176,16 @@ func (v *View) Items(kind core.Kind) []Item {
 	return nil
 }
 
-// ReadOnly reports whether a tool that is offered says of itself that it changes nothing,
-// by its server and its server's name for it.
+// ReadOnly reports whether the view offers a tool of server, by the server's own name, that is
+// annotated as read-only.
 func (v *View) ReadOnly(server, tool string) bool {
 	return slices.ContainsFunc(v.Items(core.Tools), func(i Item) bool {
 		return i.Server == server && i.Name == tool && i.Hints.ReadOnly == Yes
 	})
 }
 
-// ListResult returns the whole result of a list request, such as {"tools":[...]},
-// compact and without the fields that only one era has.
+// ListResult returns the complete result of a list request, such as {"tools":[...]}, as compact
+// JSON without the fields that are specific to one protocol era.
 func (v *View) ListResult(kind core.Kind) []byte {
 	if i := IndexOf(kind); i >= 0 {
 		return v.lists[i]
@@ -193,17 +193,16 @@ func (v *View) ListResult(kind core.Kind) []byte {
 	return nil
 }
 
-// Offers returns the servers of the View in the order of the config.
+// Offers returns the servers of the View in configuration order.
 func (v *View) Offers() []Offer { return v.catalogs }
 
-// Conflicts says, in sentences, what a server's neighbours in the View stand in the
-// way of.
+// Conflicts describes, in sentences, the name conflicts that affect a server in the View.
 func (v *View) Conflicts(server string) []string { return v.conflicts[server] }
 
-// Hash differs whenever what the View lists differs.
+// Hash returns a hash of everything that the View lists.
 func (v *View) Hash() string { return v.hash }
 
-// seal computes the lists and the hash once all items are in place.
+// seal computes the lists and the hash after all items have been added.
 func (v *View) seal() {
 	sum := sha256.New()
 	for i, kind := range allKinds {

@@ -7,7 +7,7 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// words are the stems of a text, without what every sentence has.
+// words returns the stems of the words of text, without common words.
 func words(text string) []string {
 	var list []string
 	for _, w := range split(text) {
@@ -18,9 +18,9 @@ func words(text string) []string {
 	return list
 }
 
-// split cuts a text into lower-case words, where case and kind change: createIssue,
-// create_issue and create-issue are the same two. What is written without spaces is cut
-// into pairs of characters, so that parts of it are found.
+// split splits text into lower-case words at separators and at changes of case: createIssue,
+// create_issue and create-issue all give the same two words. Scripts without spaces between words
+// are split into overlapping pairs of characters, so that substrings match.
 func split(text string) []string {
 	if len(text) > maxIndexed {
 		text = strings.ToValidUTF8(text[:maxIndexed], "")
@@ -49,7 +49,7 @@ func split(text string) []string {
 			continue
 		case i > 0 && unicode.IsUpper(r) && unicode.IsLower(runes[i-1]),
 			i > 0 && i+1 < len(runes) && unicode.IsUpper(r) && unicode.IsDigit(runes[i-1]) && unicode.IsLower(runes[i+1]),
-			i > 0 && i+1 < len(runes) && unicode.IsUpper(r) && unicode.IsUpper(runes[i-1]) && unicode.IsLower(runes[i+1]): // getURLParts
+			i > 0 && i+1 < len(runes) && unicode.IsUpper(r) && unicode.IsUpper(runes[i-1]) && unicode.IsLower(runes[i+1]): // such as getURLParts
 			end()
 		}
 		word = append(word, r)
@@ -58,17 +58,17 @@ func split(text string) []string {
 	return list
 }
 
-// stem takes off the endings that do not change what a word is about.
+// stem removes English inflectional suffixes.
 func stem(w string) string {
 	for i := range len(w) {
 		if w[i] < 'a' || w[i] > 'z' {
-			return w // no English word
+			return w // not an English word
 		}
 	}
 	return english.Stem(w, true)
 }
 
-// common words say nothing about a tool. In a phrase they count all the same.
+// common holds stop words, which say nothing about a tool. They still count in phrases.
 var common = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`a about an and any are as at be been but by can could d did do does don for from get gets got has have he her his how i
