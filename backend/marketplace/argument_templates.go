@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// value finds what stands for an input: it returns the text, and whether there is any.
-// key names the input, what says what it is.
+// value resolves an input. It returns the text and whether there is one. key identifies the
+// input; what is the name shown to the user.
 type value func(key, what string, in *Input) (text string, ok bool, err error)
 
-// walk visits every input of a package that asks for something, in the order of the
-// command line, and returns what its parts become.
+// walk calls of for each input of a package, in command-line order, and returns the resolved
+// runtime arguments, package arguments and environment.
 func (p *Package) walk(of value) (before, after []string, env map[string]string, err error) {
 	run := runners[p.RegistryType]
 	env = map[string]string{}
 	for i := range p.RuntimeArguments {
 		a := &p.RuntimeArguments[i]
 		if a.Type == "positional" && p.repeats(a.Value) || slices.Contains(run.before, a.Name) || slices.Contains(run.before, a.Value) {
-			continue // we say these ourselves
+			continue // added by Package.whole
 		}
 		if p.RegistryType == "oci" && a.Type == "named" && (a.Name == "-e" || a.Name == "--env") {
-			// As a variable of docker's own, whose name alone it is told: others on this
-			// machine can read a command line.
+			// Passed as a variable of docker's own environment, with only its name on the command
+			// line, because other users of this machine can read command lines.
 			text, ok, err := a.fill("runtime."+strconv.Itoa(i), a.Name, of)
 			if err != nil {
 				return nil, nil, nil, err
@@ -73,7 +73,7 @@ func (r *Remote) walk(of value) (url string, headers map[string]string, err erro
 	return url, headers, nil
 }
 
-// append adds an argument to a command line.
+// append adds the resolved argument to a command line.
 func (a *Argument) append(line []string, key string, of value) ([]string, error) {
 	label := a.Name
 	if label == "" {
@@ -110,7 +110,7 @@ func (a *Argument) append(line []string, key string, of value) ([]string, error)
 	return line, nil
 }
 
-// fill makes the text of an input out of what is known of it.
+// fill resolves the text of an input, including the variables in it.
 func (in *Input) fill(key, what string, of value) (string, bool, error) {
 	if in.Value == "" {
 		return of(key, what, in)

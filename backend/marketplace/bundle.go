@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Bundle is a .mcpb file that has been looked at and can be installed.
+// Bundle is a .mcpb file that has been checked and can be installed.
 type Bundle struct {
 	Manifest Manifest
 	Fields   []Field
@@ -21,7 +21,7 @@ type Bundle struct {
 	sum      string
 }
 
-// ReadBundle checks a bundle and its manifest. Nothing is unpacked, nothing is run.
+// ReadBundle checks a bundle and its manifest. It unpacks nothing and runs nothing.
 func ReadBundle(src []byte) (*Bundle, error) {
 	a, err := openArchive(src)
 	if err != nil {
@@ -42,7 +42,7 @@ func ReadBundle(src []byte) (*Bundle, error) {
 	return b, b.check()
 }
 
-// About is what the user sees of a bundle before anything of it is unpacked.
+// About describes a bundle to the user before it is unpacked.
 type About struct {
 	Name        string   `json:"name"`
 	Title       string   `json:"title"`
@@ -59,7 +59,7 @@ type About struct {
 	Unpacked    bool     `json:"unpacked" doc:"It is there already"`
 }
 
-// About describes a bundle that would be unpacked below folder.
+// About describes the bundle, which would be unpacked below folder.
 func (b *Bundle) About(folder string) About {
 	m := &b.Manifest
 	a := About{Name: m.Name, Title: m.DisplayName, Version: m.Release, Description: m.Description, Author: m.Author.Name,
@@ -71,7 +71,7 @@ func (b *Bundle) About(folder string) About {
 		a.Unpacked = info.IsDir()
 	}
 	made, err := b.launch(a.Folder, func(key string) ([]string, error) { return []string{"<" + b.label(key) + ">"}, nil })
-	if err == nil { // it was made once, by check
+	if err == nil { // cannot fail: check has already called launch
 		a.Runs = append([]string{made.Command}, made.Args...)
 		a.Variables = append(a.Variables, slices.Sorted(maps.Keys(made.Env))...) // never nil
 	}
@@ -87,7 +87,8 @@ func (b *Bundle) label(key string) string {
 	return key
 }
 
-// Folder is where the bundle is unpacked below folder: each version and content has its own.
+// Folder returns the directory below folder into which the bundle is unpacked. Each version and
+// content has a directory of its own.
 func (b *Bundle) Folder(folder string) string {
 	name := core.Slug(b.Manifest.Name)
 	if name == "" {
@@ -96,7 +97,7 @@ func (b *Bundle) Folder(folder string) string {
 	return filepath.Join(folder, name+"-"+b.sum)
 }
 
-// Install makes the entry of a bundle that is, or will be, unpacked below folder.
+// Install returns the configuration entry of a bundle that is, or will be, unpacked below folder.
 func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan, error) {
 	if label = strings.TrimSpace(label); label == "" {
 		label = b.Manifest.Name
@@ -113,13 +114,13 @@ func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan,
 			in.Format = "repeated"
 		}
 		values := map[string]string{key: values[key]}
-		if values[key] == "" { // its default may name our folders, and nothing else
+		if values[key] == "" { // only a default may contain placeholders, and only those for directories
 			values[key] = placeholder().ReplaceAllStringFunc(plain(s.Default), func(p string) string {
 				v, _ := place(dir, p[2:len(p)-1])
 				return v
 			})
 		}
-		if !s.Sensitive { // what the user types here is text; a secret is not expanded anyway
+		if !s.Sensitive { // user input is literal; a secret is not expanded in any case
 			values[key] = strings.ReplaceAll(values[key], "${", "$${")
 		}
 		text, ok, err := given(label, values, plan.Secrets)(key, key, &in)
@@ -144,7 +145,7 @@ func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan,
 	return plan, err
 }
 
-// Unpack writes the bundle's files below folder, unless they are there already.
+// Unpack writes the bundle's files below folder. It does nothing if they are already there.
 func (b *Bundle) Unpack(folder string) error {
 	dir := b.Folder(folder)
 	if _, err := os.Stat(dir); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Field is one thing that an installation asks for.
+// Field is an input of an installation form.
 type Field struct {
 	Key         string   `json:"key"`
 	Label       string   `json:"label"`
@@ -23,7 +23,7 @@ type Field struct {
 	Multiple    bool     `json:"multiple,omitempty" doc:"Several values, one a line"`
 }
 
-// collector makes a form of what is asked for.
+// collector returns a value that collects the inputs of a form in fields and resolves none.
 func collector(fields *[]Field) value {
 	return func(key, what string, in *Input) (string, bool, error) {
 		f := Field{Key: key, Label: what, Description: in.Description, Required: in.IsRequired, Secret: in.IsSecret, Default: in.Default,
@@ -38,7 +38,8 @@ func collector(fields *[]Field) value {
 	}
 }
 
-// given answers with what the user filled in.
+// given returns a value that resolves inputs from what the user entered. It moves secrets to
+// secrets and returns references to them.
 func given(label string, values map[string]string, secrets map[string]string) value {
 	return func(key, what string, in *Input) (string, bool, error) {
 		text := strings.TrimSpace(values[key])
@@ -73,15 +74,15 @@ func given(label string, values map[string]string, secrets map[string]string) va
 	}
 }
 
-// Missing is the error of an installation whose form is not filled in yet.
+// Missing is the error for required fields that are empty.
 type Missing struct {
-	Keys []string // of the fields
+	Keys []string // Field.Key of each field
 	err  error
 }
 
 func (m *Missing) Error() string { return m.err.Error() }
 
-// Unwrap returns the error as the user reads it.
+// Unwrap returns the error that is shown to the user.
 func (m *Missing) Unwrap() error { return m.err }
 
 func wrong(key, text string) error {

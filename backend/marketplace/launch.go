@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// launch makes the command line of a bundle in dir; of gives the values of settings.
+// launch returns the command line of a bundle in dir; of returns the values of settings.
 func (b *Bundle) launch(dir string, of func(key string) ([]string, error)) (launch, error) {
 	m := &b.Manifest
 	c := m.Server.Config
@@ -63,7 +63,8 @@ func (b *Bundle) launch(dir string, of func(key string) ([]string, error)) (laun
 	return out, nil
 }
 
-// inside is a file of the bundle that a text names as ${__dirname}/path.
+// inside returns the file of the bundle that s refers to as ${__dirname}/path, and whether it
+// exists.
 func (b *Bundle) inside(s string) (string, bool) {
 	s = strings.ReplaceAll(s, "${/}", "/")
 	rest, ok := strings.CutPrefix(s, "${__dirname}/")
@@ -71,9 +72,9 @@ func (b *Bundle) inside(s string) (string, bool) {
 	return rest, ok && there
 }
 
-// begins finds the file of the bundle that is run, by which program: the manifest may
-// name the one that fits its type, and must name a file of its own for it. So nothing
-// else of this machine is run, and no code comes in an argument.
+// begins returns the file of the bundle that is run, and checks the command line. The manifest
+// may only use the interpreter of its type, with a file of the bundle, so it can neither run
+// another program of this machine nor pass code in an argument.
 func (b *Bundle) begins(c launch) (first string, err error) {
 	m := &b.Manifest
 	programs := map[string][]string{"node": {"node"}, "python": {"python", "python3"}, "uv": {"uv"}}
@@ -105,7 +106,7 @@ func (b *Bundle) begins(c launch) (first string, err error) {
 		}
 		for _, a := range c.Args[1:] {
 			if _, ok := b.inside(a); ok {
-				return "", nil // what follows is for its own program
+				return "", nil // later arguments belong to the bundle's own program
 			}
 			if a != "--directory" && a != "--project" && a != "${__dirname}" {
 				return "", refusef("the option %q of uv is not allowed in a bundle", shorten(a))
@@ -119,8 +120,8 @@ func (b *Bundle) begins(c launch) (first string, err error) {
 
 var placeholder = lazyregexp.New(`\$\{([^}]*)\}`)
 
-// fill replaces the placeholders of a text. One that stands alone for several values
-// becomes several arguments.
+// fill replaces the placeholders in s. A text that consists of one placeholder with several
+// values becomes several arguments.
 func (b *Bundle) fill(dir, what, s string, of func(string) ([]string, error)) ([]string, error) {
 	if err := text(what+" of the bundle", s); err != nil {
 		return nil, err
@@ -160,7 +161,7 @@ func (b *Bundle) setting(key string, of func(string) ([]string, error)) ([]strin
 	return of(key)
 }
 
-// place is what a placeholder for a folder stands for.
+// place returns the value of a placeholder for a directory or a separator.
 func place(dir, name string) (string, bool) {
 	home, _ := os.UserHomeDir()
 	switch name {

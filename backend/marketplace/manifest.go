@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Manifest is what we read of a bundle's manifest.json.
+// Manifest holds the fields of a bundle's manifest.json that are used.
 type Manifest struct {
 	Version     string `json:"manifest_version"`
 	Dxt         string `json:"dxt_version"`
@@ -38,7 +38,7 @@ type launch struct {
 	Platforms map[string]launch `json:"platform_overrides"`
 }
 
-// setting is one value that a bundle asks for. Default and bounds may be of any kind.
+// setting is a value that a bundle asks for. Default and the bounds may have any JSON type.
 type setting struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
@@ -49,7 +49,7 @@ type setting struct {
 	Sensitive   bool            `json:"sensitive"`
 }
 
-// platform is how manifests call this system.
+// platform returns the name of this operating system in manifests.
 func platform() string {
 	if runtime.GOOS == "windows" {
 		return "win32"
@@ -106,7 +106,7 @@ func (b *Bundle) check() error {
 	return err
 }
 
-// plain is a default as text: a list has one value a line. Placeholders are kept.
+// plain returns a default as text, with one list element per line. It keeps placeholders.
 func plain(raw json.RawMessage) string {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil {

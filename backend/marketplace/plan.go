@@ -9,26 +9,26 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Way is one way to install a record: one of its packages or addresses.
+// Way is one way to install a record: a package or a remote address.
 type Way struct {
 	Title  string `json:"title" doc:"What is run, or the address"`
 	Runs   string `json:"runs,omitempty" doc:"The program that must be there: npx, uvx, docker or dnx"`
 	Pinned bool   `json:"pinned" doc:"It is always the same version"`
-	// Line shows how it is run before anything is filled in.
+	// Line is the command line before the form is filled in.
 	Line   []string `json:"line" nullable:"false" doc:"The command line, with what is asked for in angle brackets; empty for an address"`
 	Fields []Field  `json:"fields" nullable:"false"`
 }
 
-// Plan is an installation as it would be written. Secrets are not in Entry: it names
-// them as ${secret:NAME}.
+// Plan is an installation before it is written. Entry does not contain secrets: it refers to them
+// as ${secret:NAME}.
 type Plan struct {
 	Label   string            `json:"label"`
 	Entry   json.RawMessage   `json:"-"`
 	Secrets map[string]string `json:"-"`
-	Command []string          `json:"command,omitempty" nullable:"false"` // what would be run
+	Command []string          `json:"command,omitempty" nullable:"false"` // the command line that would run
 }
 
-// Ways are how a record can be installed.
+// Ways returns the ways to install a record: packages first, then remote addresses.
 func (r *Record) Ways() []Way {
 	var ways []Way
 	for i := range r.Packages {
@@ -46,7 +46,7 @@ func (r *Record) Ways() []Way {
 	return ways
 }
 
-// Kinds are the programs by which a record can be run, and address.
+// Kinds returns the programs that can run the record's packages, and "address" if it has remotes.
 func (r *Record) Kinds() (kinds []string) {
 	for i := range r.Packages {
 		kinds = append(kinds, runners[r.Packages[i].RegistryType].program)
@@ -57,7 +57,7 @@ func (r *Record) Kinds() (kinds []string) {
 	return kinds
 }
 
-// Package is the name of the package without a version.
+// Package returns the name of the package without a version.
 func (p *Package) Package() string {
 	name := p.Identifier
 	if p.RegistryType == "oci" {
@@ -69,7 +69,7 @@ func (p *Package) Package() string {
 	return name
 }
 
-// reference is the package as its program takes it.
+// reference returns the package with its version in the notation of its program.
 func (p *Package) reference() string {
 	run := runners[p.RegistryType]
 	if p.Version == "" || p.RegistryType == "oci" && strings.ContainsAny(p.Identifier[strings.LastIndex(p.Identifier, "/")+1:], ":@") {
@@ -78,7 +78,7 @@ func (p *Package) reference() string {
 	return p.Identifier + run.join + p.Version
 }
 
-// line is the command line with the names of what is asked for in the place of values.
+// line returns the command line with placeholders such as <name> for inputs without a default.
 func (p *Package) line() []string {
 	run := runners[p.RegistryType]
 	before, after, env, err := p.walk(func(_, what string, in *Input) (string, bool, error) {
@@ -93,12 +93,12 @@ func (p *Package) line() []string {
 	return p.whole(before, after, env)
 }
 
-// whole is the whole command line.
+// whole returns the complete command line.
 func (p *Package) whole(before, after []string, env map[string]string) []string {
 	run := runners[p.RegistryType]
 	line := append([]string{run.program}, run.before...)
 	line = append(line, before...)
-	if p.RegistryType == "oci" { // the container hears of the variables it is to have
+	if p.RegistryType == "oci" { // docker passes these variables on to the container
 		for _, name := range slices.Sorted(maps.Keys(env)) {
 			line = append(line, "-e", name)
 		}
@@ -106,7 +106,7 @@ func (p *Package) whole(before, after []string, env map[string]string) []string 
 	return append(append(line, p.reference()), after...)
 }
 
-// Label is what a record's server is called when nobody says otherwise.
+// Label returns the default name of a record's server.
 func (r *Record) Label() string {
 	name := r.Name[strings.LastIndexByte(r.Name, '/')+1:]
 	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {
@@ -115,7 +115,7 @@ func (r *Record) Label() string {
 	for _, affix := range []string{"-mcp-server", "-server", "-mcp"} {
 		name = strings.TrimSuffix(name, affix)
 	}
-	if name == "mcp" || name == "server" || core.Slug(name) == "" { // every second one is: its publisher tells more
+	if name == "mcp" || name == "server" || core.Slug(name) == "" { // too generic: use the publisher
 		domain, _, _ := strings.Cut(r.Name, "/")
 		name = domain[strings.LastIndexByte(domain, '.')+1:]
 	}
@@ -125,7 +125,7 @@ func (r *Record) Label() string {
 	return "server"
 }
 
-// Install makes the entry of one way, by its number in Ways.
+// Install returns the configuration entry for the way with that index in Ways.
 func (r *Record) Install(way int, label string, values map[string]string) (*Plan, error) {
 	if label = strings.TrimSpace(label); label == "" {
 		label = r.Label()

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Bounds of what is read.
+// Limits on input.
 const (
 	maxRecord   = 256 << 10
 	maxSnapshot = 32 << 20
@@ -21,7 +21,7 @@ const (
 	maxText     = 4096
 )
 
-// Record is one server.json, checked.
+// Record is a server.json file that has been checked.
 type Record struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitempty"`
@@ -35,7 +35,7 @@ type Record struct {
 	Remotes  []Remote  `json:"remotes,omitempty"`
 }
 
-// Package is a program that a package manager fetches and runs.
+// Package is a program that a package manager downloads and runs.
 type Package struct {
 	RegistryType         string     `json:"registryType"`
 	RegistryBaseURL      string     `json:"registryBaseUrl,omitempty"`
@@ -48,7 +48,7 @@ type Package struct {
 	Transport            Remote     `json:"transport"`
 }
 
-// Remote is an address where the server answers.
+// Remote is the address of a server.
 type Remote struct {
 	Type      string           `json:"type"`
 	URL       string           `json:"url,omitempty"`
@@ -56,7 +56,7 @@ type Remote struct {
 	Variables map[string]Input `json:"variables,omitempty"`
 }
 
-// Input is a value that is given, or asked for.
+// Input is a value that is fixed or that the user has to enter.
 type Input struct {
 	Value       string           `json:"value,omitempty"`
 	Default     string           `json:"default,omitempty"`
@@ -75,7 +75,7 @@ type Named struct {
 	Input
 }
 
-// Argument is one of a command line.
+// Argument is a command-line argument.
 type Argument struct {
 	Type       string `json:"type"`
 	Name       string `json:"name,omitempty"`
@@ -84,8 +84,8 @@ type Argument struct {
 	Input
 }
 
-// Parse reads one server.json. The error says what of it cannot be installed and why;
-// a record that is returned can be shown and planned.
+// Parse parses and checks a server.json file. The error names the part that cannot be installed
+// and the reason. A record returned without an error can be displayed and installed.
 func Parse(src []byte) (*Record, error) {
 	if len(src) > maxRecord {
 		return nil, refusef("server.json is larger than %d KiB", maxRecord>>10)
@@ -100,7 +100,7 @@ func Parse(src []byte) (*Record, error) {
 	return &r, r.check()
 }
 
-// refusef is an error that the user reads: why something is not installed.
+// refusef returns an error for the user: why something cannot be installed.
 func refusef(format string, args ...any) error {
 	return core.Errorf(core.CodeValidation, "%s", shorten(fmt.Sprintf(format, args...)))
 }
@@ -149,7 +149,7 @@ func (r *Record) check() error {
 	return nil
 }
 
-// text refuses what no honest text holds: control characters and broken Unicode.
+// text rejects control characters, invalid UTF-8 and text longer than maxText.
 func text(what, s string) error {
 	if len(s) > maxText {
 		return refusef("the %s is longer than %d bytes", what, maxText)
@@ -160,20 +160,20 @@ func text(what, s string) error {
 	return nil
 }
 
-// runner is the program that runs the packages of one registry.
+// runner describes the program that runs the packages of one registry.
 type runner struct {
 	program    string
-	base       []string // addresses of the registry that the program asks anyway
+	base       []string // addresses of the registry that the program uses by default
 	identifier func() *regexp.Regexp
-	join       string // between identifier and version
+	join       string // separates identifier and version
 	before     []string
-	allow      func(name, value string, typed bool) bool // an option of the program
+	allow      func(name, value string, typed bool) bool // reports whether an option of the program is allowed
 }
 
 var (
 	version       = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
 	pythonVersion = lazyregexp.New(`^3(\.[0-9]{1,2}){0,2}$`)
-	memorySize    = lazyregexp.New(`^[0-9.]{1,8}[bkmgBKMG]?$`) // or a number of processors
+	memorySize    = lazyregexp.New(`^[0-9.]{1,8}[bkmgBKMG]?$`) // also matches a number of processors
 )
 
 var runners = map[string]runner{
@@ -208,8 +208,8 @@ func flags(names ...string) func(string, string, bool) bool {
 	}
 }
 
-// dockerOption allows what gives a container no more than itself, and folders that the
-// person names. typed says that the value holds what the user typed.
+// dockerOption allows options that give a container no access beyond itself, and bind mounts of
+// directories that the user names. typed reports that the value contains user input.
 func dockerOption(name, value string, typed bool) bool {
 	switch name {
 	case "-i", "--interactive", "--rm", "--init", "--read-only":
@@ -279,19 +279,19 @@ func (p *Package) check() error {
 	return nil
 }
 
-// repeats reports whether a word of docker's command line is one that we say ourselves.
+// repeats reports whether a word of docker's command line is one that Package.whole adds.
 func (p *Package) repeats(word string) bool {
 	return word == "run" || word == p.Identifier || strings.HasPrefix(p.Identifier, word+":") && word != ""
 }
 
-// dangerous are options by which interpreters and package managers take code.
+// dangerous holds options by which interpreters and package managers accept code.
 var dangerous = map[string]bool{
 	"--eval": true, "--print": true, "--require": true, "--import": true, "--loader": true, "--experimental-loader": true,
 	"--node-options": true, "--node-arg": true, "--call": true, "--script-shell": true, "--inspect": true, "--inspect-brk": true,
 }
 
-// runtimeArgument checks an option of npx, uvx, docker or dnx, which could make the
-// program do something else altogether.
+// runtimeArgument checks an option of npx, uvx, docker or dnx, which could change what the
+// program does.
 func runtimeArgument(run runner, a Argument) error {
 	name, value := a.Name, a.Value
 	if a.Type == "positional" {
@@ -327,8 +327,8 @@ func (a *Argument) check() error {
 	return a.Input.check(what, 0)
 }
 
-// check refuses text that would not stay text: what we would expand, what a shell
-// would, and control characters.
+// check rejects text that would not remain literal: configuration expansion, shell syntax and
+// control characters.
 func (in *Input) check(what string, depth int) error {
 	if depth > 2 || len(in.Variables) > 20 || len(in.Choices) > 200 {
 		return refusef("the %s has too many parts", what)
@@ -360,7 +360,7 @@ func (in *Input) check(what string, depth int) error {
 	return nil
 }
 
-// fixed checks a value that a stranger has chosen.
+// fixed checks a value that comes from the record rather than from the user.
 func fixed(what, s string) error {
 	if err := text("value of the "+what, s); err != nil {
 		return err

@@ -20,33 +20,33 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// DefaultAddress is the official registry.
+// DefaultAddress is the address of the official registry.
 const DefaultAddress = "https://registry.modelcontextprotocol.io"
 
 //go:embed curated.json
 var curated []byte
 
-// List is the directory: what comes with the program, and the last snapshot of a
-// registry that the user asked for. All methods may be called from any goroutine.
+// List is the list of installable servers: the curated ones that are part of the program, and the
+// last snapshot of a registry that the user requested. Its methods are safe for concurrent use.
 type List struct {
-	path string // of the snapshot
+	path string // of the snapshot file
 	http *http.Client
 
 	mu      sync.Mutex
 	entries []Entry
-	taken   time.Time // when the snapshot was taken; zero without one
+	taken   time.Time // time of the snapshot; zero if there is none
 	mod     time.Time
 	loaded  bool
 }
 
-// Entry is one server of the directory.
+// Entry is a server in the list.
 type Entry struct {
 	Record  *Record
-	Curated bool   // it comes with the program
-	Refused string // why it cannot be installed, or ""
+	Curated bool   // part of the program
+	Refused string // the reason why it cannot be installed, or ""
 }
 
-// Open returns the directory whose snapshot is kept at path.
+// Open returns the list whose snapshot is stored at path.
 func Open(path string) *List {
 	return &List{path: path, http: &http.Client{Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 {
@@ -56,7 +56,7 @@ func Open(path string) *List {
 	}}}
 }
 
-// snapshot is the answer of a registry's list, one page or all of them.
+// snapshot is a response of the registry's list endpoint, or all pages of it combined.
 type snapshot struct {
 	Servers []struct {
 		Server json.RawMessage `json:"server"`
@@ -70,11 +70,11 @@ type snapshot struct {
 	Metadata struct {
 		NextCursor string `json:"nextCursor"`
 	} `json:"metadata"`
-	TakenAt time.Time `json:"takenAt,omitzero"` // ours, in the file
+	TakenAt time.Time `json:"takenAt,omitzero"` // added by Refresh
 }
 
-// read adds the records of a snapshot. What cannot be read at all is left out; what
-// cannot be installed says why.
+// read parses the records of a snapshot. It skips records that cannot be parsed; records that
+// cannot be installed carry the reason.
 func read(src []byte, ours bool) ([]Entry, snapshot, error) {
 	var s snapshot
 	if err := json.Unmarshal(src, &s); err != nil {
@@ -95,7 +95,7 @@ func read(src []byte, ours bool) ([]Entry, snapshot, error) {
 		e := Entry{Record: r, Curated: ours}
 		if err != nil {
 			e.Refused = err.Error()
-			// What a stranger wrote is shown only where it was checked.
+			// Untrusted text is displayed only after it has passed the checks.
 			e.Record = &Record{Name: r.Name}
 		}
 		list = append(list, e)
@@ -103,7 +103,8 @@ func read(src []byte, ours bool) ([]Entry, snapshot, error) {
 	return list, s, nil
 }
 
-// All returns the directory: what comes with the program first, then by name.
+// All returns all entries: curated ones first, then the snapshot by name. It reads the snapshot
+// file again if the file has changed.
 func (l *List) All() (list []Entry, taken time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +137,7 @@ func (l *List) All() (list []Entry, taken time.Time) {
 	return l.entries, l.taken
 }
 
-// Find returns the entry of that name.
+// Find returns the entry with that name. It returns an error if the entry cannot be installed.
 func (l *List) Find(name string) (Entry, error) {
 	all, _ := l.All()
 	for _, e := range all {
@@ -151,8 +152,8 @@ func (l *List) Find(name string) (Entry, error) {
 	return Entry{}, core.Errorf(core.CodeNotFound, "the directory holds no %q", shorten(name))
 }
 
-// Refresh takes a new snapshot from a registry, page by page, and reports how many
-// servers it holds. It is bounded in time, pages and bytes; the old one stays when it fails.
+// Refresh replaces the snapshot with the list of the registry at base, and returns the number of
+// servers. It is limited in time, pages and bytes. On failure the old snapshot remains.
 func (l *List) Refresh(ctx context.Context, base string) (int, error) {
 	if base == "" {
 		base = DefaultAddress

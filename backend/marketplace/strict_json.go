@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// maxNesting is deeper than any honest record, manifest or configuration.
+// maxNesting is deeper than any legitimate record, manifest or configuration.
 const maxNesting = 40
 
-// Strict refuses JSON text that two readers could understand differently: an object with
-// a key twice, be it in other letters, nesting that no honest text has, and more than one
-// value. What the user was shown is then what is installed, whoever reads it.
+// Strict rejects JSON text that two parsers could interpret differently: duplicate keys (ignoring
+// case), excessive nesting, and more than one value. This ensures that what the user was shown is
+// what gets installed.
 func Strict(what string, src []byte) error {
 	type level struct {
 		keys  map[string]bool // nil in an array
-		value bool            // the next text is a value
+		value bool            // the next token is a value
 	}
 	d := json.NewDecoder(bytes.NewReader(src))
 	d.UseNumber()

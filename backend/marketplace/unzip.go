@@ -13,27 +13,27 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a bundle.
+// Limits on a bundle.
 const (
-	MaxBundle    = 256 << 20 // of the file
+	MaxBundle    = 256 << 20 // size of the file
 	maxUnpacked  = 1 << 30
 	maxEntries   = 20000
 	maxEntryName = 400
 	maxDepth     = 40
-	// A bundle of programs packs to a third, text to a tenth. What grows further and is
-	// large is made to fill the disk.
+	// Binaries typically compress to a third and text to a tenth. A large archive with a higher
+	// ratio is a decompression bomb.
 	maxRatio     = 100
 	ratioMatters = 64 << 20
 )
 
-// archive is a zip whose every entry has been looked at.
+// archive is a zip file whose entries have all been checked.
 type archive struct {
-	files []*zip.File // regular ones, in the order of the file
+	files []*zip.File // regular files, in archive order
 	names map[string]*zip.File
 }
 
-// openArchive reads the list of a zip and refuses the whole of it when any entry is not
-// a plain file or folder below the root. Nothing is unpacked yet.
+// openArchive reads the directory of a zip file. It rejects the whole archive if any entry is not
+// a regular file or a directory below the root. It unpacks nothing.
 func openArchive(src []byte) (*archive, error) {
 	if len(src) > MaxBundle {
 		return nil, refusef("the bundle is larger than %d MiB", MaxBundle>>20)
@@ -46,7 +46,7 @@ func openArchive(src []byte) (*archive, error) {
 		return nil, refusef("the bundle holds %d files, more than %d", len(z.File), maxEntries)
 	}
 	a := &archive{names: map[string]*zip.File{}}
-	folded := map[string]string{} // every file and folder, as Windows and macOS compare names
+	folded := map[string]string{} // all paths, case-folded as Windows and macOS compare them
 	folders := map[string]bool{}
 	var packed, unpacked uint64
 	for _, f := range z.File {
@@ -92,14 +92,15 @@ func openArchive(src []byte) (*archive, error) {
 		a.files = append(a.files, f)
 		a.names[name] = f
 	}
-	// Entries that share their packed bytes count them each time, so the file's own size decides.
+	// Overlapping entries count their shared compressed bytes repeatedly, so the file size is the
+	// upper bound.
 	if packed = min(packed, uint64(len(src))); unpacked > ratioMatters && unpacked/max(packed, 1) > maxRatio {
 		return nil, refusef("the bundle unpacks to %d times its size, as one does that is made to fill the disk", unpacked/max(packed, 1))
 	}
 	return a, nil
 }
 
-// claim enters a path, and refuses one that another entry has, be it in other letters.
+// claim registers a path, and rejects one that another entry already has, ignoring case.
 func claim(folded map[string]string, folders map[string]bool, name string, folder bool) error {
 	key := strings.ToLower(name)
 	other, taken := folded[key]
@@ -124,9 +125,9 @@ func parentOf(name string) string {
 	return name[:i]
 }
 
-// entryName is an entry's path without the slash of a folder, or why it is refused. The
-// rules are those of all systems at once: what is harmless here may be hostile where
-// the bundle is unpacked next.
+// entryName returns the path of an entry without a trailing slash, or the reason why it is
+// rejected. The rules of all operating systems apply at once, because the bundle may be unpacked
+// elsewhere later.
 func entryName(raw string) (string, error) {
 	name := strings.TrimSuffix(raw, "/")
 	shown := shorten(raw)
@@ -166,7 +167,7 @@ func device(part string) bool {
 	return len(base) == 4 && (strings.HasPrefix(base, "COM") || strings.HasPrefix(base, "LPT")) && base[3] >= '0' && base[3] <= '9'
 }
 
-// read returns one file of at most limit bytes.
+// read returns the content of a file, which must not exceed limit bytes.
 func (a *archive) read(name string, limit int64) ([]byte, error) {
 	f := a.names[name]
 	if f == nil {
@@ -187,8 +188,7 @@ func (a *archive) read(name string, limit int64) ([]byte, error) {
 	return out, nil
 }
 
-// unpack writes the files into dir, which must not exist. All of them are there
-// afterwards, or none.
+// unpack writes the files into dir, which must not exist. It writes all of them or none.
 func (a *archive) unpack(dir string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return fmt.Errorf("cannot make the folder for bundles: %w", err)
@@ -202,7 +202,7 @@ func (a *archive) unpack(dir string) (err error) {
 			_ = os.RemoveAll(half)
 		}
 	}()
-	root, err := os.OpenRoot(half) // refuses to leave, whatever the names say
+	root, err := os.OpenRoot(half) // rejects paths that escape it
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (a *archive) unpack(dir string) (err error) {
 	return nil
 }
 
-// write copies one file, and no byte more than its entry says.
+// write copies a file, up to the size that its entry declares.
 func write(root *os.Root, f *zip.File, left int64) (int64, error) {
 	mode := fs.FileMode(0o600)
 	if f.Mode()&0o111 != 0 {

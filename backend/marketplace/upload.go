@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// MaxPart is the largest part of an upload.
+	// MaxPart is the maximum size of a part in bytes.
 	MaxPart = 2 << 20
 
 	maxUploads   = 3
@@ -23,12 +23,12 @@ const (
 	uploadLife   = 30 * time.Minute
 )
 
-// Uploads holds bundles that a browser sends in parts, until they are installed or
-// forgotten. Each is one file that nobody runs and that is not unpacked. They are bounded
-// in number, size and age. All methods may be called from any goroutine.
+// Uploads holds bundles that a browser uploads in parts, until they are installed or forgotten.
+// Each is stored in a file that is neither unpacked nor run. Uploads are limited in number, size
+// and age. The methods are safe for concurrent use.
 type Uploads struct {
-	Folder string           // made when it is needed
-	Now    func() time.Time // nil: the clock
+	Folder string           // created when needed
+	Now    func() time.Time // nil: time.Now
 
 	mu  sync.Mutex
 	all map[string]*upload
@@ -36,11 +36,11 @@ type Uploads struct {
 
 type upload struct {
 	size, got int64
-	at        time.Time // of the last part
+	at        time.Time // time of the last part
 }
 
-// Begin makes room for an upload of size bytes and returns its id. The oldest is
-// forgotten when there are too many, and so is what an earlier run of ours left behind.
+// Begin starts an upload of size bytes and returns its id. It discards the oldest upload when
+// there are too many, and files that an earlier process left behind.
 func (u *Uploads) Begin(size int64) (id string, err error) {
 	switch {
 	case size > MaxBundle:
@@ -65,7 +65,8 @@ func (u *Uploads) Begin(size int64) (id string, err error) {
 	return id, nil
 }
 
-// sweep forgets old uploads, the oldest of too many, and files of nobody. It must be called with u.mu held.
+// sweep discards expired uploads, the oldest ones above the limit, and files that belong to no
+// upload. It must be called with u.mu held.
 func (u *Uploads) sweep() {
 	for {
 		oldest := ""
@@ -87,7 +88,8 @@ func (u *Uploads) sweep() {
 	}
 }
 
-// Append adds a part, which must follow what is there: offset says where it begins.
+// Append adds a part. offset must equal the number of bytes received so far. It returns the
+// number of bytes received.
 func (u *Uploads) Append(id string, offset int64, part []byte) (got int64, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -113,7 +115,7 @@ func (u *Uploads) Append(id string, offset int64, part []byte) (got int64, err e
 	return one.got, nil
 }
 
-// Read returns a whole upload.
+// Read returns a complete upload.
 func (u *Uploads) Read(id string) ([]byte, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -133,7 +135,7 @@ func (u *Uploads) Read(id string) ([]byte, error) {
 	return src, err
 }
 
-// Forget drops an upload; one that is not there is no error.
+// Forget discards an upload. It does nothing if the upload does not exist.
 func (u *Uploads) Forget(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

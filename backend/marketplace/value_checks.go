@@ -10,8 +10,8 @@ import (
 
 var envName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// variables that change what programs do before they begin, in capitals. A name that
-// ends in an underscore stands for all that begin so.
+// reserved holds environment variables, in upper case, that change how programs start. A name
+// that ends in an underscore is a prefix.
 var reserved = []string{
 	"LD_", "DYLD_", "GCONV_PATH", "NODE_", "NPM_", "NPX_", "YARN_", "PNPM_", "BUN_", "DENO_", "ELECTRON_",
 	"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONUSERBASE", "PYTHONWARNINGS", "PYTHONEXECUTABLE", "PYTHONPLATLIBDIR",
@@ -22,8 +22,7 @@ var reserved = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY", "SSL_", "OPENSSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "DRAWBRIDGE_",
 }
 
-// variable refuses environment variables that no server needs to be told and that
-// could make its runtime run something else.
+// variable rejects environment variables that could make a server's runtime run something else.
 func variable(name string) error {
 	if !envName().MatchString(name) {
 		return refusef("%q cannot name an environment variable", name)
@@ -86,7 +85,7 @@ func header(name string) error {
 	return refusef("the header %q is not set by an installation", name)
 }
 
-// address refuses what is not an https address, and no plain one of this machine.
+// address rejects addresses other than https, and http on a loopback host.
 func address(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
@@ -102,7 +101,7 @@ func address(raw string) error {
 	return refusef("the address %q is neither https nor of this machine", raw)
 }
 
-// Loopback reports whether host is this machine.
+// Loopback reports whether host is a loopback address or "localhost".
 func Loopback(host string) bool {
 	if host == "localhost" {
 		return true
