@@ -15,10 +15,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Enable switches a server on in the file that defines it.
+// Enable enables a server in the file that defines it.
 func (r *Reloader) Enable(ctx context.Context, id string) error { return r.disable(ctx, id, false) }
 
-// Disable switches a server off in the file that defines it.
+// Disable disables a server in the file that defines it.
 func (r *Reloader) Disable(ctx context.Context, id string) error { return r.disable(ctx, id, true) }
 
 func (r *Reloader) disable(ctx context.Context, id string, off bool) error {
@@ -40,7 +40,7 @@ func (r *Reloader) Add(ctx context.Context, label string, raw json.RawMessage) e
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Add(label, raw) })
 }
 
-// Remove takes a server out of the file that defines it.
+// Remove removes a server from the file that defines it.
 func (r *Reloader) Remove(ctx context.Context, id string) error {
 	s, err := r.server(id)
 	if err != nil {
@@ -49,7 +49,8 @@ func (r *Reloader) Remove(ctx context.Context, id string) error {
 	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.Remove(s.Label) })
 }
 
-// Set sets a setting outside of the servers in the main file: Set(ctx, "127.0.0.1:7576", "bridge", "listen").
+// Set changes a setting other than a server in the main file, for example Set(ctx,
+// "127.0.0.1:7576", "bridge", "listen").
 func (r *Reloader) Set(ctx context.Context, value any, path ...string) error {
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Set(value, path...) })
 }
@@ -73,9 +74,8 @@ func (r *Reloader) unlocked() error {
 	return nil
 }
 
-// Edit changes one file and applies it before it returns. A file that does not
-// exist begins as the starter. Nothing is written when change fails, or when the
-// result would not be valid.
+// Edit changes a file and applies the result before it returns. A file that does not exist starts
+// as config.Starter. Nothing is written if change fails or the result is invalid.
 func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document) error) error {
 	if ext := strings.ToLower(filepath.Ext(file)); ext == ".yaml" || ext == ".yml" {
 		return &core.Error{Code: core.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
@@ -89,14 +89,15 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 	defer unlock()
 	for try := 1; ; try++ {
 		err := r.editOnce(file, change)
-		// An editor, which takes no lock, saved in between: the change is made to its text.
+		// An editor, which takes no lock, saved in the meantime: apply the change to the new
+		// text.
 		if !errors.Is(err, atomicfile.ErrChanged) || try == maxEditTries {
 			return err
 		}
 	}
 }
 
-// maxEditTries bounds how often an edit begins anew because an editor saved in between.
+// maxEditTries is the maximum number of attempts to edit a file that an editor keeps saving.
 const maxEditTries = 5
 
 func (r *Reloader) editOnce(file string, change func(*Document) error) error {
@@ -114,7 +115,7 @@ func (r *Reloader) editOnce(file string, change func(*Document) error) error {
 	return r.write(file, src, existed, d.Bytes())
 }
 
-// readOrStarter returns the bytes of file, or the starter where there is no such file.
+// readOrStarter returns the content of file, or config.Starter if it does not exist.
 func readOrStarter(file string) (src []byte, existed bool, err error) {
 	src, err = config.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,21 +124,21 @@ func readOrStarter(file string) (src []byte, existed bool, err error) {
 	return src, true, err
 }
 
-// Text returns the main file and a tag of its bytes.
+// Text returns the path and the text of the main file, and its etag.
 func (r *Reloader) Text() (path string, text []byte, etag string, err error) {
 	path = r.o.Sources.Main()
 	text, _, err = readOrStarter(path)
 	return path, text, Tag(text), err
 }
 
-// Tag names the bytes of a file.
+// Tag returns the etag of a file's content.
 func Tag(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
-// Replace writes a whole new main file, if etag still names the old one. The
-// error has a field for each problem of a text that is not valid.
+// Replace writes a complete new main file if etag still matches the current one. If text is
+// invalid, the error has a field for each problem.
 func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,12 +166,12 @@ func cannotWrite(file string, cause error) error {
 	return &core.Error{Code: core.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: cause}
 }
 
-// write checks, writes and applies new text of a file that held old. It must be called with r.mu held and the
-// lock of the file. Its error wraps atomicfile.ErrChanged when the file holds something else
-// by now, and nothing was written.
+// write validates, writes and applies the new text of a file whose content was old. It must be
+// called with r.mu and the lock of the file held. If the file has changed since, nothing is
+// written and the error wraps atomicfile.ErrChanged.
 func (r *Reloader) write(file string, old []byte, existed bool, text []byte) error {
-	// Problems that were there before are no reason to refuse.
-	// Another file may have what one names, so that it is not valid alone.
+	// Only new problems are a reason to reject the text. The file need not be valid alone: it may
+	// refer to definitions in another file.
 	was, before := config.Parse(file, old)
 	c, after := config.Parse(file, text)
 	if c == nil && was != nil || countErrors(after) > countErrors(before) {

@@ -12,8 +12,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Document is the text of one configuration file while it is edited. What an edit
-// does not name keeps its bytes: comments, order, indentation, line ends.
+// Document is the text of a configuration file during an edit. Parts that the edit does not
+// affect keep their bytes: comments, order, indentation, line endings.
 type Document struct {
 	root   hujson.Value
 	bom    bool
@@ -23,7 +23,7 @@ type Document struct {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// NewDocument reads JSON with comments whose root is an object.
+// NewDocument parses JSON with comments whose root is an object.
 func NewDocument(src []byte) (*Document, error) {
 	rest, hadBOM := bytes.CutPrefix(src, bom)
 	root, err := hujson.Parse(bytes.Clone(rest))
@@ -45,7 +45,7 @@ func NewDocument(src []byte) (*Document, error) {
 	return d, nil
 }
 
-// Bytes is the text as it is now.
+// Bytes returns the current text.
 func (d *Document) Bytes() []byte {
 	out := d.root.Pack()
 	if d.bom {
@@ -54,7 +54,7 @@ func (d *Document) Bytes() []byte {
 	return out
 }
 
-// SetDisabled switches the server called label off or on.
+// SetDisabled disables or enables the server called label.
 func (d *Document) SetDisabled(label string, disabled bool) error {
 	server, depth := d.server(label)
 	if server == nil {
@@ -72,7 +72,7 @@ func (d *Document) SetDisabled(label string, disabled bool) error {
 	return nil
 }
 
-// Add adds a server at the end; raw is its JSON object.
+// Add appends a server; raw is its JSON object.
 func (d *Document) Add(label string, raw json.RawMessage) error {
 	if server, _ := d.server(label); server != nil {
 		return core.Errorf(core.CodeConflict, "there is already a server %q", label)
@@ -102,7 +102,7 @@ func (d *Document) Add(label string, raw json.RawMessage) error {
 	return nil
 }
 
-// Remove takes the server called label out, with the comments above it.
+// Remove removes the server called label and the comments above it.
 func (d *Document) Remove(label string) error {
 	for _, box := range d.boxes() {
 		switch b := box.value.Value.(type) {
@@ -123,8 +123,8 @@ func (d *Document) Remove(label string) error {
 	return noServer(label)
 }
 
-// Set sets a setting outside of the servers, such as bridge, listen. Value is
-// encoded as JSON. Sections that are not there are made.
+// Set changes a setting other than a server, for example bridge, listen. It encodes value as JSON
+// and creates missing sections.
 func (d *Document) Set(value any, path ...string) error {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -156,10 +156,10 @@ func (d *Document) Set(value any, path ...string) error {
 
 type box struct {
 	value *hujson.Value
-	depth int // of what is in it
+	depth int // of the members of value
 }
 
-// boxes are the places where servers may be.
+// boxes returns the places that may contain servers.
 func (d *Document) boxes() (boxes []box) {
 	root := d.root.Value.(*hujson.Object)
 	for i := range root.Members {
@@ -178,7 +178,8 @@ func (d *Document) boxes() (boxes []box) {
 	return boxes
 }
 
-// home is the object that new servers go to, and the depth of its members; nil when it is a list.
+// home returns the object to which new servers are added and the depth of its members, or nil if
+// the servers are a list.
 func (d *Document) home() (*hujson.Object, int) {
 	boxes := d.boxes()
 	for _, b := range boxes {
@@ -195,7 +196,7 @@ func (d *Document) home() (*hujson.Object, int) {
 	return o, 1
 }
 
-// server finds a server's object and the depth of its members.
+// server returns a server's object and the depth of its members.
 func (d *Document) server(label string) (*hujson.Object, int) {
 	for _, b := range d.boxes() {
 		switch box := b.value.Value.(type) {
@@ -235,8 +236,8 @@ func noServer(label string) error {
 	return core.Errorf(core.CodeNotFound, "no server %q in the file", label)
 }
 
-// put replaces the value under name, or adds it at the end of o as its neighbours
-// are written. depth is that of o's members: the root's have 0.
+// put sets the value of a member, or appends the member to o in the style of its neighbours.
+// depth is the depth of o's members; those of the root have depth 0.
 func (d *Document) put(o *hujson.Object, name string, value hujson.ValueTrimmed, depth int) {
 	if i := find(o, name); i >= 0 {
 		o.Members[i].Value.Value = value
@@ -257,12 +258,12 @@ func (d *Document) put(o *hujson.Object, name string, value hujson.ValueTrimmed,
 			m.Name.BeforeExtra = bytes.Clone(white)
 		}
 	default:
-		// A comment behind the last value stays behind it.
+		// A comment after the last value stays on its line.
 		behind, rest := cutLine(o.AfterExtra)
 		m.Name.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLine(o.Members[n-1].Name.BeforeExtra))
 		o.AfterExtra = rest
 	}
-	if n > 0 && o.Members[n-1].Value.AfterExtra != nil { // a comma after the last member stays the habit
+	if n > 0 && o.Members[n-1].Value.AfterExtra != nil { // preserve a trailing comma
 		m.Value.AfterExtra = hujson.Extra{}
 		if len(bytes.TrimSpace(o.Members[n-1].Value.AfterExtra)) == 0 {
 			o.Members[n-1].Value.AfterExtra = nil
@@ -271,10 +272,10 @@ func (d *Document) put(o *hujson.Object, name string, value hujson.ValueTrimmed,
 	o.Members = append(o.Members, m)
 }
 
-// open lays out the first member of an object that was empty.
+// open formats the first member of an empty object.
 func (d *Document) open(o *hujson.Object, m *hujson.ObjectMember, depth int) {
 	white := d.eol + strings.Repeat(d.indent, depth+1)
-	if len(bytes.TrimSpace(o.AfterExtra)) > 0 { // comments first
+	if len(bytes.TrimSpace(o.AfterExtra)) > 0 { // comments come first
 		m.Name.BeforeExtra = hujson.Extra(strings.TrimRight(string(o.AfterExtra), " \t\r\n") + white)
 	} else {
 		m.Name.BeforeExtra = hujson.Extra(white)
@@ -282,8 +283,8 @@ func (d *Document) open(o *hujson.Object, m *hujson.ObjectMember, depth int) {
 	o.AfterExtra = hujson.Extra(d.eol + strings.Repeat(d.indent, depth))
 }
 
-// remove takes a member out together with the comments above it and behind it,
-// but not the comment behind the member before.
+// remove removes a member, the comments above it and the comment on its line, but not the comment
+// on the line of the previous member.
 func (d *Document) remove(o *hujson.Object, name string) {
 	i := find(o, name)
 	if i < 0 {
@@ -327,7 +328,7 @@ func cutLine(extra hujson.Extra) (first, rest hujson.Extra) {
 	return bytes.Clone(extra[:i]), bytes.Clone(extra[i:])
 }
 
-// lastLine is the white space at the start of the line that extra ends in.
+// lastLine returns the indentation of the last line of extra.
 func lastLine(extra hujson.Extra) string {
 	i := bytes.LastIndexByte(extra, '\n')
 	if i < 0 {

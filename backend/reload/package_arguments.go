@@ -8,9 +8,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// SetArgument changes one argument of a server in the file that defines it, or its image
-// when at is -1. Everything else in the file stays, comments too. What stands there has
-// to be was.
+// SetArgument replaces the argument with index at of a server in the file that defines it, or the
+// server's image if at is -1. The rest of the file, including comments, is unchanged. It fails
+// with CodeConflict unless the current value is was.
 func (r *Reloader) SetArgument(ctx context.Context, id string, at int, was, now string) error {
 	s, err := r.server(id)
 	if err != nil {
@@ -19,7 +19,8 @@ func (r *Reloader) SetArgument(ctx context.Context, id string, at int, was, now 
 	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetArgument(s.Label, at, was, now) })
 }
 
-// SetArgument changes one argument of the server called label, or its image when at is -1.
+// SetArgument replaces the argument with index at of the server called label, or its image if at
+// is -1.
 func (d *Document) SetArgument(label string, at int, was, now string) error {
 	server, _ := d.server(label)
 	if server == nil {

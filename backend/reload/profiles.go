@@ -15,13 +15,13 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// NewProfile is the tag of a profile that must not be there yet.
+// NewProfile is the tag of a profile that must not exist yet.
 const NewProfile = "new"
 
-// SetProfile writes a profile into the file that has it, or into the main file, in the
-// place of one of that name; raw is its JSON object, nil takes it away. What it says
-// already keeps its bytes and comments. was is the tag of the profile that the edit began
-// with, NewProfile for none; "" replaces whatever is there.
+// SetProfile adds or replaces a profile, in the file that defines it or else in the main file.
+// raw is its JSON object; nil removes the profile. Unchanged members keep their bytes and
+// comments. was is the tag of the profile on which the edit is based, NewProfile if there was
+// none, or "" to replace it unconditionally.
 func (r *Reloader) SetProfile(ctx context.Context, name string, raw json.RawMessage, was string) error {
 	if !core.ValidServerID(name) {
 		return core.Errorf(core.CodeValidation, "%q cannot name a profile: use letters, digits, '-' and '_'", name)
@@ -38,12 +38,12 @@ func (r *Reloader) SetProfile(ctx context.Context, name string, raw json.RawMess
 	})
 }
 
-// SetClient writes what one client sees into the main file; nil takes it away.
+// SetClient sets what a client can see in the main file; nil removes the setting.
 func (r *Reloader) SetClient(ctx context.Context, token string, raw json.RawMessage) error {
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.SetObject("clients", token, raw) })
 }
 
-// unchanged refuses an edit that began with another profile than the file has now.
+// unchanged returns a conflict error unless the file's profile still has the tag was.
 func (d *Document) unchanged(name, was string) error {
 	if was == "" {
 		return nil
@@ -60,7 +60,7 @@ func (d *Document) unchanged(name, was string) error {
 	return nil
 }
 
-// profile is what the file says of a profile.
+// profile returns the profile as the file defines it.
 func (d *Document) profile(name string) (config.Profile, bool) {
 	i := find(d.root.Value.(*hujson.Object), "profiles")
 	if i < 0 {
@@ -74,11 +74,11 @@ func (d *Document) profile(name string) (config.Profile, bool) {
 	return c.Profile(name)
 }
 
-// SetObject writes an object under a name into a section, such as a profile, in the place
-// of one of that name; nil takes it away.
+// SetObject adds or replaces an object in a section, such as a profile in "profiles"; nil removes
+// it.
 func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 	var value hujson.ValueTrimmed
-	if raw != nil { // before a section is made for it
+	if raw != nil { // validate before creating the section
 		var err error
 		if value, err = d.pretty(raw, 2); err != nil {
 			return err
@@ -107,8 +107,8 @@ func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 	return nil
 }
 
-// become makes o say what raw says. Members that say it already keep their bytes, and
-// lists of words the places and comments of the words that stay.
+// become changes o to equal raw. Members with an equal value keep their bytes; in lists of
+// strings, elements that remain keep their position and comments.
 func (d *Document) become(o *hujson.Object, raw json.RawMessage, depth int) error {
 	var want map[string]json.RawMessage
 	if json.Unmarshal(raw, &want) != nil {
@@ -167,8 +167,8 @@ func sameJSON(v *hujson.Value, raw json.RawMessage) bool {
 	return json.Unmarshal(old.Pack(), &a) == nil && json.Unmarshal(raw, &b) == nil && reflect.DeepEqual(a, b)
 }
 
-// list makes an array of words hold words, in whatever order. It reports false, and does
-// nothing, when the array holds anything else or nothing at all.
+// list changes an array of strings to contain words, in any order. If the array contains other
+// values, or shares no element with words, it changes nothing and reports false.
 func (d *Document) list(array *hujson.Array, words []string) bool {
 	missing := map[string]bool{}
 	for _, w := range words {
@@ -195,7 +195,8 @@ func (d *Document) list(array *hujson.Array, words []string) bool {
 			kept = append(kept, old[i])
 			continue
 		}
-		// The comment behind it goes along; the one behind the element before stays.
+		// Remove the comment on the element's line too; keep the one on the line of the previous
+		// element.
 		follow := &array.AfterExtra
 		if i+1 < len(old) {
 			follow = &old[i+1].BeforeExtra
@@ -235,7 +236,7 @@ func (d *Document) list(array *hujson.Array, words []string) bool {
 	return true
 }
 
-// pretty lays an object out as its neighbours at a depth are.
+// pretty formats an object for the given depth.
 func (d *Document) pretty(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
 	value, err := d.laidOut(raw, depth)
 	if err != nil {
@@ -247,7 +248,7 @@ func (d *Document) pretty(raw json.RawMessage, depth int) (hujson.ValueTrimmed, 
 	return value, nil
 }
 
-// laidOut is pretty for any value.
+// laidOut formats any JSON value for the given depth.
 func (d *Document) laidOut(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
 	var out bytes.Buffer
 	prefix := ""

@@ -14,34 +14,34 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Options of a Reloader. Sources and Apply are required.
+// Options configures a Reloader. Sources and Apply are required.
 type Options struct {
 	Sources config.Sources
-	// LastGood is where a copy of the newest good configuration is kept; "" keeps none.
+	// LastGood is the path of a copy of the last valid configuration; "" keeps none.
 	LastGood string
-	// Apply makes a configuration the running one. It cannot refuse and is never
-	// called twice at a time.
+	// Apply makes a configuration the running one. It cannot fail and is never called
+	// concurrently.
 	Apply func(*config.Config)
 	Bus   *event.Bus
 	Log   *slog.Logger
-	// Debounce is how long files must be quiet before they are read, and how long a
-	// file that does not parse gets before it is read again and reported. 200 ms when zero.
+	// Debounce is how long files must be unchanged before they are read, and how long to wait
+	// before a file that does not parse is read again and reported. Zero means 200 ms.
 	Debounce time.Duration
 }
 
-// Reloader owns the configuration. Make one with New, then call Load and Run.
+// Reloader owns the configuration. Create one with New, then call Load and Run.
 type Reloader struct {
 	o       Options
 	current atomic.Pointer[config.Config]
 
-	mu      sync.Mutex // one reload or edit at a time; guards the fields below
+	mu      sync.Mutex // serializes reloads and edits; guards the fields below
 	applied *config.Config
-	mainWas bool   // the main file existed when applied was read
-	seen    string // stamp of the files when they were last read
-	told    string // seen, when observers last heard of the files
+	mainWas bool   // whether the main file existed when applied was read
+	seen    string // stamp of the files at the last read
+	told    string // value of seen at the last published event
 }
 
-// New starts nothing.
+// New returns a Reloader with the default configuration. It starts nothing.
 func New(o Options) *Reloader {
 	if o.Debounce == 0 {
 		o.Debounce = 200 * time.Millisecond
@@ -57,15 +57,15 @@ func New(o Options) *Reloader {
 	return r
 }
 
-// Current is the running configuration with the problems that were found last.
+// Current returns the running configuration with the problems that were found last.
 func (r *Reloader) Current() *config.Config { return r.current.Load() }
 
-// Problems are those of the files as they are now, whether or not they were applied.
+// Problems returns the problems of the files as they are now, whether or not they were applied.
 func (r *Reloader) Problems() []config.Problem { return r.Current().Problems }
 
-// Load reads the configuration for the first time. When the files are refused,
-// Current is the last good copy, or one without servers; its Problems say so and
-// the error does too, for those who would rather stop. Apply is not called.
+// Load reads the configuration for the first time. If the files are rejected, Current is the last
+// valid copy, or a configuration without servers. Its Problems and the returned error give the
+// reason, so that the caller may stop instead. Load does not call Apply.
 func (r *Reloader) Load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *Reloader) Load() error {
 	} else {
 		r.o.Log.Warn("Running on the last good configuration", "copy", r.o.LastGood)
 	}
-	r.mainWas = true // a file that comes back is a change, one that stays away is none
+	r.mainWas = true // if the file appears, it is a change; if it stays missing, it is not
 	r.current.Store(fallback.With(fallback.Servers, problems))
 	return err
 }
@@ -114,7 +114,7 @@ func (r *Reloader) lastGood() *config.Config {
 	return c
 }
 
-// Run applies the current configuration and follows the files until ctx ends.
+// Run applies the current configuration and follows the files until ctx is done.
 func (r *Reloader) Run(ctx context.Context) error {
 	r.mu.Lock()
 	r.applied = r.Current()
@@ -129,13 +129,13 @@ func (r *Reloader) Run(ctx context.Context) error {
 	return nil
 }
 
-// Reload reads the files now. It is what a change of a file leads to.
+// Reload reads the files now, as after a change.
 func (r *Reloader) Reload(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, problems := r.load()
 	if config.HasErrors(problems) {
-		// Perhaps we saw a write half done.
+		// The file may have been read in the middle of a write.
 		select {
 		case <-ctx.Done():
 			return
@@ -146,8 +146,8 @@ func (r *Reloader) Reload(ctx context.Context) {
 	r.commit(c, problems)
 }
 
-// load reads the sources. A main file that is gone is an error: the user who
-// means "no servers" writes that.
+// load reads the sources. A main file that has disappeared is an error, because the way to
+// configure no servers is an empty configuration.
 func (r *Reloader) load() (*config.Config, []config.Problem) {
 	r.seen = r.stamp()
 	c, err := r.o.Sources.Load()
@@ -160,9 +160,9 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 	return c, c.Problems
 }
 
-// commit makes c the running configuration, or only reports problems when c is nil. It must be called with r.mu held.
-// Of a change that means nothing, such as one of a comment, observers hear without more:
-// who shows the text shows an old one otherwise.
+// commit makes c the running configuration, or only reports problems if c is nil. It must be
+// called with r.mu held. A change without effect, such as one in a comment, is published too, so
+// that clients that display the text can reload it.
 func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	defer func() {
 		if r.told != r.seen {
@@ -182,7 +182,7 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	if c.FilesIgnored {
 		c = besides(was, c)
 	}
-	good := c // without what is kept from before
+	good := c // without servers kept from the previous configuration
 	c = keepBroken(was, c)
 	r.mainWas = exists(r.o.Sources.Main())
 	r.current.Store(c)
@@ -195,7 +195,7 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	}
 	added, changed, removed := config.Diff(was, c)
 	r.o.Log.Info("Configuration changed", "added", len(added), "changed", len(changed), "removed", len(removed))
-	if r.applied != nil { // before Run, Run will apply it
+	if r.applied != nil { // otherwise Run applies it
 		r.applied = c
 		r.o.Apply(c)
 	}
@@ -222,7 +222,7 @@ func (r *Reloader) log(problems []config.Problem) {
 	}
 }
 
-// keep writes the last good copy.
+// keep saves the last valid configuration.
 func (r *Reloader) keep(c *config.Config) {
 	if r.o.LastGood == "" || c.Broken() || c.FilesIgnored || len(c.Files) == 0 {
 		return
@@ -236,18 +236,19 @@ func (r *Reloader) keep(c *config.Config) {
 	}
 }
 
-// besides is now, whose files hold mistakes, with all that was says besides the servers:
-// who may use what does not end with a slip in a file.
+// besides returns now, some of whose files are invalid, with all settings of was except the
+// servers. A mistake in a file must not lift access restrictions.
 func besides(was, now *config.Config) *config.Config {
 	c := was.With(now.Servers, now.Problems)
 	c.Locked, c.FilesIgnored, c.ReachUnknown = now.Locked, true, ""
-	if was.FilesIgnored && len(was.Files) == 0 { // they were never read
+	if was.FilesIgnored && len(was.Files) == 0 { // was did not read the files either
 		c.ReachUnknown = now.ReachUnknown
 	}
 	return c
 }
 
-// keepBroken gives servers that were left out of now for an error what they were before.
+// keepBroken returns now, in which servers that were omitted because of an error keep their
+// previous configuration.
 func keepBroken(was, now *config.Config) *config.Config {
 	servers, problems := now.Servers, append([]config.Problem(nil), now.Problems...)
 	for i, p := range problems {

@@ -11,7 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Renaming checks whether a server can be renamed, and returns its id then. It changes nothing.
+// Renaming checks whether a server can be renamed and returns its new id. It changes nothing.
 func (r *Reloader) Renaming(id, label string) (string, error) {
 	s, err := r.server(id)
 	if err != nil {
@@ -30,8 +30,8 @@ func (r *Reloader) Renaming(id, label string) (string, error) {
 	return to, nil
 }
 
-// Rename gives a server another name in the file that defines it, and in the profiles
-// that name it. It returns the new id.
+// Rename renames a server in the file that defines it and in the profiles that refer to it. It
+// returns the new id.
 func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error) {
 	to, err := r.Renaming(id, label)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 	if err != nil || to == s.ID {
 		return to, err
 	}
-	for _, p := range r.Current().Profiles { // in other files; where there are none, nothing is written
+	for _, p := range r.Current().Profiles { // in other files; those without a reference are not written
 		if _, named := p.Servers[s.ID]; !named {
 			continue
 		}
@@ -65,7 +65,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 	return to, nil
 }
 
-// Rename gives the server called label another name; all else keeps its bytes.
+// Rename renames the server called label; everything else keeps its bytes.
 func (d *Document) Rename(label, to string) error {
 	if o, _ := d.server(to); o != nil && to != label {
 		return core.Errorf(core.CodeConflict, "there is already a server %q", to)
@@ -89,7 +89,7 @@ func (d *Document) Rename(label, to string) error {
 	return noServer(label)
 }
 
-// RenameInProfiles lets profiles that name the server id name it to.
+// RenameInProfiles replaces references to the server id with to in all profiles.
 func (d *Document) RenameInProfiles(id, to string) {
 	for _, profile := range members(d.root.Value.(*hujson.Object), "profiles") {
 		o, ok := profile.Value.Value.(*hujson.Object)
@@ -104,7 +104,7 @@ func (d *Document) RenameInProfiles(id, to string) {
 	}
 }
 
-// members are those of the object under a name; none when there is no such object.
+// members returns the members of the object under name, or nil if there is no such object.
 func members(o *hujson.Object, name string) []hujson.ObjectMember {
 	if i := find(o, name); i >= 0 {
 		if inner, ok := o.Members[i].Value.Value.(*hujson.Object); ok {

@@ -7,9 +7,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Hide keeps clients from many tools, or lets them see these again, with one edit of each
-// file: tools are the servers' own names, by the id of the server. Nothing is written when
-// there is no such server. Every other setting of the tools stays.
+// Hide hides tools from clients, or shows them again, with one edit per file. tools maps server
+// ids to the servers' own tool names. If a server does not exist, nothing is written. Other
+// settings of the tools are unchanged.
 func (r *Reloader) Hide(ctx context.Context, tools map[string][]string, hide bool) error {
 	type part struct{ label, tool string }
 	files := map[string][]part{}

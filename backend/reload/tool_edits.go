@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// SetTool changes settings of one tool in the file that defines its server. A key
-// whose value is null, or nil, is removed.
+// SetTool changes settings of a tool in the file that defines its server. A key whose value is
+// nil or null is removed.
 func (r *Reloader) SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error {
 	s, err := r.server(id)
 	if err != nil {
@@ -22,8 +22,8 @@ func (r *Reloader) SetTool(ctx context.Context, id, tool string, set map[string]
 	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetTool(s.Label, tool, set) })
 }
 
-// SetTool changes settings of one tool of the server called label. A key whose value
-// is null, or nil, is removed; so is what is empty then.
+// SetTool changes settings of a tool of the server called label. A key whose value is nil or null
+// is removed; objects that become empty are removed too.
 func (d *Document) SetTool(label, tool string, set map[string]json.RawMessage) error {
 	server, depth := d.server(label)
 	if server == nil {
@@ -58,8 +58,8 @@ func (d *Document) SetTool(label, tool string, set map[string]json.RawMessage) e
 	return nil
 }
 
-// child returns the object under name, which is made when it is not there. depth is
-// that of o's members.
+// child returns the object under name and creates it if it does not exist. depth is the depth of
+// o's members.
 func (d *Document) child(o *hujson.Object, name string, depth int) (*hujson.Object, error) {
 	i := find(o, name)
 	if i < 0 {

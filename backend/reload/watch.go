@@ -13,16 +13,16 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// look is how often the files are looked at without an event: network folders
-// send none, and a folder may be moved away above the one we watch.
+// look is the polling interval. Network file systems send no events, and a directory above a
+// watched one may be renamed.
 const look = 5 * time.Second
 
-// follow returns when the files have changed and are quiet again, or with ctx.
+// follow returns when the files have changed and been quiet for Debounce, or when ctx is done.
 //
-// Folders are watched, never files: a file that is replaced by a rename takes its
-// watch away with it. Every symbolic link on the way to a file has its folder
-// watched too. The watcher is made anew for each change, because the change may
-// have moved what was watched; it is in place before the caller reads.
+// It watches directories rather than files, because a file that is replaced by a rename loses its
+// watch, and the directory of each symbolic link on the way to a file. Each call creates a new
+// watcher, because the change may have moved what was watched. The watcher is in place before the
+// caller reads the files.
 func (r *Reloader) follow(ctx context.Context) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *Reloader) follow(ctx context.Context) error {
 	before := r.seen
 	r.mu.Unlock()
 	if r.stamp() != before {
-		return nil // changed between reading and watching
+		return nil // changed between the last read and the watch
 	}
 
 	var events <-chan fsnotify.Event
@@ -73,7 +73,7 @@ func (r *Reloader) follow(ctx context.Context) error {
 			if !open {
 				failures = nil
 			} else {
-				touched() // the queue ran over: something was missed
+				touched() // the event queue overflowed: events were lost
 			}
 		case <-ticker.C:
 			if quiet == nil && r.stamp() != before {
@@ -81,15 +81,15 @@ func (r *Reloader) follow(ctx context.Context) error {
 			}
 		case <-quiet:
 			return nil
-		case <-late: // somebody writes without a pause
+		case <-late: // continuous writes
 			return nil
 		}
 	}
 }
 
-// watched adds a watch for each folder that counts. What appears while it is at work may
-// be in no folder that is watched yet, and send no event: it looks again until nothing
-// is new, or until somebody has made folders many times in a row.
+// watched adds a watch for each relevant directory. A path that appears in the meantime may be in
+// a directory without a watch and cause no event, so the places are computed again until they are
+// stable, at most 20 times.
 func watched(places func() (names, folders map[string]bool), add func(folder string)) (names, folders map[string]bool) {
 	for range 20 {
 		names, folders = places()
@@ -106,9 +106,9 @@ func watched(places func() (names, folders map[string]bool), add func(folder str
 	return names, folders
 }
 
-// places are the paths whose change means something: the main file, the folder of
-// further files, and every link and missing folder on the way. Folders that are
-// true count with everything in them.
+// places returns the paths whose changes are relevant: the main file, the directory of additional
+// files, and each link and missing directory on the way. In folders, every file in the directory
+// is relevant.
 func (r *Reloader) places() (names, folders map[string]bool) {
 	names, folders = make(map[string]bool), make(map[string]bool)
 	s := r.o.Sources
@@ -132,13 +132,13 @@ func (r *Reloader) places() (names, folders map[string]bool) {
 	return names, folders
 }
 
-// concerns says whether a change at path means something. What atomicfile has not
-// finished does not: the rename that follows does.
+// concerns reports whether a change at path is relevant. Temporary files of atomicfile are not:
+// the rename that follows is.
 func concerns(path string, names, folders map[string]bool) bool {
 	return names[path] || folders[filepath.Dir(path)] && !strings.HasPrefix(filepath.Base(path), atomicfile.Prefix)
 }
 
-// way adds path, its folder, and each link that leads to it.
+// way adds path, its directory, and each link on the way to it.
 func way(names map[string]bool, path string, hops int) {
 	path, err := filepath.Abs(path)
 	if err != nil || hops > 16 {
@@ -166,7 +166,7 @@ func way(names map[string]bool, path string, hops int) {
 	}
 }
 
-// stamp changes when a file changes, without reading it.
+// stamp returns a string that differs when a file has changed. It does not read the files.
 func (r *Reloader) stamp() string {
 	paths, err := r.o.Sources.Paths()
 	if err != nil {
