@@ -13,16 +13,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// maxBody is the largest request that the demo server takes, in bytes.
+// maxBody is the maximum size of a request body in bytes.
 const maxBody = 4 << 20
 
-// DemoHandler serves the demo server over streamable HTTP, in both eras, at any
-// path. It answers requests of this machine only: foreign Host and Origin headers
-// are refused.
+// DemoHandler serves the demo server over streamable HTTP, in both protocol eras, at any path. It
+// serves this machine only: requests with a foreign Host or Origin header are rejected.
 func DemoHandler() http.Handler {
 	server := newDemo()
 	pick := func(*http.Request) *mcp.Server { return server }
-	// The SDK serves one era with each handler.
+	// An SDK handler serves one era only.
 	modern := mcp.NewStreamableHTTPHandler(pick, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	legacy := mcp.NewStreamableHTTPHandler(pick, &mcp.StreamableHTTPOptions{SessionTimeout: 30 * time.Minute})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +46,8 @@ func DemoHandler() http.Handler {
 	})
 }
 
-// isModern tells the eras apart. Revisions are dates, so that they compare as text.
+// isModern reports whether a request is of the modern era. Protocol revisions are dates, so they
+// can be compared as strings.
 func isModern(version string, body []byte) bool {
 	if version >= core.ModernVersion {
 		return true
@@ -57,7 +57,7 @@ func isModern(version string, body []byte) bool {
 			Meta map[string]json.RawMessage `json:"_meta"`
 		} `json:"params"`
 	}
-	_ = json.Unmarshal(body, &request) // what is not JSON is refused by the SDK
+	_ = json.Unmarshal(body, &request) // the SDK rejects invalid JSON
 	_, ok := request.Params.Meta["io.modelcontextprotocol/protocolVersion"]
 	return ok
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// slowSteps times slowStep is how long the tool slow takes.
+// slowSteps times slowStep is the duration of the tool slow.
 const slowSteps = 10
 
-// slowStep is a variable for tests only.
+// slowStep is a variable so that tests can shorten it.
 var slowStep = 500 * time.Millisecond
 
-// RunDemo serves the demo server, in both eras, on in and out until in ends or ctx
-// is cancelled. It returns nil in both cases.
+// RunDemo serves the demo server, in both eras, on in and out until in ends or ctx is cancelled.
+// It returns nil in both cases.
 func RunDemo(ctx context.Context, in io.Reader, out io.Writer) error {
 	transport := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopWriteCloser{out}}
 	err := newDemo().Run(ctx, transport)
@@ -54,7 +54,7 @@ type weather struct {
 	Conditions  []string `json:"conditions"`
 }
 
-// newDemo builds the demo server. One server may serve many sessions.
+// newDemo returns the demo server, which can serve several sessions.
 func newDemo() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "drawbridge-demo", Title: "Drawbridge demo", Version: "1.0.0"},
 		&mcp.ServerOptions{Instructions: "Tools to try Drawbridge with. Nothing here touches your files or the network."})
@@ -120,7 +120,7 @@ func slow(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallT
 		if token == nil {
 			continue
 		}
-		// A client that went away is no reason to stop: ctx says when to.
+		// A client that has disconnected is not a reason to stop; ctx is.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: token, Progress: float64(step), Total: slowSteps,
 			Message: fmt.Sprintf("step %d of %d", step, slowSteps),
@@ -133,7 +133,7 @@ func textResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// picture draws a bridge of a few pixels.
+// picture draws a bridge in a PNG of 32 by 32 pixels.
 func picture() []byte {
 	img := image.NewRGBA(image.Rect(0, 0, 32, 32))
 	sky, water, stone := color.RGBA{0xBF, 0xE0, 0xF5, 0xFF}, color.RGBA{0x3B, 0x6E, 0xA8, 0xFF}, color.RGBA{0x6B, 0x4F, 0x3A, 0xFF}
@@ -151,6 +151,6 @@ func picture() []byte {
 		}
 	}
 	var buf bytes.Buffer
-	_ = png.Encode(&buf, img) // an in-memory picture of fixed size cannot fail
+	_ = png.Encode(&buf, img) // encoding a small in-memory image cannot fail
 	return buf.Bytes()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// visible reports whether a client may know of a call. A client is its token; where
-// no token is asked for, the name that it gives itself has to do.
+// visible reports whether a client may see a call. Clients are identified by their token or, if
+// no token is required, by the name that they declare.
 func (o *Own) visible(who core.Client, c *core.Call) bool {
 	if o.seesAll(who) {
 		return true
@@ -28,8 +28,8 @@ func (o *Own) seesAll(who core.Client) bool {
 	return o.o.SeesAll != nil && who.Token != "" && o.o.SeesAll(who.Token)
 }
 
-// mine narrows a query to what the client may see; visible still decides, since a
-// name of an application may equal that of a token.
+// mine restricts a query to the calls of a client. The results still have to be filtered by
+// visible, because a client's declared name may equal the name of another client's token.
 func (o *Own) mine(who core.Client, q store.Query) store.Query {
 	switch {
 	case o.seesAll(who):
@@ -41,7 +41,7 @@ func (o *Own) mine(who core.Client, q store.Query) store.Query {
 	return q
 }
 
-// oneCall is a call as clients read it.
+// oneCall is the JSON representation of a call.
 type oneCall struct {
 	ID      string       `json:"id"`
 	At      time.Time    `json:"at"`
@@ -61,7 +61,7 @@ func callFacts(c *core.Call) oneCall {
 	}
 }
 
-// outcomes are those that history_search looks for.
+// outcomes holds the outcomes that history_search accepts.
 var outcomes = []core.Outcome{
 	core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected,
 }
@@ -113,13 +113,14 @@ func (o *Own) search(ctx context.Context, who core.Client, arguments []byte) (an
 	return map[string]any{"calls": list, "next": more}, nil
 }
 
-// nobody is a client that cannot be told from others: an empty query would match all.
+// nobody reports whether a client is anonymous. An empty name in a query would match the calls of
+// all clients.
 func (o *Own) nobody(who core.Client) bool { return who.Token == "" && who.Name == "" }
 
-// maxCounted bounds how many calls one answer is counted from.
+// maxCounted is the maximum number of calls that one statistics query reads.
 const maxCounted = 20 * store.MaxLimit
 
-// figure is the sum of the calls of one tool.
+// figure holds the statistics of the calls of one tool.
 type figure struct {
 	Server string  `json:"server"`
 	Tool   string  `json:"tool"`
@@ -187,7 +188,7 @@ func (o *Own) analytics(ctx context.Context, who core.Client, arguments []byte) 
 	return map[string]any{"since": since.UTC(), "complete": complete, "tools": list[:min(len(list), 200)]}, nil
 }
 
-// quantile of sorted durations, in milliseconds.
+// quantile returns a percentile of sorted durations, in milliseconds.
 func quantile(sorted []time.Duration, percent int) float64 {
 	at := (len(sorted)*percent + 99) / 100
 	return float64(sorted[max(at-1, 0)].Microseconds()) / 1000

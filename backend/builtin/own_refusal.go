@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// details are what a result says of its failure in _meta, as for every other failure
-// that Drawbridge answers itself.
+// details is the _meta member "drawbridge/error" of a failed result. All errors that Drawbridge
+// itself returns have it.
 type details struct {
 	Code    core.Code         `json:"code"`
 	Message string            `json:"message"`
@@ -19,8 +19,8 @@ type details struct {
 	Errors  []core.FieldError `json:"errors,omitempty"`
 }
 
-// refusal is what a client reads of a mistake of its own: a sentence with the code at
-// its end, and the same for machines.
+// refusal describes a caller's error: a sentence that ends with the code, and the same in
+// machine-readable form.
 func refusal(err error) (sentence string, about details) {
 	about.Code = core.CodeOf(err)
 	about.Message, about.Hint = core.Describe(err)
@@ -34,7 +34,7 @@ func refusal(err error) (sentence string, about details) {
 	return sentence + " (code=" + string(about.Code) + ")", about
 }
 
-// invalid names the argument that is wrong.
+// invalid returns a validation error for an argument.
 func invalid(field, why string) error {
 	return &core.Error{
 		Code: core.CodeValidation, Message: "the arguments do not fit the tool: " + field + " " + why,
@@ -42,8 +42,8 @@ func invalid(field, why string) error {
 	}
 }
 
-// read takes arguments strictly: a name that is not known is more likely a mistake
-// than a wish to be ignored.
+// read decodes arguments strictly: an unknown name is more likely a mistake than one to be
+// ignored.
 func read(arguments []byte, into any) error {
 	if len(arguments) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func read(arguments []byte, into any) error {
 		return nil
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		got, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5": the value is not repeated
+		got, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5" without the value
 		if wrong.Field == "" {
 			return invalid("arguments", "must be object, not "+got)
 		}
@@ -78,7 +78,8 @@ func typeName(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-// fraction tells a number with a fraction from one that is whole and too large.
+// fraction describes a number that does not fit: one with a fraction, or an integer that is too
+// large.
 func fraction(wrong *json.UnmarshalTypeError, got string) string {
 	if _, value, ok := strings.Cut(wrong.Value, " "); ok && !strings.ContainsAny(value, ".eE") {
 		return "a number so large"

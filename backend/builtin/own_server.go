@@ -10,31 +10,31 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// ID is the server id under which Drawbridge offers its own tools.
+// ID is the server id of the built-in server.
 const ID = "drawbridge"
 
-// History is what is asked of the call log; *store.Store implements it.
+// History is the part of the call log that the server needs; *store.Store implements it.
 type History interface {
 	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
 	Call(ctx context.Context, id int64) (*store.Record, error)
 }
 
-// Options is what our own server tells of. Status and History are needed.
+// Options configures Own. Status and History are required.
 type Options struct {
 	Status  func() []core.ServerStatus
 	History History
-	// SeesAll reports whether a client, by the name of its token, may read the calls of
-	// other clients. Nil: none may.
+	// SeesAll reports whether the client with the token called token may read the calls of other
+	// clients. Nil: none may.
 	SeesAll func(token string) bool
 	Version string
 	Now     func() time.Time // nil: time.Now
 }
 
-// Own is the built-in server: it tells how the servers are and what was called, and
-// changes nothing. It needs no process and no connection: it is an upstream itself.
+// Own is the built-in server. It reports the status of the servers and the recorded calls, and
+// changes nothing. It is an upstream itself, without a process or a connection.
 type Own struct{ o Options }
 
-// NewOwn returns the built-in server.
+// NewOwn returns the built-in server. It panics if o.Status or o.History is nil.
 func NewOwn(o Options) *Own {
 	if o.Status == nil || o.History == nil {
 		panic("selfserver: incomplete options")
@@ -45,10 +45,10 @@ func NewOwn(o Options) *Own {
 	return &Own{o}
 }
 
-// tool is one of our tools.
+// tool is a tool of the built-in server.
 type tool struct {
 	name, title, about string
-	input              string // properties of the input schema
+	input              string // properties of the input schema, as JSON members
 	run                func(o *Own, ctx context.Context, who core.Client, arguments []byte) (any, error)
 }
 
@@ -65,7 +65,7 @@ var tools = []tool{
 		`"server":{"type":"string"},"call":{"type":"string","description":"id of a call"}`, (*Own).explain},
 }
 
-// Catalog is what our server offers.
+// Catalog returns the catalog of the built-in server.
 func (o *Own) Catalog() *core.Catalog {
 	info, _ := json.Marshal(map[string]string{"name": ID, "title": "Drawbridge", "version": o.o.Version})
 	c := &core.Catalog{
@@ -81,7 +81,7 @@ func (o *Own) Catalog() *core.Catalog {
 	return c
 }
 
-// Send answers a call. Only tools/call means anything; sink is not used.
+// Send executes a call. It supports tools/call only and does not use the sink.
 func (o *Own) Send(ctx context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
 	call.Instance = ID
 	if call.Method == "tools/call" {
@@ -99,13 +99,14 @@ func (o *Own) Send(ctx context.Context, call *core.Call, _ core.Sink) (core.Repl
 	return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"Drawbridge's own server has tools only"}`)}, nil
 }
 
-// yours reports whether err is a mistake of the caller, which the tool itself tells.
+// yours reports whether err is the caller's mistake, which is returned as a tool result.
 func yours(err error) bool {
 	code := core.CodeOf(err)
 	return code == core.CodeValidation || code == core.CodeNotFound
 }
 
-// failed names what went wrong with us; it takes the same way as a failure of any server.
+// failed returns the error for an internal failure. It is handled like a failure of any other
+// server.
 func failed(tool string, err error) error {
 	if core.CodeOf(err) != core.CodeInternal {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// serverFacts is what a client learns of a server: no command, no path, no stderr.
+// serverFacts is what a client may know about a server: no command, no path, no stderr.
 type serverFacts struct {
 	ID      string     `json:"id"`
 	Label   string     `json:"label"`
@@ -37,7 +37,7 @@ func (o *Own) status(_ context.Context, _ core.Client, arguments []byte) (any, e
 	return map[string]any{"version": o.o.Version, "servers": list}, nil
 }
 
-// meaning is what a state tells, and what can be done about it.
+// meaning explains each state and what can be done about it.
 var meaning = map[core.State]string{
 	core.StateStopped:       "It is stopped and starts with the next call, unless it may be started by the user only.",
 	core.StateStarting:      "It is being started. Calls wait for it.",
