@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// parseHost splits a Host header or an entry of bridge.allowedHosts: a name of
-// letters, digits, '-', '_' and inner dots, or an IP address, with an optional port. IPv6
-// stands in brackets. The name comes back in lower case. Everything that other
-// parsers might read in another way is refused: user information, a zone, an IPv4
-// address inside an IPv6 one, a trailing dot, an empty label, a port with a sign or a leading zero.
+// parseHost parses a Host header or an entry of bridge.allowedHosts: a name of letters, digits,
+// '-', '_' and inner dots, or an IP address, with an optional port. IPv6 addresses are in
+// brackets. The returned name is in lower case. Everything that parsers could interpret
+// differently is rejected: user information, a zone, an IPv4-mapped IPv6 address, a trailing dot,
+// an empty label, a port with a sign or a leading zero.
 func parseHost(s string) (host string, port uint16, ok bool) {
 	rest := ""
 	if strings.HasPrefix(s, "[") {
@@ -62,10 +62,10 @@ func plainName(name string) bool {
 	return true
 }
 
-// hosts are the Host headers and origins under which we answer. Immutable.
+// hosts is the set of Host headers and origins that are accepted. It is immutable.
 type hosts struct {
-	allowed []string        // what they were made from, besides our own
-	host    map[string]bool // as a browser writes them, with the port unless it is 80
+	allowed []string        // the entries of bridge.allowedHosts that it was built from
+	host    map[string]bool // as browsers write them: with the port unless it is the default port of the scheme
 	origin  map[string]bool
 }
 
@@ -77,7 +77,7 @@ func newHosts(port uint16, allowed []string) *hosts {
 	for _, entry := range allowed {
 		name, p, ok := parseHost(entry)
 		if !ok {
-			continue // the config says so; here it simply opens nothing
+			continue // reported by config; ignored here
 		}
 		if p == 0 {
 			p = port
@@ -99,12 +99,13 @@ func (h *hosts) add(name string, port uint16, schemes ...string) {
 	}
 }
 
-// allows reports whether a Host header is one of ours. Only case is forgiven.
+// allows reports whether a Host header is accepted. The comparison ignores ASCII case.
 func (h *hosts) allows(header string) bool {
 	return h.host[header] || h.host[lower(header)]
 }
 
-// lower folds ASCII only: strings.ToLower would make letters of other scripts ours.
+// lower converts ASCII letters only: strings.ToLower would map some letters of other scripts to
+// ASCII.
 func lower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

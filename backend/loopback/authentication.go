@@ -8,18 +8,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// BearerOptions say whose requests the bridge takes.
+// BearerOptions configures Bearer.
 type BearerOptions struct {
 	Tokens *Tokens
-	// Required reports whether a request needs a token at this moment. nil: it does.
-	// Where none is needed, one that is known still names its client.
+	// Required reports whether requests currently need a token; nil: they do. When it returns
+	// false, a valid token still identifies its client.
 	Required func() bool
 	Log      *slog.Logger // may be nil
 }
 
-// Bearer returns a middleware that lets clients with a token through and names them
-// in ClientHeader, always setting or removing it. It belongs behind Guard. A token
-// in the URL is never looked at.
+// Bearer returns a middleware that admits clients with a valid token. It always sets or removes
+// ClientHeader, which holds the client's name. It must be wrapped by Guard. A token in the URL is
+// ignored.
 func Bearer(o BearerOptions) func(http.Handler) http.Handler {
 	return authenticate(o.Log, "this address needs a client's token",
 		"Send it as Authorization: Bearer. The command drawbridge token NAME prints one.",
@@ -31,8 +31,8 @@ func Bearer(o BearerOptions) func(http.Handler) http.Handler {
 		})
 }
 
-// authenticate returns a middleware that lets through whom who recognises, and names them
-// in ClientHeader, always setting or removing it. Whoever fails often waits.
+// authenticate returns a middleware that admits the requests that who accepts. It always sets or
+// removes ClientHeader, which holds the returned name. Failures are rate-limited.
 func authenticate(log *slog.Logger, detail, hint string, who func(http.ResponseWriter, *http.Request) (name string, ok bool)) func(http.Handler) http.Handler {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -47,7 +47,7 @@ func authenticate(log *slog.Logger, detail, hint string, who func(http.ResponseW
 				if name != "" {
 					r.Header[ClientHeader] = []string{name}
 				}
-				delete(r.Header, "Authorization") // nothing behind us needs it
+				delete(r.Header, "Authorization") // not needed by the handlers behind it
 				next.ServeHTTP(w, r)
 			case failures.failed():
 				w.Header().Set("Retry-After", "1")
@@ -61,21 +61,21 @@ func authenticate(log *slog.Logger, detail, hint string, who func(http.ResponseW
 	}
 }
 
-// What ClientHeader says behind RequireAdmin.
+// Values of ClientHeader behind RequireAdmin.
 const (
-	ByToken   = "admin"   // the admin token was shown: the CLI, a script
-	ByBrowser = "browser" // both halves of a browser session were
+	ByToken   = "admin"   // admin token: the CLI or a script
+	ByBrowser = "browser" // cookie and key of a browser session
 )
 
-// AdminOptions say whose requests the API takes.
+// AdminOptions configures RequireAdmin.
 type AdminOptions struct {
 	Admin    *Admin
 	Sessions *BrowserSessions
 	Log      *slog.Logger // may be nil
 }
 
-// RequireAdmin returns a middleware that lets the admin token and browser sessions
-// through, and says in ClientHeader which it was. It belongs behind Guard.
+// RequireAdmin returns a middleware that admits the admin token and browser sessions. It sets
+// ClientHeader to ByToken or ByBrowser. It must be wrapped by Guard.
 func RequireAdmin(o AdminOptions) func(http.Handler) http.Handler {
 	return authenticate(o.Log, "this needs the admin token, or a page that was opened by Drawbridge",
 		"Open the page from the tray, or run drawbridge open.",

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// boundedConn is one connection of a bounded listener: it gives its place back when it is
-// closed, however often.
+// boundedConn is a connection of a boundedListener. Its first Close releases its slot.
 type boundedConn struct {
 	net.Conn
 	once    sync.Once

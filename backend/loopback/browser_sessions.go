@@ -16,20 +16,20 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Bounds of browser sessions.
+// Limits of browser sessions.
 const (
-	CodeLife    = 2 * time.Minute     // how long a one-time code can be used
+	CodeLife    = 2 * time.Minute     // validity of a one-time code
 	SessionLife = 30 * 24 * time.Hour // since the last use
-	maxCodes    = 16                  // codes waiting to be used; the oldest goes
-	maxSessions = 32                  // browsers let in; the one unused for longest goes
-	slideEvery  = time.Hour           // how often a use is written down
+	maxCodes    = 16                  // pending codes; the oldest is discarded
+	maxSessions = 32                  // sessions; the least recently used is discarded
+	slideEvery  = time.Hour           // minimum interval between updates of LastUsed
 )
 
-// BrowserSessions are the browsers that were let in. A browser shows a one-time code and
-// gets two halves: a cookie that scripts cannot read, and a key that only pages of
-// our origin can. Both are needed, since a cookie goes to every port of the host, and
-// another local web application would otherwise inherit it. Both are kept
-// hashed, in DATA/sessions.json. All methods may be called from any goroutine.
+// BrowserSessions manages the sessions of browsers. A browser exchanges a one-time code for a
+// cookie that scripts cannot read and a key that only pages of our origin can read. Both are
+// required: browsers send a cookie to every port of the host, so another local web application
+// could otherwise use the session. Only their hashes are stored, in DATA/sessions.json. The
+// methods are safe for concurrent use.
 type BrowserSessions struct {
 	path   string
 	cookie string
@@ -55,7 +55,7 @@ type session struct {
 	LastUsed time.Time  `json:"lastUsed"`
 }
 
-// digestText is a digest that is hexadecimal in JSON.
+// digestText is a digest that is encoded as hexadecimal in JSON.
 type digestText digest
 
 func (d digestText) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(d[:])), nil }
@@ -69,19 +69,19 @@ func (d *digestText) UnmarshalText(text []byte) error {
 	return err
 }
 
-// SessionOptions are what Sessions need. Port names the cookie, so that two
-// daemons on one machine do not take each other's.
+// SessionOptions configures OpenBrowserSessions. Port is part of the cookie's name, so that two
+// daemons on one machine use different cookies.
 type SessionOptions struct {
 	DataDir string
 	Port    uint16
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // may be nil
-	// Ended is called with a code that was used, or whose time is over; nil: nobody is told.
+	// Ended is called with each code that was used or has expired; may be nil.
 	Ended func(code string)
 }
 
-// OpenBrowserSessions reads the sessions of earlier runs. A file that cannot be read ends
-// them all: people then open the page once more from the tray.
+// OpenBrowserSessions reads the sessions of earlier runs. If the file cannot be read, all
+// sessions end and users have to open the page from the tray again.
 func OpenBrowserSessions(o SessionOptions) *BrowserSessions {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -110,10 +110,10 @@ func OpenBrowserSessions(o SessionOptions) *BrowserSessions {
 	return s
 }
 
-// CookieName is the name of the cookie half.
+// CookieName returns the name of the session cookie.
 func (s *BrowserSessions) CookieName() string { return s.cookie }
 
-// NewCode returns a code that lets one browser in, once, within CodeLife.
+// NewCode returns a code that admits one browser, once, within CodeLife.
 func (s *BrowserSessions) NewCode() string {
 	secret := newSecret()
 	time.AfterFunc(CodeLife+time.Second, func() { s.ended(secret) })
@@ -126,11 +126,11 @@ func (s *BrowserSessions) NewCode() string {
 	return secret
 }
 
-// OpenURL returns the address of the page at base (http://127.0.0.1:PORT) with a new
-// code. The code stands in the fragment, which browsers never send.
+// OpenURL returns the address of the page at base (http://127.0.0.1:PORT) with a new code. The
+// code is in the fragment, which browsers do not send to servers.
 func (s *BrowserSessions) OpenURL(base string) string { return base + "/#code=" + s.NewCode() }
 
-// Exchange takes a code for a session. The cookie and the key are shown this once.
+// Exchange exchanges a code for a session. The cookie and the key cannot be retrieved again.
 func (s *BrowserSessions) Exchange(secret string) (cookie *http.Cookie, key string, err error) {
 	cookie, key, err = s.exchange(secret)
 	if err == nil {
@@ -179,16 +179,16 @@ func (s *BrowserSessions) newCookie(value string) *http.Cookie {
 	}
 }
 
-// Check reports whether a request shows both halves of one session. A use makes the
-// session last longer, for which w gets a fresh cookie now and then; w may be nil.
+// Check reports whether a request has the cookie and the key of the same session. Each use
+// extends the session. When that is stored, w gets a renewed cookie; w may be nil.
 func (s *BrowserSessions) Check(w http.ResponseWriter, r *http.Request) bool {
 	keys := r.Header[KeyHeader]
 	if len(keys) != 1 || keys[0] == "" {
 		return false
 	}
 	key := digestOf(keys[0])
-	// Another program on this host may set a cookie of our name with a longer path,
-	// which then comes first: each one counts.
+	// Another program on this host may set a cookie of the same name with a longer path, which
+	// browsers send first, so all of them are checked.
 	for _, c := range r.CookiesNamed(s.cookie) {
 		ok, slid := s.use(digestOf(c.Value), key)
 		if slid && w != nil {
@@ -201,14 +201,14 @@ func (s *BrowserSessions) Check(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// use finds a session by both halves. slid reports that its end was moved and written down.
+// use looks up a session by cookie and key. slid reports that its expiry was extended and saved.
 func (s *BrowserSessions) use(cookie, key digest) (ok, slid bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	for i := range s.sessions {
 		one := &s.sessions[i]
-		// Both halves are compared, whatever the first comparison says.
+		// Compare both in constant time, regardless of the first result.
 		if both := digest(one.Cookie).equal(cookie); !digest(one.Key).equal(key) || !both {
 			continue
 		}
@@ -227,7 +227,7 @@ func (s *BrowserSessions) use(cookie, key digest) (ok, slid bool) {
 	return false, false
 }
 
-// EndAll ends every session and forgets every code.
+// EndAll ends all sessions and invalidates all codes.
 func (s *BrowserSessions) EndAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +235,8 @@ func (s *BrowserSessions) EndAll() {
 	s.save()
 }
 
-// save must be called with s.mu held. A session that cannot be written lives until we end.
+// save writes the sessions. It must be called with s.mu held. If writing fails, the sessions last
+// until the process exits.
 func (s *BrowserSessions) save() {
 	now := s.now()
 	s.sessions = slices.DeleteFunc(s.sessions, func(one session) bool { return now.Sub(one.LastUsed) >= SessionLife })

@@ -12,10 +12,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 )
 
-// HeldError says that another daemon uses the data folder.
+// HeldError reports that another daemon uses the data folder.
 type HeldError struct {
 	Dir     string
-	Runtime Runtime // of that daemon; its zero value when it does not answer yet
+	Runtime Runtime // of that daemon; zero if it does not answer yet
 }
 
 func (e *HeldError) Error() string {
@@ -25,18 +25,18 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("data folder %q is in use by the Drawbridge at %s", e.Dir, e.Runtime.URL)
 }
 
-// DirLock is the proof that this process is the only daemon of a data folder. The
-// system frees it when the process ends, however that happens.
+// DirLock is a lock that ensures that this process is the only daemon of a data folder. The
+// operating system releases it when the process exits for any reason.
 type DirLock struct{ file *os.File }
 
-// Lock makes this process the daemon of dataDir, which is made when it is not there.
-// The error is a *HeldError when there is one already.
+// Lock locks dataDir for this process and creates it if it does not exist. If another daemon
+// holds the lock, the error is a *HeldError.
 func Lock(dataDir string) (*DirLock, error) {
 	f, err := openLock(dataDir)
 	if err != nil {
 		return nil, err
 	}
-	// Held takes the lock for a moment, so one refusal is no proof.
+	// Held takes the lock briefly, so a single failure is not conclusive.
 	ok, err := lockWithin(f, 300*time.Millisecond)
 	if ok {
 		return &DirLock{f}, nil
@@ -60,11 +60,11 @@ func openLock(dataDir string) (*os.File, error) {
 	return f, nil
 }
 
-// Close frees the lock. The file stays: removing it would let two daemons hold two
-// different files of the same name.
+// Close releases the lock. It keeps the file: if the file were removed, two daemons could lock
+// two different files of the same name.
 func (l *DirLock) Close() error { return l.file.Close() }
 
-// Held reports whether a daemon of dataDir lives.
+// Held reports whether a daemon of dataDir is running.
 func Held(dataDir string) (bool, error) {
 	f, err := os.OpenFile(filepath.Join(dataDir, "lock"), os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,20 +78,20 @@ func Held(dataDir string) (bool, error) {
 	return !free, err
 }
 
-// Runtime is DATA/runtime.json: how other processes find the daemon. It is there
-// once the daemon answers, and gone after it ended well.
+// Runtime is the content of DATA/runtime.json, by which other processes find the daemon. The file
+// exists once the daemon answers and is removed on a clean shutdown.
 type Runtime struct {
 	PID       int       `json:"pid"`
-	URL       string    `json:"url"` // http://127.0.0.1:PORT, without a slash at the end
+	URL       string    `json:"url"` // http://127.0.0.1:PORT, without a trailing slash
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"startedAt"`
-	Config    string    `json:"config,omitempty"` // the configuration file that edits go to, absolute
+	Config    string    `json:"config,omitempty"` // absolute path of the configuration file that edits are written to
 }
 
 func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime.json") }
 
-// WriteRuntime replaces runtime.json in one step. It does not wait for the disk: no daemon
-// outlives the power, and the file of one that is dead is not believed.
+// WriteRuntime replaces runtime.json atomically, without fsync: after a power failure no daemon
+// is running, and the file of a dead daemon is ignored.
 func WriteRuntime(dataDir string, rt Runtime) error {
 	data, err := json.Marshal(rt)
 	if err == nil {
@@ -103,8 +103,8 @@ func WriteRuntime(dataDir string, rt Runtime) error {
 	return nil
 }
 
-// ReadRuntime returns what the last daemon wrote. It says nothing about whether that
-// daemon lives; FindDaemon does.
+// ReadRuntime returns what the last daemon wrote. The daemon may have exited since; see
+// FindDaemon.
 func ReadRuntime(dataDir string) (Runtime, error) {
 	var rt Runtime
 	data, err := os.ReadFile(runtimeFile(dataDir))
@@ -117,7 +117,7 @@ func ReadRuntime(dataDir string) (Runtime, error) {
 	return rt, nil
 }
 
-// RemoveRuntime removes runtime.json. That it is not there is no error.
+// RemoveRuntime removes runtime.json. A missing file is not an error.
 func RemoveRuntime(dataDir string) error {
 	if err := os.Remove(runtimeFile(dataDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove runtime file: %w", err)
@@ -125,8 +125,8 @@ func RemoveRuntime(dataDir string) error {
 	return nil
 }
 
-// FindDaemon returns the runtime of the daemon that lives in dataDir. ok is false
-// when none does, or when it does not answer yet.
+// FindDaemon returns the Runtime of the daemon that is running in dataDir. ok is false if there
+// is none or it does not answer yet.
 func FindDaemon(dataDir string) (rt Runtime, ok bool, err error) {
 	held, err := Held(dataDir)
 	if err != nil || !held {

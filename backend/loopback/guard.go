@@ -13,39 +13,40 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Headers with which parts of Drawbridge talk to each other. What comes from outside
-// under privatePrefix is removed before anything else looks at the request, but for
-// the key of a browser session and the claim of a shim.
+// Internal headers of Drawbridge. Guard removes all headers with privatePrefix from incoming
+// requests, except the key of a browser session and the claims of a shim.
 const (
 	privatePrefix = "X-Drawbridge-"
-	// ClientHeader names the client whose token was shown. Only Bearer sets it.
+	// ClientHeader is the name of the authenticated client. Only Bearer and RequireAdmin set it.
 	ClientHeader = privatePrefix + "Client"
-	// KeyHeader is the second half of a browser session.
+	// KeyHeader is the key of a browser session.
 	KeyHeader = privatePrefix + "Key"
-	// ShimHeader identifies a stdio shim. It is a claim, used for the record only.
+	// ShimHeader identifies a stdio shim. It is an unverified claim and only recorded.
 	ShimHeader = privatePrefix + "Shim"
-	// WorkspaceHeader names the folder of a shim, encoded. It is a claim as well.
+	// WorkspaceHeader is the encoded working directory of a shim. It is an unverified claim as
+	// well.
 	WorkspaceHeader = privatePrefix + "Workspace"
 )
 
-// GuardOptions say what Guard lets through.
+// GuardOptions configures Guard.
 type GuardOptions struct {
-	Port uint16 // our port, as it was bound
-	// AllowedHosts returns more names under which we answer: "host" or "host:port". It is
-	// asked for each request, so that an edit counts at once; nil: none.
+	Port uint16 // the port that we listen on
+	// AllowedHosts returns additional names under which we answer: "host" or "host:port". It is
+	// called for each request, so that a configuration change takes effect immediately; nil:
+	// none.
 	AllowedHosts func() []string
 	MaxBody      int64         // bytes of a request body; 0: 8 MiB
 	BodyTimeout  time.Duration // for a whole request body; 0: 30 s
-	// Shell reports whether a request asks for the page's static shell, the only
-	// thing that a link on another site may lead to. nil: nothing.
+	// Shell reports whether a request is for the page's static shell, the only resource that a
+	// link on another site may open. nil: nothing.
 	Shell func(*http.Request) bool
 }
 
-// Guard returns a middleware that refuses every request that a web page of
-// somebody else could cause, whatever it asks for, with 403 and no echo. It stands in
-// front of everything, tokens included: a token may leak, a page must not profit.
+// Guard returns a middleware that rejects, with 403 and without echoing the request, every
+// request that a foreign web page could cause. It runs before authentication, so that a foreign
+// page cannot use a leaked token.
 //
-// No CORS header is ever sent, so a preflight fails as well.
+// No CORS header is ever sent, so preflight requests fail as well.
 func Guard(o GuardOptions) func(http.Handler) http.Handler {
 	if o.MaxBody <= 0 {
 		o.MaxBody = 8 << 20
@@ -64,11 +65,11 @@ func Guard(o GuardOptions) func(http.Handler) http.Handler {
 
 type guard struct {
 	GuardOptions
-	hosts atomic.Pointer[hosts] // of the newest AllowedHosts; nil before the first request
+	hosts atomic.Pointer[hosts] // for the latest AllowedHosts; nil before the first request
 }
 
-// current returns the hosts that are allowed now. They are made anew only when
-// AllowedHosts has changed.
+// current returns the hosts that are allowed now. It rebuilds them only when AllowedHosts has
+// changed.
 func (g *guard) current() *hosts {
 	allowed := g.AllowedHosts()
 	h := g.hosts.Load()
@@ -81,7 +82,7 @@ func (g *guard) current() *hosts {
 
 func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if len(r.Header["Authorization"]) == 0 && len(r.Header["Cookie"]) == 0 {
-		w.Header().Set("Connection", "close") // who has shown nothing keeps no place
+		w.Header().Set("Connection", "close") // unauthenticated requests keep no connection
 	}
 	hosts := g.current()
 	if !hosts.allows(r.Host) {
@@ -112,7 +113,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	next.ServeHTTP(w, r)
 }
 
-// isVisit reports whether the user followed a link to our page from another site.
+// isVisit reports whether the user followed a link on another site to our page.
 func (g *guard) isVisit(r *http.Request) bool {
 	h := r.Header
 	return r.Method == http.MethodGet && len(h["Origin"]) == 0 &&
@@ -123,8 +124,8 @@ func (g *guard) isVisit(r *http.Request) bool {
 func only(values []string, want string) bool { return len(values) == 1 && values[0] == want }
 
 func (g *guard) method(w http.ResponseWriter, r *http.Request) bool {
-	// Java's HTTP client offers h2c with every first request, and a server may ignore
-	// an offer; a WebSocket is never ours.
+	// Java's HTTP client offers an upgrade to h2c with its first request, and a server may ignore
+	// an upgrade. WebSockets are never supported.
 	for _, protocol := range r.Header["Upgrade"] {
 		if !strings.EqualFold(strings.TrimSpace(protocol), "h2c") {
 			refuse(w, http.StatusForbidden, core.CodeUnauthorized, "changing the protocol is not allowed", "")
@@ -140,8 +141,8 @@ func (g *guard) method(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// body checks what is said of the body and bounds the rest. A POST without a body
-// needs no content type.
+// body checks the body's headers and limits its size and read time. A POST without a body needs
+// no content type.
 func (g *guard) body(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength == 0 {
 		return true
@@ -158,10 +159,10 @@ func (g *guard) body(w http.ResponseWriter, r *http.Request) bool {
 	}
 	rc := http.NewResponseController(w)
 	if rc.SetReadDeadline(time.Now().Add(g.BodyTimeout)) != nil {
-		rc = nil // not a real connection
+		rc = nil // not a real connection, as in tests
 	}
 	body := r.Body
-	if r.ContentLength < 0 { // else net/http holds it to what it said
+	if r.ContentLength < 0 { // otherwise net/http enforces Content-Length
 		body = http.MaxBytesReader(w, body, g.MaxBody)
 	}
 	r.Body = &timedBody{ReadCloser: body, rc: rc}
@@ -183,8 +184,8 @@ func isJSON(values []string) bool {
 	return !ok || strings.EqualFold(charset, "utf-8")
 }
 
-// timedBody takes the read deadline back once the body is read, since the answer may
-// be a stream, and net/http ends a request whose connection cannot be read.
+// timedBody clears the read deadline once the body has been read, because the response may be a
+// stream, and net/http cancels a request whose connection cannot be read.
 type timedBody struct {
 	io.ReadCloser
 	rc *http.ResponseController
@@ -214,7 +215,8 @@ func stripPrivate(h http.Header) {
 	}
 }
 
-// plainWord bounds what a shim may say of itself.
+// plainWord reports whether s is a header value that a shim may send: at most most letters,
+// digits, '-', '_' and '.'.
 func plainWord(s string, most int) bool {
 	if s == "" || len(s) > most {
 		return false

@@ -14,18 +14,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// MaxConnections is how many connections a listener of ours holds open at once.
-// More wait in the system's backlog.
+// MaxConnections is the maximum number of open connections of a listener. Further ones wait in
+// the system's backlog.
 const MaxConnections = 1024
 
-// ErrPortTaken is in the chain of Listen's error when another program has the port.
+// ErrPortTaken is wrapped by Listen's error when another program uses the port.
 var ErrPortTaken = errors.New("address already in use")
 
-// Listen opens addr, "127.0.0.1:7575", "[::1]:7575" or "localhost:7575"; port 0
-// picks a free one. Any address that is not a loopback address is refused: behind
-// this port are commands that run as the user. A port that is taken is an error
-// that names its holder where the system tells; we never move to another port, since
-// clients would then send their tokens to whoever took it.
+// Listen listens on addr: "127.0.0.1:7575", "[::1]:7575" or "localhost:7575"; port 0 selects a
+// free one. It rejects addresses other than loopback, because requests to this port run commands
+// as the user. If the port is taken, the error names the process that uses it, where the system
+// provides that. Listen never falls back to another port, because clients would then send their
+// tokens to whichever program took the configured one.
 func Listen(addr string) (net.Listener, error) {
 	at, err := parseListen(addr)
 	if err != nil {
@@ -55,7 +55,7 @@ func Listen(addr string) (net.Listener, error) {
 	}
 }
 
-// CheckAddress is the error with which Listen would refuse addr before it tries.
+// CheckAddress returns the error that Listen would return for addr before it opens a socket.
 func CheckAddress(addr string) error {
 	_, err := parseListen(addr)
 	return err
@@ -89,22 +89,21 @@ func parseListen(addr string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip, uint16(port)), nil
 }
 
-// NewServer returns an http.Server with the limits that a loopback port needs: a
-// client that is slow with its headers is closed after 5 s, headers are bounded, and
-// idle connections end. There is no write timeout, since streams are long; bodies
-// get theirs from Guard.
+// NewServer returns an http.Server with limits suitable for a loopback port: 5 s to read the
+// request headers, bounded headers, and an idle timeout. It has no write timeout, because streams
+// are long-lived; Guard sets the timeout of request bodies.
 func NewServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		// OPTIONS * comes to h as well, which refuses it.
+		// Pass OPTIONS * to h, which rejects it.
 		DisableGeneralOptionsHandler: true,
 	}
 }
 
-// boundedListener is a listener that holds at most cap(free) connections open.
+// boundedListener limits the number of open connections to cap(free).
 type boundedListener struct {
 	net.Listener
 	free chan struct{}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A port that was opened exclusively answers "access denied".
+// For a port that was opened exclusively, Windows returns "access denied".
 func portTaken(err error) bool {
 	return errors.Is(err, windows.WSAEADDRINUSE) || errors.Is(err, windows.WSAEACCES)
 }

@@ -9,7 +9,7 @@ import (
 
 const haveSockets = true
 
-// peerUser is the user at the other end of c.
+// peerUser returns the user id of the process at the other end of c.
 func peerUser(c *net.UnixConn) (uid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// portOwner names the process that listens on port, such as `"node" (pid 4711)`, or
-// returns "" when the system does not tell: only the socket's own user may look.
+// portOwner describes the process that listens on port, such as `"node" (pid 4711)`. It returns
+// "" if the process is unknown, for example because it belongs to another user.
 func portOwner(port uint16) string {
 	inodes := listeners(port)
 	if len(inodes) == 0 {
@@ -29,7 +29,7 @@ func portOwner(port uint16) string {
 	return ""
 }
 
-// listeners returns the sockets that listen on port, as links of /proc/*/fd show them.
+// listeners returns the sockets that listen on port, in the notation of the links in /proc/*/fd.
 func listeners(port uint16) map[string]bool {
 	const listen = "0A"
 	found := make(map[string]bool)

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// watchedFile is a small private file that is read again whenever it has changed on disk.
-// It belongs to whoever holds its owner's lock.
+// watchedFile is a small private file that is read again when it has changed on disk. The owner's
+// lock guards it.
 type watchedFile struct {
 	path string
-	seen fs.FileInfo // nil: it was not there
+	seen fs.FileInfo // at the last read; nil if the file did not exist
 	read bool
 }
 
-// changed returns the content when it differs from what was returned last, and ok.
-// A file that went away is changed to nil.
+// changed returns the content and true if the file has changed since the last call, which is also
+// the case for a file that was removed; its data is nil.
 func (w *watchedFile) changed() (data []byte, ok bool, err error) {
 	info, err := os.Stat(w.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func (w *watchedFile) changed() (data []byte, ok bool, err error) {
 	return data, true, nil
 }
 
-// withFileLock runs f while no other process runs one under the same path.
+// withFileLock runs f while holding an exclusive lock of path against other processes.
 func withFileLock(path string, f func() error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -54,7 +54,7 @@ func withFileLock(path string, f func() error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // which unlocks
+	defer func() { _ = file.Close() }() // also unlocks
 	if ok, err := lockWithin(file, 5*time.Second); err != nil {
 		return err
 	} else if !ok {
@@ -63,7 +63,7 @@ func withFileLock(path string, f func() error) error {
 	return f()
 }
 
-// lockWithin tries for at most patience.
+// lockWithin tries to lock f for at most patience.
 func lockWithin(f *os.File, patience time.Duration) (bool, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the file's lock unless another open file has it. Closing frees it.
+// tryLock locks f unless another open file holds the lock. Closing f unlocks it.
 func tryLock(f *os.File) (bool, error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})
@@ -18,5 +18,5 @@ func tryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// The data folder lies in the user's profile, whose access list keeps others out.
+// The data folder is in the user's profile, whose access control list excludes other users.
 func tooOpen(fs.FileInfo) bool { return false }

@@ -7,7 +7,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// problem is an RFC 9457 document with our code. Nothing of the request is in it.
+// problem is an RFC 9457 problem document with a Drawbridge error code. It never echoes the
+// request.
 type problem struct {
 	Title  string    `json:"title"`
 	Status int       `json:"status"`
@@ -16,8 +17,8 @@ type problem struct {
 	Hint   string    `json:"hint,omitempty"`
 }
 
-// refuse answers with a problem and closes the connection: places are few, and strangers
-// must not keep them by what is refused.
+// refuse responds with a problem document and closes the connection, so that rejected requests do
+// not occupy connection slots.
 func refuse(w http.ResponseWriter, status int, code core.Code, detail, hint string) {
 	body, _ := json.Marshal(problem{http.StatusText(status), status, code, detail, hint})
 	h := w.Header()
@@ -29,8 +30,8 @@ func refuse(w http.ResponseWriter, status int, code core.Code, detail, hint stri
 	_, _ = w.Write(body)
 }
 
-// noAuthorizationServer answers the requests by which an MCP client looks for OAuth.
-// The body is what an OAuth library can parse.
+// noAuthorizationServer responds to an MCP client's OAuth discovery requests. OAuth libraries can
+// parse the body.
 func noAuthorizationServer(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -9,10 +9,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// RefuseOtherUser returns an error when the process at the other end of r's TCP connection
-// belongs to another user of this machine, or cannot be found although the system lists
-// connections. Where the system does not say (anywhere but on Linux) nobody is refused. The
-// socket of a data folder lets no other user connect in the first place.
+// RefuseOtherUser returns an error if the process at the other end of r's TCP connection belongs
+// to another user of this machine, or cannot be found although the system lists connections.
+// Where the system does not list them (all but Linux), it returns nil. A data folder's Unix
+// socket does not admit other users in the first place.
 func RefuseOtherUser(r *http.Request) error {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !ok {
@@ -35,11 +35,11 @@ func RefuseOtherUser(r *http.Request) error {
 	}
 }
 
-// peerAnswer is what the system says about the other end of a connection.
+// peerAnswer is the result of looking up the other end of a connection.
 type peerAnswer int
 
 const (
 	peerUnknown peerAnswer = iota // the system does not list connections
 	peerFound
-	peerMissing // it lists ours and not the other end
+	peerMissing // only our end is listed
 )

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// peerLooks is how often the tables are read. They are not snapshots: a row may be missed
-// while others come and go.
+// peerLooks is the number of attempts. /proc/net/tcp is not an atomic snapshot: a row may be
+// missed while connections come and go.
 const peerLooks = 3
 
-// tcpPeerUser returns the user of the socket at peer that is connected to local. Both are on
+// tcpPeerUser returns the user id of the socket at peer that is connected to local. Both are on
 // this machine.
 func tcpPeerUser(local, peer netip.AddrPort) (uid int, answer peerAnswer) {
 	local, peer = unmapped(local), unmapped(peer)
@@ -41,8 +41,8 @@ func tcpPeerUser(local, peer netip.AddrPort) (uid int, answer peerAnswer) {
 	return 0, answer
 }
 
-// tcpRow reads a line of /proc/net/tcp or tcp6 of a socket that is in use. One without an
-// inode belongs to nobody any more, and its user says nothing.
+// tcpRow parses a line of /proc/net/tcp or tcp6. It skips sockets without an inode: they are
+// closed, and their uid is not meaningful.
 func tcpRow(line string) (local, remote netip.AddrPort, uid int, ok bool) {
 	col := strings.Fields(line)
 	if len(col) < 10 || col[9] == "0" {
@@ -54,8 +54,8 @@ func tcpRow(line string) (local, remote netip.AddrPort, uid int, ok bool) {
 	return local, remote, uid, ok1 && ok2 && err == nil
 }
 
-// tcpAddress reads an address as the kernel prints it: words of four bytes in the machine's
-// own order, and the port.
+// tcpAddress parses the kernel's notation of an address: 32-bit words in native byte order, and
+// the port.
 func tcpAddress(s string) (netip.AddrPort, bool) {
 	words, hexPort, _ := strings.Cut(s, ":")
 	raw, err := hex.DecodeString(words)

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// TokenPrefix starts every token of ours, so that scanners and our own redaction
-// recognise one.
+// TokenPrefix starts every Drawbridge token, so that secret scanners and our own redaction
+// recognize it.
 const TokenPrefix = "dbr_"
 
-// newSecret returns 256 random bits as text.
+// newSecret returns 256 random bits, encoded in base64url.
 func newSecret() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -30,8 +30,8 @@ func (d digest) equal(other digest) bool {
 	return subtle.ConstantTimeCompare(d[:], other[:]) == 1
 }
 
-// BearerOf returns the token of a request. Two Authorization headers are none: which
-// one counts would depend on the reader.
+// BearerOf returns the bearer token of a request. A request with two Authorization headers has
+// none, because parsers differ on which one counts.
 func BearerOf(r *http.Request) (token string, ok bool) {
 	values := r.Header["Authorization"]
 	if len(values) != 1 {
@@ -42,8 +42,8 @@ func BearerOf(r *http.Request) (token string, ok bool) {
 	return token, found && strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= 256
 }
 
-// throttle bounds how many failed attempts are answered in earnest. Attempts with
-// the right token never pass through it, so nobody can lock others out.
+// throttle limits the rate of failed attempts. Attempts with a valid token do not pass through
+// it, so nobody can lock out others.
 type throttle struct {
 	now func() time.Time
 
@@ -52,10 +52,10 @@ type throttle struct {
 	count int
 }
 
-// failuresPerSecond is how many wrong tokens get a 401; more get a 429.
+// failuresPerSecond is the number of failures per second that get a 401; further ones get a 429.
 const failuresPerSecond = 10
 
-// failed counts a failure and reports whether there were too many in this second.
+// failed counts a failure and reports whether the limit for the current second is exceeded.
 func (t *throttle) failed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Token is what one client shows to the bridge.
+// Token is the bearer token of a client of the bridge.
 type Token struct {
 	Name      string    `json:"name"`
 	Token     string    `json:"token"`
@@ -30,25 +30,25 @@ var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // ValidTokenName reports whether a client can have this name.
 func ValidTokenName(name string) bool { return tokenName().MatchString(name) }
 
-// Tokens are the clients' tokens in DATA/tokens.json. The file is the truth and
-// several processes may change it; each sees the others' changes at once, but for a
-// token that was taken back: that one may be good for recheck more. The tokens are kept
-// readable, because a client's configuration needs them again: the file is as private
-// as that configuration. All methods may be called from any goroutine.
+// Tokens manages the clients' tokens in DATA/tokens.json. Several processes may change the file,
+// which is authoritative. Changes by other processes take effect immediately, except that a
+// revoked token may be accepted for up to recheck longer. Tokens are stored in plain text,
+// because they are needed to configure clients; the file is as private as the clients'
+// configuration. The methods are safe for concurrent use.
 type Tokens struct {
-	lock string // path of the lock between processes
+	lock string // path of the interprocess lock
 	log  *slog.Logger
 
 	mu     sync.Mutex // guards the fields below
 	file   watchedFile
-	looked time.Time // when file was looked at
+	looked time.Time // time of the last check of file
 	tokens []Token
-	sums   []digest // of tokens, in the same order
-	broken bool     // the file could not be read, and that was logged
+	sums   []digest // digests of tokens, in the same order
+	broken bool     // the file cannot be read, which has been logged
 }
 
-// NewTokens reads the tokens of dataDir. log may be nil. A file that cannot be read
-// is an error, never an empty list that the next Create would write over it.
+// NewTokens reads the tokens of dataDir. log may be nil. A file that cannot be read is an error
+// rather than an empty list, which the next Create would write over it.
 func NewTokens(dataDir string, log *slog.Logger) (*Tokens, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -70,8 +70,8 @@ type tokenFile struct {
 	Tokens []Token `json:"tokens"`
 }
 
-// refresh reads the file if it has changed. It must be called with t.mu held. After an error the old
-// tokens stay.
+// refresh reads the file if it has changed. It must be called with t.mu held. On error the
+// previous tokens remain.
 func (t *Tokens) refresh() error {
 	data, changed, err := t.file.changed()
 	if err != nil {
@@ -83,7 +83,7 @@ func (t *Tokens) refresh() error {
 	var file tokenFile
 	if data != nil {
 		if err := json.Unmarshal(data, &file); err != nil {
-			t.file.seen = nil // look again next time
+			t.file.seen = nil // read it again next time
 			return fmt.Errorf("cannot read tokens: %s is not valid: %w", t.file.path, err)
 		}
 	}
@@ -95,12 +95,12 @@ func (t *Tokens) refresh() error {
 	return nil
 }
 
-// recheck is how long a good token is taken for good without a look at the file, which
-// every call of a client would cause.
+// recheck is how long a valid token is accepted without checking the file, to avoid a stat for
+// every call of a client.
 const recheck = 50 * time.Millisecond
 
-// Client returns the name under which token was issued. The time it takes does not
-// depend on how much of token is right.
+// Client returns the name of the client that token was issued to. Its running time does not
+// depend on how much of token is correct.
 func (t *Tokens) Client(token string) (name string, ok bool) {
 	sum := digestOf(token)
 	t.mu.Lock()
@@ -123,7 +123,7 @@ func (t *Tokens) Client(token string) (name string, ok bool) {
 	return t.known(token, sum)
 }
 
-// known compares with every token. It must be called with t.mu held.
+// known compares token with every known token. It must be called with t.mu held.
 func (t *Tokens) known(token string, sum digest) (name string, ok bool) {
 	for i := range t.sums {
 		if t.sums[i].equal(sum) && strings.HasPrefix(token, TokenPrefix) {
@@ -133,7 +133,7 @@ func (t *Tokens) known(token string, sum digest) (name string, ok bool) {
 	return name, ok
 }
 
-// List returns all tokens in the order of their making.
+// List returns all tokens in order of creation.
 func (t *Tokens) List() ([]Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +143,7 @@ func (t *Tokens) List() ([]Token, error) {
 	return slices.Clone(t.tokens), nil
 }
 
-// Get returns the token of name.
+// Get returns the token of the client called name, and whether it exists.
 func (t *Tokens) Get(name string) (Token, bool, error) {
 	all, err := t.List()
 	if i := slices.IndexFunc(all, func(one Token) bool { return one.Name == name }); i >= 0 {
@@ -152,7 +152,7 @@ func (t *Tokens) Get(name string) (Token, bool, error) {
 	return Token{}, false, err
 }
 
-// Create returns the token of name, making it when there is none.
+// Create returns the token of the client called name, and creates it if it does not exist.
 func (t *Tokens) Create(name string) (out Token, err error) {
 	err = t.change(name, func(all []Token, i int) []Token {
 		if i >= 0 {
@@ -165,7 +165,7 @@ func (t *Tokens) Create(name string) (out Token, err error) {
 	return out, err
 }
 
-// Rotate gives name a new token; the old one is worthless from now on.
+// Rotate replaces the token of the client called name; the previous token becomes invalid.
 func (t *Tokens) Rotate(name string) (out Token, err error) {
 	err = t.change(name, func(all []Token, i int) []Token {
 		out = newToken(name)
@@ -178,7 +178,7 @@ func (t *Tokens) Rotate(name string) (out Token, err error) {
 	return out, err
 }
 
-// Revoke removes the token of name.
+// Revoke removes the token of the client called name.
 func (t *Tokens) Revoke(name string) error {
 	found := false
 	err := t.change(name, func(all []Token, i int) []Token {
@@ -197,9 +197,9 @@ func newToken(name string) Token {
 	return Token{Name: name, Token: TokenPrefix + newSecret(), CreatedAt: time.Now().UTC().Truncate(time.Second)}
 }
 
-// change runs edit with a copy of the newest tokens and the place of name among them
-// (-1: none), and writes what it returns, alone among all goroutines and processes.
-// Requests are let in meanwhile: another process may hold the lock for seconds.
+// change calls edit with a copy of the current tokens and the index of name among them (-1 if
+// absent), and writes the result, under the interprocess lock. It does not hold t.mu meanwhile,
+// because waiting for another process may take seconds during which requests must be served.
 func (t *Tokens) change(name string, edit func(all []Token, i int) []Token) error {
 	if !ValidTokenName(name) {
 		return &core.Error{
@@ -228,7 +228,7 @@ func (t *Tokens) change(name string, edit func(all []Token, i int) []Token) erro
 	})
 }
 
-// Admin is the token of the API, in DATA/admin.token.
+// Admin is the admin token of the API, stored in DATA/admin.token.
 type Admin struct {
 	mu    sync.Mutex // guards the fields below
 	file  watchedFile
@@ -236,8 +236,8 @@ type Admin struct {
 	token string
 }
 
-// OpenAdmin reads the admin token of dataDir, making it when there is none, or a damaged one
-// that no request could carry.
+// OpenAdmin reads the admin token of dataDir. It creates one if there is none or if the stored
+// one is not a valid header value.
 func OpenAdmin(dataDir string) (*Admin, error) {
 	a := &Admin{file: watchedFile{path: filepath.Join(dataDir, "admin.token")}}
 	err := withFileLock(filepath.Join(dataDir, "tokens.lock"), func() error {
@@ -256,18 +256,19 @@ func OpenAdmin(dataDir string) (*Admin, error) {
 	return a, a.refresh()
 }
 
-// ReadAdmin returns the admin token of dataDir for a program that calls the API.
+// ReadAdmin returns the admin token of dataDir, for programs that call the API.
 func ReadAdmin(dataDir string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(dataDir, "admin.token"))
 	return strings.TrimSpace(string(data)), err
 }
 
-// fitsHeader reports whether token can stand in an Authorization header: visible ASCII (RFC 9110, section 5.5).
+// fitsHeader reports whether token can be sent in an Authorization header: visible ASCII (RFC
+// 9110, section 5.5).
 func fitsHeader(token string) bool {
 	return token != "" && strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
-// refresh must be called with a.mu held.
+// refresh reads the file if it has changed. It must be called with a.mu held.
 func (a *Admin) refresh() error {
 	data, changed, err := a.file.changed()
 	if err != nil || !changed {
@@ -278,7 +279,7 @@ func (a *Admin) refresh() error {
 	return nil
 }
 
-// Valid reports whether token is the admin token, at this moment and in constant time.
+// Valid reports whether token is the current admin token. It compares in constant time.
 func (a *Admin) Valid(token string) bool {
 	sum := digestOf(token)
 	a.mu.Lock()

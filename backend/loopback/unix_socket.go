@@ -12,16 +12,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// SocketFile is the Unix socket of a data folder, where there is one.
+// SocketFile returns the path of the Unix socket of a data folder, which may not exist.
 func SocketFile(dataDir string) string { return filepath.Join(dataDir, "drawbridge.sock") }
 
-// maxSocketPath is what fits everywhere into the address of a Unix socket.
+// maxSocketPath is the maximum path length of a Unix socket that works on all systems.
 const maxSocketPath = 103
 
-// ListenSocket opens the socket of dataDir, for this user alone: its mode is 0600, and
-// where the system tells who connects, others are turned away whatever the mode has
-// become. Requests over it need the same tokens as over TCP. The caller holds the lock
-// of the folder, so that a socket which is there already is left over.
+// ListenSocket listens on the Unix socket of dataDir, for this user only: its mode is 0600, and
+// connections of other users are closed where the system identifies the peer, even if the mode
+// has been changed. Requests need the same tokens as over TCP. The caller must hold the lock of
+// the folder, so an existing socket is stale and is removed.
 func ListenSocket(dataDir string) (net.Listener, error) {
 	path := SocketFile(dataDir)
 	if !haveSockets {
@@ -48,7 +48,7 @@ func ListenSocket(dataDir string) (net.Listener, error) {
 	return &boundedListener{Listener: own, free: make(chan struct{}, MaxConnections), done: make(chan struct{})}, nil
 }
 
-// sameUserListener accepts connections of one user.
+// sameUserListener accepts connections of one user only.
 type sameUserListener struct {
 	*net.UnixListener
 	uid int
@@ -67,8 +67,8 @@ func (o *sameUserListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Dialer connects to the daemon of dataDir: by its socket where there is one that
-// answers, else as asked. It is for http.Transport.DialContext.
+// Dialer returns a function for http.Transport.DialContext that connects to the daemon of
+// dataDir: by its Unix socket if that answers, otherwise to the given address.
 func Dialer(dataDir string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
 	path := SocketFile(dataDir)
