@@ -15,17 +15,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Apply makes cfg the configuration in force. Servers that read the same are not
-// touched; one whose command, environment or address changed is restarted; other
-// settings take effect without that. It returns without waiting for any server, but
-// every server that is wanted counts as starting from then on.
+// Apply makes cfg the active configuration. Servers whose configuration is equal to the previous
+// one are not touched; a server whose command, environment or address changed is restarted; other
+// settings take effect without a restart. Apply waits until the runners have processed the
+// change, but not until a server has started or stopped. When Apply returns, every server that
+// should run has the state starting.
 func (s *Supervisor) Apply(cfg *config.Config) {
 	for _, taken := range s.applyInTurn(cfg) {
 		taken()
 	}
 }
 
-// applyInTurn is apply, with the store asked before it and told after it.
+// applyInTurn reads the saved state, calls apply and saves the new approvals, one configuration
+// at a time.
 func (s *Supervisor) applyInTurn(cfg *config.Config) (notes []func()) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
@@ -37,9 +39,9 @@ func (s *Supervisor) applyInTurn(cfg *config.Config) (notes []func()) {
 	return notes
 }
 
-// apply returns functions that wait until the servers concerned have taken note,
-// to be called without s.mu, and the servers whose commands are to be remembered as
-// approved. It needs s.applying.
+// apply returns functions that wait until the runners concerned have processed the change, which
+// must be called without s.mu, and the servers whose commands are to be saved as approved. It
+// must be called with s.applying held.
 func (s *Supervisor) apply(cfg *config.Config, known savedState) (notes []func(), agreed []*config.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,12 +51,12 @@ func (s *Supervisor) apply(cfg *config.Config, known savedState) (notes []func()
 	s.updateRegistry(cfg, known)
 	began := len(old.order) == 0 && !s.begun
 	s.begun = true
-	var fresh []*config.Server // with a command that nobody has seen
-	var inUse int              // servers that ran before
+	var fresh []*config.Server // started without approval of their new command
+	var inUse int              // servers whose commands were approved before
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
 		if fl.byID[c.ID] != nil {
-			continue // the config's ids are unique; a second one could never be addressed
+			continue // ids are unique in a valid configuration; a duplicate could not be addressed
 		}
 		held, isNew := s.checkApproval(cfg, c, known)
 		r, note := s.runnerFor(c, held)
@@ -74,14 +76,14 @@ func (s *Supervisor) apply(cfg *config.Config, known savedState) (notes []func()
 	s.fleet.Store(fl)
 	s.forgetNotices(fl)
 	for _, c := range fresh {
-		// Where nothing was known before, this is the first start and everything is new.
+		// On the very first start, everything is new and needs no notice.
 		if !began || inUse > 0 {
 			s.noteCommand(c, s.spoken[c.ID])
 		}
 		s.spoken[c.ID] = commandText(c)
 	}
 	s.first.Do(func() { close(s.applied) })
-	s.noteConflicts() // another order changes who wins, and no list
+	s.noteConflicts() // a new order of servers changes which one wins a name, but no list
 	s.retire(old, fl)
 	for _, b := range fl.broken {
 		if !old.reports(b) {
@@ -91,9 +93,9 @@ func (s *Supervisor) apply(cfg *config.Config, known savedState) (notes []func()
 	return notes, agreed
 }
 
-// runnerFor returns the runner for c: the one that has this id, told of its new
-// configuration, or a new one. A server that comes back while its old process is
-// still being ended finds its old runner, so that there are never two. It must be called with s.mu held.
+// runnerFor returns the runner for c: the existing runner of this id, with its new configuration,
+// or a new one. A server that is added again while its old process is still being stopped gets
+// its old runner, so that there are never two processes. runnerFor must be called with s.mu held.
 func (s *Supervisor) runnerFor(c *config.Server, held bool) (r *runner, note func()) {
 	r = s.all[c.ID]
 	if r == nil {
@@ -117,7 +119,7 @@ func (s *Supervisor) runnerFor(c *config.Server, held bool) (r *runner, note fun
 	if commandKey(was) != commandKey(c) {
 		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(was)+" is now "+commandText(c))
 	}
-	wake := back || waited != held || was.Disabled != c.Disabled || was.Start != c.Start // the configuration has something to say about running
+	wake := back || waited != held || was.Disabled != c.Disabled || was.Start != c.Start // the change may affect whether the server runs
 	taken := make(chan struct{})
 	r.post(func() {
 		defer close(taken)
@@ -134,7 +136,8 @@ func (s *Supervisor) runnerFor(c *config.Server, held bool) (r *runner, note fun
 	}
 }
 
-// reconfigureInstances tells the instances of a new configuration, or ends them. It must be called with s.mu held.
+// reconfigureInstances passes a new configuration to the instances, or ends them. It must be
+// called with s.mu held.
 func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool) {
 	if end {
 		r.retireInstances()
@@ -146,8 +149,9 @@ func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool)
 	}
 }
 
-// updateRegistry gives the servers their places in the registry, and what they offered in
-// an earlier run until they are listed anew. It must be called with s.mu held.
+// updateRegistry passes the order and the names of the servers to the registry, together with the
+// saved catalogs of servers that have not been listed in this run. It must be called with s.mu
+// held.
 func (s *Supervisor) updateRegistry(cfg *config.Config, known savedState) {
 	var places []registry.Server
 	for _, c := range cfg.Servers {
@@ -164,7 +168,7 @@ func (s *Supervisor) updateRegistry(cfg *config.Config, known savedState) {
 	}
 }
 
-// retire ends the runners that the new fleet has no place for. It must be called with s.mu held.
+// retire ends the runners that are in before but not in after. It must be called with s.mu held.
 func (s *Supervisor) retire(before, after *fleet) {
 	for id, r := range before.byID {
 		if after.byID[id] == nil {
@@ -194,8 +198,8 @@ func (f *fleet) holds(id string) bool {
 	return false
 }
 
-// forgetEnded forgets a runner that has been removed and has ended. It reports false when
-// the server has come back meanwhile.
+// forgetEnded removes a runner that has been retired and has ended. It returns false if the
+// server has been added again meanwhile.
 func (s *Supervisor) forgetEnded(r *runner) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,13 +213,13 @@ func (s *Supervisor) forgetEnded(r *runner) bool {
 	return true
 }
 
-// reports tells whether a server was broken for the same reason before.
+// reports reports whether f has the server as broken for the same reason.
 func (f *fleet) reports(b core.ServerStatus) bool {
 	return slices.ContainsFunc(f.broken, func(o core.ServerStatus) bool { return o.ID == b.ID && o.Reason == b.Reason })
 }
 
-// broken makes a status of each server that the configuration had to leave out. One
-// that old holds already keeps its age.
+// broken returns a status for each server that the configuration reports as invalid. A server
+// that old already has for the same reason keeps its timestamps.
 func broken(cfg *config.Config, old *fleet) []core.ServerStatus {
 	var list []core.ServerStatus
 	seen := map[string]bool{}
@@ -243,7 +247,7 @@ func broken(cfg *config.Config, old *fleet) []core.ServerStatus {
 	return list
 }
 
-// launchKey is equal for configurations that start the same server in the same way.
+// launchKey returns a hash of the settings that need a restart when they change.
 func launchKey(c *config.Server) string {
 	b, _ := json.Marshal(struct {
 		Type       core.Transport
@@ -257,7 +261,7 @@ func launchKey(c *config.Server) string {
 		Docker     config.Docker
 		Framing    string
 		Debug      bool
-		Insecure   bool         `json:",omitempty"` // keys from before it was there stay
+		Insecure   bool         `json:",omitempty"` // omitted when unset, so that keys saved by earlier versions stay valid
 		OAuth      config.OAuth `json:",omitzero"`
 	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure, c.OAuth})
 	sum := sha256.Sum256(b)

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// memory is the caches of a store, kept in maps.
+// memory implements Catalogs and Eras with maps.
 type memory struct {
 	mu       sync.Mutex
 	catalogs map[string]*core.Catalog
@@ -93,7 +93,7 @@ func TestReaddedServerNeverRunsTwice(t *testing.T) {
 			g.apply(server("a", func(s *config.Server) { s.Args = []string{time.Now().String()} }), server("b"))
 			pass(time.Second)
 		}
-		pass(time.Minute) // connect itself reports a second process
+		pass(time.Minute) // connect fails the test if there is a second process
 		g.want("a", core.StateRunning)
 		if n := len(g.started("a")); n < 2 {
 			t.Fatalf("%d starts", n)
@@ -319,7 +319,7 @@ func TestSlowProbeDelaysModernCallsOnlyBriefly(t *testing.T) {
 				t.Errorf("%q serves after %s: %v", c.Instance, time.Since(begin), err)
 			}
 		}
-		if err := g.Stop(context.Background(), "a"); err != nil { // a probe under way ends with its server
+		if err := g.Stop(context.Background(), "a"); err != nil { // a probe in progress ends with its server
 			t.Fatal(err)
 		}
 		g.want("a", core.StateStopped)

@@ -1,7 +1,6 @@
 package supervisor
 
-// BothEras reports whether a server has a connection in the modern era beside its
-// legacy one at this moment.
+// BothEras reports whether a server has a modern connection open beside its legacy one.
 func (s *Supervisor) BothEras(id string) bool {
 	r := s.fleet.Load().byID[id]
 	return r != nil && r.live.Load().modern.usable()

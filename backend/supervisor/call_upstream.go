@@ -10,17 +10,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Upstream is a connection to a server; the gateway declares the same.
+// Upstream is a connection to a server. The gateway declares the same interface.
 type Upstream = interface {
 	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 }
 
-// For returns the upstream that serves call, in the era of the call where the
-// server speaks it, and sets call.Instance. A server that is starting, stopped or
-// in backoff is waited for within its startupTimeoutMs, and a stopped one is
-// started, unless only the user may (start: manual). A remote server that waits for the
-// network is tried at once. A crashed server is tried once
-// more, at most every 30 s. Whatever else keeps it from serving is an error at once.
+// For returns the upstream that serves call, in the era of the call if the server speaks it, and
+// sets call.Instance.
+//
+// For waits for a server that is starting, stopped or in backoff, at most its startupTimeoutMs.
+// It starts a stopped server, unless only the user may start it (start: manual). A remote server
+// that waits for the network is retried immediately. A crashed server is retried at most every 30
+// s. In all other cases For returns an error immediately.
 func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error) {
 	fl := s.fleet.Load()
 	r := fl.byID[call.Server]
@@ -48,7 +49,7 @@ func serve(call *core.Call, l *connection) (Upstream, error) {
 	return l, nil
 }
 
-// await returns a snapshot with a connection, starting the server where it may.
+// await returns a snapshot with a usable connection. It starts the server if a call may start it.
 func (r *runner) await(ctx context.Context) (*snapshot, error) {
 	limit := time.NewTimer(startup(r.config()))
 	defer limit.Stop()
@@ -75,7 +76,8 @@ func (r *runner) await(ctx context.Context) (*snapshot, error) {
 	}
 }
 
-// called notes that a call needs the server. It runs in the runner's goroutine.
+// called prepares the server for a call: it starts or retries the server if a call may do that.
+// It runs in the runner's goroutine.
 func (r *runner) called() error {
 	c := r.config()
 	r.used.Store(time.Now().UnixNano())
@@ -118,8 +120,8 @@ func (r *runner) manual() error {
 		Hint: "Ask the user to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
 }
 
-// unavailable says why there is no connection. What a server wrote to stderr stays
-// out of it: the message goes to clients.
+// unavailable returns the error of a call for which there is no connection. It does not contain
+// what the server wrote to stderr, because clients see the message.
 func (r *runner) unavailable(l *snapshot) error {
 	if l.status.State == core.StateNeedsLogin {
 		return r.unsignedCall()
@@ -132,8 +134,8 @@ func (r *runner) unavailable(l *snapshot) error {
 		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+".")}
 }
 
-// awaitModern waits a little for the second connection. The legacy one serves when
-// it does not come, now or for as long as it rests.
+// awaitModern waits at most modernPatience for the modern connection. If there is none by then,
+// or opening one is paused after a failure, the legacy connection serves the call.
 func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) (Upstream, error) {
 	var patience <-chan time.Time
 	for !l.modern.usable() && l.hope && l.primary.usable() && !time.Now().Before(l.rest) {
@@ -142,7 +144,7 @@ func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) 
 				return nil, err
 			}
 			if l = r.live.Load(); l.opening.IsZero() {
-				break // it is there already, or did not even begin
+				break // it is open already, or opening did not begin
 			}
 			continue
 		}
@@ -178,9 +180,9 @@ func (r *runner) serveLegacy(call *core.Call) (Upstream, error) {
 	return serve(call, l.primary)
 }
 
-// WaitListed waits until no server is starting whose tools are still unknown, at
-// most bridge.listWaitMs, or until ctx ends. With a server id it looks at that one
-// alone. What is there then is the answer to a list; list_changed tells of the rest.
+// WaitListed waits until no server is starting whose tools are still unknown, at most
+// bridge.listWaitMs, or until ctx is done. If server is not empty, it considers only that server.
+// Servers that are listed later are announced by list_changed.
 func (s *Supervisor) WaitListed(ctx context.Context, server string) {
 	var limit <-chan time.Time
 	for {
@@ -203,9 +205,9 @@ func (s *Supervisor) WaitListed(ctx context.Context, server string) {
 	}
 }
 
-// unlisted returns what is closed when a server that a list has to wait for has
-// changed; nil when it has to wait for none. Before the first configuration is in
-// force, nobody knows what there will be.
+// unlisted returns a channel that is closed when a server whose list is missing has changed, or
+// nil if there is no such server. Before the first configuration is applied, the servers are
+// unknown, so unlisted returns s.applied.
 func (s *Supervisor) unlisted(server string) <-chan struct{} {
 	select {
 	case <-s.applied:

@@ -8,10 +8,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// refreshTimeout bounds one reading of the lists.
+// refreshTimeout is the timeout of one refresh of the lists.
 const refreshTimeout = 30 * time.Second
 
-// quietKinds are the kinds that a server offers without announcing changes.
+// quietKinds returns the kinds that a server offers without the listChanged capability.
 func quietKinds(capabilities json.RawMessage) []core.Kind {
 	var said map[string]json.RawMessage
 	if json.Unmarshal(capabilities, &said) != nil {
@@ -33,8 +33,8 @@ func quietKinds(capabilities json.RawMessage) []core.Kind {
 	return kinds
 }
 
-// watchCatalog sets the clock for the next reading of the lists, if the server does
-// not say itself when they change.
+// watchCatalog resets the timer of the next refresh. Servers that announce changes of all their
+// lists are not refreshed.
 func (r *runner) watchCatalog() {
 	every := r.config().CatalogRefresh
 	if every <= 0 || r.own != nil || r.primary == nil || len(quietKinds(r.primary.Catalog().Capabilities)) == 0 {
@@ -44,7 +44,7 @@ func (r *runner) watchCatalog() {
 	r.relist.Reset(jitter(every))
 }
 
-// refresh reads the lists again. The result counts as a change only where it differs.
+// refresh reads the lists again. Registry.Update reports a change only if the result differs.
 func (r *runner) refresh() {
 	l, c := r.primary, r.config()
 	if l == nil || r.state.phase != phaseRunning {

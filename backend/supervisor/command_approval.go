@@ -15,24 +15,24 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Approvals remembers, beyond this run, which commands the user has agreed to. key
-// stands for everything that decides what is run.
+// Approvals stores which commands the user has approved. key is a hash of everything that
+// determines what is run.
 type Approvals interface {
 	Approved(ctx context.Context, server, key string) (bool, error)
 	Approve(ctx context.Context, server, key string) error
 }
 
-// Approval is a command that waits for approval.
+// Approval is a command that waits for the user's approval.
 type Approval struct {
 	Server      string   `json:"server"`
-	Key         string   `json:"key"`     // names exactly this command; see Approve
-	Command     string   `json:"command"` // with its arguments, as written in the configuration
-	Was         string   `json:"was"`     // the command that ran before; "" when none did, or not in this run
-	Environment []string `json:"environment,omitempty"`
+	Key         string   `json:"key"`                   // identifies exactly this command; see Supervisor.Approve
+	Command     string   `json:"command"`               // with its arguments, as in the configuration
+	Was         string   `json:"was"`                   // the command that ran before in this run; "" if none did
+	Environment []string `json:"environment,omitempty"` // names, sorted
 	Cwd         string   `json:"cwd,omitempty"`
 }
 
-// Approvals lists the commands that wait, in the order of the configuration.
+// Approvals returns the commands that wait for approval, in the order of the configuration.
 func (s *Supervisor) Approvals() []Approval {
 	list := []Approval{}
 	for _, r := range s.fleet.Load().order {
@@ -50,9 +50,9 @@ func (s *Supervisor) previousCommand(id string) string {
 	return s.spoken[id]
 }
 
-// Approve lets a server with a new command run, now and in later runs. A key that is not
-// "" has to be the one that the user saw: a conflict says that the command has
-// changed since.
+// Approve allows a server with a new command to run, in this and in later runs. If key is not "",
+// it must be the key of the command that the user saw; otherwise Approve returns an error with
+// core.CodeConflict, because the command has changed since.
 func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
@@ -80,12 +80,13 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	return nil
 }
 
-// runs reports whether c has anything run, here or in a container.
+// runs reports whether c runs a program, on this machine or in a container.
 func runs(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
 
-// checkApproval decides whether c may run, and whether its command is one that nobody has
-// agreed to. Without approveNewCommands everything may, and is remembered, so that what
-// was in use needs no approval later: the caller saves that. It must be called with s.mu held.
+// checkApproval reports whether c has to wait for approval (held), and whether its command has
+// not been approved before (isNew). Without approveNewCommands no command has to wait, and the
+// caller saves new commands as approved, so that they need no approval if the setting is turned
+// on later. checkApproval must be called with s.mu held.
 func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, known savedState) (held, isNew bool) {
 	if !runs(c) {
 		return false, false
@@ -102,13 +103,13 @@ func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, known s
 	return false, true
 }
 
-// unapproved says why a server does not run.
+// unapproved returns the error of a server whose command waits for approval.
 func (r *runner) unapproved() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q waits for approval: its command is new", r.id),
 		Hint: "Look at the command and approve it on Drawbridge's page, or with: drawbridge approvals"}
 }
 
-// commandText is the command as it is written, without what variables stand for.
+// commandText returns the command as in the configuration, with variables unexpanded.
 func commandText(c *config.Server) string {
 	words := append([]string{c.Command}, c.Args...)
 	for i, w := range words {
@@ -123,7 +124,7 @@ func commandText(c *config.Server) string {
 	return text
 }
 
-// commandKey is equal for servers that run the same command.
+// commandKey returns a hash that is equal for servers that run the same command.
 func commandKey(c *config.Server) string {
 	b, _ := json.Marshal(struct {
 		Type       core.Transport

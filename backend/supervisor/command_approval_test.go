@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// agreements is what a store keeps of approvals.
+// agreements implements Approvals in memory.
 type agreements struct {
 	mu   sync.Mutex
 	keys map[string]bool
@@ -41,7 +41,7 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 	ctx := context.Background()
 	changed := func(s *config.Server) { s.Args = []string{"--evil"} }
 	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) {
-		g.apply(server("used")) // applied before anybody asked
+		g.apply(server("used")) // in use before approvals were turned on
 		g.askFirst(true)
 		g.apply(server("used"), server("new"))
 		g.want("used", core.StateRunning)
@@ -76,7 +76,7 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 		if g.processes() != 1 {
 			t.Error("the old command goes on although the configuration has another")
 		}
-		g.apply(server("used"), server("new")) // taken back
+		g.apply(server("used"), server("new")) // reverted
 		g.want("used", core.StateRunning)
 	})
 	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) { // the next run

@@ -10,25 +10,25 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// expectFor is how long Expect holds.
+// expectFor is how long Expect suppresses the notice of a server.
 const expectFor = time.Minute
 
-// notices are what the user should know of commands that were applied without asking.
-// They stay until somebody has seen them.
+// notices holds notices about new commands that were started without approval. A notice remains
+// until the user dismisses it or the server is removed.
 type notices struct {
 	mu       sync.Mutex
 	list     []events.Notice
-	expected map[string]time.Time // by server: until when
+	expected map[string]time.Time // by server: suppressed until
 }
 
-// Notices lists the new commands that run without having been asked for, oldest first.
+// Notices returns the notices about new commands that run without approval, oldest first.
 func (s *Supervisor) Notices() []events.Notice {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
 	return slices.Clone(s.news.list)
 }
 
-// Dismiss takes a notice back that the user has seen, and reports whether there was one.
+// Dismiss removes a notice that the user has seen. It reports whether there was one.
 func (s *Supervisor) Dismiss(subject string) bool {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
@@ -42,7 +42,8 @@ func (s *Supervisor) Dismiss(subject string) bool {
 	return false
 }
 
-// Expect says that the user is just adding this server: its command needs no notice.
+// Expect suppresses the next notice about the command of a server, because the user is adding the
+// server at this moment. It expires after one minute.
 func (s *Supervisor) Expect(id string) {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
@@ -52,8 +53,8 @@ func (s *Supervisor) Expect(id string) {
 	s.news.expected[id] = time.Now().Add(expectFor)
 }
 
-// noteCommand tells people that c runs a command that it did not run before. was is
-// what it ran, "" when that is unknown.
+// noteCommand publishes a notice that c runs a new command. was is the command that it ran
+// before, or "" if unknown.
 func (s *Supervisor) noteCommand(c *config.Server, was string) {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
@@ -74,7 +75,7 @@ func (s *Supervisor) noteCommand(c *config.Server, was string) {
 	s.o.Bus.Publish(events.Health, n)
 }
 
-// forgetNotices takes back the notices of servers that are no longer configured.
+// forgetNotices removes the notices of servers that are no longer configured.
 func (s *Supervisor) forgetNotices(fl *fleet) {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()

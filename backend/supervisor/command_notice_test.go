@@ -8,7 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// A remote server runs nothing, so that it is there says nothing of what is known.
+// A remote server runs no command, so its presence does not mean that commands have been seen
+// before.
 func TestFirstConfigDoesNotRestartRemoteServer(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", core.HTTP, "https://far.test/mcp" }))
@@ -63,13 +64,13 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 			t.Errorf("told %+v", heard)
 		}
 
-		// Whoever adds a server knows what it runs.
+		// The user who adds a server knows its command.
 		g.Expect("b")
 		g.apply(runs("two"), server("b"))
 		if list := g.Notices(); len(list) != 0 {
 			t.Errorf("got %+v", list)
 		}
-		// One that goes takes its notice along; a setting that is not a command makes none.
+		// A removed server loses its notice. A change that is not in the command makes none.
 		g.apply(runs("two"), server("b"), server("c"))
 		if list := g.Notices(); len(list) != 1 {
 			t.Errorf("got %+v", list)

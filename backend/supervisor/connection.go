@@ -14,24 +14,24 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// ErrAbsent in the chain of a Connect's error says that something outside is
-// missing, such as Docker or a container: the server waits for it.
+// ErrAbsent is wrapped by errors of Connect that are caused by a missing external dependency,
+// such as Docker or a container. The server waits for it.
 var ErrAbsent = errors.New("waiting")
 
-// connection is one open connection. It is what callers send through.
+// connection is one open connection, through which calls are sent.
 type connection struct {
 	Session
 	of       *runner
 	inFlight atomic.Int64
-	resting  atomic.Bool  // being ended, because nobody used it
-	heard    atomic.Int64 // when the server was last heard of, Unix nanoseconds
-	// ended is closed once nothing is left of the connection; why then is how its process ended,
-	// "" where that is not known.
+	resting  atomic.Bool  // being closed because it is idle
+	heard    atomic.Int64 // when the server last sent anything, Unix nanoseconds
+	// ended is closed when the connection is closed and its process has exited. Then why is how
+	// the process exited, or "" if unknown.
 	ended chan struct{}
 	why   string
 }
 
-// Send passes call on. It fails at once when the connection breaks.
+// Send sends call. It fails immediately if the connection breaks.
 func (l *connection) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	l.inFlight.Add(1)
 	if l.resting.Load() {
@@ -48,10 +48,10 @@ func (l *connection) Send(ctx context.Context, call *core.Call, sink core.Sink) 
 	return reply, l.explain(ctx, err)
 }
 
-// explainLimit is how long an error waits to learn how the process ended.
+// explainLimit is how long a failed call waits for the exit status of the process.
 const explainLimit = 1500 * time.Millisecond
 
-// explain adds to an error that says no more than that the server is gone how it ended.
+// explain adds how the process exited to an error that says only that the server is gone.
 func (l *connection) explain(ctx context.Context, err error) error {
 	gone, ok := errors.AsType[*core.Error](err)
 	if !ok || gone.Hint != wire.SeeLog || l.Process.Exit == nil {
@@ -83,7 +83,7 @@ func (l *connection) watchLists() { l.heard.Store(time.Now().UnixNano()) }
 
 func (l *connection) silence() time.Duration { return time.Since(time.Unix(0, l.heard.Load())) }
 
-// lost is closed when the connection has broken; nil, which never is, without one.
+// lost returns a channel that is closed when the connection breaks. It returns nil if l is nil.
 func (l *connection) lost() <-chan struct{} {
 	if l == nil {
 		return nil
@@ -91,8 +91,8 @@ func (l *connection) lost() <-chan struct{} {
 	return l.Conn.Done()
 }
 
-// usable reports whether the connection is there and has not broken. Callers ask,
-// because a connection may break before its runner has seen it.
+// usable reports whether the connection is open. Callers check this because a connection may
+// break before its runner has handled that.
 func (l *connection) usable() bool {
 	if l == nil || l.resting.Load() {
 		return false
@@ -105,7 +105,7 @@ func (l *connection) usable() bool {
 	}
 }
 
-// begin starts the server in a helper goroutine; the result comes back by post.
+// begin starts the server in a helper goroutine, which posts the result.
 func (r *runner) begin() {
 	c := r.config()
 	ctx, giveUp := context.WithCancelCause(context.Background())
@@ -134,10 +134,11 @@ func (r *runner) begin() {
 	})
 }
 
-// connect opens a connection within limit, which begins once it is this server's turn.
+// connect opens a connection. limit is the startup timeout, counted from the moment at which the
+// start gets its slot.
 func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, limit time.Duration, started func(Process)) (Session, error) {
 	request := Request{Server: c, Era: era, Workspace: r.whose.workspace, Changed: func(core.Kind) {}}
-	if r.own == nil { // of either era: a list may change in the process that a call went to
+	if r.own == nil { // in both eras: a list may change in the process that served a call
 		request.Changed = func(kind core.Kind) { r.post(func() { r.relisted(kind) }) }
 	}
 	request.Started = started
@@ -160,8 +161,9 @@ func (r *runner) start(ctx context.Context, request Request, limit time.Duration
 	return session, err
 }
 
-// slowHint is what to do about a server that did not answer while it was started. One that
-// reads only messages with a header gets none that it understands, and looks as if it hung.
+// slowHint returns the hint for a stdio server that did not answer during its start. A server
+// that reads only messages with a Content-Length header understands none of ours and seems to
+// hang.
 func slowHint(c *config.Server) string {
 	if c.Type != core.Stdio || c.Framing != "" && c.Framing != config.FramingAuto {
 		return ""
@@ -169,8 +171,8 @@ func slowHint(c *config.Server) string {
 	return `If it only needs longer, raise startupTimeoutMs. If it reads messages with a Content-Length header, set "framing": "content-length".`
 }
 
-// slot waits for a turn to start. The turn is given back after slotTime even when
-// the start goes on, so that one slow download does not hold up the others.
+// slot waits for one of the slots that limit parallel starts. The slot is released after slotTime
+// even if the start is still in progress, so that a slow download does not delay other servers.
 func (s *Supervisor) slot(ctx context.Context) (release func(), err error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -185,7 +187,7 @@ func (s *Supervisor) slot(ctx context.Context) (release func(), err error) {
 	}, nil
 }
 
-// begun takes the result of a start.
+// begun handles the result of a start.
 func (r *runner) begun(session Session, err error) {
 	r.pending--
 	r.process = session.Process
@@ -197,7 +199,7 @@ func (r *runner) begun(session Session, err error) {
 		r.primary, r.took = newConnection(session, r), time.Since(r.began)
 		r.primary.watchLists()
 		r.connected()
-	case stopping: // it was told to stop; that it failed is no news
+	case stopping: // the start was aborted, so its error is expected
 	default:
 		r.unsigned = errors.Is(err, core.ErrNeedsLogin)
 		r.fail(err)
@@ -207,7 +209,7 @@ func (r *runner) begun(session Session, err error) {
 	r.settle()
 }
 
-// failureOf tells the machine what kind of failure err is.
+// failureOf returns the event of the state machine for err.
 func failureOf(err error) event {
 	switch {
 	case errors.Is(err, ErrAbsent):
@@ -218,7 +220,7 @@ func failureOf(err error) event {
 	return evFailed
 }
 
-// connected makes known what the server offers, and then that it runs.
+// connected updates the registry with the catalog, and then enters the running phase.
 func (r *runner) connected() {
 	l := r.primary
 	catalog := l.Catalog()
@@ -235,10 +237,10 @@ func (r *runner) connected() {
 	}
 }
 
-// relisted takes over lists that the connection has read again.
+// relisted updates the registry with lists that the connection has read again.
 func (r *runner) relisted(kind core.Kind) {
 	if r.primary == nil {
-		return // connected takes the newest catalog anyway
+		return // connected uses the newest catalog anyway
 	}
 	c, catalog := r.config(), r.primary.Catalog()
 	r.primary.watchLists()
@@ -247,7 +249,7 @@ func (r *runner) relisted(kind core.Kind) {
 	r.helpers.Go(func() { r.remember(c, catalog) })
 }
 
-// remember keeps the catalog for the next run.
+// remember saves the catalog for the next run.
 func (r *runner) remember(c *config.Server, catalog *core.Catalog) {
 	if r.s.o.Catalogs == nil {
 		return
@@ -259,7 +261,7 @@ func (r *runner) remember(c *config.Server, catalog *core.Catalog) {
 	}
 }
 
-// end ends what runs or is being started.
+// end aborts a start and closes the connections.
 func (r *runner) end() {
 	if r.abort != nil {
 		r.abort()
@@ -271,8 +273,8 @@ func (r *runner) end() {
 	r.endSecondEra()
 }
 
-// closeConnection closes a connection in a helper goroutine. The server counts as running
-// until that is done.
+// closeConnection closes a connection in a helper goroutine. The stop of the server is complete
+// only when that is done.
 func (r *runner) closeConnection(l *connection) {
 	r.pending++
 	r.helpers.Go(func() {
@@ -289,7 +291,7 @@ func (r *runner) closeConnection(l *connection) {
 					l.why = r.reason
 				}
 				if exit, ok := r.exited(); ok && exit.Away {
-					r.state.failed = false // no failure of the server's own
+					r.state.failed = false // the container went away: not a failure of the server
 				}
 			}
 			close(l.ended)

@@ -10,43 +10,43 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// debugLines is how much of stderr a Debug holds.
+// debugLines is the number of lines of stderr in a Debug.
 const debugLines = 20
 
-// Debug is everything that helps the user to see why a server does not do what it
-// should. It holds no value of a variable; Frames hold what was said, secrets too.
+// Debug is the information that helps the user to debug a server. It contains no values of
+// variables. Frames are the messages as they were exchanged, secrets included.
 type Debug struct {
 	Status       core.ServerStatus `json:"status"`
 	Written      string            `json:"written"`              // the command as configured
-	Session      string            `json:"session"`              // whose a process of it is
-	Start        string            `json:"start"`                // when it is started
-	Framing      string            `json:"framing"`              // of its messages, as configured
-	Path         string            `json:"path,omitempty"`       // the executable that it means
+	Session      string            `json:"session"`              // which calls share a process
+	Start        string            `json:"start"`                // when the server is started
+	Framing      string            `json:"framing"`              // message framing, as configured
+	Path         string            `json:"path,omitempty"`       // the resolved executable
 	SearchPath   string            `json:"searchPath,omitempty"` // the PATH that was searched
-	Dir          string            `json:"dir,omitempty"`        // "" is our own working directory
+	Dir          string            `json:"dir,omitempty"`        // working directory; "" is that of Drawbridge
 	Environment  []string          `json:"environment"`          // names
 	Processes    []process.Proc    `json:"processes"`            // of all instances
 	Capabilities json.RawMessage   `json:"capabilities,omitempty"`
 	Instructions string            `json:"instructions,omitempty"`
 	BothEras     bool              `json:"bothEras"` // a second connection, in the modern era, is open
-	Stderr       []string          `json:"stderr"`   // the last 20 lines, safe to show
+	Stderr       []string          `json:"stderr"`   // the last 20 lines, cleaned by serverlog.Clean
 	Frames       []Frame           `json:"frames"`   // the last 5 of the newest connection, 10 over HTTP
 	Timings      Timings           `json:"timings"`
 }
 
-// Timings are moments and durations; zero means "not yet".
+// Timings are points in time and durations. Zero means "not yet".
 type Timings struct {
-	Began      time.Time     `json:"began"`        // the newest start
-	StartTook  time.Duration `json:"startTookNs"`  // the newest successful one, until listed
-	ListedAt   time.Time     `json:"listedAt"`     // the newest list
-	Heard      time.Time     `json:"heard"`        // anything at all
-	LastCall   time.Time     `json:"lastCall"`     // a call that needed it, or its start
-	PingTook   time.Duration `json:"pingTookNs"`   // the newest that was answered
-	NextLaunch time.Duration `json:"nextLaunchNs"` // pause before the next start while in backoff, without jitter
+	Began      time.Time     `json:"began"`        // when the newest start began
+	StartTook  time.Duration `json:"startTookNs"`  // duration of the newest successful start, until the catalog was read
+	ListedAt   time.Time     `json:"listedAt"`     // when a list was last read
+	Heard      time.Time     `json:"heard"`        // when the server last sent anything
+	LastCall   time.Time     `json:"lastCall"`     // when the server was last called or started
+	PingTook   time.Duration `json:"pingTookNs"`   // round-trip time of the newest answered ping
+	NextLaunch time.Duration `json:"nextLaunchNs"` // in backoff: delay before the next start, without jitter
 }
 
-// Debug returns what is known of a server. A server that the configuration forbids
-// has a status alone.
+// Debug returns the debug information of a server. For a server whose configuration is invalid,
+// only Status is set.
 func (s *Supervisor) Debug(id string) (Debug, error) {
 	fl := s.fleet.Load()
 	r := fl.byID[id]
@@ -82,8 +82,8 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 	return d, nil
 }
 
-// newest is the snapshot of whoever was called last: the server's own runner, or an
-// instance of it.
+// newest returns the snapshot of the runner that was used last: the server's own runner or one of
+// its instances.
 func (r *runner) newest() *snapshot {
 	latest := r
 	for _, one := range r.instances() {
@@ -94,7 +94,7 @@ func (r *runner) newest() *snapshot {
 	return latest.live.Load()
 }
 
-// configText is what the configuration says of how the server is reached.
+// configText returns the command or the URL without its query, as in the configuration.
 func configText(c *config.Server) string {
 	if c.URL != "" {
 		address, _, _ := strings.Cut(c.URL, "?")
@@ -117,7 +117,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// timings are those that the runner knows.
+// timings returns the timings that the runner knows.
 func (r *runner) timings() Timings {
 	t := Timings{StartTook: r.took, PingTook: r.pingTook}
 	if !r.began.IsZero() {

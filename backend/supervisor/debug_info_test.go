@@ -75,7 +75,7 @@ func TestReasonIsShortAndLogNamesPATHOnce(t *testing.T) {
 	}
 }
 
-// script makes a program called name, so that it is taken for a launcher.
+// script writes a program called name, which is recognized as a launcher.
 func script(t *testing.T, name, text string) string {
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
@@ -89,7 +89,7 @@ func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 	g := newReal(t)
 	g.o.Fetching, g.o.LastLines = g.dialer.Fetching, g.dialer.LastLines
 	go1 := filepath.Join(t.TempDir(), "go")
-	// A shell waits without a child by reading a pipe that nobody writes to yet.
+	// The shell waits without a child process by reading a pipe that has no writer yet.
 	npx := script(t, "npx", `echo "npm warn fetching" >&2; mkfifo "$GATE"; read _ < "$GATE"; "$SERVER" -test.run='^$'; exit 0`)
 	g.apply(mode("a", "legacy", func(s *config.Server) {
 		s.Command, s.Args = npx, nil

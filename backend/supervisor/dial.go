@@ -23,53 +23,56 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Dialer opens connections to real servers: its Connect is the one to give to New.
-// Spawner, Logs and Log are needed.
+// Dialer opens connections to real servers. Its Connect method is the Connect of Options.
+// Spawner, Logs and Log are required.
 type Dialer struct {
 	Spawner *process.Spawner
 	Logs    *serverlog.Logs
 	Log     *slog.Logger
-	// Ready returns when something may be started. nil: at once.
+	// Ready blocks until servers may be started. nil means immediately.
 	Ready func(ctx context.Context) error
 
-	ClientInfo   json.RawMessage // what we say of ourselves; see upstream.Options
+	ClientInfo   json.RawMessage // of Drawbridge; see upstream.Options
 	Capabilities json.RawMessage
-	// Secret looks up ${secret:NAME}. While its error has code unavailable the server
-	// waits. May be nil.
+	// Secret returns the value of ${secret:NAME}. If it fails with core.CodeUnavailable, the
+	// server waits. May be nil.
 	Secret func(ctx context.Context, name string) (string, error)
-	// Observer is shown messages of servers that somebody looks into. May be nil.
+	// Observer receives the messages of servers that the user is debugging. May be nil.
 	Observer Observer
-	// DockerLedger is the folder in which running execs are kept for the sweep at
-	// the next start; "" keeps none.
+	// DockerLedger is the folder of the records of running docker execs, from which the next
+	// start of Drawbridge cleans up leftovers. "" means that no records are written.
 	DockerLedger string
 
-	// Lobby is the folder that stands for ${workspaceFolder} while nobody's workspace
-	// is known, as when a server is started to be listed. It is made when it is
-	// missing, and should stay empty. "" is the user's home.
+	// Lobby is the value of ${workspaceFolder} while no workspace is known, for example when a
+	// server is started only to read its catalog. The folder is created if missing and should
+	// stay empty. "" means the user's home directory.
 	Lobby string
 
-	// Redact masks secrets in what is shown of a command. May be nil.
+	// Redact masks secrets in a command before it is shown. May be nil.
 	Redact func(string) string
 
-	// SignIn authorizes requests to remote servers. May be nil: a refusal is just that.
+	// SignIn authorizes requests to remote servers. If it is nil, a server that asks for a
+	// sign-in fails.
 	SignIn SignIn
-	// Guest is in the place of SignIn for servers that are tried and not configured. May be nil.
+	// Guest is used by Try in place of SignIn for servers that are not configured. May be nil.
 	Guest SignIn
 
-	once    bool // nothing is started a second time: an exit is followed by the other era at once
+	once    bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
 	running runningProcesses
-	// How the login shell is asked, and asked again; nil means by package process.
+	// loginEnv reads the environment of the login shell, and expire marks it as outdated. nil
+	// means the functions of package process.
 	loginEnv func(context.Context) (map[string]string, error)
 	expire   func(age time.Duration) bool
-	eras     eras // by launchKey: what servers turned out to speak
-	// OnNotification and OnRequest get what a server says outside of any call.
-	// Both may be nil; see upstream.Options.
+	eras     eras // by launchKey: the eras that servers speak
+	// OnNotification and OnRequest receive what a server sends outside of any call. Both may be
+	// nil; see upstream.Options.
 	OnNotification func(server, method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error)
 }
 
-// Connect starts the server of r by its transport, shakes hands and lists it. Where the
-// executable is not found, the login shell is asked again, once: it may just have been installed.
+// Connect starts or reaches the server of r by its transport, performs the handshake and reads
+// its lists. If the executable is not found, it reads the environment of the login shell again
+// and retries once, because the executable may just have been installed.
 func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 	session, err := d.connect(ctx, r)
 	if err == nil || r.Server.Command == "" {
@@ -89,7 +92,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 			return Session{}, err
 		}
 	}
-	junk := d.Logs.Writer(c.ID) // with its cap on lines per second, for a server can print without end
+	junk := d.Logs.Writer(c.ID) // which limits lines per second
 	o := upstream.Options{
 		Server: c.ID, Era: r.Era, Unlisted: r.Unlisted, Framing: wire.Framing(c.Framing),
 		ClientInfo: d.ClientInfo, Capabilities: d.Capabilities,
@@ -133,7 +136,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		if at.HTTP, err = d.signIn(ctx, c, at, env); err != nil {
 			return Session{Process: started.describe()}, err
 		}
-		// A second connection, in another era, is to the program that runs already.
+		// A second connection, in another era, uses the program that runs already.
 		if c.Command != "" && r.Era == "" {
 			conn, err := d.serve(ctx, c, env, started, o)
 			return Session{Conn: conn, Process: started.describe()}, d.unsigned(c.ID, err)
@@ -157,7 +160,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	return Session{Conn: conn, Process: started.describe()}, nil
 }
 
-// spec says what to start for a stdio server, and notes in s what is worth knowing of it.
+// spec returns what to start for a stdio server, and records in s what debug information shows.
 func (d *Dialer) spec(c *config.Server, env environment, s *startedProcess) (process.Spec, error) {
 	vars, err := env.forServer(c)
 	if err != nil {
@@ -186,9 +189,9 @@ func (d *Dialer) spec(c *config.Server, env environment, s *startedProcess) (pro
 		}
 		return process.Spec{}, err
 	}
-	// Arguments as they are written: expanded ones may hold a secret.
+	// Arguments as in the configuration: expanded ones may contain a secret.
 	s.Command = strings.Join(append([]string{path}, c.Args...), " ")
-	if d.Redact != nil { // and so may those that stand there in the clear
+	if d.Redact != nil { // so may unexpanded ones
 		s.Command = d.Redact(s.Command)
 	}
 	s.Path, s.Dir = path, dir
@@ -220,8 +223,8 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (
 	}}, nil
 }
 
-// pipeWithStop is a pipe with something to do once it has been stopped, such as closing
-// the log's writer, which keeps the last, unfinished line of stderr.
+// pipeWithStop is a pipe that calls stopped after it has been stopped, for example to close the
+// log writer, which flushes the last, incomplete line of stderr.
 type pipeWithStop struct {
 	upstream.Pipe
 	stopped func() error
@@ -231,8 +234,8 @@ func (w *pipeWithStop) Stop(ctx context.Context) error {
 	return errors.Join(w.Pipe.Stop(ctx), w.stopped())
 }
 
-// refusal says why a process could not even begin. Trying again helps only where
-// the machine was short of something.
+// refusal returns the error of a process that could not be started. It is retriable only if the
+// machine was short of a resource.
 func refusal(command string, err error) error {
 	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, passing) {
@@ -242,14 +245,14 @@ func refusal(command string, err error) error {
 	}
 	message, hint := err.Error(), "Correct command, cwd or PATH of the server; the change is picked up at once."
 	if errors.Is(err, process.ErrNotFound) && !strings.ContainsAny(command, `/\`) {
-		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // the PATH is for the log
+		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // without the PATH, which only the log contains
 		hint = exitreason.Install(command)
 	}
 	return &core.Error{Code: core.CodeValidation, Cause: err, Message: message, Hint: hint}
 }
 
-// startedProcess remembers the newest process of one Connect, which may start a second
-// one when the first exits on an era that it does not know.
+// startedProcess describes the newest process of one Connect. Connect may start a second one if
+// the first exits in an era that it does not speak.
 type startedProcess struct {
 	tell func(Process) // may be nil
 
@@ -266,7 +269,7 @@ func (s *startedProcess) set(pid int, exit func() (Exit, bool)) {
 	}
 }
 
-// warn adds what the user should know of how it was started, once.
+// warn adds a warning about how the process was started, once.
 func (s *startedProcess) warn(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +278,7 @@ func (s *startedProcess) warn(text string) {
 	}
 }
 
-// newRecorder starts a tape for a new process.
+// newRecorder returns the frame recorder of a new process.
 func (s *startedProcess) newRecorder() *frameRecorder {
 	t := &frameRecorder{}
 	s.mu.Lock()
@@ -290,7 +293,7 @@ func (s *startedProcess) describe() Process {
 	return s.Process
 }
 
-// LastLine returns the last line that a server wrote to stderr, safe to show.
+// LastLine returns the last line that a server wrote to stderr, cleaned by serverlog.Clean.
 func (d *Dialer) LastLine(server string) string {
 	lines := d.Logs.Tail(server, 50)
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -301,8 +304,8 @@ func (d *Dialer) LastLine(server string) string {
 	return ""
 }
 
-// LastLines returns up to n lines that a server wrote to stderr since a time, oldest
-// first, safe to show.
+// LastLines returns up to n lines that a server wrote to stderr since a time, oldest first,
+// cleaned by serverlog.Clean.
 func (d *Dialer) LastLines(server string, n int, since time.Time) []string {
 	var list []string
 	lines := d.Logs.Tail(server, 500)
@@ -315,7 +318,7 @@ func (d *Dialer) LastLines(server string, n int, since time.Time) []string {
 	return list
 }
 
-// Journal writes a lifecycle line to a server's own log.
+// Journal writes a lifecycle event to a server's own log.
 func (d *Dialer) Journal(server string, level slog.Level, text string) {
 	kind := serverlog.Info
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// dialDocker says how a docker server is reached: inside a container that is there, or in
-// one made for it. shown is the same for people.
+// dialDocker returns the dial function of a docker server: into an existing container, or into
+// one created for it. shown is the command as the user sees it.
 func (d *Dialer) dialDocker(c *config.Server, env environment, s *startedProcess) (dial func(context.Context) (upstream.Pipe, error), shown string, err error) {
 	if c.Docker.Image != "" {
 		image, err := d.image(c, env)
@@ -26,7 +26,8 @@ func (d *Dialer) dialDocker(c *config.Server, env environment, s *startedProcess
 		"docker exec -i " + tail(c.Docker.Where(), c), err
 }
 
-// tail is where and what, as it is written: expanded arguments may hold a secret.
+// tail returns where followed by the command as in the configuration. Expanded arguments may
+// contain a secret.
 func tail(where string, c *config.Server) string {
 	text := where
 	for _, word := range append([]string{c.Command}, c.Args...) {
@@ -37,7 +38,7 @@ func tail(where string, c *config.Server) string {
 	return text
 }
 
-// textExpander expands several values one after another; the first error stands.
+// textExpander expands several values. After the first error it expands nothing more.
 type textExpander struct {
 	env environment
 	err error
@@ -59,8 +60,8 @@ func (t *textExpander) list(key string, values []string) (list []string) {
 	return list
 }
 
-// variables are what the container's process gets beside its own environment: only
-// what the configuration names.
+// variables returns the environment that the configuration sets for the process, in addition to
+// the environment of its container.
 func (t *textExpander) variables(c *config.Server) []string {
 	if t.err != nil {
 		return nil
@@ -83,7 +84,7 @@ func (t *textExpander) engine(c *config.Server) dockerexec.Engine {
 	return dockerexec.Engine{Host: t.expand("docker.host", c.Docker.Host), Context: t.expand("docker.context", c.Docker.Context)}
 }
 
-// exec says what to run inside which container.
+// exec returns what to run in which container.
 func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error) {
 	t := &textExpander{env: env}
 	spec := dockerexec.Spec{
@@ -103,7 +104,7 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 	return spec, t.err
 }
 
-// image says what to make a container from.
+// image returns the container to create.
 func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, error) {
 	t := &textExpander{env: env}
 	image := dockerexec.Image{
@@ -120,7 +121,7 @@ func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, err
 		image.Mounts = append(image.Mounts, dockerexec.Mount{Source: source, Target: target, ReadOnly: readOnly})
 	}
 	if c.Docker.Memory != "" {
-		image.Memory, _ = config.Bytes(c.Docker.Memory) // the configuration was checked
+		image.Memory, _ = config.Bytes(c.Docker.Memory) // validated with the configuration
 	}
 	if c.Docker.CPUs != "" {
 		image.CPUs, _ = strconv.ParseFloat(c.Docker.CPUs, 64)
@@ -131,7 +132,7 @@ func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, err
 	return image, t.err
 }
 
-// execInContainer runs the process inside the container.
+// execInContainer runs the process in an existing container.
 func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec dockerexec.Spec, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	spec.Stderr = stderr
@@ -145,7 +146,7 @@ func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec doc
 	return d.contained(c, e, stderr, s), nil
 }
 
-// createContainer makes the container and runs the process in it.
+// createContainer creates a container and runs the process in it.
 func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image dockerexec.Image, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	image.Stderr, image.Say = stderr, func(line string) { d.Logs.Append(c.ID, serverlog.Info, line) }
@@ -157,7 +158,7 @@ func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image do
 	return d.contained(c, b, stderr, s), nil
 }
 
-// contained is a process in a container.
+// contained returns the pipe of a process in a container.
 func (d *Dialer) contained(c *config.Server, p interface {
 	upstream.Pipe
 	Exit() dockerexec.Exit
@@ -174,8 +175,8 @@ func (d *Dialer) contained(c *config.Server, p interface {
 	return &pipeWithStop{Pipe: recordPipe(p, tape, c.ID, d.Observer), stopped: stderr.Close}
 }
 
-// dockerRefusal sorts the ways in which there is nothing to enter: what may come
-// back is waited for, what the user has to change is not.
+// dockerRefusal classifies an error of package dockerexec. Missing dependencies, such as a
+// stopped container, are waited for; errors that only the user can correct are not.
 func dockerRefusal(p dockerexec.Place, err error) error {
 	hint := ""
 	switch {

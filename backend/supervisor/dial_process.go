@@ -12,16 +12,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// What is different at the end of a `docker run`: the command passes TERM on to the
-// container, and what then still runs is removed by the Engine.
+// Timeouts at the end of a process in a container. The docker run command passes SIGTERM on to
+// the container; the Engine removes what is still running after that.
 const (
 	containerTerm = time.Second
-	containerEOF  = time.Second // what ends in a container has less time, for the Engine takes some of its own
+	containerEOF  = time.Second // shorter than for local processes, because the Engine needs time as well
 	removeTimeout = 10 * time.Second
 )
 
-// start starts the process of a server. ended is to be called once it has ended: it
-// removes the container that a `docker run` has left, and does nothing otherwise.
+// start starts the process of a server. ended must be called after the process has exited: it
+// removes the container of a docker run command, and does nothing for other commands.
 func (d *Dialer) start(c *config.Server, spec process.Spec) (p *process.Process, ended func() error, err error) {
 	run, ok := dockerexec.FollowRun(c.ID, spec.Path, spec.Args, spec.Env, d.DockerLedger)
 	if !ok {

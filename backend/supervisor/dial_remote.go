@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// remote says where and with which headers a server is reached. shown is its
-// address for people, without what may be secret in it.
+// remote returns the endpoint of a remote server. shown is its address without the parts that may
+// contain secrets.
 func remote(c *config.Server, env environment) (r *upstream.Remote, shown string, err error) {
 	address, err := env.expand("url", c.URL)
 	if err != nil {
@@ -34,8 +34,8 @@ func remote(c *config.Server, env environment) (r *upstream.Remote, shown string
 	return r, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), nil
 }
 
-// recordRemoteFrames keeps the messages of a remote server on tape, and shows them to the observer
-// while somebody looks.
+// recordRemoteFrames returns a function that records the messages of a remote server and passes
+// them to the observer.
 func (d *Dialer) recordRemoteFrames(server string, t *frameRecorder) func(sent bool, http string, text []byte) {
 	t.most = remoteFrames
 	return func(sent bool, http string, text []byte) {

@@ -14,13 +14,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// A server with a command and a url is a program that serves its url: it is started,
-// its address is waited for, and the end of either is the end of both.
+// A server with both a command and a url is a local program that serves its url. Drawbridge
+// starts the program, waits until the address accepts connections, and closes both when either
+// ends.
 
-// servePause is the time between two looks at an address that does not answer yet.
+// servePause is the interval of attempts to connect to an address that does not answer yet.
 const servePause = 100 * time.Millisecond
 
-// serve starts the program and connects to what it serves.
+// serve starts the program and connects to its url.
 func (d *Dialer) serve(ctx context.Context, c *config.Server, env environment, s *startedProcess, o upstream.Options) (Conn, error) {
 	host, err := hostPort(o.Remote.URL)
 	if err != nil {
@@ -40,7 +41,7 @@ func (d *Dialer) serve(ctx context.Context, c *config.Server, env environment, s
 		return nil, err
 	}
 	words := d.Logs.Writer(c.ID)
-	go func() { // ends with the process's output, at the latest when it is stopped
+	go func() { // ends at the end of stdout, at the latest when the process is stopped
 		_, _ = io.Copy(words, pipe.Stdout())
 		_ = words.Close()
 	}()
@@ -55,11 +56,11 @@ func (d *Dialer) serve(ctx context.Context, c *config.Server, env environment, s
 	return both, nil
 }
 
-// serveStop is how long a program that could not be used may take to end.
+// serveStop is the timeout of stopping a program to which no connection could be opened.
 const serveStop = 10 * time.Second
 
-// connectServed waits for the address and connects. A program that listens already may
-// not be ready yet, so what may pass is tried again while the program runs.
+// connectServed waits until the address accepts connections, and connects. A program that listens
+// may not be ready yet, so errors that may be temporary are retried while the program runs.
 func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstream.Options) (*upstream.Conn, error) {
 	last := fmt.Errorf("nothing answers at %s", host)
 	for {
@@ -104,7 +105,7 @@ func onLoopback(host string) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// dials reports whether something takes connections at host.
+// dials reports whether host accepts TCP connections.
 func dials(ctx context.Context, host string) bool {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", host)
@@ -115,7 +116,7 @@ func dials(ctx context.Context, host string) bool {
 	return true
 }
 
-// servedConn is a connection and the program behind it.
+// servedConn is a connection together with the program that serves it.
 type servedConn struct {
 	*upstream.Conn
 	pipe upstream.Pipe

@@ -20,7 +20,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// docker runs the docker command and returns what it printed.
+// docker runs the docker command and returns its output.
 func docker(t *testing.T, stdin []byte, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("docker", args...)
@@ -32,8 +32,8 @@ func docker(t *testing.T, stdin []byte, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// engineMissing says why tests cannot use containers: there is no Engine, or no static
-// busybox for their images.
+// engineMissing returns why tests cannot use containers: there is no Engine, or no static busybox
+// for their images. It returns "" if they can.
 var engineMissing = sync.OnceValue(func() error {
 	if _, err := exec.LookPath("busybox"); err != nil {
 		return err
@@ -41,7 +41,7 @@ var engineMissing = sync.OnceValue(func() error {
 	return exec.Command("docker", "version").Run()
 })
 
-// imageContent is a file system with a shell and a test server, as a tar archive.
+// imageContent returns a file system with a shell and a test server as a tar archive.
 var imageContent = sync.OnceValues(func() ([]byte, error) {
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
@@ -75,8 +75,8 @@ var imageContent = sync.OnceValues(func() ([]byte, error) {
 	return root.Bytes(), w.Close()
 })
 
-// stoppedContainer makes a container that holds a test server, and does not start
-// it. Without an Engine the test is skipped, but never in CI.
+// stoppedContainer creates a container with a test server but does not start it. Without an
+// Engine the test is skipped, except in CI, where it fails.
 func stoppedContainer(t *testing.T) string {
 	t.Helper()
 	if err := engineMissing(); err != nil {
@@ -100,7 +100,7 @@ func TestContainerServerFollowsItsContainer(t *testing.T) {
 	t.Parallel()
 	container := stoppedContainer(t)
 	label := docker(t, nil, "inspect", "--format", `drawbridge.test={{index .Config.Labels "drawbridge.test"}}`, container)
-	// A newer one with the same label, that never runs, is not the one.
+	// A newer container with the same label that never runs must not be chosen.
 	idle := docker(t, nil, "create", "--network", "none", "--label", label, docker(t, nil, "inspect", "--format", "{{.Image}}", container), "/bin/sleep", "1")
 	t.Cleanup(func() { docker(t, nil, "rm", "-f", idle) })
 	for name, where := range map[string]config.Docker{"by id": {Container: container}, "by label": {Label: label}} {
@@ -163,8 +163,8 @@ func TestDockerRunContainerIsRemovedWithServer(t *testing.T) {
 	}
 }
 
-// A container that is restarted again and again is no fault of its server, and is
-// entered again as soon as it runs.
+// Repeated restarts of a container are not failures of its server, which is started again as soon
+// as the container runs.
 func TestRestartedContainerIsEnteredImmediately(t *testing.T) {
 	t.Parallel()
 	container := stoppedContainer(t)
@@ -175,7 +175,7 @@ func TestRestartedContainerIsEnteredImmediately(t *testing.T) {
 		s.Restart.MaxAttempts, s.StartupTimeout = 3, 30*time.Second
 	}))
 	g.wait("box", core.StateRunning)
-	for range 4 { // more often than a server may crash
+	for range 4 { // more often than maxAttempts
 		starts := statusOf(g, "box").Restarts
 		docker(t, nil, "restart", "-t", "0", container)
 		begin := time.Now()
@@ -247,7 +247,7 @@ func statusOf(g *real, id string) core.ServerStatus {
 	return st
 }
 
-// Each call has a process of its own in the container, and nothing is left of it.
+// Each call has its own process in the container, and no process remains.
 func TestPerCallServerRunsEachCallInNewProcess(t *testing.T) {
 	t.Parallel()
 	container := stoppedContainer(t)

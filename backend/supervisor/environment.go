@@ -15,26 +15,27 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// environment is what a server's ${VAR} and inheritEnv can refer to: our own
-// variables, then those of the login shell, then secrets.
+// environment resolves ${VAR} and inheritEnv: first from Drawbridge's own variables, then from
+// those of the login shell. ${secret:NAME} is resolved by secret.
 type environment struct {
 	login  map[string]string
-	failed error                             // why the login shell did not tell it
+	failed error                             // why the login shell could not be read
 	secret func(name string) (string, error) // may be nil
-	// workspace is the value of ${workspaceFolder}.
+	// workspace is the value of ${workspaceFolder}, or "".
 	workspace string
 }
 
-// When what the login shell told is read again: an executable that was not found may just
-// have been installed, a restart is often the answer to a changed start-up file, and other
-// failures may have either cause.
+// Minimum age at which the environment of the login shell is read again: after an executable was
+// not found, because it may just have been installed; on a restart, because a start-up file may
+// have changed; and after other failures, which may have either cause.
 const (
-	loginAgeNotFound = 5 * time.Second // servers that fail together share one reading
+	loginAgeNotFound = 5 * time.Second // servers that fail at the same time share one read
 	loginAgeRestart  = time.Second
 	loginAgeFailed   = 10 * time.Minute
 )
 
-// readEnvironment waits for the login shell. Without an answer our own environment has to do.
+// readEnvironment waits for the environment of the login shell. If that cannot be read, the
+// environment contains only Drawbridge's own variables.
 func (d *Dialer) readEnvironment(ctx context.Context) environment {
 	read := d.loginEnv
 	if read == nil {
@@ -48,7 +49,8 @@ func (d *Dialer) readEnvironment(ctx context.Context) environment {
 	return e
 }
 
-// expireLogin has the login shell asked again where it was asked longer than age ago.
+// expireLogin marks the environment of the login shell as outdated if it was read longer than age
+// ago, and reports whether it did.
 func (d *Dialer) expireLogin(age time.Duration) bool {
 	if d.expire != nil {
 		return d.expire(age)
@@ -56,7 +58,8 @@ func (d *Dialer) expireLogin(age time.Duration) bool {
 	return process.ExpireLoginEnv(age)
 }
 
-// lookup finds the value of ${name}, unless it is a secret.
+// lookup returns the value of ${name} if name is not a secret. The PATH of the login shell has
+// precedence over our own.
 func (e environment) lookup(name string) (string, bool) {
 	if name == config.WorkspaceFolder {
 		return e.workspace, e.workspace != ""
@@ -70,9 +73,8 @@ func (e environment) lookup(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// forServer makes the whole environment of a server: the safe list with the login
-// shell's PATH, how to reach the network, what it inherits by name, and what its
-// configuration sets.
+// forServer returns the environment of a server: the base variables with the login shell's PATH,
+// network variables, the variables in inheritEnv, and those that its configuration sets.
 func (e environment) forServer(c *config.Server) (map[string]string, error) {
 	env := map[string]string{}
 	for _, kv := range process.BaseEnv() {
@@ -100,8 +102,8 @@ func (e environment) forServer(c *config.Server) (map[string]string, error) {
 	return env, nil
 }
 
-// expand replaces the variables in the value of key. The error names the key and
-// the variable, never a value.
+// expand replaces the variables in value. key is the configuration key for errors, which never
+// contain a value.
 func (e environment) expand(key, value string) (string, error) {
 	var failed error
 	s, err := config.Expand(value, func(name string) (string, bool) {
@@ -117,7 +119,7 @@ func (e environment) expand(key, value string) (string, error) {
 	})
 	switch {
 	case core.CodeOf(failed) == core.CodeUnavailable:
-		return "", fmt.Errorf("%w: %w", ErrAbsent, failed) // it is there: the server waits for the keyring
+		return "", fmt.Errorf("%w: %w", ErrAbsent, failed) // the secret exists, so the server waits for the keyring
 	case failed != nil && (err != nil || core.CodeOf(failed) != core.CodeNotFound):
 		reason := &core.Error{Code: core.CodeValidation, Message: key + ": " + failed.Error(), Fields: []core.FieldError{{Field: key, Error: "secret cannot be read"}}}
 		if e, ok := errors.AsType[*core.Error](failed); ok {
@@ -148,8 +150,7 @@ func (e environment) expandList(key string, values []string) ([]string, error) {
 	return list, nil
 }
 
-// expandAll expands in the order of the names, so that the same mistake is always
-// reported first.
+// expandAll expands in the order of the names, so that the reported error is deterministic.
 func (e environment) expandAll(key string, values map[string]string) (map[string]string, error) {
 	all := make(map[string]string, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -162,7 +163,7 @@ func (e environment) expandAll(key string, values map[string]string) (map[string
 	return all, nil
 }
 
-// pairs is env as processes take it.
+// pairs returns env as sorted NAME=VALUE strings.
 func pairs(env map[string]string) []string {
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {

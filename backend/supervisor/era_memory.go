@@ -6,15 +6,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// eras remembers for this run which era servers turned out to speak, so that the next
-// start begins with it: finding out costs a request, and some servers a process.
+// eras caches for this run which era each server speaks, so that the next start begins with it.
+// Probing costs a request, and for some servers a process.
 type eras struct {
 	mu   sync.Mutex
 	seen map[string]core.Era
-	next map[string]core.Era // to begin with, after a process that exited on the other one
+	next map[string]core.Era // era to try first, after a process exited in the other one
 }
 
-// first is the era to begin with, and whether that is only a guess.
+// first returns the era to try first, and whether it is only a guess.
 func (e *eras) first(key string) (era core.Era, guessed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -25,8 +25,8 @@ func (e *eras) first(key string) (era core.Era, guessed bool) {
 	return era, guessed
 }
 
-// exited notes that a process ended before it had answered: its next start begins with the
-// other era, which may be the only one that it speaks.
+// exited records that a process exited before it answered. The next start tries the other era
+// first, because it may be the only one that the server speaks.
 func (e *eras) exited(key string, tried core.Era) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -41,7 +41,7 @@ func (e *eras) exited(key string, tried core.Era) {
 	e.next[key] = core.Modern
 }
 
-// maxEras bounds what is remembered.
+// maxEras is the maximum number of entries in each map of eras. A full map is cleared.
 const maxEras = 1000
 
 func (e *eras) note(key string, era core.Era) {

@@ -45,7 +45,7 @@ func TestReasonNamesExitAndAction(t *testing.T) {
 	}
 }
 
-// The second launch of a start was for the other era, and doubled the number of processes.
+// A second launch for the other era within one start doubled the number of processes.
 func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
 	g, file := newReal(t), filepath.Join(t.TempDir(), "launches")
 	g.apply(ending("bad", `echo x >> `+file+`; exit 1`, 5))
@@ -66,7 +66,7 @@ func TestCallDuringCrashReportsExitReason(t *testing.T) {
 	}
 }
 
-// The line reaches clients and the page, so secrets in it are masked, and it is short.
+// The line reaches clients and the page, so it is short and secrets in it are masked.
 func TestSecretInLastStderrLineIsRedacted(t *testing.T) {
 	g := newReal(t)
 	g.dialer.Logs.Redact(func(line string) string { return strings.ReplaceAll(line, "hunter2hunter2", "[redacted]") })

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// fail keeps what is known about a failure, for people.
+// fail records the reason of a failure, writes it to the logs and shows it in the status.
 func (r *runner) fail(err error) {
 	was := r.reason
 	r.reason = r.sentence(err)
@@ -20,13 +20,13 @@ func (r *runner) fail(err error) {
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Hint != wire.SeeLog {
 		r.hint = e.Hint
 	}
-	// Where all we know is that it broke, the end of the process says more.
+	// If err says only that the connection broke, the exit status says more.
 	code := core.CodeOf(err)
 	r.explained = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
 	r.endedByItself = upstream.Exited(err)
 	r.noteExit()
 	if r.remote.waiting && r.reason == was {
-		return // tried again for ever, and each time the same: told once
+		return // retried indefinitely: log the same reason only once
 	}
 	r.s.o.Log.Warn(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
 	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.instanceSuffix()+": "+explain(err))
@@ -35,9 +35,9 @@ func (r *runner) fail(err error) {
 	}
 }
 
-// noteExit reads how the process ended and what it wrote last. Some of that is
-// known only after the process was cleared away, when a clean or violent end may
-// be our own doing.
+// noteExit reads the exit status of the process and the last lines of its stderr. It runs a
+// second time after the process has been cleaned up, when the exit status is final; a status of 0
+// or a signal may then be caused by our own stop.
 func (r *runner) noteExit() {
 	n := exitreason.MaxLines
 	if r.state.phase != phaseStarting {
@@ -61,12 +61,12 @@ func (r *runner) noteExit() {
 	}
 }
 
-// linesAfterRun is how many lines are read of a server that had been running: what it
-// complained of earlier did not end it.
+// linesAfterRun is the number of lines that are searched for the reason if the server had been
+// running. Older lines did not cause its exit.
 const linesAfterRun = 40
 
-// tellsWhy reports whether the end of a process says more than that the connection broke.
-// A status of 0, or a signal that we sent, may be what our own stopping led to.
+// tellsWhy reports whether an exit status explains more than that the connection broke. A status
+// of 0, or a signal that we sent, may be the result of our own stop.
 func tellsWhy(exit Exit, byItself bool) bool {
 	switch {
 	case exit.Code > 0:
@@ -77,7 +77,8 @@ func tellsWhy(exit Exit, byItself bool) bool {
 	return byItself && !exit.Ours
 }
 
-// exited returns how the newest process ended, if there was one and it has.
+// exited returns how the newest process exited. It returns false if there is none or it is
+// running.
 func (r *runner) exited() (Exit, bool) {
 	if r.process.Exit == nil {
 		return Exit{}, false
@@ -85,7 +86,7 @@ func (r *runner) exited() (Exit, bool) {
 	return r.process.Exit()
 }
 
-// sentence is what people read beside the server's name, so the name is left out.
+// sentence returns err for display beside the server's name, which it omits.
 func (r *runner) sentence(err error) string {
 	text := explain(err)
 	if e, ok := errors.AsType[*core.Error](err); ok {
@@ -96,7 +97,7 @@ func (r *runner) sentence(err error) string {
 	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id)) // "cannot be reached", "answered with"
-	return strings.TrimPrefix(text, ErrAbsent.Error()+": ")          // which is the state
+	return strings.TrimPrefix(text, ErrAbsent.Error()+": ")          // the state says that already
 }
 
 func explain(err error) string {

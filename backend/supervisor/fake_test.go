@@ -16,7 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// fakeConn is a connection that does as the test says.
+// fakeConn is a Conn whose behaviour the test determines.
 type fakeConn struct {
 	w         *fakeWorld
 	id        string
@@ -31,8 +31,8 @@ type fakeConn struct {
 	mu        sync.Mutex
 	catalog   *core.Catalog
 	mute      bool            // pings fail
-	patience  []time.Duration // that each ping came with
-	next      *core.Catalog   // what Refresh finds
+	patience  []time.Duration // timeout of each ping
+	next      *core.Catalog   // the catalog after Refresh
 	refreshed int
 }
 
@@ -80,7 +80,7 @@ func (c *fakeConn) silence() {
 	c.mute = true
 }
 
-// Refresh takes over what the test put in place.
+// Refresh replaces the catalog by next.
 func (c *fakeConn) Refresh(context.Context, ...core.Kind) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *fakeConn) ID() string            { return c.id }
 func (c *fakeConn) Done() <-chan struct{} { return c.ended }
 func (c *fakeConn) Err() error            { return errors.New("the connection broke") }
 
-// die ends the connection as a crash does; the process is gone after Close.
+// die breaks the connection as a crash does. The process is gone after Close.
 func (c *fakeConn) die() { c.once.Do(func() { close(c.ended) }) }
 
 func (c *fakeConn) Close(context.Context) error {
@@ -113,22 +113,22 @@ func (c *fakeConn) Close(context.Context) error {
 	return nil
 }
 
-// fakeWorld starts fake servers and counts what it started.
+// fakeWorld starts fake servers and counts their processes.
 type fakeWorld struct {
 	t        *testing.T
 	stopTime time.Duration
-	// start decides the n-th start (from 1) of a server: it may sleep, fail, or
-	// return a catalog. nil is one tool at once.
+	// start determines the result of the n-th start (from 1) of a server: it may sleep, fail, or
+	// return a catalog. nil returns one tool immediately.
 	start func(ctx context.Context, r Request, n int) (*core.Catalog, error)
 
-	several bool // processes of one server are not counted as one
+	several bool // a server may have several processes
 
 	mu     sync.Mutex
 	serial int
 	alive  map[string]int
 	starts map[string][]time.Time
 	conns  map[string]*fakeConn // the newest
-	busy   int                  // starts under way
+	busy   int                  // starts in progress
 	most   int
 }
 
@@ -182,7 +182,7 @@ func (w *fakeWorld) number() int {
 	return w.serial
 }
 
-// processes is how many processes there are.
+// processes returns the number of processes.
 func (w *fakeWorld) processes() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -210,19 +210,19 @@ func (w *fakeWorld) started(key string) []time.Time {
 	return append([]time.Time(nil), w.starts[key]...)
 }
 
-// rig is a Supervisor in a bubble of fake time.
+// rig is a Supervisor in a synctest bubble with a fake clock.
 type rig struct {
 	*Supervisor
 	*fakeWorld
 	registry *registry.Registry
 	bus      *events.Bus
 	cfg      *config.Config
-	end      func()        // ends the Supervisor
-	ended    chan struct{} // closed when it has ended
+	end      func()        // shuts the Supervisor down
+	ended    chan struct{} // closed when Run has returned
 }
 
-// inBubble runs f with a Supervisor over fake servers, then stops it and checks
-// that no process is left.
+// inBubble runs f with a Supervisor of fake servers, then shuts it down and checks that no
+// process is left.
 func inBubble(t *testing.T, prepare func(*rig, *Options), f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &fakeWorld{t: t, alive: map[string]int{}, starts: map[string][]time.Time{}, conns: map[string]*fakeConn{}}
@@ -263,7 +263,8 @@ func server(id string, more ...func(*config.Server)) config.Server {
 	return s
 }
 
-// apply puts servers into force and lets everything happen that can happen at once.
+// apply applies a configuration with servers and waits until everything that needs no time has
+// happened.
 func (g *rig) apply(servers ...config.Server) {
 	c := *g.cfg
 	c.Servers = servers
@@ -281,7 +282,7 @@ func (g *rig) want(id string, state core.State) core.ServerStatus {
 	return st
 }
 
-// pass lets time pass.
+// pass advances the fake clock.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -31,7 +31,7 @@ func TestFrameRecorderKeepsStartOfLastFrames(t *testing.T) {
 type writerFunc func([]byte)
 
 func (f writerFunc) Write(p []byte) (int, error) {
-	for i := range p { // as small as pieces can be
+	for i := range p { // in the smallest possible pieces
 		f(p[i : i+1])
 	}
 	return len(p), nil

@@ -18,9 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file anew")
 
-// TestEachStateReadsWithItsReason brings a server into each state and writes down
-// how its status reads. The file is read by tests of the command line, the API and the
-// page, which hold how each of them shows it.
+// TestEachStateReadsWithItsReason brings a server into each state and compares its status with a
+// golden file. Tests of the command line, the API and the page use the same file to check how
+// each of them shows it.
 func TestEachStateReadsWithItsReason(t *testing.T) {
 	type reading struct {
 		Title  string            `json:"title"`

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// arm starts the clocks of a running server.
+// arm resets the timers of a running server.
 func (r *runner) arm() {
 	if r.state.phase != phaseRunning {
 		return
@@ -23,16 +23,16 @@ func (r *runner) arm() {
 	}
 }
 
-// heartbeat asks a server that has said nothing for a while whether it is there.
-// Silence alone never ends a server: a ping has to fail after it, so that a machine
-// that slept does not lose its servers on waking up.
+// heartbeat pings a server that has been silent for the heartbeat interval. Silence alone never
+// stops a server: a ping has to fail first, so that servers survive when the machine wakes up
+// from sleep.
 func (r *runner) heartbeat() {
 	if l := r.primary; l != nil && l.silence() >= r.config().Heartbeat {
 		r.ping()
 	}
 }
 
-// ping asks the server for a sign of life.
+// ping sends a ping, unless one is in flight.
 func (r *runner) ping() {
 	l := r.primary
 	if l == nil || r.pinging {
@@ -48,18 +48,18 @@ func (r *runner) ping() {
 }
 
 func (r *runner) answered(l *connection, err error) {
-	// Wall time, which goes on while the machine sleeps, unlike a timer.
+	// Wall-clock time includes sleep of the machine, unlike the monotonic clock.
 	took := time.Since(r.pinged.Round(0))
 	r.pinging = false
 	if l != r.primary {
 		return
 	}
 	if err != nil && took > 2*pingTimeout {
-		r.heartbeat() // the machine slept meanwhile: this ping says nothing of the server
+		r.heartbeat() // the machine slept meanwhile, so the result says nothing about the server
 		return
 	}
 	if err == nil {
-		r.pingTook = time.Since(r.pinged) // of the monotonic clock, which never steps back
+		r.pingTook = time.Since(r.pinged) // monotonic, so it is never negative
 		l.watchLists()
 		if r.silent {
 			r.silent, r.reason = false, ""
@@ -68,8 +68,8 @@ func (r *runner) answered(l *connection, err error) {
 		return
 	}
 	silence, stale := l.silence(), r.config().Stale
-	// A server that works on one call at a time cannot answer while it does; the
-	// call's own timeout decides then.
+	// A server that handles one call at a time cannot answer a ping during a call. The timeout of
+	// the call applies then.
 	if stale > 0 && silence >= stale && l.inFlight.Load() == 0 {
 		r.fail(core.Errorf(core.CodeTimeout, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
 		r.step(r.loss())

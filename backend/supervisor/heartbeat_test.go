@@ -8,8 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The clock of a bubble does not tell sleeping from waking, so these look at what
-// the runner makes of one unanswered ping.
+// The fake clock does not distinguish sleep of the machine, so these tests check how the runner
+// handles one unanswered ping.
 func TestPingIsRepeatedAfterSleep(t *testing.T) {
 	for name, c := range map[string]struct {
 		slept time.Duration
@@ -21,7 +21,7 @@ func TestPingIsRepeatedAfterSleep(t *testing.T) {
 				r := g.fleet.Load().byID["a"]
 				asked := false
 				_ = r.ask(context.Background(), func() error {
-					r.primary.heard.Store(time.Now().Add(-c.slept - time.Hour).UnixNano()) // silent for long
+					r.primary.heard.Store(time.Now().Add(-c.slept - time.Hour).UnixNano()) // silent for a long time
 					r.pinging, r.pinged = true, time.Now().Add(-c.slept-pingTimeout)
 					r.answered(r.primary, errBoom)
 					asked = r.pinging

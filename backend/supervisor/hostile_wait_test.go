@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A client may ask before the first configuration is in force: what it would be told
-// then is not short, but nothing at all.
+// A client may send a list request before the first configuration is applied. Without waiting,
+// the answer would be an empty list.
 func TestListWaitsForFirstConfig(t *testing.T) {
 	inBubble(t, func(*rig, *Options) {}, func(g *rig) {
 		listed := make(chan struct{})

@@ -14,7 +14,7 @@ import (
 func (r *runner) idleTimeout() time.Duration {
 	c := r.config()
 	if c.IdleStop <= 0 && r.own != nil {
-		return config.DefaultIdleStop // an abandoned instance always stops at some time
+		return config.DefaultIdleStop // instances always have an idle timeout
 	}
 	return c.IdleStop
 }

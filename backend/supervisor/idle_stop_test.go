@@ -75,7 +75,7 @@ func TestCallDuringIdleStopIsServed(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 2 * time.Second }, func(g *rig) {
 		g.apply(server("a", idle(time.Minute)))
 		c := call("a")
-		up, err := g.For(context.Background(), c) // found, but not used before the server is ended
+		up, err := g.For(context.Background(), c) // found, but not used before the server is stopped
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,28 +12,28 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// A server whose session is not shared has instances: a runner, and so a process,
-// for each client, session or folder. An instance begins with a call, serves the
-// calls of its key alone, and ends when nobody has called it for a while, when the
-// server is stopped or restarted, or when its configuration changes. The server's
-// own runner stays what lists the catalog; calls without a key go there.
+// A server whose session is not shared has instances: a runner, and therefore a process, for each
+// client, session or folder. An instance is created by a call and serves only the calls of its
+// key. It ends when it is idle, when the server is stopped or restarted, or when its
+// configuration changes. The server's own runner still reads the catalog and serves calls without
+// a key.
 
-// maxInstances bounds the instances of one server. The one that has been idle for
-// longest makes room for a new one.
+// maxInstances is the maximum number of instances of a server. If it is reached, a new instance
+// replaces the one that has been idle longest.
 const maxInstances = 16
 
 var errGone = errors.New("the instance has ended")
 
-// instanceOwner says which instance serves a call.
+// instanceOwner identifies the instance that serves a call.
 type instanceOwner struct {
-	key       string // "" is the server's own runner
-	name      string // for people
+	key       string // "" means the server's own runner
+	name      string // for display
 	workspace string
 }
 
-// ownerOf finds whose instance serves call. A client is the token that it shows and
-// the name that it gives; a session is a shim process, a legacy session, or, in the
-// modern era that has none, a client.
+// ownerOf returns the owner of the instance that serves call. A client is identified by its token
+// and the name that it reports. A session is a shim process, a legacy session or, in the modern
+// era, which has no sessions, a client.
 func ownerOf(c *config.Server, call *core.Call) instanceOwner {
 	client := call.Client.Name
 	if client == "" {
@@ -72,7 +72,7 @@ func short(id string) string { return id[:min(len(id), 6)] }
 
 func shared(c *config.Server) bool { return c.Session == "" || c.Session == config.SessionShared }
 
-// place is the key of s.all.
+// place returns the key of a runner in Supervisor.all.
 func place(id, key string) string {
 	if key == "" {
 		return id
@@ -80,7 +80,7 @@ func place(id, key string) string {
 	return id + "\x00" + key
 }
 
-// instance returns the runner that serves call, making it where there is none.
+// instance returns the runner that serves call. It creates the runner if necessary.
 func (s *Supervisor) instance(own *runner, call *core.Call) (*runner, error) {
 	c := own.config()
 	w := ownerOf(c, call)
@@ -99,7 +99,7 @@ func (s *Supervisor) instance(own *runner, call *core.Call) (*runner, error) {
 	case own.retired.Load():
 		return nil, core.Errorf(core.CodeNotFound, "no server is called %q", own.id)
 	case c.Disabled, own.held.Load(), s.paused.Load():
-		return own, nil // which says why it cannot serve
+		return own, nil // its error says why it cannot serve
 	case r != nil && !r.retired.Load():
 		return r, nil
 	}
@@ -111,7 +111,7 @@ func (s *Supervisor) instance(own *runner, call *core.Call) (*runner, error) {
 		s.all[place(own.id, w.key)] = r
 		s.launch(r)
 		own.enroll(r)
-	} else { // it comes back while its process is still being ended
+	} else { // needed again while its process is still being stopped
 		r.retired.Store(false)
 		r.cfg.Store(c)
 		r.used.Store(time.Now().UnixNano())
@@ -126,8 +126,8 @@ func newInstance(own *runner, c *config.Server, w instanceOwner) *runner {
 	return r
 }
 
-// makeRoom ends the instance that was idle for longest when there are too many. It
-// must be called with s.mu held.
+// makeRoom ends the instance that has been idle longest if there are maxInstances. It must be
+// called with s.mu held.
 func (s *Supervisor) makeRoom(own *runner) error {
 	var idle *runner
 	active := 0
@@ -152,13 +152,13 @@ func (s *Supervisor) makeRoom(own *runner) error {
 	return nil
 }
 
-// retire ends an instance. Its runner is forgotten once nothing is left of it.
+// retire ends a runner, which is removed once its process has exited.
 func (r *runner) retire() {
 	r.retired.Store(true)
 	r.post(func() { r.reconfigured(false, true) })
 }
 
-// retireInstances ends the instances of a server.
+// retireInstances ends the instances of a server and its calls with a process each.
 func (r *runner) retireInstances() {
 	r.perCall.end()
 	for _, one := range r.instances() {
@@ -166,7 +166,7 @@ func (r *runner) retireInstances() {
 	}
 }
 
-// instances is a snapshot. Those that are being ended are in it.
+// instances returns the current instances, including those that are being stopped.
 func (r *runner) instances() []*runner {
 	if list := r.crew.Load(); list != nil {
 		return *list
@@ -174,7 +174,7 @@ func (r *runner) instances() []*runner {
 	return nil
 }
 
-// enroll and dismiss need s.mu.
+// enroll adds an instance. It must be called with s.mu held.
 func (r *runner) enroll(one *runner) {
 	list := append(slices.Clone(r.instances()), one)
 	r.crew.Store(&list)
@@ -186,15 +186,15 @@ func (r *runner) dismiss(one *runner) {
 	r.announce()
 }
 
-// EndSession ends the instances of a legacy session that is gone. Without it they end
-// when they have been idle for long enough.
+// EndSession ends the instances of a legacy session that has been deleted. Without it they end
+// after their idle timeout.
 func (s *Supervisor) EndSession(id string) { s.endInstances("session\x00" + id) }
 
-// EndShim ends the instances of a shim process that is gone. Shims of different tokens
-// have nothing to do with each other, whatever they call themselves.
+// EndShim ends the instances of a shim process that has exited. Equal ids with different tokens
+// are different shims.
 func (s *Supervisor) EndShim(token, id string) { s.endInstances("shim\x00" + token + "\x00" + id) }
 
-// WantsWorkspace reports whether calls of a server need the folder of their client.
+// WantsWorkspace reports whether calls of a server need the workspace folder of their client.
 func (s *Supervisor) WantsWorkspace(id string) bool {
 	r := s.fleet.Load().byID[id]
 	if r == nil {
@@ -214,7 +214,7 @@ func (s *Supervisor) endInstances(key string) {
 	}
 }
 
-// find returns a snapshot of a runner that serves call.
+// find returns a runner that serves call, and a snapshot of it with a usable connection.
 func (s *Supervisor) find(ctx context.Context, own *runner, call *core.Call) (*runner, *snapshot, error) {
 	for {
 		r := own
@@ -235,7 +235,7 @@ func (s *Supervisor) find(ctx context.Context, own *runner, call *core.Call) (*r
 	}
 }
 
-// among adds what the instances are doing to the status of their server.
+// among adds the instances of a server to its status.
 func (r *runner) among(st *core.ServerStatus) {
 	up, bad := 0, ""
 	for _, one := range r.instances() {
@@ -252,14 +252,14 @@ func (r *runner) among(st *core.ServerStatus) {
 			}
 		case core.StateStarting, core.StateStopped, core.StateDisabled:
 		default:
-			bad = l.status.Reason // Instances say whose it is; the reason may be read by anybody
+			bad = l.status.Reason // without the name of the instance: the reason is public
 		}
 	}
 	switch {
-	case st.State != core.StateRunning && st.State != core.StateStopped: // its own runner has more to say
+	case st.State != core.StateRunning && st.State != core.StateStopped: // the state of its own runner has precedence
 	case bad != "":
 		st.State, st.Reason = core.StateDegraded, fmt.Sprintf("one of %d instances: %s", len(st.Instances), bad)
 	case up > 0:
-		st.State, st.Reason = core.StateRunning, "" // Instances say the rest
+		st.State, st.Reason = core.StateRunning, "" // st.Instances has the details
 	}
 }

@@ -27,7 +27,7 @@ func from(call *core.Call, client string) *core.Call {
 	return call
 }
 
-// served returns the connection that serves call.
+// served returns the connection that serves a call.
 func (g *rig) served(call *core.Call) string {
 	g.t.Helper()
 	if _, err := g.For(context.Background(), call); err != nil {
@@ -205,7 +205,7 @@ func TestInstanceKeyNeverHasTwoProcesses(t *testing.T) {
 			}
 			synctest.Wait()
 			begin := time.Now()
-			g.served(from(call("a"), "ann")) // while its old process is still ending
+			g.served(from(call("a"), "ann")) // while its old process is still being stopped
 			if took := time.Since(begin); took < 29*time.Second {
 				t.Fatalf("served after %s, beside the old process", took)
 			}
@@ -234,7 +234,7 @@ func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 			t.Fatal("the oldest was not the one to go")
 		}
 		synctest.Wait()
-		// All busy: one more is refused, in words.
+		// All instances are busy: another one is refused with an explanation.
 		ctx, cancel := context.WithCancel(context.Background())
 		var calls sync.WaitGroup
 		for _, one := range g.Statuses()[0].Instances {

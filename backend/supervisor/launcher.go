@@ -8,10 +8,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
-// launchers are the programs that fetch a server before they run it, as a child.
+// launchers are programs that download a server and then run it as a child process.
 var launchers = map[string]bool{"npx": true, "uvx": true, "bunx": true, "pnpx": true, "pipx": true}
 
-// launcher returns the name of the launcher that command is, or "".
+// launcher returns the name of the launcher or container command that command is, or "".
 func launcher(command string) string {
 	name := strings.ToLower(filepath.Base(command))
 	if runtime.GOOS == "windows" {
@@ -25,9 +25,9 @@ func launcher(command string) string {
 	return ""
 }
 
-// Fetching names the launcher that downloads a server which is starting: "npx". A launcher
-// downloads as long as it has no child; one of containers says so on stderr. "" means
-// that nothing is known to be fetched.
+// Fetching returns the launcher, for example "npx", that is downloading a server during its
+// start, or "" if no download is detected. A package launcher downloads while it has no child
+// process; docker and podman report downloads on stderr.
 func (d *Dialer) Fetching(server string) string {
 	for _, p := range d.running.get(server) {
 		switch p.launcher {
@@ -45,14 +45,14 @@ func (d *Dialer) Fetching(server string) string {
 	return ""
 }
 
-// pulling reports whether the last thing that was said of an image is that it is missing.
+// pulling reports whether the last line about an image says that it is missing.
 func pulling(lines []serverlog.Line) bool {
 	for i := len(lines) - 1; i >= 0; i-- {
 		text := lines[i].Text
 		switch {
 		case lines[i].Level != serverlog.Stderr:
 			if lines[i].Level == serverlog.Info && strings.HasPrefix(text, "starting") {
-				return false // what stands before belongs to an earlier start
+				return false // the lines before belong to an earlier start
 			}
 		case strings.HasPrefix(text, "Unable to find image"), strings.HasPrefix(text, "Trying to pull"):
 			return true

@@ -9,8 +9,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// lockWatcher is a store that may be slow: whoever asks it must not hold the lock that
-// Pause, calls of per-session servers and the page wait for.
+// lockWatcher is a slow store. Its callers must not hold the lock that Pause, calls of
+// per-session servers and the page wait for.
 type lockWatcher struct {
 	agreements
 	t     *testing.T
@@ -62,7 +62,7 @@ func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 	})
 }
 
-// readOnlyStore cannot save an approval.
+// readOnlyStore fails to save an approval.
 type readOnlyStore struct{ agreements }
 
 func (*readOnlyStore) Approve(context.Context, string, string) error {

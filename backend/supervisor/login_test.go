@@ -15,7 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Somebody installs what is missing, into a folder that the shell's start-up files add.
+// The user installs the missing program into a folder that the shell's start-up files add to
+// PATH.
 func TestNewlyInstalledProgramIsFoundThroughLoginShell(t *testing.T) {
 	g, bin := newReal(t), t.TempDir()
 	if err := os.Symlink("/bin/sh", filepath.Join(bin, "newly-installed")); err != nil {
@@ -39,7 +40,7 @@ func TestNewlyInstalledProgramIsFoundThroughLoginShell(t *testing.T) {
 	}
 }
 
-// Any other failure has the login shell asked again too, but seldom.
+// Any other failure also makes the login shell be read again, but rarely.
 func TestFailedStartRefreshesLoginEnvironmentRarely(t *testing.T) {
 	g := newReal(t)
 	var ages []time.Duration

@@ -8,24 +8,24 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// groupNetwork in inheritEnv stands for all the variables that programs need
-// behind a proxy, or behind an authority of one's own, whatever they hold.
+// groupNetwork in inheritEnv stands for all variables that programs need behind a proxy or with a
+// private certificate authority, regardless of their values.
 const groupNetwork = "network"
 
-// proxies may hold a user and a password.
+// proxies are variables whose values may contain a user name and a password.
 var proxies = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
 }
 
-// network are paths of certificates, switches and names of hosts: no secrets, and
-// without them npx or uvx reach nothing from inside many companies.
+// network are variables with paths of certificates, switches and host names. They contain no
+// secrets, and without them npx and uvx cannot reach the network of many companies.
 var network = []string{
 	"NO_PROXY", "no_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "REQUESTS_CA_BUNDLE",
 	"CURL_CA_BUNDLE", "PIP_CERT", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "GIT_SSL_CAINFO", "DENO_CERT", "AWS_CA_BUNDLE",
 }
 
-// inherited are the names that inheritEnv means.
+// inherited returns the names in inheritEnv with groupNetwork expanded.
 func inherited(names []string) []string {
 	i := slices.Index(names, groupNetwork)
 	if i < 0 {
@@ -34,8 +34,8 @@ func inherited(names []string) []string {
 	return append(append(slices.Delete(slices.Clone(names), i, i+1), network...), proxies...)
 }
 
-// networkVariables are the variables of the network that every program on this machine gets
-// unasked: all but the address of a proxy that holds more than a host and a port.
+// networkVariables returns the network variables that every local server gets by default: all
+// except proxies whose address contains more than a host and a port.
 func (e environment) networkVariables() map[string]string {
 	env := map[string]string{}
 	for _, name := range network {
@@ -51,13 +51,13 @@ func (e environment) networkVariables() map[string]string {
 	return env
 }
 
-// engines say which Docker Engine is meant and how to reach it: addresses, names and paths.
+// engines are variables that select a Docker Engine: addresses, names and paths.
 var engines = []string{
 	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION", "CONTAINER_HOST",
 }
 
-// engineVariables are the variables that the commands of Docker and Podman get unasked, so that they
-// speak to the Engine that servers of type docker are run by.
+// engineVariables returns the variables that docker and podman commands get by default, so that
+// they use the same Engine as servers of type docker.
 func (e environment) engineVariables() map[string]string {
 	env := map[string]string{}
 	for _, name := range engines {
@@ -68,12 +68,12 @@ func (e environment) engineVariables() map[string]string {
 	return env
 }
 
-// holdsPassword says that a proxy's address has a user, or anything behind a question
-// mark: too careful is a warning, too careless a password in a stranger's process.
+// holdsPassword reports whether the address of a proxy contains a user or a query. It prefers a
+// needless warning to a password in the environment of a server.
 func holdsPassword(proxy string) bool { return strings.ContainsAny(proxy, "@?") }
 
-// withheldWarnings warns when a proxy is set here that the server does not hear of. It
-// names variables and never shows a value.
+// withheldWarnings returns a warning if a proxy is set here but not passed to the server. It
+// contains names of variables but never a value.
 func (e environment) withheldWarnings(c *config.Server, vars map[string]string) []string {
 	if slices.Contains(c.InheritEnv, groupNetwork) {
 		return nil
@@ -81,7 +81,7 @@ func (e environment) withheldWarnings(c *config.Server, vars map[string]string) 
 	var names []string
 	for _, name := range proxies {
 		if _, passed := vars[name]; passed {
-			continue // by its entry perhaps, and perhaps as nothing
+			continue // possibly as an empty value in its configuration
 		}
 		if value, _ := e.lookup(name); value != "" {
 			names = append(names, name)

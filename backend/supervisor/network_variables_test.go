@@ -9,11 +9,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// quietNetwork takes out what this machine says of its own network.
+// quietNetwork removes this machine's network variables from the environment.
 func quietNetwork(t *testing.T) {
 	t.Helper()
 	for _, name := range append(proxies, network...) {
-		t.Setenv(name, "") // puts it back afterwards
+		t.Setenv(name, "") // restores it at the end of the test
 		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestServerGetsProxyVariablesOfTheTerminal(t *testing.T) {
 	if warnings := e.withheldWarnings(&config.Server{}, vars); len(warnings) > 0 {
 		t.Errorf("warned of what was passed on: %v", warnings)
 	}
-	// An entry has the last word, also to say that there is none.
+	// The server's own env has precedence, also with an empty value.
 	own := config.Server{Env: map[string]string{"HTTPS_PROXY": "", "NODE_EXTRA_CA_CERTS": "/other.pem"}}
 	if vars, err = e.forServer(&own); err != nil || vars["HTTPS_PROXY"] != "" || vars["NODE_EXTRA_CA_CERTS"] != "/other.pem" {
 		t.Errorf("%v, %v", vars, err)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// What was written at once and what was not come out as they went in, and the tape has
-// each message once.
+// Data from TryWrite and Write arrives unchanged, and the recorder has each message once.
 func TestPipeWriteDoesNotBlock(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

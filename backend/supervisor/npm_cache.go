@@ -9,17 +9,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// npmLines is how much of stderr is read for what npm said of its failure: it says a lot
-// after it, and where its own log is at last.
+// npmLines is the number of stderr lines that are searched for npm's error. npm prints many lines
+// after it, the path of its log last.
 const npmLines = 60
 
 var (
-	missingProgram = lazyregexp.New(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is there and its program is not
+	missingProgram = lazyregexp.New(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is present but its program is missing
 	npmCopy        = lazyregexp.New(`(?:[A-Za-z]:)?[/\\][^'"\n]*?[/\\]_npx[/\\][0-9a-f]{8,}`)
 )
 
-// brokenCopy is the folder in which npx keeps a package that cannot be run as it lies
-// there, or "". npx trusts what it finds: where a download was cut off, each start fails.
+// brokenCopy returns the folder of the npx cache that contains a corrupt copy of the package, or
+// "". npx does not verify its cache: after an interrupted download every start fails.
 func brokenCopy(lines []string) string {
 	for _, line := range lines {
 		for _, sign := range []string{"ENOTEMPTY", "Cannot find module", "Cannot find package", "ERR_MODULE_NOT_FOUND", "EJSONPARSE", "ENOENT", "MODULE_NOT_FOUND", "Unexpected end of JSON"} {
@@ -39,7 +39,7 @@ func brokenCopy(lines []string) string {
 	return ""
 }
 
-// brokenHint says what to do against a broken copy, or "".
+// brokenHint returns the hint for a corrupt copy in the npx cache, or "".
 func brokenHint(lines []string) string {
 	folder := brokenCopy(lines)
 	if folder == "" {
@@ -48,11 +48,11 @@ func brokenHint(lines []string) string {
 	return fmt.Sprintf("The copy of the package that npx keeps may be broken, as after a download that was cut off: remove %s, then start the server again.", folder)
 }
 
-// npmDone is how often npm is seen to have failed before its start is ended. It ends by
-// itself nearly always; what keeps it is something that it started and that hangs.
+// npmDone is after how many progress checks in a row with an npm error the start is aborted. npm
+// usually exits by itself, unless a child process hangs.
 const npmDone = 5
 
-// endWhenNpmFailed ends a start whose launcher has told why it failed and does not end.
+// endWhenNpmFailed aborts a start if npm has printed its error but does not exit.
 func (r *runner) endWhenNpmFailed() {
 	said := ""
 	if r.s.o.Fetching(r.id) == "npx" {

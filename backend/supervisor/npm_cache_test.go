@@ -26,7 +26,8 @@ func TestBrokenPackageCopyIsReported(t *testing.T) {
 	}
 }
 
-// npx that has told why it failed and stays is ended; a word of npm on the way is no failure.
+// npx is stopped if it has printed its error but does not exit. Other npm output during a start
+// is not a failure.
 func TestNpmFailureEndsStartEarly(t *testing.T) {
 	var said atomic.Value
 	said.Store("npm warn deprecated x")
@@ -49,8 +50,8 @@ func TestNpmFailureEndsStartEarly(t *testing.T) {
 	})
 }
 
-// The time for a start begins when the server has been fetched, within bounds; a limit that
-// the user has made shorter is kept.
+// The startup timeout begins when the server has been downloaded, within limits. A shorter
+// timeout that the user has set is kept.
 func TestDownloadDoesNotCountAgainstStartupTimeout(t *testing.T) {
 	fetched := func(after time.Duration, limit time.Duration) (failed time.Duration) {
 		inBubble(t, func(g *rig, o *Options) {

@@ -7,14 +7,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Paused reports whether all servers are held back.
+// Paused reports whether all servers are paused.
 func (s *Supervisor) Paused() bool { return s.paused.Load() }
 
-// SetPaused holds all servers back, or lets those run again that the configuration
-// wants. It is not stored: a daemon that starts is not paused. While it lasts nothing
-// starts a server, neither a call nor a changed configuration, and lists answer from
-// what is known. Every server is told, also when ctx ends first: ctx limits only how long
-// SetPaused waits until nothing runs any more. A second call waits for the same.
+// SetPaused pauses or resumes all servers. While they are paused, neither a call nor a changed
+// configuration starts a server, and lists are answered from the registry. The state is not
+// stored: a daemon that starts is not paused.
+//
+// SetPaused notifies every server even if ctx is done. When pausing, it waits until all servers
+// have stopped or ctx is done; a second call waits for the same.
 func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 	s.mu.Lock()
 	changed := s.paused.Swap(on) != on
@@ -30,7 +31,7 @@ func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 		}
 	}
 	s.mu.Unlock()
-	// What is posted now runs after what was posted above.
+	// The runners execute posted functions in order.
 	for _, r := range runners {
 		if err := r.ask(ctx, func() error { return nil }); err != nil && !errors.Is(err, errGone) {
 			return err
@@ -52,7 +53,7 @@ func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 	return nil
 }
 
-// errPaused is what a call and a command get meanwhile.
+// errPaused returns the error of calls and commands while the servers are paused.
 func errPaused() error {
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: "all servers are paused", Retriable: true,

@@ -126,7 +126,7 @@ func TestInterruptedPauseIsCompletedByNextRequest(t *testing.T) {
 		g.apply(server("a"), server("b"))
 		pass(time.Second)
 		over, cancel := context.WithCancel(context.Background())
-		cancel() // the request that asked for the pause is gone
+		cancel() // the client of the pause request has disconnected
 		_ = g.Supervisor.SetPaused(over, true)
 		pass(time.Minute)
 		for _, id := range []string{"a", "b"} {

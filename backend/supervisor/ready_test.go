@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Two processes of one server would run at once, were anything started before what an
-// earlier run left is gone.
+// Two processes of one server could run at the same time if servers were started before the
+// leftovers of an earlier run were removed.
 func TestNothingStartsBeforeDialerIsReady(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)

@@ -25,7 +25,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// real is the whole middle over real processes: this test's own binary as servers.
+// real is a Supervisor with real processes: this test's own binary acts as the servers.
 type real struct {
 	*Supervisor
 	*gateway.Gateway
@@ -68,7 +68,7 @@ func newReal(t *testing.T) *real {
 	return g
 }
 
-// mode is a server of this test binary in one of mcptest's modes.
+// mode returns a server that runs this test binary in one of mcptest's modes.
 func mode(id, mode string, more ...func(*config.Server)) config.Server {
 	return server(id, append([]func(*config.Server){func(s *config.Server) {
 		s.Command, s.Args, s.Env = os.Args[0], []string{"-test.run=^$"}, map[string]string{mcptest.Env: mode}

@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
-// Only where the machine was short of something does it help to try again; otherwise the
-// person is told what to correct.
+// A retry helps only if the machine was short of a resource. Otherwise the error says what to
+// correct.
 func TestOnlyRecoverableStartsAreRetried(t *testing.T) {
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		said := refusal("/bin/x", fmt.Errorf("cannot start /bin/x: %w", os.NewSyscallError("fork/exec", err)))

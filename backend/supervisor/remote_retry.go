@@ -9,40 +9,39 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// The pace at which a remote server that cannot be reached is tried again, for ever.
+// Delays between attempts to connect to an unreachable remote server. Attempts never stop.
 const (
 	remoteBackoff    = time.Second
 	maxRemoteBackoff = time.Minute
-	callPause        = time.Second // between the tries that calls and changes of the network can cause
+	callPause        = time.Second // minimum time between attempts caused by calls and network changes
 )
 
-// remoteWait is what a runner knows of a remote server that cannot be reached. Its
-// goroutine owns it.
+// remoteWait is the retry state of a remote server. It is owned by the goroutine of its runner.
 type remoteWait struct {
-	waiting bool      // the newest start failed because the server was out of reach, or it was lost
-	tries   int       // in a row, until it has run well for a while
-	asked   time.Time // Retry-After: not before, but for the user
-	atOnce  bool      // the next try has no pause
-	called  bool      // a call waits for the next try, which comes within callPause
+	waiting bool      // the server was unreachable at the newest start, or the connection was lost
+	tries   int       // consecutive attempts; reset by evHealthy
+	asked   time.Time // no attempt before this time (Retry-After), except by the user
+	atOnce  bool      // no delay before the next attempt
+	called  bool      // a call waits for the next attempt, which begins within callPause
 }
 
-// isRemote reports whether a server is reached by an address and runs elsewhere.
+// isRemote reports whether a server is reached by its address and not started by Drawbridge.
 func isRemote(c *config.Server) bool {
 	return (c.Type == core.HTTP || c.Type == core.SSE) && c.Command == ""
 }
 
-// loss is what the end of a connection is to the machine. A server elsewhere did not
-// fail: it is waited for.
+// loss returns the event for a lost connection. For a remote server that is not a failure: it is
+// retried.
 func (r *runner) loss() event {
 	if !isRemote(r.config()) {
 		return evLost
 	}
 	r.remote.waiting, r.remote.asked = true, time.Time{}
-	r.unsigned, r.returns = false, nil // of an earlier start
+	r.unsigned, r.returns = false, nil // results of an earlier start
 	return evAway
 }
 
-// failure is what a failed start is to the machine.
+// failure returns the event for a failed start.
 func (r *runner) failure(err error) event {
 	e := failureOf(err)
 	r.remote.waiting = false
@@ -52,23 +51,22 @@ func (r *runner) failure(err error) event {
 	return e
 }
 
-// unreachable notes that a start failed with err, and reports whether that may pass by
-// itself.
+// unreachable records that a start failed with err, and reports whether err may be temporary.
 func (w *remoteWait) unreachable(err error) bool {
 	after, away := wire.Unreachable(err)
 	if !away && core.CodeOf(err) != core.CodeTimeout {
 		return false
 	}
 	w.waiting, w.asked = true, time.Time{}
-	w.tries = max(w.tries, 1) // only what was connected is tried again without a pause
+	w.tries = max(w.tries, 1) // only a lost connection is retried without a delay
 	if after > 0 {
 		w.asked = time.Now().Add(after)
 	}
 	return true
 }
 
-// delay is the pause before the next try: none for a connection that has just broken, then
-// longer and longer, with jitter that never makes it longer than the limit.
+// delay returns the delay before the next attempt: none for a lost connection, then exponential
+// backoff with jitter up to maxRemoteBackoff.
 func (w *remoteWait) delay() time.Duration {
 	d := time.Duration(0)
 	w.called = false
@@ -82,15 +80,15 @@ func (w *remoteWait) delay() time.Duration {
 	return max(d, time.Until(w.asked))
 }
 
-// mayRetry reports whether a call, or a change of the network, may try at once a server
-// that was last tried at began.
+// mayRetry reports whether a call or a change of the network may retry the server immediately.
+// began is when the last attempt began.
 func (w *remoteWait) mayRetry(began time.Time) bool {
 	now := time.Now()
 	return w.waiting && now.Sub(began) >= callPause && !now.Before(w.asked)
 }
 
-// retryForCall tries a waiting server for a call: at once, or when the pause after the last
-// try has passed.
+// retryForCall retries a waiting server for a call: immediately, or when callPause has passed
+// since the last attempt.
 func (r *runner) retryForCall() {
 	switch w := &r.remote; {
 	case !w.waiting || time.Now().Before(w.asked):
@@ -103,7 +101,8 @@ func (r *runner) retryForCall() {
 	}
 }
 
-// note takes note of an event before the machine does.
+// note updates the retry state for an event. It is called before the state machine handles the
+// event.
 func (w *remoteWait) note(e event) {
 	switch e {
 	case evTimer, evCall:
@@ -117,9 +116,9 @@ func (w *remoteWait) note(e event) {
 	}
 }
 
-// NetworkChanged tells that the machine woke up or its addresses changed. Remote servers
-// that wait are tried at once, those that run are asked for a sign of life over new
-// connections, and those that were given up get one more chance. It does not block.
+// NetworkChanged must be called when the machine wakes up from sleep or its network addresses
+// change. Remote servers that wait are retried, running ones are pinged over new connections, and
+// crashed ones are retried once. NetworkChanged does not block.
 func (s *Supervisor) NetworkChanged() {
 	for _, own := range s.fleet.Load().order {
 		if !isRemote(own.config()) {
@@ -139,11 +138,11 @@ func (r *runner) networkChanged() {
 		case w.mayRetry(r.began):
 			w.tries = 1
 			r.step(evTimer)
-		default: // the last try, over the old network, has only just begun
+		default: // the last attempt, over the old network, has just begun
 			w.tries = 1
 			r.timer.Reset(callPause - time.Since(r.began))
 		}
-	case phaseStarting: // over the old network: it may hang for long
+	case phaseStarting: // over the old network, where it may hang
 		if time.Since(r.began) >= callPause {
 			r.remote.tries, r.remote.atOnce = 1, true
 			r.giveUp(errNetworkChanged)

@@ -25,7 +25,7 @@ func elsewhere(id string, more ...func(*config.Server)) config.Server {
 	}}, more...)...)
 }
 
-// statusError is the failure of a start that an HTTP status stands behind.
+// statusError is a failed start that was caused by an HTTP status.
 func statusError(status int, after time.Duration) error {
 	return fmt.Errorf("cannot connect to server %q: %w", "web", &core.Error{Code: core.CodeUnavailable,
 		Message: fmt.Sprintf("server %q answered with HTTP status %d", "web", status), Cause: &wire.StatusError{Status: status, After: after}})
@@ -34,7 +34,7 @@ func statusError(status int, after time.Duration) error {
 var errRefused = &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true,
 	Message: `server "web" cannot be reached: connection refused`, Cause: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
 
-// untilUp lets starts fail with err until up is set.
+// untilUp makes starts fail with err until up is set.
 func untilUp(up *atomic.Bool, err error) func(*rig, *Options) {
 	return func(g *rig, _ *Options) {
 		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
@@ -46,8 +46,8 @@ func untilUp(up *atomic.Bool, err error) func(*rig, *Options) {
 	}
 }
 
-// A remote server that cannot be reached is waited for, for ever, whatever maxAttempts
-// says: with pauses that grow to a minute and no further.
+// An unreachable remote server is retried indefinitely, regardless of maxAttempts, with delays
+// that grow to a minute.
 func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 	for name, err := range map[string]error{
 		"refused":             errRefused,
@@ -89,7 +89,7 @@ func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 	}
 }
 
-// What does not pass by itself is given up, as before: the user has to see to it.
+// Permanent errors still make the server crash: the user has to act.
 func TestInvalidRemoteResponseFailsServer(t *testing.T) {
 	for name, err := range map[string]error{
 		"403": statusError(http.StatusForbidden, 0), "404": statusError(http.StatusNotFound, 0), "410": statusError(http.StatusGone, 0),
@@ -110,8 +110,8 @@ func TestInvalidRemoteResponseFailsServer(t *testing.T) {
 	}
 }
 
-// A local server that cannot be reached is a program that does not work: the rule is for
-// servers elsewhere.
+// Indefinite retries apply only to remote servers. A local server that cannot be reached is a
+// program that does not work.
 func TestLocalServerIsGivenUpAfterFailedStarts(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
@@ -125,8 +125,8 @@ func TestLocalServerIsGivenUpAfterFailedStarts(t *testing.T) {
 	})
 }
 
-// A change of the network, or waking up, is followed by a try at once, also where the
-// pause has grown to a minute.
+// A change of the network, or waking up from sleep, triggers an attempt immediately, even if the
+// delay has grown to a minute.
 func TestNetworkChangeRetriesWaitingServer(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
@@ -134,7 +134,7 @@ func TestNetworkChangeRetriesWaitingServer(t *testing.T) {
 		pass(10*time.Minute + 7*time.Second)
 		g.want("web", core.StateWaiting)
 		up.Store(true)
-		for range 5 { // changes come in flocks
+		for range 5 { // changes come in bursts
 			g.NetworkChanged()
 		}
 		pass(callPause)
@@ -142,8 +142,8 @@ func TestNetworkChangeRetriesWaitingServer(t *testing.T) {
 	})
 }
 
-// A change that comes right after a try is not lost until the next try, which may be a
-// minute away: the server is tried as soon as the shortest pause has passed.
+// A change shortly after an attempt is not delayed until the next one, up to a minute later: the
+// server is retried after callPause.
 func TestNetworkChangeRightAfterAttemptIsNotLost(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
@@ -159,7 +159,7 @@ func TestNetworkChangeRightAfterAttemptIsNotLost(t *testing.T) {
 	})
 }
 
-// A try over the old network may hang for long. It is ended, and another begins.
+// An attempt over the old network may hang. It is aborted, and another one begins.
 func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
@@ -179,8 +179,7 @@ func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
 	})
 }
 
-// A server that runs is asked for a sign of life when the network changes, and one that
-// was given up gets one more chance.
+// When the network changes, a running server is pinged and a crashed one is retried once.
 func TestNetworkChangeLeavesRunningServerAlone(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusForbidden, 0)), func(g *rig) {
@@ -203,8 +202,8 @@ func TestNetworkChangeLeavesRunningServerAlone(t *testing.T) {
 	})
 }
 
-// A call tries a waiting server at once, and is served by it; while it is still away, the
-// call fails with the reason.
+// A call retries a waiting server immediately and is served by it. While the server is still
+// unreachable, the call fails with the reason.
 func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
@@ -216,7 +215,7 @@ func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		var calls sync.WaitGroup
-		for range 100 { // however many call
+		for range 100 { // regardless of the number of calls
 			calls.Go(func() { _, _ = g.For(context.Background(), call("web")) })
 		}
 		began := time.Now()
@@ -233,8 +232,8 @@ func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 	})
 }
 
-// A server that says when it wants to be asked again is asked then, and not before by
-// calls or the network; the user may.
+// A server that sends Retry-After is not retried earlier by calls or network changes. The user
+// may retry it.
 func TestRetryAfterIsHonored(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusServiceUnavailable, 3*time.Minute)), func(g *rig) {
@@ -259,8 +258,8 @@ func TestRetryAfterIsHonored(t *testing.T) {
 	})
 }
 
-// A remote server that was connected and is lost is tried at once, then waited for; ten
-// minutes later it is back within the pause. A call that comes in between is served.
+// A lost remote server is retried immediately and then with delays. After ten minutes it
+// reconnects within the maximum delay, and calls that arrive in between are served.
 func TestLostRemoteServerReconnects(t *testing.T) {
 	var up atomic.Bool
 	up.Store(true)
@@ -268,7 +267,7 @@ func TestLostRemoteServerReconnects(t *testing.T) {
 		g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
 		g.want("web", core.StateRunning)
 		g.conn("web").die()
-		if _, err := g.For(context.Background(), call("web")); err != nil { // it is there: a call is served
+		if _, err := g.For(context.Background(), call("web")); err != nil { // reachable again: a call is served
 			t.Error(err)
 		}
 		up.Store(false)
@@ -285,7 +284,7 @@ func TestLostRemoteServerReconnects(t *testing.T) {
 	})
 }
 
-// A stream that ends again and again is opened again with growing pauses, not in a circle.
+// A stream that ends repeatedly is reopened with growing delays, not in a busy loop.
 func TestShortLivedConnectionBacksOff(t *testing.T) {
 	var up atomic.Bool
 	up.Store(true)
@@ -302,12 +301,12 @@ func TestShortLivedConnectionBacksOff(t *testing.T) {
 	})
 }
 
-// While a server waits, its tries are no news: lists do not wait for it, and what listens
-// hears of one state.
+// While a server is unreachable, attempts do not change its state: lists do not wait for it, and
+// subscribers receive one event.
 func TestListDoesNotWaitForRetryingServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
-			if n > 1 { // it hangs
+			if n > 1 { // the attempt hangs
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			}
@@ -315,7 +314,7 @@ func TestListDoesNotWaitForRetryingServer(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(elsewhere("web"))
-		pass(5 * time.Second) // the second try is under way
+		pass(5 * time.Second) // the second attempt is in progress
 		if n := len(g.started("web")); n != 2 {
 			t.Fatalf("%d starts", n)
 		}

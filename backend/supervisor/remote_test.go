@@ -14,7 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// webServer is a legacy server over streamable HTTP that wants a header.
+// webServer is a legacy server over streamable HTTP that requires a header.
 func webServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,14 +8,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
-// runningProcesses knows the local processes of each server: one for each connection. The
-// zero value is ready to use.
+// runningProcesses holds the local processes of each server, one for each connection. The zero
+// value is ready to use.
 type runningProcesses struct {
 	mu       sync.Mutex
 	byServer map[string][]localProcess
 }
 
-// localProcess is a process and the launcher that it is, if it is one.
+// localProcess is a process and the name of its launcher, or "".
 type localProcess struct {
 	*process.Process
 	launcher string
@@ -47,8 +47,8 @@ func (r *runningProcesses) get(server string) []localProcess {
 	return slices.Clone(r.byServer[server])
 }
 
-// Usage returns what the processes of a server take, all its connections together.
-// It is an error when the server has no local process.
+// Usage returns the resource usage of all processes of a server. It returns an error if the
+// server has no local process.
 func (d *Dialer) Usage(server string) (process.Usage, error) {
 	all := process.Usage{Tree: []process.Proc{}}
 	found := false
@@ -56,7 +56,7 @@ func (d *Dialer) Usage(server string) (process.Usage, error) {
 	for _, p := range d.running.get(server) {
 		u, err := p.Usage()
 		if err != nil {
-			failed = err // it is ending; the others count
+			failed = err // the process is exiting
 			continue
 		}
 		found = true

@@ -43,7 +43,7 @@ func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 	})
 }
 
-// Servers that fell together must not rise together.
+// Jitter prevents servers that failed together from being restarted together.
 func TestBackoffHasTwentyPercentJitter(t *testing.T) {
 	least, most := time.Hour, time.Duration(0)
 	for range 2000 {
@@ -121,7 +121,8 @@ func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 		if st, _ := g.Status("a"); st.Hint != "Correct the command." {
 			t.Errorf("the status advises %q", st.Hint)
 		}
-		// The one start that a call causes changes nothing of that, and the call is told what to do.
+		// The single start that a call triggers does not change that, and the error says what to
+		// do.
 		_, err := g.For(context.Background(), &core.Call{Server: "a"})
 		if message, hint := core.Describe(err); message != `server "a" is crashed: executable not found` || hint != "Correct the command." {
 			t.Errorf("a call is told %q, %q", message, hint)

@@ -11,72 +11,72 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// runner owns one server. Everything below "owned" belongs to its goroutine; the
-// others reach it by post and ask, and read live.
+// runner manages one server or one instance of it. The fields below "owned" belong to its
+// goroutine. Other goroutines use post and ask, and read live.
 type runner struct {
 	s       *Supervisor
 	id      string
 	cfg     atomic.Pointer[config.Server]
 	retired atomic.Bool               // removed from the configuration
 	held    atomic.Bool               // its command waits for approval
-	used    atomic.Int64              // when a call last needed it, Unix nanoseconds
-	own     *runner                   // of an instance: the server's own runner
-	whose   instanceOwner             // of an instance
-	crew    atomic.Pointer[[]*runner] // the instances, when it is a server's own runner
-	perCall *perCallProcesses         // calls with a process each
+	used    atomic.Int64              // time of the last call, Unix nanoseconds
+	own     *runner                   // the server's own runner, if this is an instance
+	whose   instanceOwner             // if this is an instance
+	crew    atomic.Pointer[[]*runner] // instances, if this is a server's own runner
+	perCall *perCallProcesses         // calls that have their own process
 	live    atomic.Pointer[snapshot]
 	inbox   chan func()
-	done    chan struct{} // closed when the goroutine is ending
+	done    chan struct{} // closed when the goroutine ends
 
-	// queue holds what was posted; the goroutine is woken through inbox.
+	// queue holds the posted functions. inbox wakes the goroutine.
 	mu    sync.Mutex
 	queue []func()
 
 	// owned
 	state     state
 	wanted    bool
-	closing   bool // the Supervisor is ending
+	closing   bool // the Supervisor is shutting down
 	first     action
 	primary   *connection
 	secondEra secondEraConn
-	pending   int                // helpers that hold a process: starts and closes under way
-	abort     context.CancelFunc // of the start under way
-	giveUp    func(error)        // ends it for a reason
-	failedFor int                // looks at it since npm has said that it failed
+	pending   int                // starts and closes in progress
+	abort     context.CancelFunc // aborts the start in progress
+	giveUp    func(error)        // aborts it with a cause
+	failedFor int                // progress checks since npm reported an error
 	began     time.Time          // when the newest start began
-	took      time.Duration      // how long the newest successful one needed
+	took      time.Duration      // duration of the newest successful start
 	helpers   sync.WaitGroup
 	timer     *time.Timer                 // of phaseBackoff and phaseWaiting
-	returns   func(context.Context) error // after a start for which something was absent: returns when it may be there
-	outside   context.CancelFunc          // of the helper that waits in returns; nil without one
+	returns   func(context.Context) error // blocks until a missing dependency may be available; nil if none is missing
+	outside   context.CancelFunc          // cancels the helper that calls returns; nil if there is none
 	healthy   *time.Timer
 	beat      *time.Ticker
-	idle      *time.Timer  // until nobody has called it for long enough
-	relist    *time.Timer  // until the lists are read again
-	watch     *time.Ticker // of phaseStarting: what is it doing?
-	rested    bool         // stopped because nobody called it
-	unsigned  bool         // in phaseWaiting: for the user to sign in
+	idle      *time.Timer  // fires at the idle timeout
+	relist    *time.Timer  // fires when the lists have to be refreshed
+	watch     *time.Ticker // in phaseStarting: interval of progress checks
+	rested    bool         // stopped because it was idle
+	unsigned  bool         // in phaseWaiting: the user has to sign in
 	remote    remoteWait
 	pinging   bool
 	pinged    time.Time // when the last ping was sent
 	pingTook  time.Duration
 	silent    bool // the last ping was not answered
 	reason    string
-	hint      string // what to do about reason, where that is known
-	explained bool   // reason is more than "the connection broke"
+	hint      string // what the user can do about reason, or ""
+	explained bool   // reason says more than "the connection broke"
 	// endedByItself is set when the connection broke because the process ended.
 	endedByItself bool
 	detail        string
 	stderr        []string
 	exitCode      *int
 	process       Process
-	starts        int // all of them
+	starts        int // number of all starts
 	restarts      int
 	lastCall      time.Time // when a call last started a crashed server
 }
 
-// newRunner decides at once whether the server starts, so that a list which
-// arrives before its goroutine runs knows what to wait for.
+// newRunner returns a runner whose state already says whether the server starts, so that a list
+// request that arrives before its goroutine runs waits for it.
 func newRunner(s *Supervisor, c *config.Server, held bool) *runner {
 	r := &runner{s: s, id: c.ID}
 	r.held.Store(held)
@@ -98,7 +98,7 @@ func (r *runner) init(c *config.Server) {
 
 func (r *runner) config() *config.Server { return r.cfg.Load() }
 
-// limit is how many starts in a row may fail before we give up.
+// limit returns after how many consecutive failed starts the server is given up.
 func limit(c *config.Server) int { return max(c.Restart.MaxAttempts, 1) }
 
 func startup(c *config.Server) time.Duration {
@@ -108,8 +108,8 @@ func startup(c *config.Server) time.Duration {
 	return c.StartupTimeout
 }
 
-// wantedByConfig reports whether the server runs without anybody asking for it. An
-// on-demand server runs once, so that its tools are known.
+// wantedByConfig reports whether the configuration wants the server to run. An on-demand server
+// runs once, so that its tools become known.
 func (r *runner) wantedByConfig() bool {
 	c := r.config()
 	switch {
@@ -137,7 +137,7 @@ func (r *runner) post(f func()) {
 	r.mu.Unlock()
 	select {
 	case r.inbox <- r.drain:
-	default: // it has been woken already
+	default: // already signalled
 	}
 }
 
@@ -165,8 +165,8 @@ func (r *runner) ask(ctx context.Context, f func() error) error {
 	}
 }
 
-// run is the runner's goroutine. It ends when the Supervisor does, or when the
-// server was removed; either way only after nothing is left of the server.
+// run is the runner's goroutine. It ends when the Supervisor shuts down or the server was
+// removed, in either case after the process has exited.
 func (r *runner) run() {
 	defer r.helpers.Wait()
 	defer close(r.done)
@@ -224,7 +224,7 @@ func (r *runner) run() {
 	}
 }
 
-// step takes one event through the machine and does what it says.
+// step passes an event to the state machine and performs the resulting action.
 func (r *runner) step(e event) {
 	if r.closing {
 		r.wanted = false
@@ -281,7 +281,7 @@ func (r *runner) act(a action) {
 	case doWait:
 		d := r.delay()
 		if d <= 0 && r.remote.waiting && r.state.phase == phaseWaiting {
-			r.step(evTimer) // at once: a call that comes meanwhile waits for it
+			r.step(evTimer) // immediately: calls that arrive meanwhile wait for it
 			return
 		}
 		r.timer.Reset(d)
@@ -291,14 +291,14 @@ func (r *runner) act(a action) {
 	}
 }
 
-// settle tells the machine that a stop is complete once nothing is left.
+// settle completes a stop when no start or close is in progress any more.
 func (r *runner) settle() {
 	if r.state.phase == phaseStopping && r.pending == 0 {
 		r.step(evEnded)
 	}
 }
 
-// delay is the pause before the next start. The first restart comes at once.
+// delay returns the delay before the next start. The first restart is immediate.
 func (r *runner) delay() time.Duration {
 	c := r.config()
 	if r.state.phase == phaseWaiting && r.unsigned {
@@ -313,7 +313,7 @@ func (r *runner) delay() time.Duration {
 	return jitter(backoff(c.Restart, r.state.failures))
 }
 
-// backoff is the pause after so many failures in a row, without jitter.
+// backoff returns the delay after a number of consecutive failures, without jitter.
 func backoff(c config.Restart, failures int) time.Duration {
 	first, most := c.Backoff, c.MaxBackoff
 	if first <= 0 {
@@ -337,13 +337,14 @@ func backoff(c config.Restart, failures int) time.Duration {
 	return d
 }
 
-// reconfigured takes note of a new configuration, which cfg and retired already hold.
+// reconfigured applies a new configuration, which cfg and retired already contain. wake
+// re-evaluates whether the server should run; renew restarts it.
 func (r *runner) reconfigured(renew, wake bool) {
 	if wake {
 		r.wanted = r.wantedByConfig()
 	}
 	r.step(evWanted)
-	// Whatever was changed may be what was wrong.
+	// The change may have corrected the cause of a crash.
 	if r.wanted && (renew || r.state.phase == phaseCrashed) {
 		r.step(evRenew)
 	}

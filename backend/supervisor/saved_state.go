@@ -7,14 +7,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// savedState is what the store knows of the servers of a configuration. It is read before
-// Supervisor.mu is held: a store that is locked may take storeTimeout for each answer.
+// savedState is what the store has about the servers of a configuration. It is read before
+// Supervisor.mu is locked, because each query of a busy store may take storeTimeout.
 type savedState struct {
-	approved map[string]bool          // servers whose commands the user has agreed to
-	catalogs map[string]*core.Catalog // of an earlier run, of servers that are not listed yet
+	approved map[string]bool          // servers whose commands are approved
+	catalogs map[string]*core.Catalog // from an earlier run, for servers that are not listed yet
 }
 
-// readSavedState asks the store. It needs s.applying, and must be called without s.mu.
+// readSavedState queries the store. It must be called with s.applying held and without s.mu.
 func (s *Supervisor) readSavedState(cfg *config.Config) savedState {
 	k := savedState{approved: map[string]bool{}, catalogs: map[string]*core.Catalog{}}
 	seen := make(map[string]bool, len(cfg.Servers))

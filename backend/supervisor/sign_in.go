@@ -14,19 +14,19 @@ import (
 
 // SignIn authorizes requests to remote servers.
 type SignIn interface {
-	// Client returns what makes the requests to a server at address. clientSecret is that
-	// of its configuration, expanded. An error of code unavailable makes the server wait.
+	// Client returns the HTTP client for requests to a server at address. clientSecret is the
+	// expanded value from its configuration. An error with core.CodeUnavailable makes the server
+	// wait.
 	Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error)
-	// Await returns when the user has signed in to a server that asked for it, or ctx ends.
+	// Await blocks until the user has signed in to a server that asked for it, or ctx is done.
 	Await(ctx context.Context, id string) error
 }
 
-// Logins tell how it stands with signing in to a server, with a sentence where the user has
-// to act.
+// Logins returns the sign-in state of a server, and a sentence if the user has to act.
 type Logins func(server string) (core.Login, string)
 
-// signIn returns what makes the requests to a remote server, nil for a client of its own: where
-// the configuration has the server's credentials, or wants no sign-in.
+// signIn returns the HTTP client for a remote server. It returns nil, for a default client, if
+// the configuration contains the server's credentials or turns sign-in off.
 func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remote, env environment) (*http.Client, error) {
 	if d.SignIn == nil || c.OAuth.Off || at.Header.Get("Authorization") != "" {
 		return nil, nil
@@ -37,12 +37,13 @@ func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remo
 	}
 	own, err := d.SignIn.Client(ctx, c, at.URL, secret)
 	if core.CodeOf(err) == core.CodeUnavailable {
-		return nil, fmt.Errorf("%w: %w", ErrAbsent, err) // the tokens are there: the server waits for the keyring
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err) // the tokens exist, so the server waits for the keyring
 	}
 	return own, err
 }
 
-// unsigned lets a server that asks for a sign-in wait for the user.
+// unsigned turns the error of a server that asks for a sign-in into a missingDependency, so that
+// the server waits for the user.
 func (d *Dialer) unsigned(id string, err error) error {
 	if d.SignIn == nil || !errors.Is(err, core.ErrNeedsLogin) {
 		return err
@@ -50,7 +51,7 @@ func (d *Dialer) unsigned(id string, err error) error {
 	return &missingDependency{error: fmt.Errorf("%w: %w", ErrAbsent, err), again: func(ctx context.Context) error { return d.SignIn.Await(ctx, id) }}
 }
 
-// login is how it stands with signing in to this server.
+// login returns the sign-in state of this server.
 func (r *runner) login() (core.Login, string) {
 	if r.s.o.Logins == nil {
 		return core.LoginNone, ""
@@ -61,7 +62,8 @@ func (r *runner) login() (core.Login, string) {
 	return r.s.o.Logins(r.id)
 }
 
-// LoginChanged is told that Logins has news of a server. It does not block.
+// LoginChanged must be called when the result of Logins for a server has changed. It does not
+// block.
 func (s *Supervisor) LoginChanged(id string) {
 	r := s.fleet.Load().byID[id]
 	if r == nil {
@@ -72,8 +74,8 @@ func (s *Supervisor) LoginChanged(id string) {
 	}
 }
 
-// relogged looks again at how it stands with signing in. A connection whose sign-in has ended
-// is of no use any more; starting anew shows that the server waits for the user.
+// relogged handles a changed sign-in state. If the sign-in of a running server has expired, it
+// restarts the server, which then waits for the user.
 func (r *runner) relogged() {
 	if state, _ := r.login(); state == core.LoginNeeded && r.state.phase == phaseRunning {
 		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in has ended")
@@ -83,8 +85,8 @@ func (r *runner) relogged() {
 	r.publish()
 }
 
-// admitted reports whether the user has just signed in to the server, which l does not know
-// yet: its start follows.
+// admitted reports whether the user has signed in since l was published. The server is about to
+// start then.
 func (r *runner) admitted(l *snapshot) bool {
 	if l.status.State != core.StateNeedsLogin {
 		return false
@@ -93,7 +95,7 @@ func (r *runner) admitted(l *snapshot) bool {
 	return state == core.LoginDone
 }
 
-// unsignedCall is the error of a call to a server that waits for the user to sign in.
+// unsignedCall returns the error of a call to a server that waits for the user to sign in.
 func (r *runner) unsignedCall() error {
 	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for the user to sign in to it", r.id), Cause: core.ErrNeedsLogin,
 		Hint: "Sign in on Drawbridge's page, or with: drawbridge login " + r.id + "."}

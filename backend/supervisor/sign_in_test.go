@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Between the end of a sign-in and the start that follows, the server's state still says that
-// it waits for the user. Who calls then, as a script does after `drawbridge login`, waits for it.
+// Between the end of a sign-in and the following start, the server's state is still needs-login.
+// A call in between, as from a script after `drawbridge login`, waits for the start.
 func TestCallAfterSignInWaitsForStart(t *testing.T) {
 	var state atomic.Value
 	state.Store(core.LoginNeeded)

@@ -50,11 +50,12 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// world is what the machine acts on: it obeys like the loop does, and counts.
+// world is a model of what the state machine controls. It performs the actions as the runner
+// does, and counts processes.
 type world struct {
 	s         state
 	wanted    bool
-	starting  bool // a start is under way: a process may exist
+	starting  bool // a start is in progress: a process may exist
 	processes int
 	stopping  bool
 	timer     bool
@@ -83,10 +84,10 @@ func (w *world) send(e event) error {
 	return nil
 }
 
-// try lets one thing happen, if it can happen at all.
+// try triggers one event if it is possible in the current state of the model.
 func (w *world) try(b byte) error {
 	switch b % 12 {
-	case 0, 1: // somebody changes their mind
+	case 0, 1: // the wish of the user changes
 		w.wanted = !w.wanted
 		return w.send(evWanted)
 	case 2:
@@ -126,7 +127,7 @@ func (w *world) try(b byte) error {
 	return nil
 }
 
-// settle lets a kind world finish what is under way.
+// settle completes everything that is in progress, without failures.
 func (w *world) settle() error {
 	for range 20 {
 		for _, b := range []byte{9, 4, 10} {
@@ -143,8 +144,8 @@ func (w *world) settle() error {
 	return nil
 }
 
-// FuzzNext holds the two promises: never a second process for one instance, and
-// in the end the server runs exactly when it is wanted.
+// FuzzNext checks two invariants: there is never a second process for one instance, and in the
+// end the server runs exactly if it is wanted.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 4, 8, 9, 10, 4, 0, 9})
 	f.Add([]byte{0, 5, 10, 5, 10, 5, 10, 5, 10, 5, 3, 5, 2, 4})

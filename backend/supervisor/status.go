@@ -13,29 +13,30 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// snapshot is what others see of a server at one moment. It is immutable, but for the
-// counters inside the links.
+// snapshot is the published state of a server. It is immutable, except for the counters in its
+// connections.
 type snapshot struct {
 	phase   phase
 	wanted  bool
 	status  core.ServerStatus
 	primary *connection
 	modern  *connection
-	// hope is set while a modern call may get a connection of its own, and until
-	// bounds how long it should wait for one that is being opened.
+	// hope is set while a modern connection is open or may be opened. No attempt begins before
+	// rest; opening is when the current attempt began, or zero.
 	hope    bool
 	rest    time.Time
 	opening time.Time
-	// soon is set in phaseWaiting when the next try comes within a second, for a call.
+	// soon is set in phaseWaiting if a call waits for the next attempt, which begins within a
+	// second.
 	soon bool
-	// conflicts are the part of the status's warnings that comes from other servers.
+	// conflicts are the warnings in status that are caused by other servers.
 	conflicts []string
 	process   Process
 	timings   Timings
-	changed   chan struct{} // closed when something newer has been published
+	changed   chan struct{} // closed when a newer snapshot is published
 }
 
-// publish replaces the snapshot and tells the observers when people would see a difference.
+// publish replaces the snapshot, and publishes an event if the status visibly changed.
 func (r *runner) publish() {
 	old := r.live.Load()
 	l := &snapshot{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
@@ -62,14 +63,14 @@ func (r *runner) publish() {
 	}
 }
 
-// announce tells the observers what is known of a server.
+// announce publishes an event with the current status.
 func (r *runner) announce() {
 	if !r.retired.Load() {
 		r.s.o.Bus.Publish(events.Server, r.current(r.live.Load()))
 	}
 }
 
-// conflicts says what of the server other servers stand in the way of.
+// conflicts returns the names of this server that are in conflict with other servers.
 func (r *runner) conflicts() []string {
 	if r.own != nil {
 		return nil
@@ -77,7 +78,7 @@ func (r *runner) conflicts() []string {
 	return r.s.o.Registry.All().Conflicts(r.id)
 }
 
-// Announce tells the observers what is known of a server by now. It does not block.
+// Announce publishes the current status of a server. It does not block.
 func (s *Supervisor) Announce(id string) {
 	if r := s.fleet.Load().byID[id]; r != nil {
 		r.post(r.announce)
@@ -93,7 +94,7 @@ func (s *Supervisor) noteConflicts() {
 	}
 }
 
-// logTransition logs a change of state. A server that gave up needs the user.
+// logTransition logs a change of state. A crash has level error, because the user has to act.
 func (r *runner) logTransition(old, now core.ServerStatus) {
 	if old.State == now.State || old.State == "" {
 		return
@@ -106,7 +107,7 @@ func (r *runner) logTransition(old, now core.ServerStatus) {
 	r.s.o.Journal(r.id, level, strings.TrimSuffix(fmt.Sprintf("%s%s: %s", now.State, r.instanceSuffix(), now.Reason), ": "))
 }
 
-// status describes the server as its goroutine knows it.
+// status returns the status as the runner's goroutine knows it.
 func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	c, now := r.config(), time.Now().UTC()
 	st := core.ServerStatus{
@@ -114,7 +115,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 		Since: now, Updated: old.Updated, Restarts: r.restarts,
 		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail, Stderr: r.stderr,
 	}
-	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, r.reason) { // and not another reason
+	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, r.reason) { // not a reason from elsewhere
 		st.Hint = r.hint
 	}
 	st.ByHand = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.rested)
@@ -138,7 +139,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	return st
 }
 
-// catalog is what clients see of the server: its own words, or those of the last run.
+// catalog returns the catalog that clients see: the current one, or the one of an earlier run.
 func (r *runner) catalog() *core.Catalog {
 	if r.primary != nil {
 		return r.primary.Catalog()
@@ -149,11 +150,11 @@ func (r *runner) catalog() *core.Catalog {
 	return nil
 }
 
-// stateAndReason puts the state into the words of hub, with a reason.
+// stateAndReason returns the public state and its reason.
 func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	switch r.state.phase {
 	case phaseStarting:
-		if r.remote.waiting { // it is still waited for: each try is no news
+		if r.remote.waiting { // still unreachable: do not report each attempt as a new state
 			return core.StateWaiting, r.reason
 		}
 		return core.StateStarting, r.failureSuffix()
@@ -211,7 +212,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	return core.StateStopped, ""
 }
 
-// formatDuration is d without the parts that are zero: 10m, not 10m0s.
+// formatDuration formats d without trailing zero units: 10m, not 10m0s.
 func formatDuration(d time.Duration) string {
 	text := d.Round(time.Second).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -223,7 +224,7 @@ func formatDuration(d time.Duration) string {
 	return text
 }
 
-// failureSuffix reminds of the failure that a start follows.
+// failureSuffix describes the failure before the current start, or returns "".
 func (r *runner) failureSuffix() string {
 	if r.state.failures == 0 || r.reason == "" {
 		return ""
@@ -231,7 +232,7 @@ func (r *runner) failureSuffix() string {
 	return fmt.Sprintf("start %d of %d, after: %s", r.state.failures+1, r.state.limit, r.reason)
 }
 
-// current is the snapshot's status with what changes all the time filled in.
+// current returns the snapshot's status with the fields that change without being published.
 func (r *runner) current(l *snapshot) core.ServerStatus {
 	st := l.status
 	st.InFlight = l.inFlight() + len(r.perCall.turns)
@@ -250,7 +251,7 @@ func (r *runner) current(l *snapshot) core.ServerStatus {
 	return st
 }
 
-// inFlight is how many calls are on their way.
+// inFlight returns the number of calls in flight.
 func (l *snapshot) inFlight() (n int) {
 	for _, link := range []*connection{l.primary, l.modern} {
 		if link != nil {
@@ -260,7 +261,7 @@ func (l *snapshot) inFlight() (n int) {
 	return n
 }
 
-// lastHeard is when the server was last heard of over its open connections.
+// lastHeard returns when the server last sent anything over its open connections.
 func lastHeard(l *snapshot) (last time.Time) {
 	for _, link := range []*connection{l.primary, l.modern} {
 		if link == nil {
@@ -273,7 +274,7 @@ func lastHeard(l *snapshot) (last time.Time) {
 	return last
 }
 
-// visiblyDiffer reports whether people would see a difference.
+// visiblyDiffer reports whether two statuses differ in a field that the user sees.
 func visiblyDiffer(a, b core.ServerStatus) bool {
 	return a.State != b.State || a.Reason != b.Reason || a.Hint != b.Hint || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
@@ -281,8 +282,8 @@ func visiblyDiffer(a, b core.ServerStatus) bool {
 		!slices.Equal(a.Tags, b.Tags) || !slices.Equal(a.Warnings, b.Warnings) || !slices.Equal(a.Stderr, b.Stderr)
 }
 
-// Statuses returns what is known of every server, in the order of the config; those
-// that the configuration forbids come last.
+// Statuses returns the status of every server, in the order of the configuration, followed by
+// those whose configuration is invalid.
 func (s *Supervisor) Statuses() []core.ServerStatus {
 	fl := s.fleet.Load()
 	list := make([]core.ServerStatus, 0, len(fl.order)+len(fl.broken))
@@ -292,7 +293,7 @@ func (s *Supervisor) Statuses() []core.ServerStatus {
 	return append(list, fl.broken...)
 }
 
-// Status returns what is known of one server.
+// Status returns the status of a server, and whether there is one.
 func (s *Supervisor) Status(id string) (core.ServerStatus, bool) {
 	fl := s.fleet.Load()
 	if r := fl.byID[id]; r != nil {

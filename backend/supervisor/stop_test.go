@@ -20,7 +20,7 @@ func TestServersStopConcurrently(t *testing.T) {
 		g.apply(all...)
 		g.want("s19", core.StateRunning)
 		begin := time.Now()
-		g.apply() // the same way as at the end of the program
+		g.apply() // stops the server as at shutdown
 		pass(5 * time.Second)
 		g.Supervisor.mu.Lock()
 		left := len(g.Supervisor.all)
@@ -54,7 +54,7 @@ func TestStopReturnsWhenAllProcessesEnded(t *testing.T) {
 			t.Fatalf("%v after %s", err, time.Since(begin))
 		}
 		g.want("a", core.StateStopped)
-		if err := g.Stop(context.Background(), "a"); err != nil { // twice is once
+		if err := g.Stop(context.Background(), "a"); err != nil { // Stop is idempotent
 			t.Fatal(err)
 		}
 		_ = g.Start(context.Background(), "a")
@@ -71,8 +71,8 @@ func TestStopReturnsWhenAllProcessesEnded(t *testing.T) {
 	})
 }
 
-// TestShutdownLetsInFlightCallsFinish: a server is stopped when its calls have ended, and
-// after DrainLimit whatever they do; one without a call is stopped at once.
+// TestShutdownLetsInFlightCallsFinish checks that a server is stopped when its calls have ended,
+// or after DrainLimit, and immediately if it has no calls.
 func TestShutdownLetsInFlightCallsFinish(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("slow"), server("idle"), server("hang"))

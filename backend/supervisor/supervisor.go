@@ -16,170 +16,175 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// The pace of things that nobody configures.
+// Timing and limits that are not configurable.
 const (
-	healthyAfter   = time.Minute      // of running forgives earlier failures
-	pingTimeout    = 5 * time.Second  // of one heartbeat
-	retryCrashed   = 30 * time.Second // between the starts that calls can cause
-	waitingDelay   = 3 * time.Second  // between looks at what is outside, such as Docker
-	loginDelay     = time.Hour        // the same where the user has to sign in: that is told, not looked for
-	storeTimeout   = 5 * time.Second  // of the caches
-	parallel       = 4                // starts at once: enough to overlap their waiting, few enough for a small machine
-	slotTime       = 5 * time.Second  // then a start is waiting for the network rather than working, and another may begin
-	probeTimeout   = 15 * time.Second // to find out whether a server speaks the modern era as well
-	watchEvery     = time.Second      // looks at what a start is doing
-	crashLines     = 5                // of stderr, kept with a crash
-	stopLimit      = 5 * time.Second  // then servers are killed: Drawbridge ends within 6 s
+	healthyAfter   = time.Minute      // of running resets the count of failures
+	pingTimeout    = 5 * time.Second  // timeout of a heartbeat ping
+	retryCrashed   = 30 * time.Second // minimum time between starts that calls cause
+	waitingDelay   = 3 * time.Second  // delay between starts while an external dependency, such as Docker, is missing
+	loginDelay     = time.Hour        // the same while the user has to sign in; LoginChanged triggers an earlier start
+	storeTimeout   = 5 * time.Second  // timeout of a query of Catalogs, Eras or Approvals
+	parallel       = 4                // parallel starts: enough to overlap waiting for the network, few enough for a small machine
+	slotTime       = 5 * time.Second  // after this, a start is probably waiting for the network, so another one may begin
+	probeTimeout   = 15 * time.Second // timeout of probing whether a legacy server also speaks the modern era
+	watchEvery     = time.Second      // interval of progress checks during a start
+	crashLines     = 5                // lines of stderr in the status of a failed server
+	stopLimit      = 5 * time.Second  // at shutdown, servers are killed after this; Drawbridge exits within 6 s
 	modernPatience = 3 * time.Second  // how long a modern call waits for a connection in its own era
 )
 
-// Conn is an open connection to a server that has been listed. *upstream.Conn is one.
+// Conn is an open connection to a server whose lists have been read. It is implemented by
+// *upstream.Conn.
 type Conn interface {
 	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 	Catalog() *core.Catalog
 	Ping(ctx context.Context) error
-	// Refresh reads lists again; see upstream.Conn.
+	// Refresh reads the lists of kinds again; see upstream.Conn.
 	Refresh(ctx context.Context, kinds ...core.Kind) error
 	Era() core.Era
 	Version() string
 	ID() string
 	Done() <-chan struct{}
 	Err() error
-	// Close returns when nothing of the connection and its process is left.
+	// Close closes the connection. It returns after its process has exited.
 	Close(ctx context.Context) error
 }
 
-// Session is a Conn and what is known of the process behind it.
+// Session is a Conn and a description of the process behind it.
 type Session struct {
 	Conn
 	Process Process
 }
 
-// Process describes what was started. The zero value is "nothing".
+// Process describes what was started. The zero value means that nothing was started.
 type Process struct {
 	Command string              // resolved, without environment
 	PID     int                 // 0 when there is no local process
-	Exit    func() (Exit, bool) // nil, or how it ended; not ok while it runs
+	Exit    func() (Exit, bool) // returns false while it runs; nil if unknown
 
-	Path        string         // the executable
-	Dir         string         // "" is ours
-	Environment []string       // names, sorted
+	Path        string         // path of the executable
+	Dir         string         // working directory; "" is that of Drawbridge
+	Environment []string       // names of the variables, sorted
 	SearchPath  string         // the PATH in which Path was searched
-	Warnings    []string       // what the user should know of how it was started
-	Frames      func() []Frame // nil, or the last messages
+	Warnings    []string       // about how it was started
+	Frames      func() []Frame // returns the last messages; nil if not recorded
 }
 
-// Exit is how a process ended.
+// Exit describes how a process exited.
 type Exit struct {
-	Code int    // exit status; -1 when a signal ended it
-	Text string // for people: "exited with status 3"
-	Away bool   // what it ran in went away, such as its container
-	// Ours says that we had sent it a signal before.
+	Code int    // exit status; -1 if it was terminated by a signal
+	Text string // for display: "exited with status 3"
+	Away bool   // its container was stopped or removed
+	// Ours is set if Drawbridge had sent it a signal before.
 	Ours bool
 }
 
 // Request asks for a connection.
 type Request struct {
 	Server *config.Server
-	Era    core.Era // the only one to try; "" means whichever the server speaks, legacy first
-	// Workspace is the folder that ${workspaceFolder} stands for, "" when unknown.
+	Era    core.Era // the only era to try; "" means any, legacy first
+	// Workspace is the value of ${workspaceFolder}, or "" if unknown.
 	Workspace string
-	// Unlisted leaves the lists unread: the catalog stays empty.
+	// Unlisted skips reading the lists, so the catalog is empty.
 	Unlisted bool
-	// Started is told, from any goroutine, what was started, before it has answered;
-	// again when that is started anew. May be nil.
+	// Started is called, from any goroutine, when a process was started, before it answers, and
+	// again if another one is started. May be nil.
 	Started func(Process)
-	// Changed is told, from any goroutine, that the lists of a kind were read again.
+	// Changed is called, from any goroutine, when the lists of a kind have been read again.
 	Changed func(core.Kind)
 }
 
-// Connect starts a server, shakes hands and lists it, within ctx. When it fails,
-// nothing of what it started is left; Session.Process then still says what was tried.
-// A *core.Error with CodeValidation means that trying again is of no use, one whose
-// chain holds ErrAbsent that something outside is missing.
+// Connect starts or reaches a server, performs the handshake and reads its lists. ctx bounds all
+// of that. If Connect fails, everything that it started has been stopped; Session.Process
+// describes what was tried. A *core.Error with core.CodeValidation means that a retry cannot
+// succeed, an error that wraps ErrAbsent that an external dependency is missing.
 type Connect func(ctx context.Context, r Request) (Session, error)
 
-// Catalogs remembers what servers offered, so that their tools are known before they run.
+// Catalogs stores the catalogs of servers, so that their tools are known before they run. key
+// changes with the settings that start the server.
 type Catalogs interface {
-	Catalog(ctx context.Context, server, key string) (*core.Catalog, error) // nil when unknown
+	Catalog(ctx context.Context, server, key string) (*core.Catalog, error) // nil if unknown
 	SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error
 }
 
-// Eras remembers whether a server that speaks the legacy era speaks the modern one
-// as well.
+// Eras stores whether a server that speaks the legacy era also speaks the modern era.
 type Eras interface {
 	DualEra(ctx context.Context, server, key string) (dual, known bool, err error)
 	SaveDualEra(ctx context.Context, server, key string, dual bool) error
 }
 
-// Options are what a Supervisor works with. Log, Bus, Registry and Connect are needed.
+// Options are the dependencies of a Supervisor. Log, Bus, Registry and Connect are required.
 type Options struct {
 	Log      *slog.Logger
 	Bus      *events.Bus
 	Registry *registry.Registry
-	// Impaired tells why calls to a running server are refused, "" while they are not; nil:
-	// never. Whoever answers calls Announce when it changes. It must not block.
+	// Impaired returns why calls to a running server are refused, or "" if they are not. Its
+	// owner calls Supervisor.Announce when the result changes. It must not block. nil means
+	// never.
 	Impaired func(server string) (reason string)
 	Connect  Connect
-	Catalogs Catalogs // nil: nothing is remembered
-	Eras     Eras     // nil: found out once for each run
+	Catalogs Catalogs // nil: catalogs are not saved
+	Eras     Eras     // nil: each run probes again
 	// Journal writes to a server's own log. May be nil.
 	Journal func(server string, level slog.Level, text string)
-	// LastLine is the last thing that a server wrote to stderr. May be nil.
+	// LastLine returns the last line that a server wrote to stderr, or "". May be nil.
 	LastLine func(server string) string
-	// LastLines are the last n lines that it wrote since a time. May be nil.
+	// LastLines returns the last n lines that a server wrote to stderr since a time. May be nil.
 	LastLines func(server string, n int, since time.Time) []string
-	// Fetching names the launcher that downloads a server which is starting, or "". May be nil.
+	// Fetching returns the launcher that is downloading a server during its start, or "". May be
+	// nil.
 	Fetching func(server string) string
-	// Usage measures the processes of a server. May be nil.
+	// Usage returns the resource usage of the processes of a server. May be nil.
 	Usage func(server string) (process.Usage, error)
-	// Logins are asked how it stands with signing in to remote servers. May be nil.
+	// Logins returns the sign-in state of remote servers. May be nil.
 	Logins Logins
-	// Approvals remembers which commands the user has agreed to; nil: for this run only.
+	// Approvals stores which commands the user has approved. nil: approvals apply to this run
+	// only.
 	Approvals Approvals
 }
 
-// Supervisor runs the servers. All methods may be called from any goroutine.
+// Supervisor runs the servers. All methods are safe for concurrent use.
 type Supervisor struct {
 	o     Options
 	slots chan struct{}
-	quit  chan struct{} // closed when Run is ending
-	// expired is closed DrainLimit after quit: calls in flight are not waited for any longer.
+	quit  chan struct{} // closed when Run shuts down
+	// expired is closed DrainLimit after quit: then calls in flight are no longer waited for.
 	expired chan struct{}
-	// closing ends stopLimit after quit, by hurry: servers that still run are killed.
+	// closing is cancelled by hurry, stopLimit after quit: servers that still run are killed.
 	closing context.Context
 	hurry   context.CancelFunc
-	// applied is closed by first, once there is a configuration.
+	// applied is closed, through first, when the first configuration has been applied.
 	applied chan struct{}
 	first   sync.Once
 
 	news     notices
 	fleet    atomic.Pointer[fleet]
 	listWait atomic.Int64
-	paused   atomic.Bool // nothing runs, whatever the configuration wants
+	paused   atomic.Bool // no server runs, regardless of the configuration
 
-	// applying is held by whoever changes the configuration or an approval, also while the
-	// store is waited for, which mu never is. It comes before mu.
+	// applying is held while the configuration or an approval changes, including queries of the
+	// store, during which mu is never held. Lock order: applying, then mu.
 	applying sync.Mutex
 
-	mu      sync.Mutex // held by whatever changes the fleet
+	mu      sync.Mutex // held while the fleet changes
 	running bool
 	ended   bool
-	begun   bool               // a configuration was applied
-	all     map[string]*runner // also those that were removed and have not ended yet
-	agreed  map[string]string  // by server: the key of the newest command that may run
-	spoken  map[string]string  // by server: that command, as it was written
-	active  sync.WaitGroup     // goroutines of runners
+	begun   bool               // a configuration has been applied
+	all     map[string]*runner // by runnerKey, including removed runners that have not ended yet
+	agreed  map[string]string  // by server: commandKey of the newest approved command
+	spoken  map[string]string  // by server: commandText of the newest command
+	active  sync.WaitGroup     // goroutines of runners and calls
 }
 
-// fleet is one configuration's servers, in its order. It is immutable.
+// fleet is the set of servers of one configuration, in its order. It is immutable.
 type fleet struct {
 	byID   map[string]*runner
 	order  []*runner
-	broken []core.ServerStatus // servers that the configuration itself forbids
+	broken []core.ServerStatus // servers whose configuration is invalid
 }
 
-// New returns a Supervisor without servers. It starts nothing.
+// New returns a Supervisor without servers. It starts nothing. It panics if a required option is
+// missing.
 func New(o Options) *Supervisor {
 	if o.Log == nil || o.Bus == nil || o.Registry == nil || o.Connect == nil {
 		panic("supervisor: incomplete options")
@@ -212,8 +217,9 @@ func New(o Options) *Supervisor {
 	return s
 }
 
-// Run runs what Apply asks for until ctx ends; then it stops all servers, side by
-// side, those with calls in flight when these have ended or after DrainLimit, and returns when nothing is left of them. It may be called once.
+// Run runs the servers of the applied configuration until ctx is done. Then it stops all servers
+// in parallel, each when its calls in flight have ended or DrainLimit has passed, and returns
+// when all have stopped. It must be called at most once.
 func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.running = true
@@ -232,15 +238,14 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
-// launch must be called with s.mu held.
+// launch starts the goroutine of r if Run is running. It must be called with s.mu held.
 func (s *Supervisor) launch(r *runner) {
 	if s.running && !s.ended {
 		s.active.Go(r.run)
 	}
 }
 
-// Start makes a server run. It returns when the start has begun; a start after a
-// crash begins with a clean slate.
+// Start starts a server. It returns when the start has begun. The count of failures is reset.
 func (s *Supervisor) Start(ctx context.Context, id string) error {
 	return s.command(ctx, id, func(r *runner) error {
 		r.wanted = true
@@ -253,9 +258,9 @@ func (s *Supervisor) Start(ctx context.Context, id string) error {
 	})
 }
 
-// Restart ends a server's process, if there is one, and starts a new one, in the
-// environment that the login shell tells now. Calls in
-// flight end with an error. It returns when that has begun.
+// Restart stops a server's process, if there is one, and starts a new one with the current
+// environment of the login shell. Calls in flight end with an error. It returns when the restart
+// has begun.
 func (s *Supervisor) Restart(ctx context.Context, id string) error {
 	process.ExpireLoginEnv(loginAgeRestart)
 	return s.command(ctx, id, func(r *runner) error {
@@ -266,8 +271,8 @@ func (s *Supervisor) Restart(ctx context.Context, id string) error {
 	})
 }
 
-// Stop ends a server until somebody starts it, or a client calls it. It returns
-// when nothing of it is left, or when ctx ends.
+// Stop stops a server until the user starts it or a client calls it. It returns when the server
+// has stopped or ctx is done.
 func (s *Supervisor) Stop(ctx context.Context, id string) error {
 	if err := s.command(ctx, id, func(r *runner) error {
 		r.retireInstances()
@@ -289,7 +294,7 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 	return nil
 }
 
-// stopped waits until nothing runs, or somebody wants it again.
+// stopped waits until the server has stopped, is wanted again, or ctx is done.
 func (r *runner) stopped(ctx context.Context) error {
 	for {
 		l := r.live.Load()
@@ -304,7 +309,7 @@ func (r *runner) stopped(ctx context.Context) error {
 	}
 }
 
-// command runs f in the goroutine of a server.
+// command runs f in the goroutine of a server and returns its error.
 func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) error) error {
 	fl := s.fleet.Load()
 	r := fl.byID[id]
@@ -325,7 +330,7 @@ func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) err
 	return r.ask(ctx, func() error { return f(r) })
 }
 
-// unknown says why there is no server called id.
+// unknown returns the error for an id that has no server.
 func (f *fleet) unknown(id string) error {
 	for _, b := range f.broken {
 		if b.ID == id {
@@ -336,8 +341,8 @@ func (f *fleet) unknown(id string) error {
 	return core.Errorf(core.CodeNotFound, "no server is called %q", id)
 }
 
-// jitter spreads d by 20 % to both sides, so that servers which fell together do
-// not rise together.
+// jitter changes d randomly by up to 20 %, so that servers that failed together are not restarted
+// together.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	mcptest.MainIfAsked()
-	_ = os.Setenv("SHELL", "/bin/sh") // a login shell that says little
+	_ = os.Setenv("SHELL", "/bin/sh") // a login shell with little output
 	goleak.VerifyTestMain(m)
 }
 
@@ -111,7 +111,7 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 	})
 }
 
-// Whoever is alerted by the log hears of a server that does not start, and of one that is given up.
+// Alerting on the log covers servers that fail to start and servers that are given up.
 func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 	var log strings.Builder
 	inBubble(t, func(g *rig, o *Options) {
@@ -130,8 +130,8 @@ func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 	}
 }
 
-// A server that reads only messages with a header gets none that it understands: what may
-// help is said of those whose framing nobody has set.
+// A server that reads only messages with a Content-Length header understands none of ours. The
+// hint is shown only if framing is not configured.
 func TestSlowStartSuggestsRemedy(t *testing.T) {
 	for framing, want := range map[string]string{config.FramingAuto: `"framing": "content-length"`, "ndjson": ""} {
 		inBubble(t, func(g *rig, _ *Options) {
@@ -289,8 +289,8 @@ func TestServerWaitsForExternalDependency(t *testing.T) {
 	})
 }
 
-// TestFailingOnDemandServersDoNotStartTogether: their lists are wanted by the first
-// client, and each exits as soon as it runs.
+// TestFailingOnDemandServersDoNotStartTogether: the first client needs the lists of all servers,
+// and each exits as soon as it runs.
 func TestFailingOnDemandServersDoNotStartTogether(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(context.Context, Request, int) (*core.Catalog, error) {

@@ -17,31 +17,31 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Trial is what a throwaway start of a server came to.
+// Trial is the result of a trial start of a server.
 type Trial struct {
-	Err     error  // why it could not be used, or nil
-	Reason  string // the same for people, "" when all went well
-	Hint    string // what to do next, may be empty
-	Reached bool   // it was started or reached; what failed is the connection
+	Err     error  // why the server cannot be used, or nil
+	Reason  string // Err for display, or ""
+	Hint    string // what the user can do, or ""
+	Reached bool   // it was started or reached; if Err is set, the connection failed
 	Command string
 	Took    time.Duration
 	Era     core.Era
 	Version string
 	Catalog *core.Catalog    // never nil
-	Log     []serverlog.Line // what it said, and what was done
+	Log     []serverlog.Line // its stderr and lifecycle events
 	Warning []string
 }
 
-// The bounds of a trial.
+// Limits of a trial.
 const (
 	maxTrial  = 2 * time.Minute
 	trialLog  = 50
 	trialName = "test-"
 )
 
-// Try starts or reaches the server of c as Connect does, lists it, and ends it before
-// it returns. Nothing of it is kept: no catalog, no log, no process and no container.
-// as is the id of the configured server whose sign-in it uses, "" for none.
+// Try starts or reaches the server of c as Connect does, reads its lists, and stops it before it
+// returns. It saves neither a catalog nor a log, and leaves no process and no container. as is
+// the id of the configured server whose sign-in it uses, or "" for none.
 func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	once := *c
 	once.ID = trialName + c.ID[:min(len(c.ID), core.MaxServerID-len(trialName))]
@@ -86,7 +86,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	return t
 }
 
-// borrowedSignIn is the sign-in of a configured server.
+// borrowedSignIn uses the sign-in of a configured server.
 type borrowedSignIn struct {
 	SignIn
 	id string
@@ -98,7 +98,7 @@ func (l borrowedSignIn) Client(ctx context.Context, c *config.Server, address, c
 	return l.SignIn.Client(ctx, &owner, address, clientSecret)
 }
 
-// explain puts the failure into words, with the name that the user gave.
+// explain sets Reason and Hint. It replaces the id of the trial with name, which the user chose.
 func (t *Trial) explain(p Process, lines []string, id, name string) {
 	if t.Err == nil {
 		return
@@ -108,7 +108,7 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 		t.Reason, t.Hint = own.Message, own.Hint
 	}
 	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
-		if exit, ok := p.Exit(); ok && tellsWhy(exit, upstream.Exited(t.Err)) { // where all we know is that it broke
+		if exit, ok := p.Exit(); ok && tellsWhy(exit, upstream.Exited(t.Err)) { // the exit status says more than that the connection broke
 			why := exitreason.Line(lines)
 			t.Reason, t.Hint = exit.Text, exitreason.Action(why, lines, p.Path)
 			if why != "" {

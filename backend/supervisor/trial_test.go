@@ -11,8 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// A trial tells what a server would be, and leaves nothing: no status, no catalog, no
-// process.
+// A trial reports what a server offers, and leaves no status, no catalog and no process.
 func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)

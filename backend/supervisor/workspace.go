@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// workspace is what ${workspaceFolder} stands for in one start.
+// workspace returns the value of ${workspaceFolder} for one start.
 func (d *Dialer) workspace(r Request) (string, error) {
 	if !r.Server.UsesWorkspace() {
 		return "", nil
