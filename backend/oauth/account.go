@@ -15,11 +15,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// account is the sign-in of one server, and the http.RoundTripper of requests to it.
+// account holds the sign-in state of one server. It implements http.RoundTripper and adds the
+// access token to requests to that server.
 type account struct {
 	k     *Keeper
-	id    string // of the server
-	url   string // its address, as it is configured
+	id    string // server id
+	url   string // server URL as configured
 	at    *url.URL
 	base  *http.Transport
 	guard *guard
@@ -27,30 +28,30 @@ type account struct {
 	mu      sync.Mutex
 	server  Server
 	loaded  bool
-	rec     *record // nil: nobody has signed in
+	rec     *record // nil if not signed in
 	state   core.Login
 	reason  string
-	changed chan struct{} // closed when state has changed
-	last    challenge     // of the last refusal
-	lacks   []string      // scopes that the server asks for beyond those that were granted
+	changed chan struct{} // closed and replaced when state or reason changes
+	last    challenge     // challenge of the last 401 or 403 response
+	lacks   []string      // scopes that the server requires beyond those granted
 	asked   map[string]int
 	renewal *renewal
-	login   *login // under way
-	failed  string // why the last one came to nothing
+	login   *login // sign-in in progress, nil if none
+	failed  string // why the last sign-in failed, "" if it did not
 }
 
-// renewal is one refresh; all who need it wait for the same.
+// renewal is an in-flight token refresh, shared by all requests that need it.
 type renewal struct {
 	done  chan struct{}
 	token string
 	err   error
 }
 
-// The pace of tokens.
+// Limits of token refresh and step-up authorization.
 const (
-	early        = 30 * time.Second // a token that ends sooner is refreshed before it is used
+	early        = 30 * time.Second // a token that expires sooner is refreshed before use
 	refreshLimit = 20 * time.Second
-	maxStepUps   = 2 // sign-ins for the same permissions, which the server goes on to ask for
+	maxStepUps   = 2 // sign-ins for the same scopes, after which insufficient_scope is an error
 )
 
 func newAccount(k *Keeper, s Server, at *url.URL) *account {
@@ -58,7 +59,7 @@ func newAccount(k *Keeper, s Server, at *url.URL) *account {
 	return &account{k: k, id: s.ID, url: s.URL, at: at, server: s, guard: g, base: g.transport(), changed: make(chan struct{}), asked: map[string]int{}}
 }
 
-// open reads what is kept, once.
+// open loads the stored record on first use.
 func (a *account) open(ctx context.Context) error {
 	a.mu.Lock()
 	loaded, s := a.loaded, a.server
@@ -81,10 +82,10 @@ func (a *account) open(ctx context.Context) error {
 	return nil
 }
 
-// CloseIdleConnections is for http.Client.
+// CloseIdleConnections implements the interface that http.Client.CloseIdleConnections looks for.
 func (a *account) CloseIdleConnections() { a.base.CloseIdleConnections() }
 
-// RoundTrip implements http.RoundTripper. The token goes to the origin of the server alone.
+// RoundTrip implements http.RoundTripper. The token is sent only to the server's own origin.
 func (a *account) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != a.at.Scheme || req.URL.Host != a.at.Host {
 		return a.base.RoundTrip(req)
@@ -142,7 +143,8 @@ func drain(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// token returns the token to use, refreshed where it is about to end. "" is none.
+// token returns the access token to use, after a refresh if it is about to expire. It returns "" if
+// there is none.
 func (a *account) token(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	rec := a.rec
@@ -159,12 +161,12 @@ func (a *account) token(ctx context.Context) (string, error) {
 	}
 	fresh, err := a.refresh(ctx, access)
 	if err != nil && access != "" && left > 0 {
-		return access, nil // it is good for a moment yet
+		return access, nil // the token has not expired yet
 	}
 	return fresh, err
 }
 
-// rejected is for a token that the server did not take. It returns another one to try.
+// rejected handles a 401 response to a request with token. It returns another token to try.
 func (a *account) rejected(ctx context.Context, token string, c challenge) (string, error) {
 	a.mu.Lock()
 	rec := a.rec
@@ -177,7 +179,7 @@ func (a *account) rejected(ctx context.Context, token string, c challenge) (stri
 	case token == "" || rec == nil:
 		return "", a.needs(token, c)
 	case now != token && now != "":
-		return now, nil // somebody has refreshed it meanwhile
+		return now, nil // refreshed by another request in the meantime
 	case refresh == "":
 		return "", a.needs(token, c)
 	}
@@ -188,11 +190,11 @@ func (a *account) rejected(ctx context.Context, token string, c challenge) (stri
 	return fresh, err
 }
 
-// needs notes that only the user can go on, and says so.
+// needs changes the state to core.LoginNeeded and returns the error for the caller.
 func (a *account) needs(token string, c challenge) error {
 	a.mu.Lock()
 	if token != "" && a.rec != nil && a.rec.Access != "" && a.rec.Access != token {
-		a.mu.Unlock() // somebody has signed in meanwhile: the next request will do
+		a.mu.Unlock() // signed in again in the meantime: the next request can succeed
 		return failure(core.CodeUnavailable, "Try again.", nil, "server %q was signed in to a moment ago", a.id)
 	}
 	a.last = c
@@ -206,15 +208,16 @@ func (a *account) needs(token string, c challenge) error {
 	return NeedsLogin(a.id, reason)
 }
 
-// NeedsLogin is the error of a server that waits for the user to sign in.
+// NeedsLogin returns the error for a server that requires the user to sign in. It wraps
+// core.ErrNeedsLogin.
 func NeedsLogin(id, reason string) error {
 	return &core.Error{Code: core.CodeUnauthorized, Cause: core.ErrNeedsLogin,
 		Message: fmt.Sprintf("server %q: %s", id, reason),
 		Hint:    "Sign in on Drawbridge's page, or with: drawbridge login " + id + "."}
 }
 
-// wantsMore notes that the server asks for permissions that the token has not. The same
-// ones are asked for a few times only: a server may never be content.
+// wantsMore handles an insufficient_scope response (RFC 6750, section 3.1). After maxStepUps
+// sign-ins for the same scopes it stops asking the user, because a server may keep refusing.
 func (a *account) wantsMore(c challenge) error {
 	a.mu.Lock()
 	if c.metadata == "" {
@@ -244,7 +247,7 @@ func (a *account) wantsMore(c challenge) error {
 	return NeedsLogin(a.id, reason)
 }
 
-// worked notes that the server took the token.
+// worked records that the server accepted the token.
 func (a *account) worked(token string) {
 	a.mu.Lock()
 	if a.state == core.LoginDone || a.state == core.LoginMore || a.rec == nil || a.rec.Access != token {
@@ -256,7 +259,8 @@ func (a *account) worked(token string) {
 	told()
 }
 
-// set changes the state and returns what has to be called without the lock. It must be called with a.mu held.
+// set changes the state and returns the notification, which the caller must call after unlocking
+// a.mu. The caller must hold a.mu.
 func (a *account) set(state core.Login, reason string) (told func()) {
 	if a.state == state && a.reason == reason {
 		return func() {}
@@ -267,8 +271,9 @@ func (a *account) set(state core.Login, reason string) (told func()) {
 	return func() { a.k.o.Changed(a.id) }
 }
 
-// refresh gets a new token in place of stale. All who ask meanwhile get the same one. A refusal
-// is final, and its error holds core.ErrNeedsLogin.
+// refresh replaces the access token stale and returns the new one. Concurrent callers share one
+// refresh. If the authorization server refuses the refresh token, the error wraps
+// core.ErrNeedsLogin.
 func (a *account) refresh(ctx context.Context, stale string) (string, error) {
 	a.mu.Lock()
 	switch {
@@ -329,19 +334,21 @@ func (a *account) renew(rec record, s Server) (string, error) {
 	a.k.remember(rec.Access, rec.Refresh)
 	a.mu.Lock()
 	if a.rec == nil || a.rec.Refresh != before {
-		a.mu.Unlock() // signed out, or in anew, meanwhile
+		a.mu.Unlock() // signed out or signed in again in the meantime
 		return "", NeedsLogin(s.ID, "its sign-in has ended")
 	}
 	a.rec = &rec
 	a.mu.Unlock()
-	// It is in use already: where it cannot be kept, a restart needs a new sign-in.
+	// The token is already in use. If it cannot be stored, the user has to sign in again after a
+	// restart.
 	if err := a.k.save(ctx, s.ID, &rec); err != nil {
 		a.k.o.Log.Warn("Cannot keep a refreshed token", "server", s.ID, "error", err)
 	}
 	return rec.Access, nil
 }
 
-// unrefreshed says what a failed refresh means, and forgets a refresh token that is of no use.
+// unrefreshed returns the error for the caller of a failed refresh. If the refusal is final, it
+// also deletes the refresh token.
 func (a *account) unrefreshed(ctx context.Context, rec *record, err error) error {
 	a.k.o.Log.Info("Cannot refresh a token", "server", a.id, "error", err)
 	if !final(err) {

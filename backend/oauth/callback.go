@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// answer serves the address that the user's browser is sent back to. Only a request with
-// the state of this sign-in counts, and only the first.
+// answer returns the handler of the redirect URI. It accepts only the first request with the state
+// parameter of this sign-in, and sends the outcome to done.
 func (l *login) answer(ctx context.Context, a *account, done chan<- error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -20,7 +20,7 @@ func (l *login) answer(ctx context.Context, a *account, done chan<- error) http.
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
-		// Another name for this address is a page that rebinds its own.
+		// Any other host name indicates DNS rebinding.
 		if host, _, err := net.SplitHostPort(r.Host); err != nil || host != "127.0.0.1" && host != "localhost" || r.Method != http.MethodGet || r.URL.Path != callback {
 			http.Error(w, "not found", http.StatusNotFound)
 			return
@@ -48,8 +48,8 @@ func (l *login) answer(ctx context.Context, a *account, done chan<- error) http.
 	})
 }
 
-// take reads an answer. ours is false for one that is not of this sign-in; with an error too
-// many of them have come.
+// take validates the query of a callback request. ours is false if its state is not that of this
+// sign-in; err is then non-nil when maxAnswers such requests have come.
 func (l *login) take(q url.Values) (code string, ours bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *login) take(q url.Values) (code string, ours bool, err error) {
 }
 
 func (l *login) codeOf(q url.Values) (code string, ours bool, err error) {
-	// RFC 9207: who answers says so, in an error as well. Compared as it is written.
+	// RFC 9207: iss identifies the issuer, in error responses as well. The comparison is exact.
 	issuer := l.place.server.Issuer
 	switch iss := q["iss"]; {
 	case len(iss) > 1 || len(iss) == 1 && iss[0] != issuer:

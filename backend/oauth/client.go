@@ -12,14 +12,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// callback is the path that answers come to.
+// callback is the path of the redirect URI.
 const callback = "/callback"
 
 func redirectTo(port int) string { return fmt.Sprintf("http://127.0.0.1:%d%s", port, callback) }
 
-// register finds out as whom to sign in: by the document that describes us where the
-// authorization server takes that, else as the client that the user registered, else as one
-// that we register ourselves. It opens the listener, because its port is part of that.
+// register chooses the client for the sign-in: the client ID metadata document if the authorization
+// server supports it, otherwise the client from the configuration, otherwise a dynamically
+// registered one (RFC 7591). It also opens the callback listener, because its port is part of the
+// registered redirect URI.
 func (a *account) register(ctx context.Context, s Server, l *login) (net.Listener, error) {
 	meta := &l.place.server
 	var err error
@@ -41,8 +42,8 @@ func (a *account) register(ctx context.Context, s Server, l *login) (net.Listene
 	return listener, nil
 }
 
-// dynamic uses our registration at the issuer, or makes one. Each issuer has its own; what
-// one knows us as is never shown to another.
+// dynamic reuses the stored registration at the issuer or registers a new client. Every issuer has
+// its own registration, so that no issuer sees the client id or secret of another.
 func (a *account) dynamic(ctx context.Context, s Server, l *login) (net.Listener, error) {
 	meta := &l.place.server
 	known, err := a.k.registered(ctx, meta.Issuer)
@@ -50,7 +51,8 @@ func (a *account) dynamic(ctx context.Context, s Server, l *login) (net.Listener
 		return nil, err
 	}
 	if known != nil && (s.Port == 0 || s.Port == known.Port) {
-		// The address is part of the registration; another program may have its port by now.
+		// The redirect URI is part of the registration. If another program uses its port by now, a
+		// new registration is needed.
 		if listener, port, err := listen(ctx, known.Port); err == nil {
 			l.client, l.until, l.port, l.redirect = known.Client, known.Expires, port, redirectTo(port)
 			return listener, nil
@@ -80,7 +82,7 @@ func (a *account) registerAt(ctx context.Context, meta *oauthex.AuthServerMeta, 
 	if err != nil {
 		err = unwrapped(err)
 		if strings.HasPrefix(err.Error(), "failed to decode successful") {
-			err = errors.New("its answer cannot be read") // which may hold a secret
+			err = errors.New("its answer cannot be read") // the response may contain a secret
 		}
 		return client{}, until, fmt.Errorf("its authorization server does not register us: %w", err)
 	}
@@ -89,7 +91,7 @@ func (a *account) registerAt(ctx context.Context, meta *oauthex.AuthServerMeta, 
 	case authNone, authBasic, authPost:
 	case "":
 		if c.Method = wanted; c.Secret != "" && wanted == authNone && !slices.Contains(meta.TokenEndpointAuthMethodsSupported, authNone) {
-			c.Method = authBasic // the standard's default
+			c.Method = authBasic // default of RFC 7591, section 2
 		}
 	default:
 		return client{}, until, fmt.Errorf("its authorization server wants us to prove ourselves by %s, which is not known here", cut(c.Method, 60))
@@ -104,8 +106,9 @@ func (a *account) registerAt(ctx context.Context, meta *oauthex.AuthServerMeta, 
 	return c, got.ClientSecretExpiresAt, nil
 }
 
-// methodFor picks how we prove ourselves. A program on the user's machine keeps no secret
-// from them, so none is the first choice, but for a client that the user gave a secret.
+// methodFor selects the client authentication method. A program on the user's machine is a public
+// client (RFC 6749, section 2.1), so "none" is preferred unless the user configured a client
+// secret.
 func methodFor(meta *oauthex.AuthServerMeta, secret bool) string {
 	supported := meta.TokenEndpointAuthMethodsSupported
 	order := []string{authNone, authBasic, authPost}
@@ -123,8 +126,9 @@ func methodFor(meta *oauthex.AuthServerMeta, secret bool) string {
 	return authNone
 }
 
-// proven keeps a registration that somebody has signed in with. One that nobody has is made
-// anew: the authorization server may have forgotten it, and would only tell the user so.
+// proven stores a registration after a successful sign-in. A registration without one is not
+// reused: the authorization server may have forgotten it, and would report that only to the user in
+// the browser.
 func (k *Keeper) proven(ctx context.Context, l *login) {
 	err := k.put(ctx, nameOfClient(l.place.server.Issuer), &registration{Issuer: l.place.server.Issuer, Client: l.client, Port: l.port, Expires: l.until, Proven: true})
 	if err != nil {
@@ -132,7 +136,7 @@ func (k *Keeper) proven(ctx context.Context, l *login) {
 	}
 }
 
-// unproven forgets a registration that came to nothing.
+// unproven deletes a dynamic registration whose sign-in failed.
 func (k *Keeper) unproven(l *login) {
 	if l.client.Source != fromRegistration {
 		return
@@ -144,5 +148,5 @@ func (k *Keeper) unproven(l *login) {
 	}
 }
 
-// vaultLimit is for what happens without anybody waiting for it.
+// vaultLimit is the timeout of vault operations in the background.
 const vaultLimit = 10 * time.Second

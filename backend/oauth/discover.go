@@ -13,15 +13,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// challenge is what a server said when it refused a request.
+// challenge holds the WWW-Authenticate parameters of a refused request.
 type challenge struct {
-	metadata string   // where it describes itself; "" when it did not say
-	scopes   []string // what the request would have needed
-	failed   string   // the error code
+	metadata string   // URL of the protected resource metadata, "" if absent
+	scopes   []string // scopes that the request requires
+	failed   string   // error code
 }
 
-// challengeOf reads the header. What is malformed counts as not said: the well-known
-// addresses are left.
+// challengeOf parses the WWW-Authenticate headers. Malformed headers count as absent: discovery
+// then uses the well-known URLs.
 func challengeOf(h http.Header) (c challenge) {
 	list, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
@@ -44,10 +44,10 @@ func challengeOf(h http.Header) (c challenge) {
 	return c
 }
 
-// maxScopes bounds the list that a stranger makes us ask for.
+// maxScopes limits how many scopes of an untrusted response are requested.
 const maxScopes = 100
 
-// scopesOf splits a scope parameter. What no scope can be is left out.
+// scopesOf splits a scope parameter. It drops invalid and repeated scopes.
 func scopesOf(text string) (list []string) {
 	for _, s := range strings.Fields(text) {
 		if validScope(s) && !slices.Contains(list, s) && len(list) < maxScopes {
@@ -69,17 +69,17 @@ func validScope(s string) bool {
 	return true
 }
 
-// place is where to sign in to a server.
+// place describes where to sign in to a server.
 type place struct {
-	metadata string // the address at which the server describes itself, "" when it does not
-	resource string // what a token is for, exactly as the server wrote it
+	metadata string // URL of the protected resource metadata, "" if there is none
+	resource string // resource parameter (RFC 8707), exactly as the server wrote it
 	scopes   []string
 	server   oauthex.AuthServerMeta
-	pathless bool // an old server: it describes nothing, and its usual addresses have to do
+	pathless bool // server of revision 2025-03-26 without metadata, which uses the default endpoints
 }
 
-// discover finds out where to sign in. wanted is the issuer that the configuration names,
-// or "".
+// discover locates the authorization server of a server. wanted is the issuer that the
+// configuration requires, or "" for the first one that the server names.
 func (g *guard) discover(ctx context.Context, server *url.URL, c challenge, wanted string) (*place, error) {
 	p := &place{}
 	prm, err := g.resource(ctx, server, c.metadata, p)
@@ -120,14 +120,14 @@ func choose(list []string, wanted string) (string, error) {
 	return "", errors.New("it does not name the issuer that oauth.issuer asks for")
 }
 
-// sameIssuer compares as strings, but for the slash that ends an address without a path:
-// documents leave it out as often as not.
+// sameIssuer compares issuers as strings, except for a trailing slash, which many documents omit.
 func sameIssuer(a, b string) bool {
 	return a == b || strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
 }
 
-// resource reads what the server says of itself (RFC 9728): where it said, else at the
-// well-known address with its path, else at the one without. nil is that there is nothing.
+// resource fetches the protected resource metadata (RFC 9728): from said, the URL in the challenge,
+// otherwise from the well-known URL with the server's path, otherwise from the one without. It
+// returns nil if there is none.
 func (g *guard) resource(ctx context.Context, server *url.URL, said string, p *place) (*oauthex.ProtectedResourceMetadata, error) {
 	const known = "/.well-known/oauth-protected-resource"
 	root := url.URL{Scheme: server.Scheme, Host: server.Host, Path: known}
@@ -159,8 +159,8 @@ func (g *guard) resource(ctx context.Context, server *url.URL, said string, p *p
 	return nil, nil
 }
 
-// covers reports whether resource is the server's address, or a folder above it at the same
-// origin. A description of something else would get us a token for that.
+// covers reports whether resource is the server's URL or a parent path of it at the same origin.
+// Metadata of another resource would make us request a token for that resource.
 func covers(resource string, server *url.URL) bool {
 	r, err := url.Parse(resource)
 	if err != nil || !strings.EqualFold(r.Scheme, server.Scheme) || !strings.EqualFold(r.Host, server.Host) || r.Fragment != "" || r.User != nil || r.RawQuery != "" && r.RawQuery != server.RawQuery {
@@ -170,8 +170,9 @@ func covers(resource string, server *url.URL) bool {
 	return above == "" || server.EscapedPath() == above || strings.HasPrefix(server.EscapedPath(), above+"/")
 }
 
-// issuer reads the metadata of an authorization server: OAuth's (RFC 8414), then OpenID's,
-// with the issuer's path in each of the places where servers put it. nil is that there is none.
+// issuer fetches the metadata of an authorization server: OAuth metadata (RFC 8414), then OpenID
+// Connect Discovery, with the issuer's path in each position that servers use. It returns nil if
+// there is none.
 func (g *guard) issuer(ctx context.Context, issuer string) (*oauthex.AuthServerMeta, error) {
 	base, err := g.check("the issuer", issuer)
 	if err != nil {
@@ -202,7 +203,7 @@ func (g *guard) issuer(ctx context.Context, issuer string) (*oauthex.AuthServerM
 	return nil, nil
 }
 
-// sound checks what we are going to use of the metadata.
+// sound validates the metadata fields that the sign-in uses.
 func (g *guard) sound(m *oauthex.AuthServerMeta, issuer string) error {
 	switch {
 	case !sameIssuer(m.Issuer, issuer):
@@ -226,8 +227,8 @@ func (g *guard) sound(m *oauthex.AuthServerMeta, issuer string) error {
 	return nil
 }
 
-// old is for servers of the revision 2025-03-26, which are their own authorization servers
-// and need not describe themselves.
+// old handles servers of revision 2025-03-26, which are their own authorization servers. They need
+// not publish metadata; the default endpoints of that revision then apply.
 func (g *guard) old(ctx context.Context, server *url.URL, p *place) error {
 	origin := server.Scheme + "://" + server.Host
 	p.resource = origin + server.EscapedPath()

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// absence is how long a server is gone from the configuration before its sign-in is
-	// forgotten: who takes a removal back, or moves an entry from file to file, stays signed in.
+	// absence is how long a server must be missing from the configuration before its sign-in is
+	// deleted. The user stays signed in when a removal is undone or an entry moves to another file.
 	absence = 10 * time.Minute
-	again   = time.Minute // until another try while the keyring is locked
+	again   = time.Minute // retry interval while the keyring is locked
 )
 
-// Apply says which servers are configured. It does not block.
+// Apply sets the ids of the configured servers. It does not block.
 func (k *Keeper) Apply(ids []string) {
 	configured := make(map[string]bool, len(ids))
 	for _, id := range ids {
@@ -33,9 +33,10 @@ func (k *Keeper) Apply(ids []string) {
 	}
 }
 
-// Run forgets and revokes the sign-ins of servers that are no longer configured, until ctx ends.
+// Run deletes and revokes the sign-ins of servers that are no longer configured, until ctx is
+// cancelled. It returns nil.
 func (k *Keeper) Run(ctx context.Context) error {
-	gone := map[string]time.Time{} // since when
+	gone := map[string]time.Time{} // server id to the time when it was first missing
 	timer := time.NewTimer(absence)
 	timer.Stop()
 	for {
@@ -53,7 +54,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// sweep forgets what has been gone for long enough, and returns when to look again, 0 for never.
+// sweep deletes the sign-ins of servers that have been missing for absence. It returns the delay
+// until the next sweep, 0 if none is needed.
 func (k *Keeper) sweep(ctx context.Context, gone map[string]time.Time, now time.Time) (next time.Duration) {
 	k.mu.Lock()
 	configured := k.configured
@@ -85,14 +87,14 @@ func (k *Keeper) sweep(ctx context.Context, gone map[string]time.Time, now time.
 	}
 	for id := range gone {
 		if !left[id] {
-			delete(gone, id) // it is back
+			delete(gone, id) // configured again, or deleted
 		}
 	}
 	return next
 }
 
-// forget takes away what is kept of a server, and revokes it. The client that we are to its
-// issuer goes with the last server there.
+// forget deletes the stored sign-in of a server and revokes its tokens in the background. The
+// client registration at the issuer is deleted with the last server that uses it.
 func (k *Keeper) forget(ctx context.Context, id string) error {
 	rec, err := k.read(ctx, id)
 	if err != nil {
@@ -117,7 +119,7 @@ func (k *Keeper) forget(ctx context.Context, id string) error {
 		a.mu.Lock()
 		a.rec, s = nil, a.server
 		a.mu.Unlock()
-	} else if rec != nil { // what it named may lie as far inside as its own address says
+	} else if rec != nil { // not used in this run: its URL determines the zone
 		if u, err := url.Parse(rec.URL); err == nil {
 			if z := zoneOfName(u.Hostname()); z == private || z == loopback {
 				g.from.Store(int32(z))
@@ -131,7 +133,7 @@ func (k *Keeper) forget(ctx context.Context, id string) error {
 	return nil
 }
 
-// read returns what is kept under a server's id, for whatever address; nil for nothing.
+// read returns the record stored under a server's id, whatever its URL, or nil if there is none.
 func (k *Keeper) read(ctx context.Context, id string) (*record, error) {
 	text, err := k.o.Vault.Get(ctx, nameOfServer(id))
 	if core.CodeOf(err) == core.CodeNotFound {
@@ -142,12 +144,13 @@ func (k *Keeper) read(ctx context.Context, id string) (*record, error) {
 	}
 	r := &record{}
 	if json.Unmarshal([]byte(text), r) != nil {
-		return nil, nil // it is of no use, and goes
+		return nil, nil // unreadable records are deleted like absent ones
 	}
 	return r, nil
 }
 
-// shared reports whether another server's sign-in is of the same issuer.
+// shared reports whether another server is signed in at the same issuer. It returns true if that
+// cannot be determined.
 func (k *Keeper) shared(ctx context.Context, id, issuer string) bool {
 	names, err := k.o.Vault.Names(ctx)
 	for _, name := range names {
@@ -162,7 +165,8 @@ func (k *Keeper) shared(ctx context.Context, id, issuer string) bool {
 	return err != nil
 }
 
-// ForgetAll takes away all that is kept of sign-ins, and revokes the tokens.
+// ForgetAll deletes all stored sign-ins and client registrations, and revokes the tokens in the
+// background.
 func (k *Keeper) ForgetAll(ctx context.Context) error {
 	names, err := k.o.Vault.Names(ctx)
 	if err != nil {
@@ -174,7 +178,7 @@ func (k *Keeper) ForgetAll(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		if err := k.Logout(ctx, id); core.CodeOf(err) == core.CodeConflict { // nobody has reached it in this run
+		if err := k.Logout(ctx, id); core.CodeOf(err) == core.CodeConflict { // not used in this run
 			err = k.forget(ctx, id)
 			failed = errors.Join(failed, err)
 		} else if core.CodeOf(err) != core.CodeNotFound {
@@ -188,7 +192,9 @@ func (k *Keeper) ForgetAll(ctx context.Context) error {
 	return err
 }
 
-// Rename lets a server's sign-in be that of another id. The server is reached anew under it.
+// Rename moves the sign-in of a server to another id. It cancels a sign-in in progress and waits
+// for a refresh in progress. Clients of the old id must be replaced by a call of Client with the
+// new one.
 func (k *Keeper) Rename(ctx context.Context, from, to string) error {
 	k.mu.Lock()
 	a := k.accounts[from]
@@ -200,7 +206,7 @@ func (k *Keeper) Rename(ctx context.Context, from, to string) error {
 		a.mu.Unlock()
 		if r != nil {
 			select {
-			case <-r.done: // it is kept under the old name
+			case <-r.done: // its tokens are stored under the old id
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -211,7 +217,7 @@ func (k *Keeper) Rename(ctx context.Context, from, to string) error {
 	}
 	k.mu.Lock()
 	delete(k.accounts, from)
-	delete(k.accounts, to) // of an earlier server of that name
+	delete(k.accounts, to) // account of an earlier server with this id
 	k.mu.Unlock()
 	if a != nil {
 		a.base.CloseIdleConnections()

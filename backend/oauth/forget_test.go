@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-// signed is a rig with one server that is signed in to.
+// signed returns a rig that is signed in to the servers ids.
 func signed(t *testing.T, p *party, dir string, ids ...string) *rig {
 	t.Helper()
 	r := newRig(t, dir)
@@ -41,11 +41,11 @@ func TestTokensOfRemovedServerExpire(t *testing.T) {
 	if next := r.sweep(ctx, gone, now); next != absence {
 		t.Fatalf("it looks again after %s", next)
 	}
-	r.Apply([]string{"one", "two"}) // the user took it back
+	r.Apply([]string{"one", "two"}) // the removal is undone
 	r.sweep(ctx, gone, now.Add(absence))
 	r.says(Server{ID: "one", URL: p.endpoint()}, "200 hello")
 	r.Apply([]string{"two"})
-	r.sweep(ctx, gone, now.Add(absence)) // which begins anew
+	r.sweep(ctx, gone, now.Add(absence)) // the delay starts again
 	if next := r.sweep(ctx, gone, now.Add(2*absence-time.Second)); next != time.Second || len(kept(t, dir)) != 3 {
 		t.Fatalf("it looks again after %s; kept is %v", next, kept(t, dir))
 	}
@@ -58,7 +58,7 @@ func TestTokensOfRemovedServerExpire(t *testing.T) {
 	p.awaitRevoked(2)
 	r.says(Server{ID: "two", URL: p.endpoint()}, "200 hello")
 
-	// In another run, where nobody has reached it; and with it the client that we were.
+	// In another run, in which the server was not used. The client registration is deleted as well.
 	other := newRig(t, dir)
 	other.Apply(nil)
 	other.sweep(ctx, map[string]time.Time{"two": now}, now.Add(absence))
@@ -103,7 +103,7 @@ func TestForgetAllLeavesNothing(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	signed(t, p, dir, "one", "two")
 	r := newRig(t, dir)
-	r.says(Server{ID: "one", URL: p.endpoint()}, "200 hello") // two was not reached in this run
+	r.says(Server{ID: "one", URL: p.endpoint()}, "200 hello") // two is not used in this run
 	if err := r.ForgetAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}

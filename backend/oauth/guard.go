@@ -19,23 +19,23 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The bounds of what strangers may answer.
+// Limits for responses of untrusted servers.
 const (
-	maxDocument   = 256 << 10 // bytes of metadata, or of the answer of a token endpoint
+	maxDocument   = 256 << 10 // bytes of a metadata document or token response
 	maxHeaders    = 64 << 10
 	maxRedirects  = 3
-	requestLimit  = 15 * time.Second // one request with its redirects
-	maxMCPHeaders = 256 << 10        // of the server itself, as wire has it
+	requestLimit  = 15 * time.Second // timeout of one request including redirects
+	maxMCPHeaders = 256 << 10        // for the MCP server itself, same limit as in package wire
 )
 
-// zone is how far inside an address is.
+// zone classifies addresses. A larger zone is further inside the private network.
 type zone int32
 
 const (
 	public zone = iota + 1
 	private
 	loopback
-	nowhere // link-local with the metadata services of clouds, multicast, reserved
+	nowhere // link-local (such as cloud metadata services), multicast, reserved
 )
 
 func (z zone) String() string {
@@ -57,7 +57,8 @@ func prefixes(list ...string) (all []netip.Prefix) {
 	return all
 }
 
-// zoneOf sees through the forms in which IPv6 carries an IPv4 address.
+// zoneOf returns the zone of an IP address. An IPv6 address that embeds an IPv4 address (mapped,
+// compatible, NAT64, 6to4) has the zone of the embedded address.
 func zoneOf(ip netip.Addr) zone {
 	ip = ip.Unmap().WithZone("")
 	switch {
@@ -94,7 +95,8 @@ func zoneOf(ip netip.Addr) zone {
 	return public
 }
 
-// zoneOfName is what a host says of itself without asking anybody; 0 for a name.
+// zoneOfName returns the zone of an IP address or a localhost name, without a DNS lookup. It
+// returns 0 for any other name.
 func zoneOfName(host string) zone {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -106,20 +108,21 @@ func zoneOfName(host string) zone {
 	return 0
 }
 
-// refused is what the guard does not let through.
+// refused is the error for a request or response that the guard blocks.
 type refused struct{ what string }
 
 func (e *refused) Error() string { return e.what }
 
-// guard is the way to what a server named.
+// guard makes the requests to URLs that a server named, such as its authorization server, and
+// blocks those that lead further into the private network than the server itself.
 type guard struct {
-	// from is the zone in which the server was last reached. What it names may lie as far
-	// inside, and no further.
+	// from is the zone in which the server was last reached. The URLs that it names must not lead
+	// to a larger zone.
 	from atomic.Int32
 	http *http.Client
 
 	mu      sync.Mutex
-	proxies map[string]bool // host:port of proxies that our environment names
+	proxies map[string]bool // host:port of the proxies from the environment
 }
 
 func newGuard() *guard {
@@ -156,7 +159,7 @@ func newGuard() *guard {
 	return g
 }
 
-// proxy is http.ProxyFromEnvironment, with a note of whom it names.
+// proxy is http.ProxyFromEnvironment and records the proxies that it returns.
 func (g *guard) proxy(req *http.Request) (*url.URL, error) {
 	u, err := http.ProxyFromEnvironment(req)
 	if u != nil {
@@ -180,8 +183,8 @@ func (g *guard) isProxy(address string) bool {
 	return g.proxies[address]
 }
 
-// dialable decides about an address that a name turned out to be, when it is dialed: a
-// name that is looked up twice may have two answers.
+// dialable checks a resolved address at the time of the dial. A check at an earlier time is not
+// sufficient, because a second lookup of a name can return another address.
 func (g *guard) dialable(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -197,8 +200,8 @@ func (g *guard) allows(z zone) error {
 	return &refused{fmt.Sprintf("it leads to a %s address, and the server is at a %s one", z, zone(g.from.Load()))}
 }
 
-// named decides about an address as it is written: https, or http on this machine where the
-// server is on it as well; no credentials.
+// named checks a URL before it is resolved: it must use https, or http to the loopback interface if
+// the server is there as well, and contain no credentials.
 func (g *guard) named(u *url.URL) error {
 	z := zoneOfName(u.Hostname())
 	switch {
@@ -212,7 +215,7 @@ func (g *guard) named(u *url.URL) error {
 	return g.allows(max(z, public))
 }
 
-// check reads an address that a stranger named.
+// check parses and checks a URL from an untrusted source. what is the name of the URL in errors.
 func (g *guard) check(what, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 4096 {
@@ -227,7 +230,7 @@ func (g *guard) check(what, address string) (*url.URL, error) {
 	return u, nil
 }
 
-// reached notes where the server itself was found.
+// reached records the zone in which the server itself was reached. It is public behind a proxy.
 func (g *guard) reached(addr net.Addr, proxied bool) {
 	z := public
 	if at, err := netip.ParseAddrPort(addr.String()); err == nil && !proxied {
@@ -239,7 +242,8 @@ func (g *guard) reached(addr net.Addr, proxied bool) {
 	g.from.Store(int32(z))
 }
 
-// get fetches a document. ok is false when there is none, or something else than JSON.
+// get fetches a JSON document. ok is false if the status is not 200 or the content type is not
+// JSON. A 5xx status is an error.
 func (g *guard) get(ctx context.Context, address string) (body []byte, ok bool, err error) {
 	if _, err := g.check("the address", address); err != nil {
 		return nil, false, err
@@ -273,7 +277,7 @@ func limited(r io.Reader) ([]byte, error) {
 	return body, err
 }
 
-// unwrapped is err without the address, whose query may hold a secret.
+// unwrapped returns err without the URL, whose query may contain a secret.
 func unwrapped(err error) error {
 	if own, ok := errors.AsType[*refused](err); ok {
 		return own
@@ -284,12 +288,13 @@ func unwrapped(err error) error {
 	return err
 }
 
-// shown is an address for people.
+// shown formats a URL for messages, without credentials, query and fragment.
 func shown(u *url.URL) string {
 	return cut(u.Scheme+"://"+u.Host+u.Path, 200)
 }
 
-// cut is foreign text for one line: without control characters, and short.
+// cut prepares untrusted text for a one-line message. It removes control and invisible formatting
+// characters and truncates the text to most runes.
 func cut(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -304,7 +309,8 @@ func cut(text string, most int) string {
 	return text
 }
 
-// transport makes the requests to the server itself, and tells the guard where that is.
+// transport returns the transport for requests to the server itself. It reports the zone of each
+// connection to the guard.
 func (g *guard) transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxResponseHeaderBytes = maxMCPHeaders

@@ -29,7 +29,7 @@ func TestNetworkZones(t *testing.T) {
 	}
 }
 
-// What a public server names must not lead into the network behind us.
+// The URLs that a public server names must not lead into the private network.
 func TestPublicServerCannotRedirectToPrivateNetwork(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was reached") }))
 	defer inside.Close()
@@ -45,14 +45,14 @@ func TestPublicServerCannotRedirectToPrivateNetwork(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"127.0.0.1:" + port, "10.0.0.1:443", "[fd00::1]:443", "[64:ff9b::7f00:1]:443", "nonsense"} {
-		if err := g.dialable(address); err == nil { // what a name turned out to be
+		if err := g.dialable(address); err == nil { // as a resolved address
 			t.Errorf("%s is dialed", address)
 		}
 	}
 	if err := g.dialable("93.184.216.34:443"); err != nil {
 		t.Error(err)
 	}
-	g.from.Store(int32(private)) // a server in the office
+	g.from.Store(int32(private)) // a server in the private network
 	if g.dialable("10.0.0.1:443") != nil || g.dialable("127.0.0.1:443") == nil {
 		t.Error("a private server leads to private addresses, and not to this machine")
 	}

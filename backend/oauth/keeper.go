@@ -13,40 +13,39 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Server is what has to be known of a server to sign in to it. It is comparable but for
-// its scopes.
+// Server is the configuration that is needed to sign in to a server.
 type Server struct {
 	ID  string
-	URL string // its address, with all variables expanded
+	URL string // with all variables expanded
 
-	// ClientID and ClientSecret are of a client that the user registered; "" is none.
+	// ClientID and ClientSecret identify a client that the user registered, "" if there is none.
 	ClientID, ClientSecret string
-	// ClientDocument is the https address of a document that describes us, for authorization
-	// servers that take it for a client id; "" is none.
+	// ClientDocument is the https URL of the client ID metadata document, for authorization servers
+	// that support it; "" if there is none.
 	ClientDocument string
-	Scopes         []string // to ask for instead of what the server names
-	Issuer         string   // of the authorization servers that the server names; "" is the first
-	Port           int      // of the address that the answer comes to; 0 is any
+	Scopes         []string // scopes to request instead of those that the server names
+	Issuer         string   // which of the server's authorization servers to use; "" is the first
+	Port           int      // port of the redirect URI; 0 is any free port
 }
 
-// Options are what a Keeper works with. Vault is needed.
+// Options configure a Keeper. Vault is required.
 type Options struct {
 	Vault Vault
 	Log   *slog.Logger
-	// Changed is told, from any goroutine, that what Login says of a server has changed.
-	// It must not block.
+	// Changed is called from any goroutine after the result of Login has changed for a server. It
+	// must not block.
 	Changed func(server string)
-	// Learned is told that Known has grown, before anybody can use what is new. It must not
-	// call the Keeper but for Known.
+	// Learned is called when Known has grown, before the new values are used. It must not call
+	// methods of the Keeper other than Known.
 	Learned func()
-	// Patience is how long a sign-in waits for the user; ten minutes when zero.
+	// Patience is how long a sign-in waits for the user; 10 minutes if zero.
 	Patience time.Duration
 }
 
-// Keeper holds the sign-ins of all servers. All methods may be called from any goroutine.
+// Keeper manages the sign-ins of all servers. Its methods are safe for concurrent use.
 type Keeper struct {
 	o      Options
-	ctx    context.Context // of what outlives a request: refreshing, and waiting for an answer
+	ctx    context.Context // for work that outlives a request: refreshes, callbacks, revocations
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
@@ -54,11 +53,11 @@ type Keeper struct {
 
 	mu         sync.Mutex
 	accounts   map[string]*account
-	configured map[string]bool // ids; nil before the first Apply
+	configured map[string]bool // server ids; nil before the first Apply
 	known      []string
 }
 
-// New starts nothing.
+// New returns a Keeper. It starts no goroutines.
 func New(o Options) *Keeper {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -74,7 +73,8 @@ func New(o Options) *Keeper {
 	return k
 }
 
-// Close ends sign-ins and refreshes under way, and waits for them.
+// Close cancels all sign-ins and refreshes in progress and waits until they have ended or ctx is
+// cancelled.
 func (k *Keeper) Close(ctx context.Context) error {
 	k.cancel()
 	k.mu.Lock()
@@ -92,8 +92,8 @@ func (k *Keeper) Close(ctx context.Context) error {
 	}
 }
 
-// Client returns what makes the requests to a server. It reads what is kept of the server's
-// sign-in: while the keyring is locked that is an error, and the server has to wait.
+// Client returns the HTTP client for requests to a server. It loads the stored sign-in of the
+// server, which fails while the keyring is locked.
 func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" {
@@ -112,7 +112,7 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	}
 	k.mu.Unlock()
 	a.mu.Lock()
-	a.server = s // what it was configured to be may have changed
+	a.server = s // settings other than the URL may have changed
 	a.mu.Unlock()
 	if err := a.open(ctx); err != nil {
 		return nil, err
@@ -120,7 +120,8 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	return &http.Client{Transport: a}, nil
 }
 
-// account finds a server's account.
+// account returns the account of a server, or an error with core.CodeConflict if Client has not
+// been called for it.
 func (k *Keeper) account(id string) (*account, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -131,8 +132,8 @@ func (k *Keeper) account(id string) (*account, error) {
 		Hint: "Start it first; a server that wants a sign-in says so."}
 }
 
-// Login says how it stands with a server, with a sentence where the user has to act. A server
-// that nobody has reached is not known.
+// Login returns the sign-in state of a server, with a reason if the user has to act. It returns
+// core.LoginNone if Client has not been called for the server.
 func (k *Keeper) Login(id string) (state core.Login, reason string) {
 	a, err := k.account(id)
 	if err != nil {
@@ -143,7 +144,8 @@ func (k *Keeper) Login(id string) (state core.Login, reason string) {
 	return a.state, a.reason
 }
 
-// Await returns when a server no longer waits for a sign-in, or ctx ends.
+// Await blocks until a server no longer requires a sign-in, ctx is cancelled or the Keeper is
+// closed.
 func (k *Keeper) Await(ctx context.Context, id string) error {
 	for {
 		a, err := k.account(id)

@@ -21,37 +21,37 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The bounds of one sign-in.
+// Limits of one sign-in.
 const (
-	loginLife     = 10 * time.Minute // for the user
+	loginLife     = 10 * time.Minute // time for the user to sign in
 	discoverLimit = 45 * time.Second
 	exchangeLimit = 30 * time.Second
-	maxAnswers    = 50 // wrong ones, after which the listener closes
+	maxAnswers    = 50 // callbacks with a wrong state, after which the sign-in fails
 )
 
-// Pending is a sign-in that waits for the user.
+// Pending describes a sign-in that waits for the user.
 type Pending struct {
 	URL       string    `json:"url"`  // to open in a browser
-	Host      string    `json:"host"` // of URL: who will ask for the password
+	Host      string    `json:"host"` // host of URL, which asks for the password
 	Issuer    string    `json:"issuer"`
 	Scopes    []string  `json:"scopes,omitempty"`
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// Status is how it stands with signing in to a server.
+// Status is the sign-in status of a server.
 type Status struct {
 	State   core.Login `json:"state"`
 	Reason  string     `json:"reason"`
-	Pending *Pending   `json:"pending,omitempty"` // a sign-in is under way
-	Failed  string     `json:"failed,omitempty"`  // why the last one came to nothing
-	Issuer  string     `json:"issuer,omitempty"`  // who gave the tokens that are in use
+	Pending *Pending   `json:"pending,omitempty"` // the sign-in in progress
+	Failed  string     `json:"failed,omitempty"`  // why the last sign-in failed
+	Issuer  string     `json:"issuer,omitempty"`  // issuer of the tokens in use
 	Scopes  []string   `json:"scopes,omitempty"`
 	Since   time.Time  `json:"since,omitzero"`
-	Expires time.Time  `json:"expires,omitzero"` // of the token in use; it is refreshed where Renews
+	Expires time.Time  `json:"expires,omitzero"` // expiry of the access token; it is refreshed if Renews is set
 	Renews  bool       `json:"renews"`
 }
 
-// login is one sign-in under way. What is above mu never changes.
+// login is a sign-in in progress.
 type login struct {
 	pending   Pending
 	state     string
@@ -60,20 +60,21 @@ type login struct {
 	port      int
 	place     *place
 	client    client
-	until     time.Time // when the client ends, zero for never
+	until     time.Time // when the client registration expires, zero if never
 	scopes    []string
 	metadata  string
 	listener  *http.Server
 	cancelled context.CancelCauseFunc
-	done      chan struct{} // closed when it has ended
+	done      chan struct{} // closed when the sign-in has ended
 
 	mu    sync.Mutex
-	taken bool // the answer was taken: there is one
-	wrong int  // answers that were none
+	taken bool // a callback with the right state has come
+	wrong int  // number of callbacks with a wrong state
 }
 
-// Begin finds out where to sign in to a server and waits for the answer. It opens nothing: the
-// person is to open the address. A sign-in of the same server that is under way ends.
+// Begin starts a sign-in and returns the URL that the user has to open; it does not open a browser.
+// It blocks for discovery and client registration, at most 45 seconds. The callback is then awaited
+// in the background. A sign-in of the same server that is in progress is cancelled.
 func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	a, err := k.account(id)
 	if err != nil {
@@ -81,7 +82,7 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoverLimit)
 	defer cancel()
-	// What the user signed in for could not be kept otherwise.
+	// Fail before the user signs in if the tokens cannot be stored.
 	if err := k.o.Vault.Ready(ctx); err != nil {
 		return Pending{}, err
 	}
@@ -99,7 +100,7 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	return l.pending, nil
 }
 
-// sentence is why something failed, for people.
+// sentence describes err for the user.
 func sentence(ctx context.Context, err error) string {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		return "it did not answer in time"
@@ -107,7 +108,8 @@ func sentence(ctx context.Context, err error) string {
 	return cut(err.Error(), 500)
 }
 
-// prepare discovers, registers, and opens the listener.
+// prepare runs discovery and client registration, opens the callback listener and starts to wait
+// for the callback.
 func (a *account) prepare(ctx context.Context) (*login, error) {
 	a.mu.Lock()
 	s, c, rec, lacks := a.server, a.last, a.rec, a.lacks
@@ -144,7 +146,7 @@ func (a *account) prepare(ctx context.Context) (*login, error) {
 		q.Set("scope", strings.Join(l.scopes, " "))
 	}
 	if slices.Contains(l.scopes, offline) {
-		q.Set("prompt", "consent") // OpenID Connect 11: else a server may leave offline_access out
+		q.Set("prompt", "consent") // OpenID Connect Core, section 11: servers may ignore offline_access without it
 	}
 	to.RawQuery = q.Encode()
 	l.pending = Pending{URL: to.String(), Host: to.Host, Issuer: where.server.Issuer, Scopes: l.scopes, ExpiresAt: time.Now().Add(a.k.o.Patience).UTC()}
@@ -164,9 +166,10 @@ func (a *account) prepare(ctx context.Context) (*login, error) {
 
 const offline = "offline_access"
 
-// scopes are those to ask for: what the configuration says, else what the server's refusal
-// named, else what its description names, else none. What was granted before and what is asked
-// for now come on top, so that no sign-in takes a permission away.
+// scopes returns the scopes to request: those of the configuration, otherwise those of the
+// challenge, otherwise those of the server's metadata, otherwise none. A step-up for the scopes in
+// lacks also requests what was requested and granted before, so that no permission is lost.
+// offline_access is added if the authorization server supports it.
 func scopes(s Server, c challenge, rec *record, where *place, lacks []string) []string {
 	list := slices.Clone(s.Scopes)
 	if len(list) == 0 && len(lacks) == 0 {
@@ -193,11 +196,11 @@ func scopes(s Server, c challenge, rec *record, where *place, lacks []string) []
 
 func random() string {
 	b := make([]byte, 32)
-	_, _ = rand.Read(b) // it never fails
+	_, _ = rand.Read(b) // never returns an error
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// listen opens the address that the answer comes to: on this machine alone.
+// listen opens the callback listener on 127.0.0.1. Port 0 selects a free port.
 func listen(ctx context.Context, port int) (net.Listener, int, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
@@ -206,11 +209,11 @@ func listen(ctx context.Context, port int) (net.Listener, int, error) {
 	return l, l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// wait serves the answer until it has come, or the sign-in ends otherwise.
+// wait serves the callback until it has come, the sign-in times out or ctx is cancelled.
 func (a *account) wait(ctx context.Context, l *login, listener net.Listener) {
 	timer := time.NewTimer(time.Until(l.pending.ExpiresAt))
 	defer timer.Stop()
-	answered := make(chan error, 2) // the one that counts, and that too many came
+	answered := make(chan error, 2) // the outcome, and the error after too many wrong callbacks
 	l.listener = &http.Server{
 		Handler:     l.answer(ctx, a, answered),
 		ReadTimeout: 10 * time.Second, WriteTimeout: exchangeLimit + 10*time.Second, MaxHeaderBytes: 32 << 10,
@@ -228,19 +231,19 @@ func (a *account) wait(ctx context.Context, l *login, listener net.Listener) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	// The port is free before anybody hears that this has ended: the next sign-in at the same
-	// issuer needs it, or registers us once more.
+	// Release the port before the sign-in is reported as ended. The next sign-in at the same issuer
+	// needs the port; otherwise it has to register a new client.
 	_ = listener.Close()
 	a.finish(l, err)
 	leave, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if l.listener.Shutdown(leave) != nil { // the page gets its answer
+	if l.listener.Shutdown(leave) != nil { // let the handler finish its response
 		_ = l.listener.Close()
 	}
 	<-served
 }
 
-// finish ends a sign-in, once.
+// finish records the outcome of a sign-in. It must be called once.
 func (a *account) finish(l *login, err error) {
 	why := ""
 	if err != nil {
@@ -262,7 +265,8 @@ func (a *account) finish(l *login, err error) {
 	a.k.o.Changed(a.id)
 }
 
-// endLogin ends a sign-in under way and waits until it has ended.
+// endLogin cancels the sign-in in progress and waits until it has ended. It reports whether there
+// was one.
 func (a *account) endLogin(why error) bool {
 	a.mu.Lock()
 	l := a.login
@@ -275,7 +279,8 @@ func (a *account) endLogin(why error) bool {
 	return true
 }
 
-// Cancel ends the sign-in of a server that is under way.
+// Cancel cancels the sign-in in progress of a server. It returns an error with core.CodeNotFound if
+// there is none.
 func (k *Keeper) Cancel(id string) error {
 	a, err := k.account(id)
 	if err != nil {
@@ -287,7 +292,8 @@ func (k *Keeper) Cancel(id string) error {
 	return nil
 }
 
-// Status says how it stands with signing in to a server.
+// Status returns the sign-in status of a server. It is the zero value if Client has not been called
+// for the server.
 func (k *Keeper) Status(id string) Status {
 	a, err := k.account(id)
 	if err != nil {
@@ -306,7 +312,7 @@ func (k *Keeper) Status(id string) Status {
 	return st
 }
 
-// exchange takes the code to the token endpoint and keeps what that gives.
+// exchange redeems the authorization code at the token endpoint and stores the tokens.
 func (a *account) exchange(ctx context.Context, l *login, code string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeLimit)
 	defer cancel()
@@ -329,7 +335,7 @@ func (a *account) exchange(ctx context.Context, l *login, code string) error {
 		return errors.New("no token was given: " + sentence(ctx, err))
 	}
 	if l.client.Source == fromConfig {
-		l.client.Secret = "" // it is in the configuration
+		l.client.Secret = "" // kept in the configuration only
 	}
 	rec := &record{
 		URL: s.URL, Resource: l.place.resource, Issuer: l.place.server.Issuer, Metadata: l.metadata,

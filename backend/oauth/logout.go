@@ -8,8 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Logout forgets the tokens of a server, and tells the authorization server where that takes
-// it (RFC 7009).
+// Logout deletes the tokens of a server. If the authorization server supports revocation (RFC
+// 7009), they are also revoked there, in the background.
 func (k *Keeper) Logout(ctx context.Context, id string) error {
 	a, err := k.account(id)
 	if err != nil {
@@ -41,7 +41,8 @@ func (k *Keeper) Logout(ctx context.Context, id string) error {
 	return nil
 }
 
-// revoke ends tokens at the one who gave them. Where that fails they end by themselves.
+// revoke revokes the tokens of a record at their authorization server. If that fails, they stay
+// valid until they expire.
 func (k *Keeper) revoke(g *guard, rec *record, s Server) {
 	if rec.Revocation == "" {
 		return

@@ -57,7 +57,7 @@ func TestSignInSurvivesDaemonRestart(t *testing.T) {
 	}
 	mu.Unlock()
 
-	newRig(t, dir).says(s, "200 hello") // another process
+	newRig(t, dir).says(s, "200 hello") // a new process
 	if n := p.counted("authorization_code"); n != 1 {
 		t.Errorf("%d sign-ins", n)
 	}
@@ -103,7 +103,7 @@ func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
 	}
 	has(t, "the page", follow(t, pending.URL), "is signed in to web")
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
-	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the page gets its answer first
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the listener closes after the response
 		resp, err := own.Get(back.String() + "?code=x&state=" + state)
 		if err != nil {
 			break

@@ -20,16 +20,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// party is a server with its authorization server, at one address.
+// party is a test MCP server and its authorization server, at one URL.
 type party struct {
 	*httptest.Server
 	t *testing.T
 
 	mu       sync.Mutex
 	meta     func(m map[string]any)                            // changes the metadata
-	special  func(w http.ResponseWriter, r *http.Request) bool // answers instead
-	answer   func(q url.Values)                                // changes what the browser brings back
-	token    func(form url.Values, out map[string]any) int     // changes the answer of the token endpoint
+	special  func(w http.ResponseWriter, r *http.Request) bool // handles the request if it returns true
+	answer   func(q url.Values)                                // changes the query of the callback
+	token    func(form url.Values, out map[string]any) int     // changes the token response and returns its status
 	lifetime int
 	valid    map[string]bool // access tokens
 	refresh  map[string]bool // refresh tokens
@@ -55,7 +55,7 @@ func (p *party) counted(what string) int {
 	return p.count[what]
 }
 
-// awaitRevoked waits until it has heard of n tokens.
+// awaitRevoked waits for n revocation requests.
 func (p *party) awaitRevoked(n int) {
 	p.t.Helper()
 	for begun := time.Now(); p.counted("/revoke") < n; time.Sleep(10 * time.Millisecond) {
@@ -151,7 +151,7 @@ func (p *party) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rig is a Keeper with a real store of secrets.
+// rig is a Keeper with a real secret store.
 type rig struct {
 	*Keeper
 	t *testing.T
@@ -178,7 +178,7 @@ func newRig(t *testing.T, dir string, change ...func(*Options)) *rig {
 	return &rig{k, t}
 }
 
-// post sends something to a server as wire does.
+// post sends a request to a server like package wire does.
 func (r *rig) post(s Server, text string) (string, error) {
 	c, err := r.Client(r.t.Context(), s)
 	if err != nil {
@@ -201,7 +201,7 @@ func (r *rig) says(s Server, want string) {
 	}
 }
 
-// follow opens an address as a browser does, and returns the page that it ends at.
+// follow opens a URL like a browser and returns the page at the end of the redirects.
 func follow(t *testing.T, address string) string {
 	t.Helper()
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
@@ -214,7 +214,7 @@ func follow(t *testing.T, address string) string {
 	return string(body)
 }
 
-// signIn goes all the way and returns what the user reads at the end.
+// signIn completes a sign-in and returns the final page.
 func (r *rig) signIn(s Server) string {
 	r.t.Helper()
 	p, err := r.Begin(r.t.Context(), s.ID)
@@ -226,7 +226,7 @@ func (r *rig) signIn(s Server) string {
 	return page
 }
 
-// settled waits until no sign-in of a server is under way: the page comes a moment before.
+// settled waits until no sign-in of a server is in progress. The final page is sent before that.
 func (r *rig) settled(id string) Status {
 	r.t.Helper()
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {

@@ -12,13 +12,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// record is what is kept of one server's sign-in. It belongs to the server's id and its
-// address: a server that moves does not take tokens along.
+// record is the stored sign-in of one server. It is valid for one server id and URL: after a change
+// of the URL the tokens are not used.
 type record struct {
 	URL        string `json:"url"`
 	Resource   string `json:"resource"`
 	Issuer     string `json:"issuer"`
-	Metadata   string `json:"metadata,omitempty"` // where the server describes itself
+	Metadata   string `json:"metadata,omitempty"` // URL of the protected resource metadata
 	Token      string `json:"tokenEndpoint"`
 	Revocation string `json:"revocationEndpoint,omitempty"`
 	Client     client `json:"client"`
@@ -26,31 +26,31 @@ type record struct {
 	Access  string    `json:"access,omitempty"`
 	Refresh string    `json:"refresh,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
-	Scopes  []string  `json:"scopes,omitempty"` // granted, or asked for where the server does not say
+	Scopes  []string  `json:"scopes,omitempty"` // granted scopes, or the requested ones if the server does not report them
 	Asked   []string  `json:"asked,omitempty"`
 	Since   time.Time `json:"since"`
 }
 
-// registration is a client that we registered, with the issuer that it is known to.
+// registration is a dynamically registered client and the issuer at which it is registered.
 type registration struct {
 	Issuer  string    `json:"issuer"`
 	Client  client    `json:"client"`
-	Port    int       `json:"port"` // of the address that answers come to
+	Port    int       `json:"port"` // port of the redirect URI
 	Expires time.Time `json:"expires,omitzero"`
-	Proven  bool      `json:"proven"` // somebody has signed in with it
+	Proven  bool      `json:"proven"` // a sign-in with it has succeeded
 }
 
-// Vault keeps sealed values by name; *secret.Private implements it. The error of a value
-// that is not there has code not_found.
+// Vault stores encrypted values by name. *secret.Private implements it. Get returns an error with
+// code not_found for a value that does not exist.
 type Vault interface {
 	Get(ctx context.Context, name string) (string, error)
 	Set(ctx context.Context, name, value string) error
 	Remove(ctx context.Context, names ...string) (bool, error)
-	// Move gives a value another name; one that is not there is no error.
+	// Move renames a value. It returns nil if the value does not exist.
 	Move(ctx context.Context, from, to string) error
-	// Names returns what is there, as far as that is known while the keyring is locked.
+	// Names returns the names of all values, as far as they are known while the keyring is locked.
 	Names(ctx context.Context) ([]string, error)
-	// Ready says why Set would fail.
+	// Ready returns the error with which Set would fail, or nil.
 	Ready(ctx context.Context) error
 }
 
@@ -61,13 +61,15 @@ const (
 
 func nameOfServer(id string) string { return ofServer + id }
 
-// nameOfClient is the same for issuers that count as one, whatever characters they hold.
+// nameOfClient returns the vault name of the registration at an issuer. The issuer is hashed,
+// because it can contain any characters.
 func nameOfClient(issuer string) string {
 	sum := sha256.Sum256([]byte(issuer))
 	return ofClient + hex.EncodeToString(sum[:16])
 }
 
-// load reads what is kept of a server. A record of another address counts as none.
+// load returns the stored record of a server. It returns nil if there is none or if it belongs to
+// another URL.
 func (k *Keeper) load(ctx context.Context, s Server) (*record, error) {
 	text, err := k.o.Vault.Get(ctx, nameOfServer(s.ID))
 	if core.CodeOf(err) == core.CodeNotFound {
@@ -100,7 +102,7 @@ func (k *Keeper) put(ctx context.Context, name string, value any) error {
 	return k.o.Vault.Set(ctx, name, string(text))
 }
 
-// registered returns our registration at an issuer that can be used again, or nil.
+// registered returns the stored registration at an issuer if it can be reused, otherwise nil.
 func (k *Keeper) registered(ctx context.Context, issuer string) (*registration, error) {
 	text, err := k.o.Vault.Get(ctx, nameOfClient(issuer))
 	if core.CodeOf(err) == core.CodeNotFound {
@@ -120,7 +122,7 @@ func (k *Keeper) registered(ctx context.Context, issuer string) (*registration, 
 	return r, nil
 }
 
-// remember adds to what Known returns, and tells the owner before anybody has the values.
+// remember adds values to those that Known returns, and calls Options.Learned before it returns.
 func (k *Keeper) remember(values ...string) {
 	k.mu.Lock()
 	added := false
@@ -139,12 +141,12 @@ func (k *Keeper) remember(values ...string) {
 	}
 }
 
-// maxKnown bounds the values that are masked: tokens that were replaced long ago are
-// worth nothing.
+// maxKnown limits how many values Known returns. The oldest ones are dropped: tokens that were
+// replaced long ago are no longer valid.
 const maxKnown = 500
 
 // Known returns the tokens and client secrets that this process has seen, so that they can be
-// masked in what is recorded. The slice is shared: do not change it.
+// redacted in recordings. The slice is shared: callers must not modify it.
 func (k *Keeper) Known() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// A sign-in that was begun for the old name would keep its tokens under that.
+// A pending sign-in would store its tokens under the old id.
 func TestRenameCancelsPendingSignIn(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r, s := newRig(t, dir), Server{ID: "old", URL: p.endpoint()}
@@ -20,7 +20,7 @@ func TestRenameCancelsPendingSignIn(t *testing.T) {
 	if err := r.Rename(t.Context(), "old", "new"); err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := http.Get(pending.URL); err == nil { // the browser comes back late
+	if resp, err := http.Get(pending.URL); err == nil { // a late callback
 		resp.Body.Close()
 	}
 	if names := kept(t, dir); strings.Contains(strings.Join(names, " "), "server/old") {
@@ -31,14 +31,14 @@ func TestRenameCancelsPendingSignIn(t *testing.T) {
 	}
 }
 
-// A refresh replaces the refresh token. Were it kept under the old name after the rename, the
-// new name would hold one that is worth nothing.
+// A refresh replaces the refresh token. If its result were stored under the old id after the
+// rename, the new id would hold an invalid refresh token.
 func TestRenameWaitsForPendingRefresh(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r, s := signed(t, p, dir, "old"), Server{ID: "old", URL: p.endpoint()}
 	asked, answer := make(chan struct{}), make(chan struct{})
 	p.set(func() {
-		clear(p.valid) // so the next request refreshes
+		clear(p.valid) // so that the next request refreshes
 		p.special = func(_ http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == "/token" {
 				asked <- struct{}{}
@@ -66,13 +66,13 @@ func TestRenameWaitsForPendingRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.set(func() { p.special = nil; clear(p.valid) })
-	newRig(t, dir).says(Server{ID: "new", URL: p.endpoint()}, "200 hello") // with the token that was given last
+	newRig(t, dir).says(Server{ID: "new", URL: p.endpoint()}, "200 hello") // with the refreshed token
 	if n := p.counted("authorization_code"); n != 1 {
 		t.Errorf("%d sign-ins", n)
 	}
 }
 
-// What was known of an earlier server of the new name is not what is known of this one.
+// The state of an earlier server with the new id is discarded.
 func TestRenamedServerGetsNoTokensOfFormerNamesake(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
 	r, earlier := signed(t, p, dir, "old"), Server{ID: "new", URL: p.endpoint()}

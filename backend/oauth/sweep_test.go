@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-// memory is a vault that can be locked.
+// memory is an in-memory vault that can be locked.
 type memory struct {
 	mu     sync.Mutex
 	locked bool
@@ -101,7 +101,7 @@ func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 		after(3*absence, "server/two")
 		k.Apply(nil)
 		after(absence/2, "server/two")
-		k.Apply([]string{"two"}) // taken back
+		k.Apply([]string{"two"}) // the removal is undone
 		after(3*absence, "server/two")
 		cancel()
 		if err := <-done; err != nil {

@@ -12,39 +12,39 @@ import (
 	"time"
 )
 
-// client is what we are to one authorization server.
+// client is our OAuth client at one authorization server.
 type client struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
-	Method string `json:"method"` // how it proves itself at the token endpoint
+	Method string `json:"method"` // authentication method at the token endpoint
 	Source string `json:"source"` // one of the sources below
 }
 
-// Where a client comes from.
+// Sources of a client.
 const (
-	fromDocument     = "document"     // its id is the address of a document that describes it
-	fromConfig       = "config"       // the user registered it
-	fromRegistration = "registration" // we registered it ourselves
+	fromDocument     = "document"     // client ID metadata document; the id is its URL
+	fromConfig       = "config"       // registered by the user
+	fromRegistration = "registration" // dynamic client registration
 )
 
-// How a client proves itself.
+// Client authentication methods (RFC 7591, section 2).
 const (
 	authNone  = "none"
 	authBasic = "client_secret_basic"
 	authPost  = "client_secret_post"
 )
 
-// grant is what a token endpoint gave.
+// grant is a successful response of a token endpoint.
 type grant struct {
 	access, refresh string
-	expires         time.Time // zero when it did not say
-	scopes          []string  // nil when it did not say: those that were asked for
+	expires         time.Time // zero if not specified
+	scopes          []string  // nil if not specified: the requested scopes are granted
 }
 
-// tokenError is a refusal of a token endpoint that asking again does not change.
+// tokenError is a refusal by a token endpoint that a retry does not change.
 type tokenError struct {
-	code string // as the standards have it; what is foreign to them is left out
-	said string // for people, already cut
+	code string // OAuth error code, "" if the response has none
+	said string // description for the user, already shortened by cut
 }
 
 func (e *tokenError) Error() string {
@@ -57,23 +57,24 @@ func (e *tokenError) Error() string {
 	return e.code
 }
 
-// busyError is an answer of a token endpoint that passes by itself.
+// busyError is a temporary failure of a token endpoint: status 429 or 5xx.
 type busyError struct{ status int }
 
 func (e *busyError) Error() string {
 	return fmt.Sprintf("its token endpoint answers with HTTP status %d", e.status)
 }
 
-// Unreachable has a server that needs a new token waited for like one that cannot be reached.
+// Unreachable reports true, so that a server that needs a new token is retried like a server that
+// cannot be reached.
 func (e *busyError) Unreachable() bool { return true }
 
-// The bounds of a token: it becomes a header.
+// Limits of a token. It is sent in a header.
 const (
 	maxToken = 16 << 10
 	maxAge   = 366 * 24 * time.Hour
 )
 
-// ask sends one request to a token endpoint.
+// ask sends a token request and parses the response.
 func (g *guard) ask(ctx context.Context, endpoint string, c client, form url.Values) (*grant, error) {
 	resp, err := g.post(ctx, endpoint, c, form)
 	if err != nil {
@@ -96,7 +97,7 @@ func (g *guard) ask(ctx context.Context, endpoint string, c client, form url.Val
 	return grantOf(body)
 }
 
-// post sends a form with the proof of the client. Redirects are refused.
+// post sends a form with the authentication of the client. Redirects are refused.
 func (g *guard) post(ctx context.Context, endpoint string, c client, form url.Values) (*http.Response, error) {
 	if _, err := g.check("token_endpoint", endpoint); err != nil {
 		return nil, err
@@ -123,7 +124,8 @@ func (g *guard) post(ctx context.Context, endpoint string, c client, form url.Va
 	return resp, nil
 }
 
-// refusal reads the error of a token endpoint. Its words are a stranger's.
+// refusal parses an error response of a token endpoint (RFC 6749, section 5.2). Its text is
+// untrusted.
 func refusal(status int, body []byte) error {
 	var answer struct {
 		Code string `json:"error"`
@@ -149,7 +151,7 @@ func grantOf(body []byte) (*grant, error) {
 		return nil, &tokenError{said: "the answer of its token endpoint cannot be read"}
 	}
 	switch {
-	case answer.Error != "": // some say so with status 200
+	case answer.Error != "": // some servers send errors with status 200
 		return nil, &tokenError{code: cut(answer.Error, 60), said: cut(answer.Said, 200)}
 	case !strings.EqualFold(answer.Type, "bearer"):
 		return nil, &tokenError{said: fmt.Sprintf("it gives tokens of type %q, and only Bearer is understood", cut(answer.Type, 40))}
@@ -165,7 +167,8 @@ func grantOf(body []byte) (*grant, error) {
 	return g, nil
 }
 
-// expiry reads expires_in, which some write as a string.
+// expiry parses expires_in, which some servers send as a string. It returns the zero time if the
+// value is missing or invalid.
 func expiry(raw json.RawMessage) time.Time {
 	var seconds float64
 	if err := json.Unmarshal([]byte(strings.Trim(string(raw), `"`)), &seconds); err != nil || seconds <= 0 {
@@ -174,7 +177,8 @@ func expiry(raw json.RawMessage) time.Time {
 	return time.Now().Add(time.Duration(min(seconds, maxAge.Seconds()) * float64(time.Second))).UTC()
 }
 
-// validToken reports whether text can stand in a header (RFC 6750, 2.1, and a little more).
+// validToken reports whether text can be sent in an Authorization header. It accepts all of RFC
+// 6750, section 2.1, and any other visible ASCII character.
 func validToken(text string) bool {
 	if text == "" || len(text) > maxToken {
 		return false
@@ -187,7 +191,7 @@ func validToken(text string) bool {
 	return true
 }
 
-// final reports whether the user has to sign in again after this refusal.
+// final reports whether err is a refusal that requires the user to sign in again.
 func final(err error) bool {
 	_, ok := errors.AsType[*tokenError](err)
 	return ok

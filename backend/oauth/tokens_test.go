@@ -21,7 +21,7 @@ import (
 
 func TestExpiredTokenIsRefreshedOnce(t *testing.T) {
 	p, dir := newParty(t), t.TempDir()
-	p.lifetime = 1 // it ends before it is used
+	p.lifetime = 1 // the token expires before it is used
 	s := Server{ID: "web", URL: p.endpoint()}
 	r := newRig(t, dir)
 	_, _ = r.post(s, "hello")
@@ -35,12 +35,12 @@ func TestExpiredTokenIsRefreshedOnce(t *testing.T) {
 	if n := p.counted("refresh_token"); n != 1 {
 		t.Fatalf("%d refreshes", n)
 	}
-	p.set(func() { clear(p.valid) }) // the server takes a token back before its end
+	p.set(func() { clear(p.valid) }) // the server revokes the token before it expires
 	r.says(s, "200 hello")
 	if n := p.counted("refresh_token"); n != 2 {
 		t.Fatalf("%d refreshes", n)
 	}
-	newRig(t, dir).says(s, "200 hello") // the rotated tokens were kept
+	newRig(t, dir).says(s, "200 hello") // the rotated tokens are stored
 	if known := r.Known(); !slices.Contains(known, "access-3") || len(known) < 4 {
 		t.Errorf("masked are %q", known)
 	}
@@ -81,7 +81,7 @@ func TestRefusedRefreshAsksForSignIn(t *testing.T) {
 		t.Errorf("a server whose token endpoint is broken is not waited for: %v", err)
 	}
 	p.set(func() { p.special = nil })
-	r.says(s, "200 hello") // it was no reason to sign in
+	r.says(s, "200 hello") // no sign-in was needed
 }
 
 func TestServersOfOneIssuerStaySeparate(t *testing.T) {
