@@ -22,8 +22,8 @@ func TestRealKeyringStoresKeyAndItsLockIsRespected(t *testing.T) { runInside(t, 
 
 func TestMissingKeyringFallsBackToKeyFileWithNotice(t *testing.T) { runInside(t, "none") }
 
-// runInside starts this binary on a bus of its own, with a home of its own: nothing of
-// the user's is in reach.
+// runInside starts this test binary with a separate session bus and home directory, so that it
+// cannot reach the user's keyring.
 func runInside(t *testing.T, what string) {
 	t.Helper()
 	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
@@ -34,7 +34,7 @@ func runInside(t *testing.T, what string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	args := []string{"--", os.Args[0]}
-	if what == "none" { // a bus that starts nothing by itself
+	if what == "none" { // a bus without activatable services
 		config := filepath.Join(t.TempDir(), "bus.conf")
 		text := `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy></busconfig>`
@@ -53,8 +53,7 @@ func runInside(t *testing.T, what string) {
 	}
 }
 
-// unlocked starts a keyring daemon whose login collection is open, in the place of a
-// running one.
+// unlocked starts a keyring daemon with an open login collection. It replaces a running daemon.
 func unlocked() (end func(), err error) {
 	cmd := exec.Command("gnome-keyring-daemon", "--foreground", "--replace", "--unlock", "--components=secrets")
 	cmd.Stdin = strings.NewReader("the user's password")
@@ -67,7 +66,7 @@ func unlocked() (end func(), err error) {
 		return end, err
 	}
 	defer conn.Close()
-	for range 300 { // a foreign process gives no signal; a question of ours would start another one
+	for range 300 { // poll: a D-Bus call would start another daemon
 		var pid uint32
 		_ = conn.BusObject().Call(bus+".GetConnectionUnixProcessID", 0, secrets).Store(&pid)
 		if int(pid) == cmd.Process.Pid && look(context.Background()) == Open {
@@ -102,7 +101,7 @@ func withKeyring(home string) error {
 	if err := lockAll(); err != nil {
 		return err
 	}
-	if state := look(ctx); state != Locked { // a question would open a prompt
+	if state := look(ctx); state != Locked { // Get would open a prompt
 		return fmt.Errorf("a locked keyring looks %s", state)
 	}
 	began := time.Now()

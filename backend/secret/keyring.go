@@ -13,30 +13,30 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// Keyring keeps the key. Get and Set may block for ever, and may ask the user.
+// Keyring stores the encryption key. Get and Set may prompt the user and may block without a limit.
 type Keyring interface {
-	// Look says whether Get would answer without asking anybody.
+	// Look returns the state of the keyring. It never prompts the user.
 	Look(ctx context.Context) State
-	Get(account string) (string, error) // ErrNoKey when it has none of that name
+	Get(account string) (string, error) // ErrNoKey if there is no such entry
 	Set(account, value string) error
-	Delete(account string) error // nil when it has none of that name
+	Delete(account string) error // nil if there is no such entry
 }
 
-// State is what a keyring looks like from outside.
+// State is the state of a keyring that can be seen without a prompt.
 type State string
 
 const (
-	Absent State = "absent" // this system has none, or none that could keep anything
+	Absent State = "absent" // there is no usable keyring on this system
 	Locked State = "locked"
 	Open   State = "open"
 )
 
-// ErrNoKey says that an open keyring has no such key.
+// ErrNoKey is the error of an open keyring that has no such key.
 var ErrNoKey = errors.New("the keyring has no such key")
 
 var errNoKeyring = errors.New("there is no keyring")
 
-// service is the name under which keyrings show our key.
+// service is the name under which keyrings display our key.
 const service = "Drawbridge"
 
 // system is the keyring of the system: Secret Service, Keychain or Credential Manager.
@@ -61,8 +61,8 @@ func (system) Delete(account string) error {
 	return nil
 }
 
-// fetchKey gets the key of a file from the home that the file names, and nowhere else. It
-// bothers nobody.
+// fetchKey reads the key from the place that the header h names, and from no other place. It never
+// prompts the user.
 func (s *Store) fetchKey(ctx context.Context, h *head) ([]byte, error) {
 	if h.Key == InFile {
 		key, err := s.readKeyFile()
@@ -83,7 +83,7 @@ func (s *Store) fetchKey(ctx context.Context, h *head) ([]byte, error) {
 
 const unlockHint = "Unlock it, or use: drawbridge secret unlock."
 
-// keyOf reads the keyring's answer.
+// keyOf decodes the result of Keyring.Get.
 func (s *Store) keyOf(text string, err error) ([]byte, error) {
 	if errors.Is(err, ErrNoKey) {
 		return nil, s.lost("the keyring has lost their key")
@@ -98,8 +98,8 @@ func (s *Store) keyOf(text string, err error) ([]byte, error) {
 	return key, nil
 }
 
-// ask lets the keyring bother the user, where that is what the secrets wait for, and waits
-// for its answer. Nothing is held meanwhile: whoever does not need the user goes on.
+// ask unlocks the keyring if the key is not known yet. It may open a prompt and waits for the user.
+// It holds no lock while it waits, so that operations that need no prompt proceed.
 func (s *Store) ask(ctx context.Context) error {
 	h, _, err := s.read()
 	if err != nil || h != nil && h.Key != InKeyring {
@@ -119,7 +119,7 @@ func (s *Store) ask(ctx context.Context) error {
 	}
 	switch state := s.keyring.Look(ctx); {
 	case state == Absent, h == nil && state == Open:
-		return nil // whoever opens the file says so; the first key is asked about when it is made
+		return nil // open reports an absent keyring; a new file gets its key in begin
 	}
 	text, err := s.question(ctx, s.asking, s.patience, func() (string, error) { return s.keyring.Get(account(id)) })
 	switch {
@@ -140,7 +140,7 @@ func (s *Store) ask(ctx context.Context) error {
 	return nil
 }
 
-// storeKey puts a new key into the keyring and looks whether it is really there.
+// storeKey stores a new key in the keyring and reads it back to verify it.
 func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
 	state := s.keyring.Look(ctx)
 	if state == Absent {
@@ -167,9 +167,9 @@ func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
 
 func account(id string) string { return "secrets " + id }
 
-// question asks the keyring with a limit. An answer that comes later is dropped; until
-// then no other question takes the same turn, so that at most one of its kind waits: one that
-// the user never answers is not in the way of those that need nobody.
+// question calls f, an operation of the keyring, with a time limit. A later result is dropped.
+// Until f returns it occupies turn, so at most one call per turn is pending. Calls that may prompt
+// have a turn of their own: a prompt that the user ignores does not block the other calls.
 func (s *Store) question(ctx context.Context, turn chan struct{}, limit time.Duration, f func() (string, error)) (string, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -200,7 +200,7 @@ func (s *Store) question(ctx context.Context, turn chan struct{}, limit time.Dur
 	}
 }
 
-// locked is the error of a keyring that the user has to unlock.
+// locked returns the error for a keyring that the user has to unlock. It wraps ErrLocked.
 func locked(what, hint string, cause error) error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Message: "needs-unlock: " + what, Hint: hint, Cause: &lockedCause{cause}}
 }
@@ -217,8 +217,8 @@ func (l *lockedCause) Error() string {
 func (l *lockedCause) Is(target error) bool { return target == ErrLocked }
 func (l *lockedCause) Unwrap() error        { return l.cause }
 
-// For makes the Store of a data folder. With DRAWBRIDGE_KEYRING=off the keyring of the
-// system is left alone.
+// For returns the Store of a data folder. With DRAWBRIDGE_KEYRING=off it does not use the keyring
+// of the system.
 func For(dir string, getenv func(string) string) *Store {
 	o := Options{Dir: dir}
 	if getenv("DRAWBRIDGE_KEYRING") == "off" {

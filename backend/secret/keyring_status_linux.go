@@ -16,8 +16,8 @@ const (
 	collection  = "org.freedesktop.Secret.Collection"
 )
 
-// look asks the Secret Service without making it ask the user. It comes before every
-// question of the library, which would start a bus of its own where there is none.
+// look returns the state of the Secret Service without a prompt. It must precede every call of the
+// keyring library, which would start a session bus if there is none.
 func look(ctx context.Context) State {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -40,7 +40,7 @@ func look(ctx context.Context) State {
 		err = conn.Object(secrets, path).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, of, name).Store(&v)
 		return v, err
 	}
-	// The library takes the collection "login", else the default one: so do we.
+	// Like the library, use the collection "login", otherwise the default one.
 	path := dbus.ObjectPath(secretsPath + "/aliases/default")
 	if v, err := property(secretsPath, "org.freedesktop.Secret.Service", "Collections"); err == nil {
 		if all, ok := v.Value().([]dbus.ObjectPath); ok && slices.ContainsFunc(all, func(p dbus.ObjectPath) bool { return strings.HasSuffix(string(p), "/collection/login") }) {
@@ -50,9 +50,9 @@ func look(ctx context.Context) State {
 	v, err := property(path, collection, "Locked")
 	switch is, ok := v.Value().(bool); {
 	case err != nil && ctx.Err() != nil:
-		return Locked // somebody is there and does not answer
+		return Locked // the service exists but does not respond
 	case err != nil || !ok:
-		return Absent // a service without a place to keep anything
+		return Absent // the service has no collection to store anything in
 	case is:
 		return Locked
 	}

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// look cannot tell more than that these systems have a keyring; a locked one is
-// noticed by the deadline.
+// look reports that macOS and Windows have a keyring. It cannot see whether the keyring is locked;
+// calls of a locked one run into their deadline.
 func look(context.Context) State {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return Open

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// tryLock takes the lock unless somebody holds it. It ends with the process.
+// tryLock acquires the lock file at path without blocking. held is true if another process holds
+// it. The system releases the lock when the process ends.
 func tryLock(path string) (unlock func(), held bool, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

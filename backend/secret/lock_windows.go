@@ -5,10 +5,11 @@ import (
 	"syscall"
 )
 
-// sharingViolation is Windows' answer for a file that somebody has open for himself alone.
+// sharingViolation is ERROR_SHARING_VIOLATION, for a file that is open in exclusive mode.
 const sharingViolation syscall.Errno = 32
 
-// tryLock takes the lock unless somebody holds it: the file can be open only once.
+// tryLock acquires the lock file at path without blocking, by opening it in exclusive mode. held is
+// true if another process holds it. The system releases the lock when the process ends.
 func tryLock(path string) (unlock func(), held bool, err error) {
 	p, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Private is what a part of Drawbridge keeps for itself beside the user's secrets, sealed
-// alike. No ${secret:NAME} reaches it and no list shows it: its names hold a ':', which those
-// of secrets cannot.
+// Private stores internal values of Drawbridge in the same encrypted file as the user's secrets.
+// They cannot be used as ${secret:NAME} and are not listed: their names contain a ':', which the
+// names of secrets cannot.
 type Private struct {
 	s    *Store
 	kind string
 }
 
-// Private returns the values of one kind.
+// Private returns the internal values of one kind.
 func (s *Store) Private(kind string) *Private { return &Private{s, kind} }
 
 func hidden(name string) bool { return strings.Contains(name, ":") }
 
-// Get returns a value; the error of one that is not there has code not_found, also while the
+// Get returns a value. The error for a value that does not exist has code not_found, even while the
 // keyring is locked. It never opens a prompt.
 func (p *Private) Get(ctx context.Context, name string) (string, error) {
 	value, err := p.s.get(ctx, p.kind+":"+name)
@@ -36,7 +36,8 @@ func (p *Private) Get(ctx context.Context, name string) (string, error) {
 	return value, err
 }
 
-// Names returns the names of this kind, also while the keyring is locked.
+// Names returns the names of this kind. It works while the keyring is locked, except for a file of
+// an older version.
 func (p *Private) Names(ctx context.Context) ([]string, error) {
 	if err := p.s.lock(ctx); err != nil {
 		return nil, err
@@ -61,8 +62,8 @@ func (p *Private) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Ready says why nothing can be kept now: the keyring is locked, ErrLocked, or the file cannot
-// be used. nil means that Set will work as far as anybody can tell.
+// Ready returns the error with which Set would fail: it wraps ErrLocked if the keyring is locked.
+// nil means that Set is expected to succeed.
 func (p *Private) Ready(ctx context.Context) error {
 	if err := p.s.lock(ctx); err != nil {
 		return err
@@ -77,7 +78,8 @@ func (p *Private) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Move gives a value another name. One that is not there is no error, and stays not there.
+// Move renames a value and replaces the one with the new name. It does nothing if the value does
+// not exist.
 func (p *Private) Move(ctx context.Context, from, to string) error {
 	if names, err := p.Names(ctx); err == nil && !slices.Contains(names, from) {
 		return nil
@@ -92,7 +94,7 @@ func (p *Private) Move(ctx context.Context, from, to string) error {
 	})
 }
 
-// Set stores a value. It never opens a prompt where anything is stored already.
+// Set stores a value. It opens no prompt unless the file is new and needs a key.
 func (p *Private) Set(ctx context.Context, name, value string) error {
 	if value == "" || len(value) > maxValue {
 		return core.Errorf(core.CodeValidation, "cannot keep %s: it is empty or too large", p.kind)
@@ -103,7 +105,7 @@ func (p *Private) Set(ctx context.Context, name, value string) error {
 	})
 }
 
-// Remove takes values away. ok is false when none of them was there.
+// Remove deletes values. ok is false if none of them existed.
 func (p *Private) Remove(ctx context.Context, names ...string) (ok bool, err error) {
 	full := make([]string, len(names))
 	for i, name := range names {
@@ -112,7 +114,7 @@ func (p *Private) Remove(ctx context.Context, names ...string) (ok bool, err err
 	return p.s.remove(ctx, full)
 }
 
-// private are the names of what we keep for ourselves; never nil.
+// private returns the sorted names of the internal values. It never returns nil.
 func private(all map[string]item) []string {
 	names := []string{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -123,7 +125,7 @@ func private(all map[string]item) []string {
 	return names
 }
 
-// visible are the names of what the user stored.
+// visible returns the sorted names of the user's secrets.
 func visible(all map[string]item) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !hidden(name) {

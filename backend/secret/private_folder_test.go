@@ -59,8 +59,8 @@ func TestUnstoredSecretFailsImmediatelyWhileLocked(t *testing.T) {
 	}
 }
 
-// A file of an older version does not say what is kept: while it is locked nothing is known to
-// be missing, or a server that is signed in to would be taken for one that is not.
+// A file of an older version does not list the internal values. While it is locked no value is
+// reported as missing, otherwise a signed-in server would count as signed out.
 func TestLockedOlderFileReportsNothingMissing(t *testing.T) {
 	ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
 	if err := New(Options{Dir: dir, Keyring: keyring}).Private("oauth").Set(ctx, "server/web", "tokens"); err != nil {
@@ -107,7 +107,7 @@ func TestInternalSecretsOpenNoPrompt(t *testing.T) {
 	})
 }
 
-// While a prompt waits for the user, whoever asks something else is answered at once.
+// A prompt that waits for the user does not block other operations.
 func TestKeyringPromptBlocksNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
@@ -138,7 +138,7 @@ func TestKeyringPromptBlocksNobodyElse(t *testing.T) {
 		if took := time.Since(began); took != time.Minute {
 			t.Errorf("the user was waited for %s", took)
 		}
-		// It was unlocked in another way, and the prompt is still there.
+		// The keyring was unlocked in another way, and the prompt is still open.
 		keyring.mu.Lock()
 		keyring.hang = nil
 		keyring.mu.Unlock()
@@ -162,10 +162,10 @@ func TestDestroyDeletesSecretsAndKey(t *testing.T) {
 		if _, err := s.Get(t.Context(), "a"); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s: %v", home, err)
 		}
-		if known := len(s.Known()); known != 1 { // it may still come in an answer
+		if known := len(s.Known()); known != 1 { // it may still appear in a response
 			t.Errorf("%s: %d values are masked", home, known)
 		}
-		set(t, s, "b", "value-of-b") // which begins anew
+		set(t, s, "b", "value-of-b") // with a new file
 		again := New(Options{Dir: dir, Keyring: keyring})
 		want(t, again, "b", "value-of-b")
 		if _, err := again.Get(t.Context(), "a"); core.CodeOf(err) != core.CodeNotFound {
@@ -183,8 +183,7 @@ func TestDestroyDeletesSecretsAndKey(t *testing.T) {
 	}
 }
 
-// What was kept under the new name was another's: it goes, and the moved value is there after
-// a restart, once.
+// Move replaces the value with the new name, and the moved value survives a restart.
 func TestMovedSecretReplacesTarget(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	o := Options{Dir: dir, Keyring: newRing(Absent)}
@@ -194,7 +193,7 @@ func TestMovedSecretReplacesTarget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // the second finds nothing to move, and takes nothing away
+	for range 2 { // the second Move has nothing to move and deletes nothing
 		if err := p.Move(ctx, "server/old", "server/new"); err != nil {
 			t.Fatal(err)
 		}

@@ -31,16 +31,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// insides are what this binary does when another test starts it, on a bus of its own.
+// insides are the functions that runInside runs in a child process.
 var insides = map[string]func(home string) error{}
 
-// ring is a keyring whose state the test chooses.
+// ring is a keyring whose state is set by the test.
 type ring struct {
 	mu    sync.Mutex
 	state State
 	keys  map[string]string
 	sets  int
-	hang  chan struct{} // Get and Set wait for it when it is not nil
+	hang  chan struct{} // Get and Set block on it unless it is nil
 }
 
 func newRing(state State) *ring { return &ring{state: state, keys: map[string]string{}} }

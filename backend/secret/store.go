@@ -16,72 +16,72 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Bounds of what is kept.
+// Limits of stored values.
 const (
 	maxValue = 64 << 10
 	maxFile  = 8 << 20
-	// shortest is the length from which a value is masked elsewhere: what is shorter
-	// would be found in every second text.
+	// shortest is the length in bytes from which a value is redacted. Shorter values would match
+	// too much unrelated text.
 	shortest = 6
 )
 
-// ErrLocked in an error's chain says that the keyring is locked: the secret is there,
-// and can be had once the user has unlocked it.
+// ErrLocked is wrapped by errors that occur because the keyring is locked. The operation can be
+// repeated after the user has unlocked it.
 var ErrLocked = errors.New("needs-unlock")
 
-// Home is where the key of the file is kept.
+// Home is where the key of the file is stored.
 type Home string
 
 const (
 	None      Home = ""        // nothing was stored yet
-	InKeyring Home = "keyring" // of the system
-	InFile    Home = "file"    // beside the secrets, readable for the user alone
+	InKeyring Home = "keyring" // the keyring of the system
+	InFile    Home = "file"    // secrets.key, readable only by the user
 )
 
-// Options say where a Store works.
+// Options configure a Store.
 type Options struct {
 	Dir string // the data folder
-	// Keyring is the system's when nil.
+	// Keyring is the keyring of the system if nil.
 	Keyring Keyring
-	// Deadline is for each question to the keyring that must not bother the user;
-	// 5 s when zero. Patience is for those that may open a prompt; 60 s when zero.
+	// Deadline limits each call of the keyring that opens no prompt; 5 s if zero. Patience limits
+	// the calls that may open a prompt; 60 s if zero.
 	Deadline, Patience time.Duration
 }
 
-// Store is the secrets of one data folder. Several processes may use it; each sees
-// the others' changes at once. All methods may be called from any goroutine.
+// Store holds the secrets of one data folder. Several processes may use the folder; each sees the
+// changes of the others immediately. Its methods are safe for concurrent use.
 type Store struct {
 	dir                string
 	keyring            Keyring
 	deadline, patience time.Duration
-	reading            chan struct{} // full while a question that needs nobody has no answer
-	asking             chan struct{} // full while one that the user may have to answer has none
+	reading            chan struct{} // full while a keyring call without a prompt is pending
+	asking             chan struct{} // full while a keyring call that may prompt is pending
 
-	turn   chan struct{} // full while somebody uses what follows; a keyring may take long
+	turn   chan struct{} // lock for the fields below; a channel, because waiting for it can be cancelled
 	key    []byte
-	keyID  string          // of the file that key belongs to
-	seen   os.FileInfo     // the file as values has it
-	values map[string]item // nil until the file was opened
+	keyID  string          // id of the file that key belongs to
+	seen   os.FileInfo     // file from which values was read
+	values map[string]item // nil until the file is opened
 
-	mu      sync.Mutex      // guards the fields below, for a moment
-	learned func()          // told of new values; nil: nobody
-	past    map[string]bool // every value that was ever seen
-	known   []string        // of past, sorted; nil when it has to be made again
+	mu      sync.Mutex      // guards the fields below
+	learned func()          // called when known grows; may be nil
+	past    map[string]bool // every value that this process has seen
+	known   []string        // sorted keys of past; nil if outdated
 }
 
-// item is one secret.
+// item is a stored value.
 type item struct {
 	Value   string    `json:"value"`
 	Changed time.Time `json:"changed"`
 }
 
-// Entry is what may be shown of a secret.
+// Entry describes a secret without its value.
 type Entry struct {
 	Name      string    `json:"name"`
 	ChangedAt time.Time `json:"changedAt"`
 }
 
-// New touches nothing.
+// New returns a Store. It does not access the file or the keyring.
 func New(o Options) *Store {
 	if o.Keyring == nil {
 		o.Keyring = system{}
@@ -98,11 +98,11 @@ func New(o Options) *Store {
 
 var name = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
 
-// ValidName reports whether a secret can have this name: it stands in ${secret:NAME}.
+// ValidName reports whether s is a valid name of a secret, as used in ${secret:NAME}.
 func ValidName(s string) bool { return name().MatchString(s) }
 
-// Get returns a secret. The error has code not_found when there is none of that name,
-// and ErrLocked in its chain while the keyring is locked. It never opens a prompt.
+// Get returns a secret. The error has code not_found if there is no secret of that name, and wraps
+// ErrLocked while the keyring is locked. It never opens a prompt.
 func (s *Store) Get(ctx context.Context, name string) (string, error) {
 	if hidden(name) {
 		return "", missing(name)
@@ -130,13 +130,13 @@ func (s *Store) get(ctx context.Context, name string) (string, error) {
 	return i.Value, nil
 }
 
-// Set stores a secret. The first one decides where the key is kept: in the keyring,
-// or, where the system has none, in a file.
+// Set stores a secret. It may open a prompt. The first secret determines where the key is stored:
+// in the keyring, or in a file if the system has no keyring.
 func (s *Store) Set(ctx context.Context, name, value string) error {
 	return s.SetAll(ctx, map[string]string{name: value})
 }
 
-// SetAll stores several secrets, all or none.
+// SetAll stores several secrets, either all or none.
 func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
@@ -162,7 +162,7 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 	})
 }
 
-// Remove takes secrets away. ok is false when none of them was there.
+// Remove deletes secrets. ok is false if none of them existed.
 func (s *Store) Remove(ctx context.Context, names ...string) (ok bool, err error) {
 	return s.remove(ctx, slices.DeleteFunc(slices.Clone(names), hidden))
 }
@@ -179,7 +179,7 @@ func (s *Store) remove(ctx context.Context, names []string) (ok bool, err error)
 	return ok, err
 }
 
-// List returns what is stored, by name, without the values.
+// List returns the secrets sorted by name, without their values.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, err
@@ -195,8 +195,8 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	return all, nil
 }
 
-// Unlock asks the keyring for the key, which may open a prompt of the system, and
-// waits for the user.
+// Unlock reads the key from the keyring, which may open a prompt of the system, and waits for the
+// user.
 func (s *Store) Unlock(ctx context.Context) error {
 	if err := s.ask(ctx); err != nil {
 		return err
@@ -208,8 +208,8 @@ func (s *Store) Unlock(ctx context.Context) error {
 	return s.open(ctx)
 }
 
-// Destroy takes all secrets away, and their key out of the keyring. A keyring that is locked
-// keeps the key, which opens nothing any more; the error says so.
+// Destroy deletes all secrets and their key. If the keyring is not open, the key remains in it,
+// where it has no further use, and the error wraps ErrLocked.
 func (s *Store) Destroy(ctx context.Context) error {
 	if err := s.lock(ctx); err != nil {
 		return err
@@ -232,10 +232,10 @@ func (s *Store) Destroy(ctx context.Context) error {
 	return err
 }
 
-// Known returns the values that this process has seen, those too that were replaced
-// since, so that they can be masked in what is recorded. Values of fewer than six bytes
-// are left out. It waits for nothing and may be called for every call. The slice is
-// shared: do not change it.
+// Known returns the secrets that this process has seen, including replaced ones, so that they can
+// be redacted in recordings. Values of fewer than six bytes are left out. It does not block and is
+// cheap enough to be called for every recorded call. The slice is shared: callers must not modify
+// it.
 func (s *Store) Known() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,15 +245,15 @@ func (s *Store) Known() []string {
 	return s.known
 }
 
-// Status is what the user should know of the store.
+// Status describes the store for the user.
 type Status struct {
 	Home   Home   `json:"home"`
 	Locked bool   `json:"locked"`
 	Count  int    `json:"count"`
-	Notice string `json:"notice"` // "" when all is well
+	Notice string `json:"notice"` // "" if there is nothing to report
 }
 
-// Status looks and opens no prompt.
+// Status returns the status of the store. It never opens a prompt.
 func (s *Store) Status(ctx context.Context) Status {
 	if err := s.lock(ctx); err != nil {
 		return Status{Notice: sentence(err)}
@@ -278,7 +278,7 @@ func (s *Store) Status(ctx context.Context) Status {
 	return st
 }
 
-// lock takes the turn, or gives up with ctx.
+// lock acquires turn, or fails when ctx is cancelled.
 func (s *Store) lock(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -295,15 +295,15 @@ func (s *Store) lock(ctx context.Context) error {
 
 func (s *Store) unlock() { <-s.turn }
 
-// OnLearned sets who is told that Known has grown, before anybody else can have the value.
-// f may call Known and nothing else of s.
+// OnLearned sets the function that is called when Known has grown, before the new values can be
+// used. f must not call methods of s other than Known.
 func (s *Store) OnLearned(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.learned = f
 }
 
-// remember adds to what Known returns.
+// remember adds values to those that Known returns.
 func (s *Store) remember(values map[string]item) {
 	s.mu.Lock()
 	grown, tell := false, s.learned
@@ -318,7 +318,7 @@ func (s *Store) remember(values map[string]item) {
 	}
 }
 
-// sentence is an error as the user reads it, with what to do.
+// sentence formats an error and its hint for the user.
 func sentence(err error) string {
 	e, ok := errors.AsType[*core.Error](err)
 	if !ok {

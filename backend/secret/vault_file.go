@@ -21,13 +21,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// head is the file secrets.json. Everything but Sealed is authenticated with it.
+// head is the content of secrets.json. Version, Key and ID are authenticated together with Sealed.
 type head struct {
 	Version int    `json:"version"`
-	Key     Home   `json:"key"` // where the key is
-	ID      string `json:"id"`  // under which name
-	// Private names what we keep for ourselves, so that what was never kept need not be waited
-	// for while the keyring is locked. Not authenticated; nil in files of older versions.
+	Key     Home   `json:"key"` // where the key is stored
+	ID      string `json:"id"`  // name of the key in the keyring
+	// Private lists the names of the internal values, so that a missing one can be reported while
+	// the keyring is locked. It is not authenticated, and nil in files of older versions.
 	Private []string `json:"private"`
 	Sealed  []byte   `json:"sealed"`
 }
@@ -38,7 +38,7 @@ func (h *head) bound() []byte {
 	return fmt.Appendf(nil, "drawbridge secrets %d %s %s", h.Version, h.Key, h.ID)
 }
 
-// read returns the file, or nil when there is none.
+// read parses secrets.json. It returns nil if the file does not exist.
 func (s *Store) read() (*head, os.FileInfo, error) {
 	f, err := os.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +70,7 @@ func (s *Store) damaged(cause error) error {
 		Hint: "Put the file back from a copy of yours. To begin anew without the secrets, remove it."}
 }
 
-// open brings values up to the file. It bothers nobody.
+// open reads the file into values if it has changed. It never opens a prompt.
 func (s *Store) open(ctx context.Context) error {
 	h, info, err := s.read()
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	values, err := unseal(h, s.key)
 	if err != nil {
-		s.key = nil // it may have been put right by hand: ask again next time
+		s.key = nil // fetch the key again next time, it may have been repaired
 		return s.damaged(err)
 	}
 	s.values, s.seen = values, info
@@ -121,8 +121,8 @@ func boxOf(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// change edits the file under the lock between processes. edit reports whether there
-// is anything to write.
+// change applies edit to the values and writes the file, under the lock file that all processes
+// use. edit reports whether it has changed anything.
 func (s *Store) change(ctx context.Context, edit func(map[string]item) bool) error {
 	if err := s.lock(ctx); err != nil {
 		return err
@@ -168,19 +168,19 @@ func (s *Store) change(ctx context.Context, edit func(map[string]item) bool) err
 	if err != nil {
 		return err
 	}
-	s.remember(values) // first: from then on another program can read it
+	s.remember(values) // before the write: other processes can read the value afterwards
 	if err := atomicfile.Write(s.path(), append(out, '\n'), 0o600); err != nil {
 		return fmt.Errorf("cannot store a secret: %w", err)
 	}
-	s.values, s.seen = nil, nil // read what is there now
+	s.values, s.seen = nil, nil // make open read the new file
 	return s.open(ctx)
 }
 
-// begin makes the key of a new file and keeps it: in the keyring, or in a file where
-// there is none. A keyring that is locked is not passed over.
+// begin creates and stores the key of a new file: in the keyring, or in a file if there is no
+// keyring. It fails if the keyring is locked.
 func (s *Store) begin(ctx context.Context) (*head, error) {
 	key, id := make([]byte, 32), make([]byte, 8)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never returns an error
 	_, _ = rand.Read(id)
 	h := &head{Version: version, ID: hex.EncodeToString(id)}
 	switch err := s.storeKey(ctx, h.ID, key); {
@@ -198,7 +198,8 @@ func (s *Store) begin(ctx context.Context) (*head, error) {
 	return h, nil
 }
 
-// keyFile keeps key in a file. One that is there already, of an earlier try, stays.
+// keyFile stores key in secrets.key. If an interrupted start has left a key there, that key is
+// used.
 func (s *Store) keyFile(key []byte) ([]byte, error) {
 	if old, err := s.readKeyFile(); !errors.Is(err, fs.ErrNotExist) {
 		return old, err
@@ -234,16 +235,16 @@ func decodeKey(text string) ([]byte, error) {
 	return key, err
 }
 
-// lost is a key that is not where the file says.
+// lost returns the error for a missing or damaged key.
 func (s *Store) lost(what string) error {
 	return &core.Error{Code: core.CodeInternal, Message: "cannot open the secrets: " + what,
 		Hint: "Put the key back. To begin anew without the secrets, remove " + s.path() + "."}
 }
 
-// lockWait is how long a change waits for one of another process.
+// lockWait is how long a change waits for a change by another process.
 const lockWait = 10 * time.Second
 
-// lockFile waits until no other process has the lock.
+// lockFile acquires the lock file. It waits for at most lockWait.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
