@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// Run writes what was recorded, in batches of 50 ms or 512 calls, until ctx ends;
-// then it writes what is left, for at most 3 s. It never returns an error: what goes
-// wrong with the disk is in Stats.
+// Run writes recorded calls in batches until ctx is done: a batch is written 50 ms after its first
+// call finished, or when it has 512 calls. When ctx is done, Run writes the remaining queue for at
+// most 3 s. It always returns nil; disk errors are reported by Stats. Run also runs indexing,
+// payload packing and retention in the background and waits for them to stop.
 func (r *Recorder) Run(ctx context.Context) error {
 	indexing, stopIndexing := context.WithCancel(ctx)
 	var index sync.WaitGroup
 	index.Go(func() { r.store.runIndexing(indexing) })
 	index.Go(func() { r.store.runPacking(indexing) })
-	index.Go(func() { r.store.runRetention(indexing) }) // not here: calls would wait for all of its steps
+	index.Go(func() { r.store.runRetention(indexing) }) // separately, so that batches do not wait for all of its steps
 	defer index.Wait()
 	defer stopIndexing()
 	look := time.NewTicker(tidyEvery)
@@ -49,8 +50,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// waitForBatch lets a batch grow until its first call has waited for batchDelay, unless it is
-// large already or somebody waits.
+// waitForBatch blocks until the first call of the queue has waited for batchDelay, the batch is
+// full, a caller waits in Flush, or ctx is done.
 func (r *Recorder) waitForBatch(ctx context.Context) {
 	delay := time.NewTimer(r.remainingDelay())
 	defer delay.Stop()
@@ -65,8 +66,8 @@ func (r *Recorder) waitForBatch(ctx context.Context) {
 	}
 }
 
-// remainingDelay is what remains of batchDelay for the first call of the queue: it may have
-// ended while the batch before was written.
+// remainingDelay returns how much of batchDelay is left for the first call of the queue. It is 0
+// if the delay passed while the previous batch was written.
 func (r *Recorder) remainingDelay() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,16 +84,17 @@ func (r *Recorder) urgent() bool {
 	return len(r.queue) >= batchRows || r.flushed != nil
 }
 
-// calm reports whether a batch may take its time: few calls wait behind it, and nobody
-// waits for them.
+// calm reports whether a batch may pause between statements: the queue is short and no caller
+// waits in Flush.
 func (r *Recorder) calm() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.queue) < batchRows/4 && r.flushed == nil
 }
 
-// disturbed reports whether calls were made since the last batch, and few: whoever works
-// beside them then leaves them the processor now and then.
+// disturbed reports whether the queue holds a few calls and no caller waits in Flush. The indexer
+// then pauses between rows, so that it does not delay the clients on a machine with few
+// processors.
 func (r *Recorder) disturbed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,8 +108,8 @@ func (r *Recorder) faulty() bool {
 	return r.fault != faultNone
 }
 
-// progress returns how many calls, and bytes of their payloads, went to the disk or
-// were given up.
+// progress returns the number of calls that were written or dropped after being queued, and the
+// number of bytes of their payloads.
 func (r *Recorder) progress() (calls, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,8 +122,8 @@ func (r *Recorder) pending() bool {
 	return len(r.queue) > 0
 }
 
-// writeBatch writes one batch. It returns how long to wait before the next try; 0 when the
-// batch is done with.
+// writeBatch writes one batch. It returns the delay before the next attempt, or 0 if the batch was
+// written or dropped.
 func (r *Recorder) writeBatch(ctx context.Context) time.Duration {
 	if f := r.store.reopen(ctx); f != faultNone {
 		r.setFault(f)
@@ -136,9 +138,9 @@ func (r *Recorder) writeBatch(ctx context.Context) time.Duration {
 	err := r.store.write(ctx, batch)
 	f := faultOf(err)
 	if ctx.Err() != nil && err != nil {
-		f = faultOther // says nothing about the disk
+		f = faultOther // the error is caused by the cancellation, not by the disk
 	} else if f == faultOther && r.store.broken() {
-		r.requeue(batch) // somebody found the file damaged or gone; the next step says so
+		r.requeue(batch) // another user of the file found it damaged or missing; the next call reopens it
 		return time.Millisecond
 	} else if f == faultOther && err != nil {
 		r.store.o.Log.Error("Cannot write calls", "calls", len(batch), "error", err)
@@ -152,7 +154,7 @@ func (r *Recorder) writeBatch(ctx context.Context) time.Duration {
 	}
 	r.requeue(batch)
 	if f == faultFull && r.store.dropReservedSpace() {
-		return time.Millisecond // there is room again, for a while
+		return time.Millisecond // space is available again, for a while
 	}
 	if ctx.Err() == nil {
 		r.setFault(f)
@@ -161,10 +163,10 @@ func (r *Recorder) writeBatch(ctx context.Context) time.Duration {
 	return retryDelay
 }
 
-// writeRate is how many calls are written in a second.
+// writeRate measures the number of calls written per second.
 type writeRate struct {
 	since     time.Time
-	calls     uint64 // written until then
+	calls     uint64 // number of calls written at the time since
 	perSecond float64
 }
 
@@ -175,15 +177,16 @@ func (p *writeRate) record(now time.Time, calls uint64) {
 	}
 }
 
-// busy reports whether many calls were written in the last second.
+// busy reports whether more than quietCalls were written in the last second.
 func (r *Recorder) busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rate.perSecond > quietCalls && time.Since(r.rate.since) < 3*time.Second
 }
 
-// nextBatch hands out the oldest calls of the queue, in the order of their ids: calls end in
-// another order than they began in, and SQLite is fastest where each row is the last one.
+// nextBatch removes the oldest calls from the queue and returns them in the order of their ids.
+// Calls finish in a different order than they start, and SQLite inserts fastest in ascending order
+// of the primary key. The slice is valid until the next call of nextBatch.
 func (r *Recorder) nextBatch() []entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,7 +207,7 @@ func (r *Recorder) nextBatch() []entry {
 	return r.batch
 }
 
-// shrink lets go of an array that was for much more than waits now.
+// shrink releases the array of the queue if it is much larger than a batch and the queue is empty.
 func (r *Recorder) shrink() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,7 +226,8 @@ func (r *Recorder) requeue(batch []entry) {
 	r.taken = 0
 }
 
-// forgetBatch forgets a batch that is on disk.
+// forgetBatch releases the buffers of a batch that was written or dropped, updates the counters
+// and wakes the callers of Flush.
 func (r *Recorder) forgetBatch(batch []entry) {
 	r.mu.Lock()
 	for i := range batch {
@@ -246,7 +250,7 @@ func (r *Recorder) forgetBatch(batch []entry) {
 	}
 }
 
-// wakeFlushers lets those go on who wait in Flush; they look again.
+// wakeFlushers wakes all callers that wait in Flush; each of them checks its condition again.
 func (r *Recorder) wakeFlushers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,8 +260,9 @@ func (r *Recorder) wakeFlushers() {
 	}
 }
 
-// writeOneByOne writes a batch call by call, since one of them may be what no table takes.
-// What cannot be written is dropped and counted.
+// writeOneByOne writes each call of a batch in a separate transaction, after the batch failed
+// because of an error that is not caused by the disk: one invalid row must not cost the whole
+// batch. Calls that still cannot be written are dropped and counted.
 func (r *Recorder) writeOneByOne(ctx context.Context, batch []entry) []entry {
 	lost := 0
 	for i := range batch {
@@ -272,7 +277,8 @@ func (r *Recorder) writeOneByOne(ctx context.Context, batch []entry) []entry {
 	return batch
 }
 
-// discard drops what waits for a file that will not be written in this run.
+// discard drops and counts all queued calls. It is used when the file will not be written during
+// this run of the program.
 func (r *Recorder) discard() {
 	r.mu.Lock()
 	batch := r.queue

@@ -1,7 +1,8 @@
 package store
 
-// insertHandling keeps what few calls have: what was done with them besides passing them on,
-// and where a mistake of ours ended them.
+// insertHandling stores the attributes that few calls have: whether the result came from the
+// cache, the decision of the user about the call, and the stack trace if an internal error ended
+// it.
 func (w *writer) insertHandling(batch []entry) error {
 	for i := range batch {
 		c := &batch[i].call

@@ -10,11 +10,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Bounds of a query.
+// Limits of a query.
 const (
 	MaxLimit     = 500
 	defaultLimit = 100
-	MaxText      = 1000 // characters of Query.Text
+	MaxText      = 1000 // maximum length of Query.Text in characters
 )
 
 const callColumns = `c.id, c.at, coalesce(s.renamed, s.name), t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
@@ -32,9 +32,9 @@ const callTables = ` FROM call c
 	LEFT JOIN verdict v ON v.call_id = c.id
 	LEFT JOIN handling h ON h.call_id = c.id`
 
-// Calls returns calls from new to old, without payloads. next is the Before of the
-// page that follows, 0 when there is none. A page of a search may be short, or empty,
-// although there is a next one: a question looks through so many calls only.
+// Calls returns calls from newest to oldest, without payloads. next is the value of Query.Before
+// for the next page, or 0 if there is none. A page of a full-text search may be short or empty
+// although next is not 0, because one query examines a limited number of calls.
 func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int64, err error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
@@ -44,7 +44,7 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 		return nil, 0, err
 	}
 	q.late = s.late.Load()
-	if q.Before == 0 { // what follows a page was written before it
+	if q.Before == 0 { // later pages contain older calls, which are on disk already
 		s.waitForRecent(ctx)
 	}
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -54,9 +54,9 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 	return calls, next, err
 }
 
-// waitForRecent waits a moment for calls that were recorded just before, so that who made a
-// call finds it. While many are written nobody could tell, and every question would
-// stand behind the writer: then it does not wait at all.
+// waitForRecent waits up to timeouts.flush for calls that were recorded just before, so that a
+// client that made a call finds it in the history. It does not wait while many calls are written:
+// every query would then wait for a batch.
 func (s *Store) waitForRecent(ctx context.Context) {
 	if s.recorder.busy() {
 		return
@@ -81,7 +81,7 @@ func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call
 	return out[:q.Limit], out[q.Limit-1].ID, nil
 }
 
-// searchRounds is how often one question looks for more hits, when filters leave few of them.
+// searchRounds is how often one query reads more hits when its filters reject most of them.
 const searchRounds = 5
 
 func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) ([]core.Call, int64, error) {
@@ -143,8 +143,8 @@ func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, mo
 	return out, rows.Err()
 }
 
-// conditions turns a query into SQL. Names become row ids first, so that the index
-// on them and the id is used; nil means that nothing can match.
+// conditions translates a query into SQL conditions. Names are resolved to row ids first, so that
+// SQLite uses the index on the column and the id. A nil slice means that no call can match.
 func conditions(ctx context.Context, db queryer, q Query) (where []string, args []any, err error) {
 	where = []string{}
 	add := func(condition string, values ...any) {
@@ -152,7 +152,7 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		args = append(args, values...)
 	}
 	after, before := q.bounds()
-	if q.Text == "" { // the hits of a search are within the bounds already
+	if q.Text == "" { // searchIndex applies the bounds to its hits
 		if before > 0 {
 			add(`c.id < ?`, before)
 		}
@@ -177,7 +177,7 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	}
 	if q.Outcome != "" {
 		if q.Outcome != core.OutcomeOK {
-			add(`c.outcome <> 1`) // lets the index of failures be used
+			add(`c.outcome <> 1`) // allows SQLite to use the partial index of failed calls
 		}
 		add(`c.outcome = ?`, outcomes[q.Outcome])
 	}
@@ -251,16 +251,16 @@ func scanCall(row scanner, c *core.Call, more ...any) error {
 	return err
 }
 
-// storedPayload is a payload as it lies on disk.
+// storedPayload is a payload in its stored encoding.
 type storedPayload struct {
 	data []byte
 	enc  int
 }
 
-// Record is one call with what was kept of its payloads, without secrets.
+// Record is one recorded call with its payloads, from which secrets were removed.
 type Record struct {
 	core.Call
-	Arguments    []byte // JSON text; cut off in the middle when ArgumentsCut is set
+	Arguments    []byte // JSON text; truncated if ArgumentsCut is set
 	Result       []byte // JSON text, or nil
 	Error        []byte // the JSON-RPC error, or nil
 	ArgumentsCut *Cut
@@ -268,13 +268,14 @@ type Record struct {
 	Note         Note
 }
 
-// Call returns one call. An id that is not known is a *core.Error with CodeNotFound.
+// Call returns one call. It returns a *core.Error with CodeNotFound if there is no call with this
+// id.
 func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
 	r, err := s.call(ctx, id)
 	if core.CodeOf(err) != core.CodeNotFound {
 		return r, err
 	}
-	wait, cancel := context.WithTimeout(ctx, s.timeouts.flush) // it may be on its way to the disk
+	wait, cancel := context.WithTimeout(ctx, s.timeouts.flush) // the call may still be queued
 	s.recorder.Flush(wait)
 	cancel()
 	return s.call(ctx, id)

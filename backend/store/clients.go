@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// LastCallID returns the newest id in the history, 0 when it is empty or cannot be used.
+// LastCallID returns the id of the newest call, or 0 if the history is empty.
 func (s *Store) LastCallID(ctx context.Context) (int64, error) {
 	var id int64
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -17,14 +17,15 @@ func (s *Store) LastCallID(ctx context.Context) (int64, error) {
 	return id, err
 }
 
-// ClientUse is what the history knows of one client.
+// ClientUse summarizes the calls of one client.
 type ClientUse struct {
 	Client   core.Client
 	Calls    int64
 	LastSeen time.Time
 }
 
-// Clients returns every client in the history, the most recent first.
+// Clients returns the clients that have calls in the history, the most recently seen first, at
+// most 500.
 func (s *Store) Clients(ctx context.Context) ([]ClientUse, error) {
 	s.waitForRecent(ctx)
 	var out []ClientUse
@@ -51,7 +52,7 @@ func (s *Store) Clients(ctx context.Context) ([]ClientUse, error) {
 	return out, err
 }
 
-// queryer is a pool or a transaction.
+// queryer is implemented by *sql.DB and *sql.Tx.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }

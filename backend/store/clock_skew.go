@@ -7,32 +7,35 @@ import (
 	"time"
 )
 
-// Calls are deleted when they are too old, and if the clock is wrong by years, all of them
-// are. Therefore a clock that jumps forward is trusted only after it has run on from there for
-// a day; until then, age is computed from the time before the jump. It also counts as a jump if
-// Drawbridge was not started for weeks: then expired calls are deleted a day later. A clock
-// that is behind deletes nothing, and has no effect if it is corrected within a day.
+// clockSkew protects the history from a wrong clock. Retention deletes calls by age, so a clock
+// that is years ahead would delete all of them. A clock that jumps forward is therefore trusted
+// only after it has continued from there for a day; until then, age is computed from the time
+// before the jump. A program that was not started for weeks also sees a jump, and then deletes
+// expired calls a day later. A clock that is behind deletes nothing, and has no effect if it is
+// corrected within a day.
 type clockSkew struct {
-	seen  time.Time // the newest time that is trusted
-	leapt time.Time // the clock when it was first too far from seen; zero if it is not
-	last  time.Time // the clock at the previous check
-	saved time.Time // the value of seen on disk
+	seen  time.Time // newest trusted time
+	leapt time.Time // time of the first check after a jump; zero if the clock is trusted
+	last  time.Time // time of the previous check
+	saved time.Time // value of seen in the database
 }
 
 const (
 	agingFact  = "aging"
-	leapFor    = 24 * time.Hour     // a jump is trusted after this time
-	leapMost   = 7 * 24 * time.Hour // further than this, or a quarter of the age that is kept, is a leap ...
-	leapLeast  = 24 * time.Hour     // ... but never less
-	agingEvery = time.Hour          // interval of saving seen
+	leapFor    = 24 * time.Hour     // time after which a jump is trusted
+	leapMost   = 7 * 24 * time.Hour // an advance of more than this, or more than a quarter of the maximum age, is a jump ...
+	leapLeast  = 24 * time.Hour     // ... but an advance of up to this never is
+	agingEvery = time.Hour          // interval at which seen is saved
 )
 
-// maxLeap returns how far the clock may advance between two checks.
+// maxLeap returns how far the clock may advance between two checks without counting as a jump, for
+// a given maximum age of calls.
 func maxLeap(age time.Duration) time.Duration {
 	return max(min(leapMost, age/4), leapLeast)
 }
 
-// trustedNow takes the clock and returns the time from which age is computed.
+// trustedNow returns the time from which age is computed, given the current time and the maximum
+// age of calls.
 func (a *clockSkew) trustedNow(now time.Time, age time.Duration) time.Time {
 	leap := maxLeap(age)
 	switch {
@@ -50,21 +53,22 @@ func (a *clockSkew) trustedNow(now time.Time, age time.Duration) time.Time {
 	return a.seen
 }
 
-// Held describes calls that are expired by the clock but kept for now, because it jumped.
+// Held describes calls that are expired according to the clock but not yet deleted, because the
+// clock jumped.
 type Held struct {
-	Calls int64     // that would have been deleted
-	All   bool      // these are all calls from before the jump
-	From  time.Time // the trusted time before the jump
-	Until time.Time // when they are deleted, if the clock has not changed back
+	Calls int64     // number of expired calls
+	All   bool      // all calls from before the jump are expired
+	From  time.Time // trusted time before the jump
+	Until time.Time // when they are deleted, unless the clock is corrected before
 }
 
-// Held returns what a clock that jumped would have deleted, or nil.
+// Held returns the calls that are kept only because the clock jumped, or nil if there are none.
 func (s *Store) Held() *Held { return s.held.Load() }
 
 // trustedNow returns the time from which the age of calls is computed.
 func (s *Store) trustedNow(ctx context.Context) (time.Time, error) {
 	now, age := s.o.Now(), s.keep.Load().Age
-	a := &s.clockSkew // used only by enforceRetention
+	a := &s.clockSkew // accessed only by enforceRetention
 	if a.seen.IsZero() {
 		if err := s.loadClockSkew(ctx); err != nil {
 			return time.Time{}, err
@@ -82,8 +86,8 @@ func (s *Store) trustedNow(ctx context.Context) (time.Time, error) {
 	return at, s.recordHeld(ctx, now, age)
 }
 
-// loadClockSkew reads the trusted time of an earlier run; without one, it is the time of the
-// newest call.
+// loadClockSkew loads the trusted time that an earlier run saved. If there is none, it uses the
+// time of the newest call.
 func (s *Store) loadClockSkew(ctx context.Context) error {
 	value, ok, err := s.Metadata(ctx, agingFact)
 	if err != nil {
@@ -92,7 +96,7 @@ func (s *Store) loadClockSkew(ctx context.Context) error {
 	var seen, leapt int64
 	if ok {
 		if n, _ := fmt.Sscan(string(value), &seen, &leapt); n != 2 {
-			seen, leapt = 0, 0 // not ours
+			seen, leapt = 0, 0 // invalid value
 		}
 	}
 	if seen == 0 {
@@ -125,7 +129,7 @@ func micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// recordHeld counts the calls that are kept because of a jump, once for each jump.
+// recordHeld counts the expired calls that are kept because of a jump, once per jump.
 func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration) error {
 	a := &s.clockSkew
 	if a.leapt.IsZero() || age <= 0 || now.Before(a.seen) {

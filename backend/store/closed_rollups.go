@@ -6,24 +6,25 @@ import (
 	"time"
 )
 
-// The sums of closed time spans change only when a call is deleted or arrives late. The results
-// of recent queries over them are cached for a short time, so that redrawing a chart reads
-// only the open spans.
+// Rollups of closed time spans change only when a call is deleted or recorded late. Results
+// computed from closed spans are cached for finishedFor, so that redrawing a chart reads only the
+// rollups of open spans.
 const (
 	finishedFor = time.Minute
-	maxFinished = 5000 // sums or counts that are cached for one query
+	maxFinished = 5000 // maximum number of sums or counts in one cached result
 )
 
-// resultCache caches the result of the last query of one kind.
+// resultCache caches the result of the most recent query of one kind.
 type resultCache[T any] struct {
 	mu   sync.Mutex // guards the fields below
 	key  string
 	gen  uint64
 	at   time.Time
-	what *T // never changed
+	what *T // immutable
 }
 
-// get returns the value that was stored for key in the same generation, or nil.
+// get returns the cached value for key if it was stored for the same generation and has not
+// expired, or nil.
 func (f *resultCache[T]) get(key string, gen uint64) *T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,7 +40,7 @@ func (f *resultCache[T]) put(key string, gen uint64, what *T) {
 	f.key, f.gen, f.at, f.what = key, gen, time.Now(), what
 }
 
-// expire drops what is older than its lifetime, or everything.
+// expire drops the cached value if it has expired.
 func (f *resultCache[T]) expire() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +49,8 @@ func (f *resultCache[T]) expire() {
 	}
 }
 
-// splitClosed splits ranges into closed and open spans.
+// splitClosed splits ranges into those whose spans have ended at now and those whose spans are
+// still open.
 func splitClosed(ranges []part, now time.Time) (past, open []part) {
 	for _, p := range ranges {
 		edge := now.Unix() - now.Unix()%p.span
@@ -64,7 +66,7 @@ func splitClosed(ranges []part, now time.Time) (past, open []part) {
 
 func keyOf(ranges []part, more ...any) string { return fmt.Sprintf("%v%q", ranges, more) }
 
-// late reports whether calls are added to closed spans.
+// late reports whether r adds calls to spans that are closed.
 func (r rollups) late(now time.Time) bool {
 	for k := range r {
 		if k.at+k.span <= now.Unix() {

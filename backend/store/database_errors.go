@@ -12,21 +12,21 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// fault is why the database cannot be used at the moment.
+// fault classifies why the database cannot be used.
 type fault uint8
 
 const (
 	faultNone     fault = iota
-	faultOther          // ours: bad SQL, a row that no table takes
-	faultFull           // no room on the disk
-	faultReadOnly       // the file or the folder cannot be written
-	faultLocked         // another program holds the file
-	faultDisk           // the disk answers with errors
-	faultDamaged        // the file is not a sound database
-	faultNewer          // written by a newer Drawbridge
+	faultOther          // a bug: invalid SQL, or a row that violates a constraint
+	faultFull           // the disk is full, or the quota is exceeded
+	faultReadOnly       // the file or its folder is not writable
+	faultLocked         // another program has locked the file
+	faultDisk           // the disk reports I/O errors
+	faultDamaged        // the file is corrupt
+	faultNewer          // the schema is newer than this program
 )
 
-// sentence tells the user.
+// sentence returns the message for the user, without a final period; "" for faultNone.
 func (f fault) sentence() string {
 	switch f {
 	case faultFull:
@@ -47,8 +47,8 @@ func (f fault) sentence() string {
 	return ""
 }
 
-// explainError says of trouble with the disk what the user can do about it. What is no
-// trouble with the disk stays as it is.
+// explainError wraps an SQLite error that the user can do something about into a *core.Error with
+// a hint. It returns all other errors unchanged.
 func explainError(err error) error {
 	if _, ok := errors.AsType[*sqlite.Error](err); !ok {
 		return err
@@ -92,7 +92,7 @@ func faultOf(err error) fault {
 		}
 		return faultOther
 	}
-	switch e.Code() & 0xff { // the low byte is the primary code
+	switch e.Code() & 0xff { // the low byte is the primary result code
 	case lib.SQLITE_FULL:
 		return faultFull
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:

@@ -11,5 +11,5 @@ func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// notAFolder reports whether a part of a path is a file.
+// notAFolder reports whether a component of a path is a file instead of a directory.
 func notAFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

@@ -1,9 +1,12 @@
-// Package store persists calls, catalogs, statistics, trust records and metadata in one SQLite file.
-// It is the only package that contains SQL.
+// Package store persists calls, tool catalogs, usage statistics, trust records and metadata in one
+// SQLite database. It is the only package that contains SQL.
 //
-// [Store] answers queries; [Recorder] writes calls. One connection writes and belongs to the Recorder
-// while it runs; a few others read. Times are microseconds since 1970 in UTC, durations are
-// nanoseconds, and the id of a call is its time made unique, so that ids are in order of time.
-// Calls never wait for the disk and never fail because of it: Recorder.Record copies the call into a
-// bounded queue. A Recorder that cannot write counts what it drops and resumes by itself.
+// [Store] answers queries; [Recorder] writes calls. There is one connection for writing, which the
+// Recorder uses in batches, and a pool of connections for reading. Times are microseconds since
+// 1970 in UTC and durations are nanoseconds. The id of a call is its start time, made unique, so
+// that ids are in chronological order.
+//
+// Calls never wait for the disk and never fail because of it: Recorder.Record copies the call into
+// a bounded queue. While the disk cannot be written, the Recorder retries, counts the calls that
+// it drops, and resumes when the disk works again.
 package store

@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// Selection names calls to delete: by id, or all of a client, or all of a session.
+// Selection selects calls to erase: by id, or all calls of a client, or all calls of a session. If
+// more than one field is set, IDs has precedence over Client, and Client over Session.
 type Selection struct {
 	IDs     []int64
-	Client  string // name of the application, or of its token
+	Client  string // name of the application, or name of its token
 	Session string
 }
 
-// How many calls the first step deletes, and at most a later one.
+// Number of calls that the first step deletes, and the maximum for later steps.
 const (
 	eraseRows     = 8
 	eraseMostRows = 100
 )
 
-// Erase deletes calls so that nothing of them stays in the file: rows and index are
-// overwritten, sums lose them, and the log of changes is emptied. It returns how many
-// there were.
+// Erase deletes calls and overwrites their data in the file: table rows, index entries and
+// payloads are overwritten with zeros, rollups are reduced, and the write-ahead log is truncated.
+// It returns the number of deleted calls, which may be greater than 0 even if err is not nil.
 func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err error) {
 	if len(sel.IDs) == 0 && sel.Client == "" && sel.Session == "" {
 		return 0, invalid("ids", "name the calls, a client or a session")
 	}
-	written, cancel := context.WithTimeout(ctx, writeLimit) // what is written later would stay
+	written, cancel := context.WithTimeout(ctx, writeLimit) // calls that are still queued would not be erased
 	defer cancel()
 	s.recorder.Flush(written)
 	err = s.withHandle(func(h *handle) error {
@@ -65,7 +66,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 		}
 	}
 	if err == nil {
-		err = s.forgetNames(ctx) // of resources, folders and servers
+		err = s.forgetNames(ctx) // names of resources, folders and servers are data of the calls too
 	}
 	restore := context.WithoutCancel(ctx)
 	clean := s.withHandle(func(h *handle) error {
@@ -101,7 +102,7 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now tim
 			return nil, err
 		}
 	}
-	if len(gone) < rows { // the last step: names that stand for nothing any more go too
+	if len(gone) < rows { // the last step also deletes the names that are no longer referenced
 		if sel.Client != "" {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?)`, sel.Client, sel.Client); err != nil {
 				return nil, err
@@ -129,7 +130,7 @@ func selected(ctx context.Context, tx *sql.Tx, sel Selection, rows int) ([]any, 
 	return ids(ctx, tx, `SELECT id FROM call WHERE session_id IN (SELECT id FROM session WHERE name = ?) LIMIT ?`, sel.Session, rows)
 }
 
-// uncount takes calls out of the sums that have them.
+// uncount subtracts calls from the rollups that include them.
 func uncount(ctx context.Context, tx *sql.Tx, gone []any, now time.Time) error {
 	sums := make(rollups)
 	for _, id := range gone {

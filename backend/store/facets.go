@@ -10,30 +10,32 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Facets are the values by which the calls of a query can be narrowed, with how many
-// calls each has. A value's count obeys all filters but those of its own kind.
+// Facets contains the values by which the calls of a query can be filtered, each with its number
+// of calls. The counts of one kind of value ignore the query's filter on that kind and apply all
+// others.
 type Facets struct {
 	Total    int64
 	Servers  []Facet
 	Tools    []Facet
 	Clients  []Facet
 	Outcomes []Facet
-	// Newest is set when only so many of the newest calls were counted; otherwise the
-	// counts are sums of full hours, or of full minutes within the last 48 h.
+	// Newest is not 0 if only the newest Newest calls were counted. Otherwise, the counts are
+	// computed from rollups and cover full hours, or full minutes within the last 48 h.
 	Newest int
 }
 
-// Facet is one value.
+// Facet is one value and its number of calls.
 type Facet struct {
 	Value  string
-	Server string // of a tool
+	Server string // server that provides the tool; only for tools
 	Calls  int64
 }
 
-// maxFacets is how many values of a kind are returned, those with the most calls.
+// maxFacets is the maximum number of values of one kind that are returned; values with more calls
+// come first.
 const maxFacets = 200
 
-// tally counts calls by each facet.
+// tally accumulates the counts of all facets.
 type tally struct {
 	q       Query
 	names   names
@@ -67,7 +69,7 @@ func (t *tally) add(targetID, clientID int64, outcome core.Outcome, n int64) {
 	}
 }
 
-// Facets returns the counts of a query. Before and Limit of it do not count.
+// Facets returns the counts for a query. It ignores Query.Before and Query.Limit.
 func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	q.Before = 0
 	if err := q.Check(); err != nil {
@@ -115,7 +117,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 
 func (t *tally) fromSums(ctx context.Context, st *Store, h *handle, now time.Time) error {
 	from, to := t.q.From, t.q.To
-	var oldest int64 // sums are kept longer than calls
+	var oldest int64 // rollups are kept longer than calls
 	if err := h.read.QueryRowContext(ctx, `SELECT coalesce(min(id), 0) FROM call`).Scan(&oldest); err != nil {
 		return err
 	}
@@ -126,7 +128,7 @@ func (t *tally) fromSums(ctx context.Context, st *Store, h *handle, now time.Tim
 		to = now
 	}
 	past, open := splitClosed(parts(from, to, now), now)
-	key, gen := keyOf(past), st.past.Load() // before anything is read
+	key, gen := keyOf(past), st.past.Load() // load the generation before reading, so that a concurrent change invalidates the result
 	done := st.counts.get(key, gen)
 	if done == nil {
 		done = &counts{}
@@ -153,7 +155,7 @@ func (t *tally) fromSums(ctx context.Context, st *Store, h *handle, now time.Tim
 	return nil
 }
 
-// counts are calls by outcome: of the rows' spans there are many, of these few.
+// counts holds the number of calls by outcome for each target and client, summed over all spans.
 type counts map[struct{ target, client int64 }]*[6]int64
 
 func (c counts) read(ctx context.Context, db queryer, ranges []part) error {
@@ -170,7 +172,8 @@ func (c counts) read(ctx context.Context, db queryer, ranges []part) error {
 	})
 }
 
-// fromCalls counts the newest calls. It returns FacetHits when there may be more.
+// fromCalls counts the newest calls one by one. It returns the number of calls examined, FacetHits
+// if there may be more.
 func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error) {
 	q := t.q
 	q.Server, q.Tool, q.Client, q.Outcome = "", "", "", ""
@@ -201,14 +204,14 @@ func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error
 	if _, err := t.each(ctx, h, `json_each(?) f CROSS JOIN call c ON c.id = f.value`, []any{"[" + string(list) + "]"}, where, args, ``); err != nil {
 		return 0, err
 	}
-	// What the index finds. It may have learned of some of those meanwhile.
+	// Hits of the full-text index. It may have indexed some of the pending calls in the meantime.
 	hits := `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? AND rowid NOT IN (SELECT value FROM json_each(?)) ORDER BY rowid DESC LIMIT ?) f`
 	bound := []any{match(words), before, max(after, oldest), "[" + string(list) + "]", FacetHits - len(fresh)}
 	n, err := t.each(ctx, h, hits+` CROSS JOIN call c ON c.id = f.id`, bound, where, args, ``)
 	if err != nil {
 		return 0, err
 	}
-	if len(where) > 0 && n+len(fresh) < FacetHits { // some of them were left out
+	if len(where) > 0 && n+len(fresh) < FacetHits { // the filters rejected some hits
 		if err := h.read.QueryRowContext(ctx, `SELECT count(*) FROM `+hits, bound...).Scan(&n); err != nil {
 			return 0, err
 		}
@@ -216,7 +219,8 @@ func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error
 	return min(n+len(fresh), FacetHits), nil
 }
 
-// each counts the calls of a source that pass the filters. It returns how many there were.
+// each counts the calls selected from source that match the conditions in where, and returns their
+// number.
 func (t *tally) each(ctx context.Context, h *handle, source string, before []any, where []string, args []any, rest string, after ...any) (n int, err error) {
 	stmt := `SELECT c.target_id, c.client_id, c.outcome FROM ` + source
 	if len(where) > 0 {

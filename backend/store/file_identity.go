@@ -8,14 +8,15 @@ import (
 	"os"
 )
 
-// fileIdentity is which files a handle has open. SQLite keeps on writing to files that were
-// removed or moved, without an error, and all of that would be lost.
+// fileIdentity identifies the files that a handle has open. SQLite continues to write to files
+// that were deleted or moved, without an error, and those writes would be lost.
 type fileIdentity struct {
 	path          string
-	database, log fs.FileInfo // log: nil when it was not there
+	database, log fs.FileInfo // log is nil if the WAL file did not exist
 }
 
-// identify notes the files at path, right after they were opened as database.
+// identify returns the identity of the files at path. It must be called right after the database
+// was opened; database is the file that was opened.
 func identify(path string, database fs.FileInfo) fileIdentity {
 	id := fileIdentity{path: path, database: database}
 	if info, err := os.Stat(path + "-wal"); err == nil {
@@ -24,18 +25,18 @@ func identify(path string, database fs.FileInfo) fileIdentity {
 	return id
 }
 
-// displacement is what happened to the files of an open history.
+// displacement describes what happened to the files of an open database.
 type displacement uint8
 
 const (
 	inPlace    displacement = iota
-	logRemoved              // the log of changes was removed or replaced
-	removed                 // there is no file at the path
-	exchanged               // there is another file at the path
+	logRemoved              // the WAL file was deleted or replaced
+	removed                 // no file exists at the path
+	exchanged               // another file exists at the path
 )
 
-// check reports whether the files at the path are still those that are open. What cannot be
-// told, because the folder cannot be read, is no displacement.
+// check reports whether the files at the path are still the ones that are open. It returns inPlace
+// if it cannot determine that, for example because the folder cannot be read.
 func (id fileIdentity) check() displacement {
 	switch state(id.path, id.database) {
 	case removed:
@@ -60,16 +61,16 @@ func state(path string, was fs.FileInfo) displacement {
 	return inPlace
 }
 
-// dropLog removes the log of changes that the closed database left at the path: what it held
-// was folded back, and a new database would take it for its own.
+// dropLog deletes the WAL file that the closed database left at the path. Its content was
+// checkpointed, and a new database at the path would apply it to itself.
 func (id fileIdentity) dropLog() {
 	if id.log != nil && state(id.path+"-wal", id.log) == inPlace {
 		_ = os.Remove(id.path + "-wal")
 	}
 }
 
-// followPath opens the history again when its file was removed, moved or replaced, so that
-// nothing is written to a file that nobody finds any more.
+// followPath reopens the database if its file was deleted, moved or replaced, so that no calls are
+// written to a file that can no longer be found.
 func (s *Store) followPath() {
 	s.mu.RLock()
 	fine := s.h == nil || s.fault != faultNone || s.h.files.check() == inPlace
@@ -86,12 +87,12 @@ func (s *Store) followPath() {
 	}
 	what := s.h.files.check()
 	if what == inPlace {
-		return // somebody else was faster
+		return // another goroutine has reopened it
 	}
 	s.leave()
 	s.displaced = what != logRemoved
 	if s.open(ctx) != faultNone {
-		s.recorder.wakeUp() // it tries again
+		s.recorder.wakeUp() // the recorder retries
 	}
 	if what == logRemoved {
 		s.o.Log.Warn("The log of changes of the history was removed. What it held was saved.", "path", s.o.Path)
@@ -106,8 +107,8 @@ func (s *Store) followPath() {
 	s.recorder.noteReplaced(sentence)
 }
 
-// leave closes the files that are no longer at the path, and folds the log of changes into
-// them: whoever moved the database away then has all of it. It must be called with s.mu held.
+// leave closes the files that are no longer at the path, after a checkpoint of the WAL: if the
+// database was moved, the moved file is complete. It must be called with s.mu held.
 func (s *Store) leave() {
 	_ = s.h.read.Close()
 	_, _ = s.h.write.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -118,8 +119,8 @@ func (s *Store) leave() {
 	s.past.Add(1)
 }
 
-// keepRecording saves the recording rules in a history that begins anew: what shall not be
-// recorded must not be recorded after a restart either. It must be called with s.mu held.
+// keepRecording copies the recording rules into a newly created database, so that calls excluded
+// from recording are still excluded after a restart. It must be called with s.mu held.
 func (s *Store) keepRecording(ctx context.Context, h *handle) {
 	rules := s.Recording()
 	if !rules.Paused && len(rules.Rules) == 0 {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// binsPerOctave is how fine durations are told apart: each bin is 9 % wider than the
-// one before it, so what is read from a bin is at most 4.5 % off.
+// binsPerOctave is the resolution of histograms: each bin is 9 % wider than the previous one, so a
+// duration that is read from a bin is off by at most 4.5 %.
 const binsPerOctave = 8
 
-// histogram counts durations. Its zero value is empty.
+// histogram counts durations in bins of logarithmic width. Its zero value is empty.
 type histogram struct {
-	counts []uint32 // by bin; as long as needed
+	counts []uint32 // indexed by bin; grows on demand
 	n      uint64
 }
 
-// durationBin returns the bin of a duration. Everything up to a microsecond is bin 0.
+// durationBin returns the bin of a duration. Bin 0 contains all durations up to one microsecond.
 func durationBin(d time.Duration) int {
 	if d <= time.Microsecond {
 		return 0
@@ -24,7 +24,7 @@ func durationBin(d time.Duration) int {
 	return 1 + int(math.Log2(float64(d)/float64(time.Microsecond))*binsPerOctave)
 }
 
-// binMiddle returns the duration that stands for a bin.
+// binMiddle returns the geometric middle of a bin, the duration that represents it.
 func binMiddle(bin int) time.Duration {
 	if bin == 0 {
 		return time.Microsecond
@@ -32,7 +32,7 @@ func binMiddle(bin int) time.Duration {
 	return time.Duration(float64(time.Microsecond) * math.Exp2((float64(bin)-0.5)/binsPerOctave))
 }
 
-// add counts n calls of one bin; n may be negative.
+// add adds n calls to a bin; n may be negative. A count never becomes negative.
 func (h *histogram) add(bin int, n int64) {
 	for len(h.counts) <= bin {
 		h.counts = append(h.counts, 0)
@@ -44,16 +44,18 @@ func (h *histogram) add(bin int, n int64) {
 	h.n += uint64(n)
 }
 
-// merge adds what pack has written. A blob that is not a histogram adds what could be read.
+// merge adds a histogram encoded by pack. If blob is invalid, it adds the bins before the first
+// error.
 func (h *histogram) merge(blob []byte) { h.addAll(appendBins(nil, blob)) }
 
-// binCount is one bin of a histogram as it is stored.
+// binCount is one bin of an encoded histogram.
 type binCount struct {
 	bin   int
 	count uint32
 }
 
-// appendBins reads a stored histogram, as far as it can be read.
+// appendBins decodes an encoded histogram up to its end or its first error, and appends its bins
+// to list.
 func appendBins(list []binCount, blob []byte) []binCount {
 	bin := -1
 	for len(blob) > 0 {
@@ -72,7 +74,7 @@ func appendBins(list []binCount, blob []byte) []binCount {
 	return list
 }
 
-// addAll adds a stored histogram that was read.
+// addAll adds the bins of a decoded histogram.
 func (h *histogram) addAll(list []binCount) {
 	if len(list) == 0 {
 		return
@@ -86,7 +88,7 @@ func (h *histogram) addAll(list []binCount) {
 	}
 }
 
-// addHistogram adds another, which stays as it is.
+// addHistogram adds other to h.
 func (h *histogram) addHistogram(other *histogram) {
 	if len(h.counts) < len(other.counts) {
 		h.counts = append(h.counts, make([]uint32, len(other.counts)-len(h.counts))...)
@@ -97,7 +99,8 @@ func (h *histogram) addHistogram(other *histogram) {
 	h.n += other.n
 }
 
-// pack is the histogram as it is stored.
+// pack returns the encoded histogram: for each bin that is not empty, the distance from the
+// previous one and the count, both as unsigned varints.
 func (h *histogram) pack() []byte {
 	out := []byte{}
 	last := -1
@@ -112,8 +115,8 @@ func (h *histogram) pack() []byte {
 	return out
 }
 
-// at returns the duration that the share p of all calls, 0 to 1, did not exceed; 0 when
-// there are none.
+// at returns the duration that the fraction p of all calls, from 0 to 1, did not exceed. It
+// returns 0 for an empty histogram.
 func (h *histogram) at(p float64) time.Duration {
 	if h.n == 0 {
 		return 0

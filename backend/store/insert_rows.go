@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// inserter writes rows of calls through statements that stay prepared as long as their
-// connection lives, and without database/sql between: half of what a row cost was the
-// way to SQLite. One goroutine uses it, within a transaction of its connection.
+// inserter inserts the rows of calls with statements that stay prepared for the lifetime of their
+// connection. It calls the driver directly, because database/sql took half of the time per row. It
+// is used by one goroutine, within a transaction of its connection.
 type inserter struct {
-	conn    any // the driver's, for which the statements were prepared
+	conn    any // driver connection for which the statements were prepared
 	call    rowsOf
-	usual   rowsOf // calls with what is constant in usualCall
-	perhaps rowsOf // calls that may be there already
+	usual   rowsOf // calls that have the constant values of usualCall
+	perhaps rowsOf // calls that may exist already, after a failed attempt
 	body    rowsOf
-	short   rowsOf // bodies with what is constant in shortBody
+	short   rowsOf // bodies that have the constant values of shortBody
 	pending rowsOf
 	packer  packer
 	breath  writeThrottle
 
 	dimensions map[dimension]int64
-	known      uint64 // Store.renamed when dimensions was empty
+	known      uint64 // value of Store.renamed when dimensions was created
 }
 
-// maxDimensions bounds how many names are remembered.
+// maxDimensions bounds the number of cached names.
 const maxDimensions = 4096
 
-// names returns the rows of names that earlier batches have met, while renamed is what
-// it was then.
+// names returns the cache of row ids by name. The cache is dropped when renamed has changed,
+// because rows may have been deleted.
 func (in *inserter) names(renamed uint64) map[dimension]int64 {
 	if in.dimensions == nil || in.known != renamed || len(in.dimensions) > maxDimensions {
 		in.dimensions, in.known = make(map[dimension]int64), renamed
@@ -38,21 +38,22 @@ func (in *inserter) names(renamed uint64) map[dimension]int64 {
 	return in.dimensions
 }
 
-// insertRows is how many calls are inserted together.
+// insertRows is the maximum number of calls per statement.
 const insertRows = 32
 
-// Several rows in one statement share its cursors, which is a third of what a row costs.
-// "OR FAIL" keeps SQLite from copying each page that it changes for the case that the
-// statement fails: the transaction is given up then, and with it what the statement did.
+// Inserting several rows with one statement shares its cursors, which account for a third of the
+// cost of a row. "OR FAIL" prevents SQLite from copying each page before the statement changes it,
+// which would only be needed to roll back a failed statement: the whole transaction is rolled back
+// anyway.
 var (
 	rowSteps = steps{32, 8, 1}
 	oneStep  = steps{1}
 )
 
-// steps are how many rows the statements of a table take, down to one.
+// steps are the numbers of rows per statement, in descending order down to 1.
 type steps [3]int
 
-// rowsOf are the rows of one table that the next statements insert.
+// rowsOf buffers the rows that will be inserted into one table.
 type rowsOf struct {
 	columns int
 	steps   steps
@@ -61,18 +62,19 @@ type rowsOf struct {
 	breath  *writeThrottle
 }
 
-// writeThrottle is how long a piece of work that holds the file may pause yet.
+// writeThrottle lets work that holds the write lock pause for a limited total time.
 type writeThrottle struct {
-	calm func() bool // whether few calls wait behind it
+	calm func() bool // reports whether a pause is acceptable now
 	left time.Duration
 }
 
-// maxPauses bounds the pauses of a batch, and half of it those of a step of the index,
-// however late their timers ring: a call is to be on disk within 100 ms, of which it may
-// wait 50 for others to join it, and for the batch before.
+// maxPauses bounds the total duration of the pauses of a batch; a step of the indexer uses half of
+// it. A timer that fires late counts with its actual duration. A call must be on disk within 100
+// ms, of which it may wait 50 ms for its batch to fill, and for the previous batch.
 const maxPauses = 20 * time.Millisecond
 
-// pause is breathe, if there is time.
+// pause calls yieldProcessor, unless the limit is used up or the load is too high. used is the
+// time since the last pause.
 func (b *writeThrottle) pause(used time.Duration) {
 	if b.left <= 0 || !b.calm() {
 		return
@@ -82,16 +84,16 @@ func (b *writeThrottle) pause(used time.Duration) {
 	b.left -= time.Since(began)
 }
 
-// yieldProcessor leaves the processor to those who wait for an answer, for about as long as it
-// was used. A batch takes as long as dozens of calls, which would all wait for its end
-// where one processor is all there is.
+// yieldProcessor sleeps for about as long as the processor was used, so that clients that wait for
+// a reply can run. On a machine with one processor, a batch takes as long as dozens of calls,
+// which would otherwise all wait for its end.
 func yieldProcessor(used time.Duration) {
 	pause := time.NewTimer(min(max(used, 50*time.Microsecond), time.Millisecond))
 	<-pause.C
 }
 
-// What is inserted, and the row of a statement. A value that nearly every call has stands
-// in the statement: to bind one costs as much as to store it.
+// Columns and value lists of the INSERT statements. Values that nearly all calls share are
+// literals, because binding a value costs as much as storing it.
 const (
 	ofCall    = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress`
 	anyCall   = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
@@ -138,8 +140,8 @@ func (in *inserter) prepare(conn any) error {
 	return nil
 }
 
-// leave ends the statements while their connection is open: after a batch that failed,
-// the pool may close it.
+// leave closes the statements while their connection is still open. It is called after a failed
+// batch, because the pool may then close the connection.
 func (in *inserter) leave(conn *sql.Conn) {
 	_ = conn.Raw(func(driverConn any) error {
 		if in.conn == driverConn {
@@ -150,7 +152,7 @@ func (in *inserter) leave(conn *sql.Conn) {
 	in.forget()
 }
 
-// close ends the statements; the next batch prepares new ones.
+// close closes the statements; the next batch prepares new ones.
 func (in *inserter) close() {
 	for _, t := range in.tables() {
 		for _, stmt := range t.stmts {
@@ -162,7 +164,8 @@ func (in *inserter) close() {
 	in.forget()
 }
 
-// forget lets go of statements whose connection is closed: to end one then crashes.
+// forget drops the statements without closing them, for a connection that is closed already:
+// closing a statement of a closed connection crashes.
 func (in *inserter) forget() {
 	for _, t := range in.tables() {
 		clear(t.stmts[:])
@@ -178,12 +181,12 @@ func (in *inserter) clear() {
 	in.packer.reset()
 }
 
-// tables are in the order in which they are written.
+// tables returns the tables in the order in which they are written.
 func (in *inserter) tables() [6]*rowsOf {
 	return [...]*rowsOf{&in.call, &in.usual, &in.perhaps, &in.body, &in.short, &in.pending}
 }
 
-// flush inserts what was added of new calls.
+// flush inserts all buffered rows.
 func (in *inserter) flush() error {
 	defer in.clear()
 	for _, t := range in.tables() {
@@ -205,9 +208,9 @@ func (t *rowsOf) clear() {
 	t.values = t.values[:0]
 }
 
-// flush inserts the rows, as many at once as can be, and reports how many were new.
-// Statements are not interrupted in the middle: a context that can end costs a
-// goroutine for each of them.
+// flush inserts the buffered rows with as few statements as possible, and returns the number of
+// rows inserted. It uses a context that cannot be cancelled, because a cancellable one costs a
+// goroutine per statement.
 func (t *rowsOf) flush() (inserted int64, err error) {
 	defer t.clear()
 	for rest := t.values; len(rest) > 0; {

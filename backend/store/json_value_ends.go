@@ -16,8 +16,8 @@ func numberEnd(src []byte, at int) int {
 	return at
 }
 
-// stringEnd returns the place of the quote that ends the JSON string around at, or
-// the end of src.
+// stringEnd returns the index of the quote that ends the JSON string that contains index at, or
+// len(src) if there is none.
 func stringEnd(src []byte, at int) int {
 	for at < len(src) {
 		n := bytes.IndexByte(src[at:], '"')
@@ -37,8 +37,9 @@ func stringEnd(src []byte, at int) int {
 	return len(src)
 }
 
-// quotedEnd returns where a quoted value within a text ends: before the next quote
-// that has at most as many backslashes as the one that opened it.
+// quotedEnd returns the end of a quoted value within a text: the index before the next quote, and
+// its backslashes, that has at most depth backslashes. depth is the number of backslashes before
+// the opening quote.
 func quotedEnd(text []byte, at, depth int) int {
 	slashes := 0
 	for ; at < len(text); at++ {
@@ -56,7 +57,8 @@ func quotedEnd(text []byte, at, depth int) int {
 	return len(text)
 }
 
-// plainEnd returns the end of a value without quotes: the end of the word, or of the line.
+// plainEnd returns the end of an unquoted value: the end of the word or, if line is set, of the
+// line.
 func plainEnd(src []byte, at int, line bool) int {
 	for start := at; at < len(src); at++ {
 		switch src[at] {
@@ -76,7 +78,8 @@ func plainEnd(src []byte, at int, line bool) int {
 	return len(src)
 }
 
-// scheme reports whether a word is the first half of an Authorization value.
+// scheme reports whether a word is the scheme of an Authorization header value, which is followed
+// by the credentials.
 func scheme(word []byte) bool {
 	switch strings.ToLower(string(word)) {
 	case "bearer", "basic", "token", "bot", "apikey":

@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// The id of a call is its time, except for calls that were made after the clock was set back:
-// their ids continue from the newest, so that ids stay unique and ordered. While there are such
-// calls, queries by time compare the time of each call in that range.
+// The id of a call is its start time, except for calls that started after the clock was set back:
+// their ids continue from the newest id, so that ids stay unique and ordered. While such calls
+// exist, queries by time also compare the start time of each call in their range of ids.
 
-// movedBy is the difference between id and time from which a call counts as late.
+// movedBy is the minimum difference between the id and the start time of a late call.
 const movedBy = time.Minute
 
 const movedFact = "moved"
 
-// lateRange is the range of ids of the calls that were made after the clock was set back; nil
-// means that there are none.
+// lateRange is the range of ids of the calls that started after the clock was set back. A nil
+// range is empty.
 type lateRange struct{ first, last int64 }
 
-// extend returns the range with one more call: the same range if it contains the call.
+// extend returns the range extended by one call. It returns m itself if the call is not late or
+// the range contains it already.
 func (m *lateRange) extend(id, at int64) *lateRange {
 	if id-at < movedBy.Microseconds() || m != nil && m.first <= id && id <= m.last {
 		return m
@@ -46,20 +47,20 @@ func loadLateRange(ctx context.Context, db queryer) (*lateRange, error) {
 	}
 	var m lateRange
 	if _, err := fmt.Sscan(text, &m.first, &m.last); err != nil {
-		return nil, nil // not readable: the next late call writes it again
+		return nil, nil // invalid value: the next late call overwrites it
 	}
 	return &m, nil
 }
 
-// save stores the range.
+// save stores the range in the database.
 func (m *lateRange) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
 		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, movedFact, []byte(fmt.Sprint(m.first, " ", m.last)), now.UnixMicro())
 	return err
 }
 
-// before returns the calls of the range that began before at although their ids are not
-// below edge.
+// before returns at most rows calls of the range that started before at although their ids are not
+// less than edge.
 func (m *lateRange) before(ctx context.Context, tx *sql.Tx, at time.Time, edge int64, rows int) ([]any, error) {
 	if m == nil || m.last < edge {
 		return nil, nil

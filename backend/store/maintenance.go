@@ -15,14 +15,14 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Size is what the history takes.
+// Size describes the size of the history.
 type Size struct {
 	Calls     int64
-	Bytes     int64 // of the database file and the log of changes
-	FreeBytes int64 // of these: reused by new calls, given back by Vacuum
+	Bytes     int64 // size of the database file and the write-ahead log
+	FreeBytes int64 // part of Bytes that is unused: new calls reuse it, and Vacuum returns it to the file system
 }
 
-// Size returns what the history takes.
+// Size returns the size of the history.
 func (s *Store) Size(ctx context.Context) (Size, error) {
 	var size Size
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -35,10 +35,10 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return size, err
 }
 
-// Vacuum merges the index and gives free pages back to the disk, in steps between
-// which calls are recorded.
+// Vacuum optimizes the full-text index and returns unused pages to the file system. It works in
+// steps, between which calls are recorded.
 func (s *Store) Vacuum(ctx context.Context) error {
-	// A negative number begins a merge of everything, a positive one goes on with it.
+	// A negative number starts a merge of the whole index, a positive one continues it.
 	for pages := -500; ; pages = 500 {
 		more := false
 		err := s.withHandle(func(h *handle) (err error) {
@@ -69,7 +69,7 @@ func (s *Store) Vacuum(ctx context.Context) error {
 	})
 }
 
-// mergeIndex does a step of a merge. It reports whether there may be more to do.
+// mergeIndex performs one step of a merge. It reports whether there may be more to do.
 func mergeIndex(ctx context.Context, db *sql.DB, pages int) (bool, error) {
 	const changes = `SELECT total_changes()`
 	var before, after int64
@@ -80,10 +80,11 @@ func mergeIndex(ctx context.Context, db *sql.DB, pages int) (bool, error) {
 		return false, err
 	}
 	err := db.QueryRowContext(ctx, changes).Scan(&after)
-	return after-before >= 2, err // a merge with nothing to do changes one row
+	return after-before >= 2, err // a merge without work changes one row
 }
 
-// Backup writes a copy of the history to a new file at path, while calls are recorded.
+// Backup writes a consistent copy of the database to a new file at path, while calls are recorded.
+// It fails with CodeConflict if the file exists.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -110,18 +111,18 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	if err != nil {
 		_ = os.Remove(path)
 		if own, ok := errors.AsType[*sqlite.Error](err); ok {
-			err = own // of the copy, not of the history
+			err = own // an error of the copy, which must not be treated as one of the history
 		}
 		return backupError(err)
 	}
 	return nil
 }
 
-// backupError says why a backup could not be written, and what to do next.
+// backupError returns an error that explains why the backup could not be written and what to do.
 func backupError(err error) error {
 	e := &core.Error{Code: core.CodeUnavailable, Message: "cannot write the backup", Hint: "See whether the disk has room, and the folder is yours; or choose another folder.", Cause: err}
 	switch {
-	case core.CodeOf(err) != core.CodeInternal: // it says enough: who waited gave up, or the store is not open
+	case core.CodeOf(err) != core.CodeInternal: // the error is clear already: the caller cancelled, or the store is not open
 		return err
 	case errors.Is(err, fs.ErrExist):
 		e.Code, e.Message, e.Hint = core.CodeConflict, "cannot write the backup: there is such a file already", "Name another file: a backup never overwrites one."

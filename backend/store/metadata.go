@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Catalog returns what server offered when it was started under the same key, or nil
-// when that is not known.
+// Catalog returns the catalog that server had when it was last started with the same key, or nil
+// if there is none.
 func (s *Store) Catalog(ctx context.Context, server, key string) (*core.Catalog, error) {
 	var blob []byte
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -32,10 +32,11 @@ func (s *Store) Catalog(ctx context.Context, server, key string) (*core.Catalog,
 	return c, nil
 }
 
-// SaveCatalog keeps what server offers, byte for byte, in the place of what was kept before.
+// SaveCatalog stores the catalog of server and replaces the previous one. Raw JSON is kept byte
+// for byte.
 func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error {
 	var blob bytes.Buffer
-	if err := gob.NewEncoder(&blob).Encode(c); err != nil { // keeps raw JSON as it is, which encoding/json would not
+	if err := gob.NewEncoder(&blob).Encode(c); err != nil { // gob keeps raw JSON unchanged, encoding/json would compact it
 		return err
 	}
 	return s.exec(ctx, `INSERT INTO catalog (server, key, saved_at, catalog) VALUES (?,?,?,?)
@@ -43,7 +44,7 @@ func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Cat
 		server, key, s.o.Now().UnixMicro(), blob.Bytes())
 }
 
-// Metadata returns a small value that was kept under key. ok is false when there is none.
+// Metadata returns the value stored under key. ok is false if there is none.
 func (s *Store) Metadata(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		return h.read.QueryRowContext(ctx, `SELECT value FROM fact WHERE key = ?`, key).Scan(&value)
@@ -54,7 +55,7 @@ func (s *Store) Metadata(ctx context.Context, key string) (value []byte, ok bool
 	return value, err == nil, err
 }
 
-// SaveMetadata keeps value under key.
+// SaveMetadata stores value under key and replaces the previous one.
 func (s *Store) SaveMetadata(ctx context.Context, key string, value []byte) error {
 	if value == nil {
 		value = []byte{}
@@ -65,7 +66,8 @@ func (s *Store) SaveMetadata(ctx context.Context, key string, value []byte) erro
 const saveFact = `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
 	ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`
 
-// DualEra returns whether server speaks both eras, as far as that is known for key.
+// DualEra returns whether server supports both protocol eras. known is false if that was not
+// stored for the same key.
 func (s *Store) DualEra(ctx context.Context, server, key string) (dual, known bool, err error) {
 	value, ok, err := s.Metadata(ctx, "era/"+server)
 	if err != nil || !ok {
@@ -78,7 +80,7 @@ func (s *Store) DualEra(ctx context.Context, server, key string) (dual, known bo
 	return answer == "dual", true, nil
 }
 
-// SaveDualEra keeps whether server speaks both eras.
+// SaveDualEra stores whether server supports both protocol eras.
 func (s *Store) SaveDualEra(ctx context.Context, server, key string, dual bool) error {
 	answer := "legacy"
 	if dual {

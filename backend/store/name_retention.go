@@ -6,19 +6,21 @@ import (
 	"time"
 )
 
-// maxTargets bounds the names of what is called. A server may have a resource of another
-// name for each request: beyond the bound, the oldest that no call is left of lose their sums.
+// maxTargets bounds the number of targets (tools, prompts and resources). A server may use a new
+// resource URI for each request: beyond the limit, the rollups of the oldest targets that have no
+// calls are deleted, and then the targets themselves.
 const maxTargets = 10_000
 
-// namesEvery is the least time between two looks for names that nothing refers to.
+// namesEvery is the minimum interval between two scans for unreferenced names.
 const namesEvery = 10 * time.Minute
 
-// How many names one transaction deletes: foreign keys make each of them cost a look at
-// the rows that could refer to it.
+// Maximum number of names deleted in one transaction. Foreign keys make SQLite check each
+// referencing table for each name.
 const forgetRows = 50
 
-// unusedNames selects the rows of each table that no call and no sum refers to, at most as
-// many as the argument says. A server comes last: its targets go first.
+// unusedNames selects rows of each table that are referenced by no call and no rollup; the
+// parameter is the maximum number of rows. server is last, because its targets must be deleted
+// first.
 var unusedNames = []struct{ table, ids string }{
 	{"target", `SELECT id FROM target t WHERE NOT EXISTS (SELECT 1 FROM call WHERE target_id = t.id)
 		AND id NOT IN (SELECT target_id FROM rollup) LIMIT ?`},
@@ -29,8 +31,8 @@ var unusedNames = []struct{ table, ids string }{
 		AND NOT EXISTS (SELECT 1 FROM call WHERE server_id = s.id) LIMIT ?`},
 }
 
-// forgetNames deletes names of targets, clients, folders and servers that nothing refers to, in
-// steps between which calls are recorded. What is looked for does not hold the file.
+// forgetNames deletes unreferenced names of targets, clients, workspaces and servers, in steps
+// between which calls are recorded. It searches without holding the write lock.
 func (s *Store) forgetNames(ctx context.Context) error {
 	for _, unused := range unusedNames {
 		for {
@@ -46,7 +48,7 @@ func (s *Store) forgetNames(ctx context.Context) error {
 				break
 			}
 			err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-				// Again: a call may have come in between.
+				// Select again: a call may have been recorded in between.
 				if found, err = ids(ctx, tx, unused.ids, forgetRows); err != nil {
 					return err
 				}
@@ -70,8 +72,8 @@ func (s *Store) forgetNames(ctx context.Context) error {
 	return nil
 }
 
-// boundTargets deletes the sums of the oldest targets that no call is left of while there
-// are more than most.
+// boundTargets deletes the rollups of the oldest targets that have no calls while there are more
+// than most targets.
 func (s *Store) boundTargets(ctx context.Context, most int64) error {
 	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE target_id IN (SELECT id FROM target t
@@ -81,7 +83,8 @@ func (s *Store) boundTargets(ctx context.Context, most int64) error {
 	})
 }
 
-// enforceNameLimits bounds the names that are kept. It does nothing when it did so a moment ago.
+// enforceNameLimits deletes unreferenced names and enforces maxTargets. It does nothing if it ran
+// less than namesEvery ago.
 func (s *Store) enforceNameLimits(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(s.namesTidied) < namesEvery {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Bounds of what the user writes to a call, in characters.
+// Limits of annotations. MaxNote, MaxTitle and MaxTag are in characters.
 const (
 	MaxNote  = 5000
 	MaxTitle = 500
@@ -21,11 +21,11 @@ const (
 	MaxTag   = 50
 )
 
-// Note is what the user wrote to a call.
+// Note is the user's annotation of a call.
 type Note struct {
 	Title string
 	Text  string
-	Tags  []string // sorted, each once
+	Tags  []string // sorted, without duplicates
 }
 
 func (n *Note) check() error {
@@ -52,13 +52,13 @@ func (n *Note) check() error {
 	return nil
 }
 
-// SaveNote puts a note to a call, in the place of the one before. An empty one takes it away.
+// SaveNote sets the note of a call and replaces the previous one. An empty note deletes it.
 func (s *Store) SaveNote(ctx context.Context, id int64, n Note) error {
 	return s.putNote(ctx, id, nil, n)
 }
 
-// ChangeNote is SaveNote for an edit that began with the note was. When another one is
-// there by now it is a conflict, and nothing is written.
+// ChangeNote is like SaveNote, but fails with CodeConflict and writes nothing if the stored note
+// is not equal to was, the note that the user started to edit.
 func (s *Store) ChangeNote(ctx context.Context, id int64, was, n Note) error {
 	was.Tags = slices.Sorted(slices.Values(was.Tags))
 	return s.putNote(ctx, id, &was, n)
@@ -106,7 +106,7 @@ func (s *Store) putNote(ctx context.Context, id int64, was *Note, n Note) error 
 	})
 }
 
-// rowQueryer is the database, or a transaction in it.
+// rowQueryer is implemented by *sql.DB and *sql.Tx.
 type rowQueryer interface {
 	queryer
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row

@@ -16,28 +16,29 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
 const (
-	applicationID = 0x44426467 // "DBdg", in the file's header
+	applicationID = 0x44426467 // "DBdg", stored in the file header
 	readers       = 4
 )
 
-// errNewer says that a newer Drawbridge has written the file.
+// errNewer means that the schema of the file is newer than this program.
 var errNewer = errors.New("the history was written by a newer Drawbridge")
 
-// errForeign says that what is at the path is nothing that we have written.
+// errForeign means that the file at the path is not a history of Drawbridge.
 var errForeign = errors.New("it is not a history of Drawbridge")
 
-// handle is the open file. All pools are closed together.
+// handle is an open database. Its pools are closed together.
 type handle struct {
 	write, read *sql.DB
-	// calls is for batches of calls alone, by whoever has the connection of write. It does
-	// not look up every row that a call refers to: the same transaction has just done so.
+	// calls is used only for inserting batches of calls, by the goroutine that holds the
+	// connection of write. It has no foreign key checks: the same transaction has just looked up
+	// or inserted all rows that a call refers to.
 	calls  *sql.DB
 	insert inserter // of calls
 	files  fileIdentity
@@ -48,8 +49,8 @@ func (h *handle) close() error {
 	return errors.Join(h.read.Close(), h.calls.Close(), h.write.Close())
 }
 
-// openFile opens or makes the database and brings it to the newest schema. Its connections
-// wait for busyTimeout when another connection has the lock.
+// openFile opens or creates the database and migrates it to the newest schema. Its connections
+// wait up to busyTimeout for a lock held by another connection.
 func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*handle, error) {
 	file, err := makePrivate(path)
 	if err != nil {
@@ -58,9 +59,10 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 	busy := fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())
 	pragmas := []string{busy}
 	if file.Size() == 0 {
-		pragmas = append(pragmas, "auto_vacuum(incremental)") // before the first table; later it would only write
+		pragmas = append(pragmas, "auto_vacuum(incremental)") // effective only before the first table is created
 	}
-	// Statements of many rows note what they change, which would be a file.
+	// temp_store(memory): statements that insert many rows write a statement journal, which would
+	// be a file.
 	pragmas = append(pragmas, "temp_store(memory)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
 		"cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)")
 	write, err := sql.Open("sqlite", dsn(path, "immediate", append(slices.Clone(pragmas), "foreign_keys(on)")...))
@@ -82,7 +84,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 		_ = write.Close()
 		return nil, err
 	}
-	calls, err := sql.Open("sqlite", dsn(path, "immediate", pragmas...)) // connects with the first batch
+	calls, err := sql.Open("sqlite", dsn(path, "immediate", pragmas...)) // connects when the first batch is written
 	if err != nil {
 		return nil, errors.Join(err, write.Close(), read.Close())
 	}
@@ -90,7 +92,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 	read.SetMaxOpenConns(readers)
 	read.SetConnMaxIdleTime(time.Minute)
 	h := &handle{write: write, read: read, calls: calls}
-	// The first page may be fine and the rest not: a look at the newest rows costs nothing.
+	// Read the newest rows: the file may be damaged although its first page is valid.
 	var n int
 	if err := read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT c.id, b.reason FROM call c JOIN body b USING (id) ORDER BY c.id DESC LIMIT 20)`).Scan(&n); err != nil {
 		_ = h.close()
@@ -110,9 +112,10 @@ func dsn(path, lock string, pragmas ...string) string {
 	return u.String()
 }
 
-// makePrivate makes the file before SQLite does, whose own would be readable by
-// others. The files beside it get the same mode. It returns what it found there, or
-// errForeign for a folder, a pipe or a device.
+// makePrivate creates the database file with mode 0600 before SQLite opens it, because SQLite
+// would create it readable for others. SQLite gives the files beside it the same mode. It returns
+// the state of the file before it is opened, or errForeign if the path is a folder, a pipe or a
+// device.
 func makePrivate(path string) (fs.FileInfo, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errForeign
@@ -132,8 +135,8 @@ func makePrivate(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// checkSchema reads what migrate will rely on, because its library takes a table that cannot
-// be read for one that is not there. It returns errForeign for another program's database.
+// checkSchema reads the tables that migrate relies on, because goose treats a table that cannot be
+// read as missing. It returns errForeign for the database of another program.
 func checkSchema(ctx context.Context, db *sql.DB) error {
 	var id, tables, versions, n int
 	if err := db.QueryRowContext(ctx, `SELECT application_id, count(s.name), count(s.name) FILTER (WHERE s.name = 'schema_version')
@@ -149,8 +152,8 @@ func checkSchema(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, `SELECT count(*) FROM schema_version WHERE is_applied`).Scan(&n)
 }
 
-// migrate brings the schema up, each step in its transaction. A schema newer than
-// ours is left alone.
+// migrate applies the pending migrations, each in a transaction. It returns errNewer and changes
+// nothing if the schema is newer than this program.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -174,7 +177,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if have == want {
 		return nil
 	}
-	if have == 0 { // setting it writes the file, even to what it is
+	if have == 0 { // only for new files: setting the id writes the file even if it is unchanged
 		if _, err := db.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
 			return err
 		}
@@ -183,8 +186,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// setAside renames a file and what belongs to it, so that another can take its place
-// and somebody may still rescue it. why is part of its new name.
+// setAside renames a database and its WAL files, so that a new one can be created and the old one
+// can be recovered by hand. The new name contains why and now. It returns the new path.
 func setAside(path, why string, now time.Time) (string, error) {
 	aside := fmt.Sprintf("%s.%s-%s", path, why, now.UTC().Format("20060102T150405.000Z"))
 	if err := os.Rename(path, aside); err != nil {

@@ -14,11 +14,12 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// lookAhead is how much beyond the cut is read for secrets, so that one that lies
-// across the cut is recognised.
+// lookAhead is the number of bytes beyond the limit that are searched for secrets, so that a
+// secret that crosses the limit is recognized.
 const lookAhead = 1024
 
-// appendField appends what is kept of a payload: without secrets, cut at maxField bytes.
+// appendField appends a payload without its secrets, truncated to maxField bytes. The Cut is nil
+// if the payload was not truncated; otherwise it refers to src.
 func (r *rules) appendField(dst, src []byte) ([]byte, *Cut) {
 	most := r.maxField
 	if len(src) <= most {
@@ -33,8 +34,8 @@ func (r *rules) appendField(dst, src []byte) ([]byte, *Cut) {
 	return dst[:end], &Cut{Size: len(src), whole: src}
 }
 
-// hash fills in the hash of the whole, which is let go. It is for the writer: a call
-// does not wait for it.
+// hash computes the hash of the payload and releases it. It is called by the goroutine that writes
+// batches, so that calls do not wait for it.
 func (c *Cut) hash() {
 	if c == nil || c.whole == nil {
 		return
@@ -43,14 +44,14 @@ func (c *Cut) hash() {
 	c.Hash, c.whole = sum[:], nil
 }
 
-// letGo leaves the hash out.
+// letGo releases the payload without computing its hash.
 func (c *Cut) letGo() {
 	if c != nil {
 		c.whole = nil
 	}
 }
 
-// held is how many bytes wait to be hashed.
+// held returns the number of bytes that wait to be hashed.
 func (c *Cut) held() int {
 	if c == nil {
 		return 0
@@ -58,15 +59,15 @@ func (c *Cut) held() int {
 	return len(c.whole)
 }
 
-// appendClean appends JSON text without secrets: those that are recognised by their
-// name or shape, those whose values we know, and what the configuration says.
+// appendClean appends JSON text without secrets: those recognized by their name or pattern, those
+// with a known value, and those that match the patterns of the configuration.
 func (r *rules) appendClean(dst, src []byte) []byte {
 	start := len(dst)
 	dst = r.known.clean(appendRedacted(dst, src), start)
 	return matching(r.patterns, dst, start)
 }
 
-// text takes the same secrets out of a text that is not JSON.
+// text returns a text that is not JSON without the same kinds of secrets.
 func (r *rules) text(s string) string {
 	s = redactText(s)
 	if r.known == nil && len(r.patterns) == 0 || s == "" {
@@ -75,7 +76,8 @@ func (r *rules) text(s string) string {
 	return string(matching(r.patterns, r.known.clean([]byte(s), 0), 0))
 }
 
-// name is text for the name of a tool, which comes again with its next call.
+// name is like text, for the names of tools. Names without secrets are cached, because they recur
+// with each call.
 func (r *rules) name(s string) string {
 	if r.harmless.has(s) {
 		return s
@@ -87,15 +89,15 @@ func (r *rules) name(s string) string {
 	return clean
 }
 
-// harmless are names in which there is no secret. Nil has none.
+// harmless caches names that contain no secret. A nil cache is always empty.
 type harmless struct {
 	names sync.Map
 	count atomic.Int32
 }
 
 const (
-	mostHarmless    = 1024 // names, then those that are there stay
-	longestHarmless = 256  // bytes of one
+	mostHarmless    = 1024 // maximum number of names; later names are not cached
+	longestHarmless = 256  // maximum size of a name in bytes
 )
 
 func (h *harmless) has(name string) bool {
@@ -117,23 +119,24 @@ func (h *harmless) add(name string) {
 
 const (
 	encPlain   = 0
-	encDeflate = 1    // of earlier versions
-	encS2      = 2    // encTogether is 3
-	packFrom   = 1024 // shorter payloads gain nothing
+	encDeflate = 1    // written by earlier versions
+	encS2      = 2    // encTogether (3) is defined in payload_packing.go
+	packFrom   = 1024 // minimum size in bytes; compressing shorter payloads does not pay
 
-	maxUnpacked = 128 << 20 // twice what the configuration allows
+	maxUnpacked = 128 << 20 // twice the maximum that the configuration allows
 )
 
-// packer packs payloads for the disk into a buffer that it uses again after reset.
-// Its zero value is ready; one goroutine uses it.
+// packer compresses payloads into a buffer that is reused after reset. Its zero value is ready to
+// use. It is not safe for concurrent use.
 type packer struct {
 	buf []byte
 }
 
-// keepPacked is the largest buffer that is kept.
+// keepPacked is the capacity in bytes above which reset releases the buffer.
 const keepPacked = 1 << 20
 
-// pack returns b as it is stored, and how, valid until reset: nil for nothing.
+// pack returns b in its stored encoding, and the encoding. The result is valid until reset. It is
+// nil for an empty payload.
 func (p *packer) pack(b []byte) (stored any, enc int64) {
 	if len(b) == 0 {
 		return nil, encPlain
@@ -158,7 +161,7 @@ func (p *packer) reset() {
 	}
 }
 
-// unpack returns a stored payload as it was recorded.
+// unpack returns the original payload for its stored encoding.
 func unpack(b []byte, enc int) ([]byte, error) {
 	switch enc {
 	case encPlain:
@@ -172,7 +175,7 @@ func unpack(b []byte, enc int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxUnpacked))
 }
 
-// cutText keeps the first most characters.
+// cutText returns the first most characters of s.
 func cutText(s string, most int) string {
 	if len(s) <= most {
 		return s

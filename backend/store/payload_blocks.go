@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// payloadPlace is the position of the payloads of a call in a pack.
+// payloadPlace is the position of the payloads of a call in a block.
 type payloadPlace struct {
 	pack                     int64
 	from, arguments, replies int // bytes
@@ -46,20 +46,21 @@ var unzstd = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxUnpacked))
 })
 
-// openBlock is the pack that was decompressed last. Calls of a list are usually in the same pack.
+// openBlock is the block that was decompressed most recently. Consecutive calls are usually in the
+// same block.
 type openBlock struct {
 	id  int64
 	raw []byte
 }
 
-// payloadReader reads payloads, packed or not. No rows of db may be open, unless db is a
-// transaction.
+// payloadReader reads payloads, whether or not they are in a block. No rows of db may be open,
+// unless db is a transaction.
 type payloadReader struct {
 	db   queryer
 	last *atomic.Pointer[openBlock]
 }
 
-// read returns the payloads of a call as they were recorded.
+// read returns the original arguments and reply of a call.
 func (p payloadReader) read(ctx context.Context, args, reply storedPayload) (a, r []byte, err error) {
 	if args.enc != encTogether {
 		if a, err = unpack(args.data, args.enc); err != nil {
@@ -118,9 +119,9 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 	return o, nil
 }
 
-// removeFromBlocks removes calls from their packs, before their rows are deleted. Packs that
-// are no longer referred to are deleted. With erase, the payloads of the calls are overwritten
-// in the packs that stay.
+// removeFromBlocks removes the payloads of calls from their blocks, before the rows of the calls
+// are deleted. Blocks that are no longer referenced are deleted. With erase, the payloads of the
+// calls are overwritten in the blocks that remain.
 func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) error {
 	rows, err := tx.QueryContext(ctx, `SELECT arguments FROM body WHERE arguments_enc = `+strconv.Itoa(encTogether)+` AND id IN (?`+strings.Repeat(`,?`, len(gone)-1)+`)`, gone...)
 	if err != nil {
@@ -161,7 +162,7 @@ func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) e
 	return nil
 }
 
-// overwritePlaces overwrites the payloads at places in a pack.
+// overwritePlaces overwrites the payloads at places in a block with zeros.
 func overwritePlaces(ctx context.Context, tx *sql.Tx, pack int64, places []payloadPlace) error {
 	p := payloadReader{tx, new(atomic.Pointer[openBlock])}
 	o, err := p.open(ctx, pack)

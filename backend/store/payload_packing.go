@@ -11,16 +11,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A call is written as fast as possible, with its payload compressed alone. When the call is
-// some minutes old and few calls are being written, the payloads of many calls are compressed
-// together into a pack: they are similar, and take half the space. Each pack is written in one
-// transaction.
+// A call is first written with its payloads compressed one by one, which is fastest. When the call
+// is some minutes old and few calls are being written, the payloads of many calls are compressed
+// together into a block (a row of the table pack): they are similar, and take half the space. Each
+// block is written in one transaction.
 const (
-	packAge    = 15 * time.Minute // longer than the longest possible call
-	packRows   = 64               // calls of one pack
-	packBytes  = 128 << 10        // approximate size of their payloads
-	packLeast  = 128              // shorter payloads are not packed
-	packMost   = 1 << 20          // longer payloads are not packed
+	packAge    = 15 * time.Minute // longer than the maximum duration of a call
+	packRows   = 64               // calls per block
+	packBytes  = 128 << 10        // approximate uncompressed size of a block
+	packLeast  = 128              // minimum bytes of a call's payloads; smaller ones stay in their rows
+	packMost   = 1 << 20          // maximum bytes of a call's payloads; larger ones stay in their rows
 	packEvery  = 30 * time.Second
 	packRest   = 9 // pause after a step, in multiples of its duration
 	giveBackBy = 500
@@ -28,7 +28,8 @@ const (
 
 const encTogether = 3
 
-// runPacking packs older payloads and returns free space to the disk, until ctx is done.
+// runPacking moves older payloads into blocks and returns unused pages to the file system, until
+// ctx is done.
 func (s *Store) runPacking(ctx context.Context) {
 	timer := time.NewTimer(packEvery)
 	defer timer.Stop()
@@ -58,13 +59,13 @@ func (s *Store) runPacking(ctx context.Context) {
 	}
 }
 
-const packedFact = "packed" // the id up to which payloads have been considered
+const packedFact = "packed" // id of the last call whose payloads were considered
 
-// errMoved means that a call was deleted while its payload was being packed.
+// errMoved means that a call was deleted while its payloads were being compressed.
 var errMoved = errors.New("a call went meanwhile")
 
-// packStep packs the payloads of the oldest calls that are not packed, and reports whether
-// there may be more.
+// packStep moves the payloads of the oldest calls that were not considered yet into a block, and
+// reports whether there may be more.
 func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 	var b blockBuilder
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -75,7 +76,7 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		b.upTo, _ = strconv.ParseInt(after, 10, 64)
-		edge := min(s.o.Now().Add(-packAge).UnixMicro(), unknown) // calls that are not indexed yet will be read again soon
+		edge := min(s.o.Now().Add(-packAge).UnixMicro(), unknown) // excludes calls that are not indexed: the indexer will read their payloads soon
 		rows, err := h.read.QueryContext(ctx, `SELECT id, arguments, arguments_enc, reply, reply_enc FROM body WHERE id > ? AND id < ? ORDER BY id LIMIT ?`, b.upTo, edge, packRows)
 		if err != nil {
 			return err
@@ -106,7 +107,7 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// blockBuilder collects the payloads of one pack.
+// blockBuilder collects the payloads of one block.
 type blockBuilder struct {
 	raw    []byte
 	ids    []int64
@@ -151,11 +152,12 @@ func (b *blockBuilder) save(ctx context.Context, tx *sql.Tx, packed []byte, now 
 	return err
 }
 
-// slimColumns are the columns of body that remain when a payload is moved into a pack.
+// slimColumns are the columns of body that keep their values when a payload is moved into a block.
 const slimColumns = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_size, arguments_hash, reply_size, reply_hash`
 
-// slim replaces the rows of body by rows without payloads. The old rows are deleted first: if
-// a row is overwritten by a shorter one, its page stays mostly empty.
+// slim replaces the rows of body by rows that refer to the block instead of containing payloads.
+// It deletes the old rows first: overwriting a row by a shorter one would leave its page mostly
+// empty.
 func (b *blockBuilder) slim(ctx context.Context, tx *sql.Tx) error {
 	list := make([]any, len(b.ids))
 	for i, id := range b.ids {
@@ -182,7 +184,7 @@ func (b *blockBuilder) slim(ctx context.Context, tx *sql.Tx) error {
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
-	if len(kept) != len(b.ids) { // a payload must not stay in the pack
+	if len(kept) != len(b.ids) { // a deleted payload must not stay in the block
 		return errMoved
 	}
 	if _, err := tx.ExecContext(ctx, `DELETE`+these, list...); err != nil {
@@ -201,7 +203,8 @@ func (b *blockBuilder) slim(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// giveBack returns some of the space that packing has freed to the disk, if it is much.
+// giveBack returns some unused pages to the file system, if there are many. It reports whether
+// there may be more to return.
 func (s *Store) giveBack(ctx context.Context) (more bool, err error) {
 	err = s.withHandle(func(h *handle) error {
 		var pages, free int64

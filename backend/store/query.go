@@ -7,29 +7,29 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Query asks for calls. The zero Query asks for the newest ones.
+// Query selects calls. The zero Query selects the newest calls.
 type Query struct {
-	Before    int64     // only calls with a smaller id; 0: from the newest on
-	From, To  time.Time // only calls that began in this range; To is not in it; zero: no bound
+	Before    int64     // only calls with a smaller id; 0: no bound
+	From, To  time.Time // only calls that started at or after From and before To; zero: no bound
 	Server    string    // server id
-	Client    string    // name of the application, or of its token
+	Client    string    // name of the application, or name of its token
 	Tool      string    // name of a tool or prompt, or URI of a resource
 	Outcome   core.Outcome
 	Session   string
-	Workspace string // the folder that the client worked in
+	Workspace string // folder in which the client worked
 	Tag       string
-	MinTook   time.Duration // 0: no bound
+	MinTook   time.Duration // 0: no bound; the same for MaxTook
 	MaxTook   time.Duration
-	// Text is words, all of which must be in names, reason, arguments or reply. Upper and
-	// lower case are alike; word* is the beginning of a word.
+	// Text contains words that must all occur in the names, reason, arguments or reply of a call.
+	// Case is ignored; word* matches words with this prefix.
 	Text  string
-	Limit int // most calls to return; 0: 100; more than 500 counts as 500
+	Limit int // maximum number of calls; 0: 100; values over 500 count as 500
 
 	late *lateRange // set by the Store
 }
 
-// bounds are the ids between which the calls lie; 0: no bound. Where calls are moved,
-// others lie there too.
+// bounds returns the exclusive bounds of the ids of the calls; 0 means no bound. If there are late
+// calls, the bounds may include calls that started outside the time range.
 func (q *Query) bounds() (after, before int64) {
 	before = q.Before
 	if !q.To.IsZero() {
@@ -47,7 +47,7 @@ func (q *Query) bounds() (after, before int64) {
 	return after, before
 }
 
-// Check returns a *core.Error that names the field which is not as it must be, or nil.
+// Check validates the query. It returns a *core.Error that names the invalid field, or nil.
 func (q *Query) Check() error {
 	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" {
 		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected")
@@ -64,8 +64,8 @@ func (q *Query) Check() error {
 	return nil
 }
 
-// narrow says that nothing but time, server, tool, client and outcome is asked for:
-// what sums can answer.
+// narrow reports whether the query filters only by time, server, tool, client and outcome, so that
+// rollups can answer it.
 func (q *Query) narrow() bool {
 	return q.Text == "" && q.Session == "" && q.Workspace == "" && q.Tag == "" && q.MinTook == 0 && q.MaxTook == 0
 }

@@ -10,68 +10,69 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Bounds of the recorder.
+// Limits of the recorder.
 const (
-	MaxField   = 64 << 10              // bytes kept of arguments, result or error, unless SetMaxField says otherwise
-	MaxError   = 10_000                // characters kept of the sentence of an error
-	MaxStack   = 50_000                // characters kept of where a mistake of ours happened
-	maxQueued  = 4096                  // calls waiting for the disk
-	maxBytes   = 32 << 20              // bytes of payload waiting for the disk
-	batchRows  = 512                   // a batch is written when it has so many calls ...
-	batchDelay = 50 * time.Millisecond // ... or its first call has waited so long
+	MaxField   = 64 << 10              // default maximum bytes of arguments, result or error; see SetMaxField
+	MaxError   = 10_000                // maximum characters of an error message
+	MaxStack   = 50_000                // maximum characters of the stack trace of an internal error
+	maxQueued  = 4096                  // maximum number of queued calls
+	maxBytes   = 32 << 20              // maximum payload bytes of queued calls, and separately maximum bytes to be hashed
+	batchRows  = 512                   // a batch is written when it has this many calls ...
+	batchDelay = 50 * time.Millisecond // ... or this long after its first call finished
 	retryDelay = time.Second
-	stopLimit  = 3 * time.Second // for what waits when Run ends
+	stopLimit  = 3 * time.Second // time for writing the queue when Run ends
 	writeLimit = 10 * time.Second
 )
 
-// Recorder keeps finished calls. It implements the gateway's Recorder.
+// Recorder records finished calls. It implements gateway.Recorder. Its methods are safe for
+// concurrent use, except Run.
 type Recorder struct {
 	store *Store
-	wake  chan struct{} // a batch is full, somebody waits, or the file needs care
+	wake  chan struct{} // signaled if calls were queued, a caller waits in Flush, or the file must be reopened
 	rules atomic.Pointer[rules]
 
 	mu       sync.Mutex // guards the fields below
 	queue    []entry
-	batch    []entry         // the calls that are being written; its array is used again
-	order    []queuePosition // of take, used again
-	taken    int             // calls of the queue that are being written
-	bytes    int             // payload of all of these
-	held     int             // bytes of all of these that wait to be hashed
+	batch    []entry         // the calls that are being written; the array is reused
+	order    []queuePosition // used by nextBatch; the array is reused
+	taken    int             // number of calls in batch
+	bytes    int             // payload bytes of queue and batch
+	held     int             // bytes of queue and batch that wait to be hashed
 	recorded uint64
-	written  uint64    // of recorded: on disk, or given up
-	rate     writeRate // of written
-	volume   uint64    // bytes of payload of these
+	written  uint64    // number of recorded calls that were written or dropped
+	rate     writeRate // rate of written
+	volume   uint64    // payload bytes of the written calls
 	dropped  uint64
-	stripped uint64 // calls kept without their payload
+	stripped uint64 // calls recorded without their payload
 	fault    fault
-	replaced string        // said until the next good write after it
-	flushed  chan struct{} // closed and replaced after each write; nil when nobody waits
+	replaced string        // message about a replaced file, reported by Stats while there is no fault
+	flushed  chan struct{} // closed after each write; nil if no caller waits in Flush
 }
 
-// entry is a call in the queue: no slice in it is shared with anybody.
+// entry is a call in the queue. It shares no memory with the call passed to Record.
 type entry struct {
 	call      core.Call // without Params
-	payload   *[]byte   // pooled; nil: none
-	arguments int       // its first bytes are the arguments, the others the reply
+	payload   *[]byte   // from the pool payloads; nil if there is no payload
+	arguments int       // length of the arguments in payload; the rest is the reply
 	isError   bool
 	argsCut   *Cut
 	replyCut  *Cut
-	held      int  // bytes of both that wait to be hashed, as counted in the Recorder
-	again     bool // it was to be written before: perhaps it is there
+	held      int  // bytes of argsCut and replyCut that wait to be hashed, as counted in Recorder.held
+	again     bool // an earlier attempt to write it failed, so it may exist in the database
 }
 
-// queuePosition is where in the queue a call is.
+// queuePosition is the position of a call in the queue.
 type queuePosition struct {
 	id int64
 	at int
 }
 
-// Cut tells of a payload that was longer than MaxField.
+// Cut describes a payload that was truncated because it was longer than the limit.
 type Cut struct {
-	Size int    // bytes of the whole
-	Hash []byte // SHA-256 of the whole; nil when too much waited to be hashed
+	Size int    // size of the complete payload in bytes
+	Hash []byte // SHA-256 of the complete payload; nil if too many bytes waited to be hashed
 
-	whole []byte // until it is hashed
+	whole []byte // the complete payload, until it is hashed
 }
 
 var payloads = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
@@ -82,10 +83,11 @@ func newRecorder(s *Store) *Recorder {
 	return r
 }
 
-// Record copies what it keeps of a finished call and returns: it never waits for the
-// disk, and nothing of call or reply is used later. Secrets are taken out and long payloads cut
-// before anything is queued. When the queue is full, the payload is left out; when
-// even that does not fit, the call is dropped and counted.
+// Record queues a copy of a finished call and returns. It never waits for the disk, and does not
+// use call after it returns; it may retain the result or error of reply until it is hashed, so
+// these must not be modified. Secrets are removed and long payloads truncated before the call is
+// queued. If the queue holds too many bytes, the call is queued without its payload; if it holds
+// too many calls, the call is dropped and counted.
 func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	rules := r.rules.Load()
 	server := call.Server
@@ -119,7 +121,7 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	}
 	*buf, e.argsCut = rules.appendField((*buf)[:0], arguments(call))
 	if e.argsCut != nil {
-		e.argsCut.whole = bytes.Clone(e.argsCut.whole) // the request's buffer is used again; a reply's is not
+		e.argsCut.whole = bytes.Clone(e.argsCut.whole) // the buffer of a request is reused, the buffer of a reply is not
 	}
 	e.arguments = len(*buf)
 	*buf, e.replyCut = rules.appendField(*buf, answer)
@@ -127,8 +129,8 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	r.put(e)
 }
 
-// arguments is the part of params worth keeping: a tool's or prompt's arguments, or
-// all of it for other methods.
+// arguments returns the part of params that is recorded: the arguments of a tool or prompt, or all
+// params of other methods.
 func arguments(call *core.Call) []byte {
 	a := call.Arguments
 	if !a.Empty() && a.Start >= 0 && a.End <= len(call.Params) {
@@ -169,7 +171,7 @@ func (r *Recorder) put(e entry) {
 	}
 }
 
-// strip leaves the payload out, as a cut of all of it.
+// strip removes the payload and records its size as cut.
 func (e *entry) strip() {
 	if e.argsCut == nil && e.arguments > 0 {
 		e.argsCut = &Cut{Size: e.arguments}
@@ -182,7 +184,7 @@ func (e *entry) strip() {
 }
 
 func free(b *[]byte) {
-	if b != nil && cap(*b) <= 16<<10 { // a large one is left to the collector
+	if b != nil && cap(*b) <= 16<<10 { // large buffers are left to the garbage collector
 		payloads.Put(b)
 	}
 }
@@ -194,16 +196,16 @@ func (r *Recorder) wakeUp() {
 	}
 }
 
-// Stats is the recorder at one moment.
+// Stats is a snapshot of the state of the recorder.
 type Stats struct {
-	State    string // "recording", "paused" (tries again by itself) or "off"
-	Reason   string // one sentence when it is not recording, or when a file was set aside
-	Queued   int    // calls waiting for the disk
-	Dropped  uint64 // calls lost since the start
-	Stripped uint64 // calls kept without their payload since the start
+	State    string // "recording", "paused" (by the user, or because of an error, after which it retries) or "off"
+	Reason   string // one sentence if it is not recording, or if a file was replaced
+	Queued   int    // calls not yet on disk
+	Dropped  uint64 // calls dropped since the start
+	Stripped uint64 // calls recorded without their payload since the start
 }
 
-// Stats returns what the recorder is doing.
+// Stats returns the current state of the recorder.
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,7 +226,7 @@ func (r *Recorder) Stats() Stats {
 	return st
 }
 
-// setFault says what keeps us from writing, and tells the user when that changed.
+// setFault sets the reason why calls cannot be written, and notifies the user if it changed.
 func (r *Recorder) setFault(f fault) {
 	r.mu.Lock()
 	changed := r.fault != f
@@ -253,8 +255,8 @@ func (r *Recorder) noteReplaced(sentence string) {
 	r.store.o.Notify(sentence)
 }
 
-// Flush returns once every call recorded before it is on disk, or when ctx ends, or
-// at once while the recorder cannot write.
+// Flush blocks until all calls recorded before are on disk or ctx is done. It returns immediately
+// while the recorder cannot write.
 func (r *Recorder) Flush(ctx context.Context) {
 	r.mu.Lock()
 	want := r.recorded

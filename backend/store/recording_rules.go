@@ -11,43 +11,43 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// RecordLevel says what is kept of a call.
+// RecordLevel is how much of a call is recorded.
 type RecordLevel string
 
 const (
 	KeepFull    RecordLevel = "full"
-	KeepMeta    RecordLevel = "meta" // all but arguments, reply and the sentence of an error
+	KeepMeta    RecordLevel = "meta" // everything except arguments, reply, error message and stack trace
 	KeepNothing RecordLevel = "off"
 )
 
-// Recording is what the user decided about recording.
+// Recording is the user's settings for recording.
 type Recording struct {
 	Paused bool   `json:"paused"`
 	Rules  []Rule `json:"rules,omitempty"`
 }
 
-// Rule says what is kept of the calls of a server, or of one tool of it. That of a tool
-// wins over that of its server.
+// Rule sets the record level of the calls of a server, or of one of its tools. A rule for a tool
+// has precedence over a rule for its server.
 type Rule struct {
 	Server string      `json:"server"`
-	Tool   string      `json:"tool,omitempty"` // "": all
+	Tool   string      `json:"tool,omitempty"` // "": all tools
 	Keep   RecordLevel `json:"record"`
 }
 
-// maxRules bounds Recording.Rules.
+// maxRules is the maximum length of Recording.Rules.
 const maxRules = 1000
 
-// rules are what Record looks at; they are replaced, never changed.
+// rules is the immutable configuration of Record. It is replaced as a whole.
 type rules struct {
 	Recording
-	off      bool // in the configuration
+	off      bool // recording is turned off in the configuration
 	maxField int
 	known    *secretValues
 	patterns []*regexp.Regexp
-	ceiling  map[string]RecordLevel // by server, in the configuration: no rule keeps more
-	ofTool   map[Tool]RecordLevel   // the same of single tools; it wins
-	renamed  map[string]string      // by the name that a server had when a call began
-	harmless *harmless              // names in which no secret was found
+	ceiling  map[string]RecordLevel // maximum level by server, from the configuration
+	ofTool   map[Tool]RecordLevel   // maximum level by tool, from the configuration; has precedence over ceiling
+	renamed  map[string]string      // current name of each renamed server, by its former name
+	harmless *harmless              // names known to contain no secret
 }
 
 func (r *rules) levelFor(server, tool string) RecordLevel {
@@ -92,24 +92,27 @@ func change(at *atomic.Pointer[rules], f func(*rules)) {
 	}
 }
 
-// SetEnabled turns recording on or off, as the configuration says.
+// SetEnabled turns recording on or off. It is the setting of the configuration, independent of the
+// user's Recording.
 func (r *Recorder) SetEnabled(on bool) { change(&r.rules, func(n *rules) { n.off = !on }) }
 
-// SetMaxField changes how many bytes are kept of arguments, and of a reply.
+// SetMaxField sets the maximum number of bytes recorded of the arguments, and of the reply, of a
+// call.
 func (r *Recorder) SetMaxField(bytes int) {
 	change(&r.rules, func(n *rules) { n.maxField = max(bytes, 0) })
 }
 
-// Tool is a tool by the name that its server gave it.
+// Tool identifies a tool by the name that its server uses.
 type Tool struct{ Server, Name string }
 
-// SetCeiling says what is kept of each server's calls at most, as the configuration says,
-// and of single tools, where it says more of them.
+// SetCeiling sets the maximum record levels of the configuration, by server and by tool. A level
+// for a tool has precedence over the level for its server. The Recorder keeps the maps, which must
+// not be modified afterwards.
 func (r *Recorder) SetCeiling(byServer map[string]RecordLevel, byTool map[Tool]RecordLevel) {
 	change(&r.rules, func(n *rules) {
 		n.ceiling, n.ofTool = byServer, byTool
 		for name := range n.renamed {
-			if _, again := byServer[name]; again { // it is another server's now
+			if _, again := byServer[name]; again { // the name belongs to another server now
 				n.renamed = maps.Clone(n.renamed)
 				delete(n.renamed, name)
 			}
@@ -117,9 +120,10 @@ func (r *Recorder) SetCeiling(byServer map[string]RecordLevel, byTool map[Tool]R
 	})
 }
 
-// SetSecrets says which values must never be kept, in whatever spelling they travel, and
-// what else, by pattern. Values of less than six bytes are not looked for. It returns how
-// many of the others are not, because there are too many.
+// SetSecrets sets the secret values and patterns that are removed from recorded calls. Values are
+// also found in their encoded spellings (JSON, URL, base64). Values of less than 6 bytes are
+// ignored. It returns the number of other values that are not searched for, because there are too
+// many.
 func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (missed int) {
 	k := newSecretValues(values)
 	change(&r.rules, func(n *rules) { n.known, n.patterns = k, patterns })
@@ -129,13 +133,14 @@ func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (misse
 	return k.missed
 }
 
-// Redact takes out of a text what is never kept of a call.
+// Redact returns text without the secrets that are removed from recorded calls.
 func (r *Recorder) Redact(text string) string { return r.rules.Load().text(text) }
 
-// Recording returns what the user decided.
+// Recording returns the user's settings for recording.
 func (s *Store) Recording() Recording { return s.recorder.rules.Load().Recording }
 
-// SaveRecording changes what is recorded from now on, and keeps it for the next run.
+// SaveRecording validates, applies and stores the user's settings for recording. If the database
+// cannot be written, they apply until the program ends.
 func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
 	if len(want.Rules) > maxRules {
 		return invalid("rules", fmt.Sprintf("must be at most %d", maxRules))
@@ -149,14 +154,14 @@ func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
 		}
 	}
 	before := s.Recording()
-	change(&s.recorder.rules, func(n *rules) { n.Recording = want }) // first, so that a pause works with a full disk as well
+	change(&s.recorder.rules, func(n *rules) { n.Recording = want }) // before they are stored, so that pausing works while the disk is full
 	document, err := json.Marshal(want)
 	if err != nil {
 		return err
 	}
 	if err := s.SaveMetadata(ctx, recordingFact, document); err != nil {
 		if core.CodeOf(err) == core.CodeUnavailable {
-			return nil // nothing is recorded anyway
+			return nil // nothing can be recorded either
 		}
 		change(&s.recorder.rules, func(n *rules) { n.Recording = before })
 		return err

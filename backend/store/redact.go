@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
-// Secrets are recognised in two ways: by the name that stands before them (a JSON
-// key, a header, an environment or URL variable, also inside a JSON string and
-// escaped there), and by their own shape. What is replaced never holds an
-// unescaped quote and never splits an escape, so JSON stays JSON.
+// Secrets are recognized in two ways: by the name before them (a JSON key, a header, an
+// environment or URL variable, also escaped inside a JSON string), and by known patterns of tokens
+// and keys. The replaced range never contains an unescaped quote and never splits an escape
+// sequence, so valid JSON stays valid.
 //
-// It errs on the safe side: "token: soon" in a sentence loses its word as well.
+// False positives are accepted: in the sentence "token: soon", the word "soon" is removed.
 
-// appendRedacted appends JSON text without the secrets in it. What is valid stays
-// valid; text that was cut off is taken as far as it goes.
+// appendRedacted appends JSON text without its secrets. Valid JSON stays valid. Truncated JSON is
+// processed up to its end.
 func appendRedacted(dst, src []byte) []byte {
 	r := redaction{dst: dst, src: src}
-	var key []byte     // the string before the last colon
-	secret := false    // key announces one, and its value comes now
-	inSecrets := false // within an array of them
+	var key []byte     // the last string, which is a key if a colon follows
+	secret := false    // key is the name of a secret, and its value follows
+	inSecrets := false // inside an array that is the value of such a key
 	for i := 0; i < len(src); i++ {
 		switch c := src[i]; {
 		case c == '"':
@@ -50,12 +50,12 @@ func appendRedacted(dst, src []byte) []byte {
 	return append(r.dst, src[r.kept:]...)
 }
 
-// Redacted takes what looks like a secret out of a text, by the rules for calls that need no
-// configuration.
+// Redacted returns text without the secrets that are recognized by their name or pattern, which
+// needs no configuration.
 func Redacted(text string) string { return redactText(text) }
 
-// redactText takes the secrets out of a text that is not JSON. Most texts come back
-// as they are.
+// redactText returns a text that is not JSON without its secrets. It does not allocate if the text
+// contains none of the characters that occur in secrets.
 func redactText(s string) string {
 	if !strings.ContainsAny(s, ":=_-.A") && !strings.Contains(s, "eyJ") {
 		return s
@@ -68,11 +68,11 @@ func redactText(s string) string {
 	return string(append(r.dst, r.src[r.kept:]...))
 }
 
-// redaction copies src to dst, leaving things out.
+// redaction copies src to dst and replaces ranges of it.
 type redaction struct {
 	dst, src []byte
-	kept     int       // src[:kept] is dealt with
-	found    *[]string // gets what is left out, unless nil
+	kept     int       // src[:kept] has been copied or replaced
+	found    *[]string // collects the replaced text, unless nil
 }
 
 func (r *redaction) replace(from, to int, with string) {
@@ -87,9 +87,8 @@ func (r *redaction) replace(from, to int, with string) {
 	r.kept = to
 }
 
-// text looks for secrets within src[start:end], the inside of a string. It stops at
-// few bytes only: separators, and for each shape the first of its bytes that is rare
-// in ordinary text.
+// text replaces the secrets within src[start:end], the content of a string. It examines only
+// separators and, for each pattern, the first of its bytes that is rare in ordinary text.
 func (r *redaction) text(start, end int) {
 	text := r.src[start:end]
 	for i := 0; i < len(text); i++ {
@@ -123,8 +122,8 @@ func (r *redaction) text(start, end int) {
 
 const (
 	dull      = iota
-	separator // ':' and '=', which a value follows
-	anchor    // a byte by which a shape is noticed
+	separator // ':' or '=', which precede a value
+	anchor    // a rare byte that occurs in the prefix of a pattern
 )
 
 func wordByte(b byte) bool {
@@ -133,12 +132,12 @@ func wordByte(b byte) bool {
 
 func secretByte(b byte) bool { return wordByte(b) || b == '-' }
 
-// afterEscape reports whether the letter before i belongs to an escape such as \n.
+// afterEscape reports whether the letter at i-1 belongs to an escape sequence such as \n.
 func afterEscape(src []byte, i int) bool {
 	return i >= 2 && src[i-2] == '\\' && strings.IndexByte("nrtbf", src[i-1]) >= 0
 }
 
-// userinfo finds the password in the URL whose "://" begins at i.
+// userinfo returns the range of the password in the URL whose "://" begins at i, or 0, 0.
 func userinfo(src []byte, i int) (from, to int) {
 	if i+2 >= len(src) || src[i+1] != '/' || src[i+2] != '/' {
 		return 0, 0
@@ -153,7 +152,7 @@ func userinfo(src []byte, i int) (from, to int) {
 			if from > 0 {
 				return from, j
 			}
-			if j-i-3 >= 20 { // a token in the place of the user's name
+			if j-i-3 >= 20 { // a token used as user name
 				return i + 3, j
 			}
 			return 0, 0
@@ -164,9 +163,9 @@ func userinfo(src []byte, i int) (from, to int) {
 	return 0, 0
 }
 
-// namedSecret looks at the name before the separator at i, and returns the range of
-// its value when the name says that it is a secret. The range begins and ends where
-// no escape is split. A value that was taken out before stays as it is.
+// namedSecret returns the range of the value that follows the separator at i if the name before it
+// denotes a secret, or 0, 0. The range does not split an escape sequence. It is empty for values
+// that were redacted before.
 func namedSecret(text []byte, i int) (from, to int) {
 	end := i
 	for end > 0 && (text[end-1] == ' ' || text[end-1] == '\t') {
@@ -183,7 +182,7 @@ func namedSecret(text []byte, i int) (from, to int) {
 		start--
 	}
 	if start > 0 && start < end && text[start-1] == '\\' {
-		start++ // the letter belongs to an escape
+		start++ // the letter belongs to an escape sequence
 	}
 	kind := secretName(text[start:end])
 	if kind == notSecret {
@@ -201,7 +200,7 @@ func namedSecret(text []byte, i int) (from, to int) {
 	case quote < len(text) && text[quote] == '"':
 		return quote + 1, quotedEnd(text, quote+1, quote-at)
 	case quote > at:
-		return 0, 0 // an escape, such as the end of the line
+		return 0, 0 // an escape sequence, such as a line break
 	case at < len(text) && (text[at] == '\'' || text[at] == '`'):
 		at++
 	}

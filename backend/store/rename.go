@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// RenameServer lets everything that is known of a server be known under another name: its
-// calls, sums, saved catalog, what is trusted of it and what is recorded of it. Search goes
-// on to know its older calls by the words of the name that they had. back undoes it.
+// RenameServer renames a server in all stored data: calls, rollups, the saved catalog, trust
+// records and recording rules. Full-text search finds the earlier calls by the words of the old
+// name only. back reverts the renaming.
 func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error) {
-	s.waitForRecent(ctx) // those that come later are recorded under the new name
+	s.waitForRecent(ctx) // later calls are recorded under the new name
 	s.recorder.rename(from, to)
 	var rows []any
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -51,7 +51,7 @@ func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) 
 		}
 	}
 	for _, stmt := range []string{
-		// What an earlier server of the new name has left gives way.
+		// Replaces what an earlier server with the new name has left.
 		`UPDATE OR REPLACE catalog SET server = ?2 WHERE server = ?1`,
 		`UPDATE OR REPLACE fact SET key = 'era/' || ?2 WHERE key = 'era/' || ?1`,
 		`UPDATE OR REPLACE fact SET key = 'version/' || ?2 WHERE key = 'version/' || ?1`,
@@ -66,7 +66,7 @@ func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) 
 	return nil
 }
 
-// renameRules lets what the user decided about recording follow.
+// renameRules renames the server in the user's recording rules.
 func (s *Store) renameRules(ctx context.Context, from, to string) error {
 	want := s.Recording()
 	if !slices.ContainsFunc(want.Rules, func(r Rule) bool { return r.Server == from }) {
@@ -81,7 +81,7 @@ func (s *Store) renameRules(ctx context.Context, from, to string) error {
 	return s.SaveRecording(ctx, want)
 }
 
-// rename lets calls of a server that are under way be recorded under its new name.
+// rename makes Record store the calls in flight of a renamed server under its new name.
 func (r *Recorder) rename(from, to string) {
 	change(&r.rules, func(n *rules) {
 		renamed := maps.Clone(n.renamed)

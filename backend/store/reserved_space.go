@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// ballastSize is the size of the reserved file in bytes. Even deleting rows needs space.
+// ballastSize is the size of the reserved file in bytes. SQLite needs free space even to delete
+// rows.
 const ballastSize = 8 << 20
 
-// ballastRest is how long no new file is reserved after the disk was full.
+// ballastRest is the time after the disk was full during which the file is not created again.
 const ballastRest = 10 * time.Minute
 
-// reservedSpace is a file beside the database that reserves space. When the disk is full it is
-// deleted, so that pending calls can be written and old calls can be deleted. It is owned by
-// the recorder's goroutine.
+// reservedSpace is a file beside the database that reserves disk space. When the disk is full, the
+// file is deleted, so that pending calls can be written and old calls can be deleted. It is used
+// only by the recorder's goroutine.
 type reservedSpace struct {
 	path     string
 	released time.Time
@@ -39,13 +40,14 @@ func (s *Store) dropReservedSpace() bool {
 	return true
 }
 
-// ReleaseReservedSpace deletes the reserved file if err, from any other part of the program,
-// means that the disk is full. It reports whether that freed space.
+// ReleaseReservedSpace deletes the reserved file if err, from any part of the program, means that
+// the disk is full. It reports whether that freed space. It may be called from any goroutine.
 func (s *Store) ReleaseReservedSpace(err error) bool {
 	return noRoom(err) && os.Remove(s.reservedSpace.path) == nil
 }
 
-// fill creates the file if it is missing. The file is not sparse.
+// fill creates the file if it is missing. It writes data that does not compress to nothing, so
+// that the file is not sparse.
 func (b reservedSpace) fill() error {
 	if info, err := os.Stat(b.path); err == nil && info.Size() >= ballastSize {
 		return nil

@@ -14,13 +14,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// besides are the ends of the names of a database's files.
+// besides are the suffixes of the names of a database's files.
 var besides = []string{"", "-wal", "-shm"}
 
-// Restore makes a copy that Backup wrote the history at path, which nobody may have
-// open. The copy stays, and what is at path is set aside under another name: aside, ""
-// when nothing was there. A copy of an older schema is brought to ours; one that is no
-// sound history is refused, and then nothing has changed.
+// Restore replaces the history at path by a copy of the file backup, which Backup wrote. No
+// process may have the history open. The previous file is renamed; aside is its new path, or "" if
+// there was none. A backup with an older schema is migrated. If the backup is not a valid history,
+// Restore returns an error and changes nothing.
 func Restore(ctx context.Context, backup, path string, now time.Time) (aside string, err error) {
 	if same, err := sameFile(backup, path); err != nil {
 		return "", restoreError(err, "the copy cannot be read")
@@ -28,7 +28,7 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 		return "", core.Errorf(core.CodeValidation, "that is the history itself, not a copy of it")
 	}
 	half := path + ".new"
-	defer removeFiles(half) // what is left when something fails
+	defer removeFiles(half) // removes the temporary file after an error
 	removeFiles(half)
 	if err := copyPrivate(backup, half); err != nil {
 		return "", restoreError(err, "the copy cannot be read, or there is no room for it")
@@ -36,7 +36,7 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 	if err := checkHistory(ctx, half); err != nil {
 		return "", err
 	}
-	// The log of changes of what was there would be taken for one of the copy.
+	// This moves the WAL file too: SQLite would apply it to the restored file.
 	if aside, err = setAside(path, "replaced", now); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -45,7 +45,7 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 	}
 	if err = os.Rename(half, path); err != nil {
 		for _, suffix := range besides {
-			_ = os.Rename(aside+suffix, path+suffix) // as it was
+			_ = os.Rename(aside+suffix, path+suffix) // revert
 		}
 		return "", restoreError(err, "its file cannot be replaced")
 	}
@@ -56,7 +56,7 @@ func restoreError(err error, what string) *core.Error {
 	return &core.Error{Code: core.CodeValidation, Message: "cannot put the history back: " + what, Hint: "See whether the file is there, its folder is yours, and the disk has room.", Cause: err}
 }
 
-// checkHistory brings the file at path to the newest schema and looks whether it is sound.
+// checkHistory migrates the database at path to the newest schema and checks its integrity.
 func checkHistory(ctx context.Context, path string) error {
 	refuse := func(why string, cause error) error {
 		return &core.Error{Code: core.CodeValidation, Message: "cannot put the history back: the file " + why, Hint: "Name a file that 'drawbridge history backup' wrote.", Cause: cause}
@@ -116,7 +116,7 @@ func copyPrivate(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// removeFiles removes a database that nobody needs, with what belongs to it.
+// removeFiles deletes a database and its WAL files.
 func removeFiles(path string) {
 	for _, suffix := range besides {
 		_ = os.Remove(path + suffix)

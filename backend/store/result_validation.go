@@ -6,15 +6,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// maxProblem bounds the sentence of a verdict, in bytes.
+// maxProblem is the maximum length of a verdict's problem in bytes.
 const maxProblem = 2000
 
 var verdictLevels = map[string]int{"warn": 1, "error": 2}
 
 var verdictNames = map[int]string{1: "warn", 2: "error"}
 
-// SaveVerdict marks a recorded call whose result is not what its tool promised. A call
-// that is not in the history, because nothing is recorded for instance, stays out of it.
+// SaveVerdict stores the verdict on the result of a call, which does not match the output schema
+// of its tool. It does nothing if the call is not in the history, for example because it was not
+// recorded.
 func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.Verdict) error {
 	flush, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()

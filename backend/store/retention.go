@@ -8,29 +8,31 @@ import (
 	"time"
 )
 
-// RetentionLimits bounds the history. A zero field means its default; a negative one no bound.
+// RetentionLimits limits the history. A zero field means its default, a negative one means no
+// limit.
 type RetentionLimits struct {
-	Age   time.Duration // 30 days
-	Bytes int64         // 1 GB, of the database file
-	Rows  int64         // no bound
+	Age   time.Duration // maximum age of calls; default 30 days
+	Bytes int64         // maximum size of the used part of the database file; default 1 GB
+	Rows  int64         // maximum number of calls; default unlimited
 
-	below int64     // in the place of Rows: ids below it go
-	upTo  int64     // ids from it on stay; 0: none
-	from  time.Time // Age counts from it; zero: from now
+	below int64     // if not 0, replaces Rows: delete calls with smaller ids
+	upTo  int64     // if not 0, keep calls with this id or a greater one
+	from  time.Time // time from which Age is computed; zero: now
 }
 
-// tidyEvery is how often the history is brought within its bounds.
+// tidyEvery is the interval of retention runs.
 const tidyEvery = 30 * time.Second
 
-// How many calls the first step of pruning deletes, and at most a later one. Together they
-// cost less: about 20 ms is what a step should take, most of it for the index.
+// Number of calls that the first step of pruning deletes, and the maximum for later steps. More
+// calls per step cost less per call; a step should take about 20 ms, most of it for the full-text
+// index.
 const (
 	pruneRows     = 50
 	pruneMostRows = 200
 )
 
-// pruneRest is how many times as long as a step took pruning rests after it, while few
-// calls are written; while many are, it must not be slower than they come.
+// pruneRest is the pause after a step of pruning, in multiples of its duration, while few calls
+// are written. While many are written, pruning must not be slower than recording.
 const pruneRest = 9
 
 func (k *RetentionLimits) defaults() {
@@ -42,13 +44,13 @@ func (k *RetentionLimits) defaults() {
 	}
 }
 
-// SetKeep changes the bounds; the next look at them deletes what is beyond.
+// SetKeep sets the retention limits. The next retention run deletes the calls beyond them.
 func (s *Store) SetKeep(k RetentionLimits) {
 	k.defaults()
 	s.keep.Store(&k)
 }
 
-// runRetention keeps the history within its bounds until ctx ends.
+// runRetention enforces the retention limits until ctx is done.
 func (s *Store) runRetention(ctx context.Context) {
 	due := time.NewTicker(cmp.Or(s.timeouts.tidy, tidyEvery))
 	defer due.Stop()
@@ -62,8 +64,8 @@ func (s *Store) runRetention(ctx context.Context) {
 	}
 }
 
-// enforceRetention deletes the oldest calls beyond the bounds, in steps so small that no batch
-// waits long behind one.
+// enforceRetention deletes the oldest calls beyond the limits, in steps that are short enough not
+// to delay a batch.
 func (s *Store) enforceRetention(ctx context.Context) {
 	k := *s.keep.Load()
 	from, err := s.trustedNow(ctx)
@@ -109,10 +111,11 @@ func (s *Store) enforceRetention(ctx context.Context) {
 	s.unindexed.forget()
 }
 
-// Prune brings the history within the bounds k at once, in steps between which calls
-// are recorded. It returns how many calls it deleted.
+// Prune deletes the calls beyond the limits k immediately, in steps between which calls are
+// recorded. The fields of k that are 0 set no limit. It returns the number of deleted calls, which
+// may be greater than 0 even if err is not nil.
 func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, err error) {
-	// The calls that are there now: with those that are recorded meanwhile it might never end.
+	// Only calls that exist now: with calls recorded in the meantime, this might never end.
 	if k.upTo, err = s.edge(ctx, 0); err != nil {
 		return 0, err
 	}
@@ -139,8 +142,9 @@ func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, er
 	}
 }
 
-// prune is one step. held is how long it held the file. Room that it makes is for new
-// calls; packs gives back to the disk what is too much.
+// prune performs one step, which deletes at most rows calls. held is the time for which it held
+// the write lock. New calls reuse the freed space; runPacking returns surplus space to the file
+// system.
 func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted int64, held time.Duration, err error) {
 	if k.from.IsZero() {
 		k.from = s.o.Now()
@@ -174,7 +178,7 @@ func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted
 	return deleted, time.Since(began), err
 }
 
-// pruneBefore returns the id below which calls are beyond the bounds.
+// pruneBefore returns the id below which calls are beyond the limits.
 func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits) (int64, error) {
 	const all = 1 << 62
 	before := k.below
@@ -188,7 +192,7 @@ func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits) (int64, err
 			return 0, err
 		}
 		if used > k.Bytes {
-			return all, nil // whatever is oldest
+			return all, nil // the oldest calls, regardless of their age
 		}
 	}
 	if k.Rows > 0 {
@@ -201,7 +205,8 @@ func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits) (int64, err
 	return before, nil
 }
 
-// edgeOf returns the id below which calls are beyond the newest so many.
+// edgeOf returns the id below which calls do not belong to the newest rows calls, or 0 if there
+// are none.
 func edgeOf(ctx context.Context, db queryer, rows int64) (int64, error) {
 	found, err := ids(ctx, db, `SELECT id + 1 FROM call ORDER BY id DESC LIMIT 1 OFFSET ?`, rows)
 	if err != nil || len(found) == 0 {
@@ -218,9 +223,9 @@ func (s *Store) edge(ctx context.Context, rows int64) (edge int64, err error) {
 	return edge, err
 }
 
-// deleteCalls deletes rows, and what search and packs have of them: with erase, so that
-// nothing stays in the file. Their sums stay. The names of sessions that no call is left
-// of go too; it returns how many.
+// deleteCalls deletes calls with their index entries and payloads. With erase, payloads are also
+// overwritten in the blocks that remain. Rollups are not changed. It also deletes the names of
+// sessions without calls, and returns their number.
 func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) (names int64, err error) {
 	if err := removeFromIndex(ctx, tx, gone); err != nil {
 		return 0, err

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// RetentionPreview is what bounds would take away.
+// RetentionPreview describes the calls that retention limits would delete.
 type RetentionPreview struct {
 	Calls int64
-	All   int64 // of so many calls that there are
-	// About says that Calls is an estimate: how much room a call takes is known of all
-	// calls together only.
+	All   int64 // total number of calls
+	// About means that Calls is an estimate, based on the average size of all calls.
 	About bool
-	From  time.Time // when the oldest of them began; zero when there are none
-	To    time.Time // when the newest of them began; an estimate too, when Calls is one
+	From  time.Time // start of the oldest of these calls; zero if there are none
+	To    time.Time // start of the newest of these calls; an estimate if About is set
 }
 
-// RetentionPreview counts the calls that Prune would delete with the bounds k, and deletes nothing.
+// RetentionPreview counts the calls that Prune would delete with the limits k. It deletes nothing.
 func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (RetentionPreview, error) {
 	s.waitForRecent(ctx)
 	var b RetentionPreview
@@ -28,7 +27,8 @@ func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (Retent
 			return err
 		}
 		if k.Age > 0 {
-			// By its time, and not by its id: a clock may have gone back.
+			// Late calls are compared by start time instead of id: the clock may have been set
+			// back.
 			old := s.o.Now().Add(-k.Age).UnixMicro()
 			m := s.late.Load()
 			if m == nil {

@@ -10,29 +10,29 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The spans over which calls are summed up, in seconds.
+// Lengths of the time spans of rollups, in seconds.
 const (
 	minute = 60
 	hour   = 3600
 	day    = 86400
 )
 
-// How long sums are kept. Hours are kept as long as calls, and at least hourRetention.
+// Retention of rollups. Hourly rollups are kept as long as calls, and at least for hourRetention.
 const (
 	minuteRetention = 48 * time.Hour
 	hourRetention   = 62 * 24 * time.Hour
 	dayRetention    = 400 * 24 * time.Hour
 )
 
-// rollupKey is one row of rollup.
+// rollupKey is the primary key of the table rollup.
 type rollupKey struct {
 	span, at       int64
 	target, client int64
 }
 
-// sum is what rollup holds of some calls.
+// sum is the aggregate of a set of calls.
 type sum struct {
-	outcomes [6]int64 // in the order of the numbers in outcomes, from ok on
+	outcomes [6]int64 // number of calls by outcome, in the order of the numbers in outcomes, beginning with ok
 	took     int64    // nanoseconds
 	last     int64    // microseconds since 1970
 	bins     histogram
@@ -47,7 +47,7 @@ func (s *sum) calls() (n int64) {
 
 func (s *sum) errors() int64 { return s.calls() - s.outcomes[0] }
 
-// add counts one call n times; -1 takes it out again.
+// add adds a call n times. n is -1 to subtract it.
 func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 	if outcome >= 1 && outcome <= len(s.outcomes) {
 		s.outcomes[outcome-1] = max(s.outcomes[outcome-1]+n, 0)
@@ -59,7 +59,7 @@ func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 	s.bins.add(durationBin(took), n)
 }
 
-// merge adds a stored row.
+// merge adds a row of the table rollup.
 func (s *sum) merge(outcomes []byte, took, last int64, bins []byte) {
 	for i, n := range readOutcomes(outcomes) {
 		s.outcomes[i] += n
@@ -89,7 +89,7 @@ func (s *sum) packOutcomes() []byte {
 	return out
 }
 
-// rollups collects what one transaction adds to the table.
+// rollups collects the changes that one transaction makes to the table rollup.
 type rollups map[rollupKey]*counted
 
 type counted struct {
@@ -100,7 +100,7 @@ type counted struct {
 	more    *counted
 }
 
-// count notes one call. at is in microseconds since 1970.
+// count adds a call n times. at is in microseconds since 1970.
 func (r rollups) count(target, client, at int64, outcome core.Outcome, took time.Duration, n int64) {
 	r.countNumber(target, client, at, outcomes[outcome], took, n)
 }
@@ -113,7 +113,7 @@ func (r rollups) countNumber(target, client, at int64, outcome int, took time.Du
 	}
 }
 
-// save writes what was collected. Minutes that are over already are left out.
+// save writes the collected changes. It omits minutes that are older than minuteRetention.
 func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	if len(r) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	return nil
 }
 
-// forgetRollups deletes sums that are older than they are kept.
+// forgetRollups deletes rollups that are older than their retention.
 func forgetRollups(ctx context.Context, db *sql.DB, now time.Time, age time.Duration) error {
 	for span, keep := range map[int64]time.Duration{minute: minuteRetention, hour: max(hourRetention, age), day: max(dayRetention, age)} {
 		if _, err := db.ExecContext(ctx, `DELETE FROM rollup WHERE span = ? AND at < ?`, span, now.Add(-keep).Unix()); err != nil {
@@ -170,22 +170,23 @@ func forgetRollups(ctx context.Context, db *sql.DB, now time.Time, age time.Dura
 	return nil
 }
 
-// part is a range of rows of one span; from is in it, to is not.
+// part is a range of rollups with the same span length: from is inclusive, to is exclusive, both
+// in seconds since 1970.
 type part struct{ span, from, to int64 }
 
-// parts covers a time range by as few rows as can be: whole days in its middle, then
-// hours, and minutes where they are kept. The range is widened to the next full hour,
-// or minute within the last 48 h.
+// parts returns the ranges that cover a time range with the fewest rows: whole days in its middle,
+// hours around them, and minutes where they are still stored. The time range is widened to full
+// hours, or to full minutes within the last 48 h.
 func parts(from, to, now time.Time) []part {
 	f, t := from.Unix(), to.Unix()
 	if to.Nanosecond() > 0 {
 		t++
 	}
-	if !to.Before(now) { // nothing lies beyond: today's sum will do
+	if !to.Before(now) { // there are no later calls, so the rollup of today can be used
 		t += (day - t%day) % day
 	}
 	fine := now.Add(-minuteRetention).Unix()
-	fine += hour - fine%hour // the first hour whose minutes are all there
+	fine += hour - fine%hour // the first hour for which all minutes are stored
 	unit := func(at int64) int64 {
 		if at >= fine {
 			return minute
@@ -217,7 +218,7 @@ func parts(from, to, now time.Time) []part {
 			end := min(t-t%hour, at-at%day+day)
 			add(hour, at, end)
 			at = end
-		case unit(at) == hour: // cannot end within the hour: t was widened
+		case unit(at) == hour: // never ends within the hour, because t was widened
 			add(hour, at, at+hour)
 			at += hour
 		default:

@@ -13,33 +13,33 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The index follows the calls at its own pace, in steps so small that no batch of calls
-// waits long behind one. While many calls are written it leaves them most of the time;
-// what it does not know yet is found by looking at the calls themselves.
+// Calls are added to the full-text index in the background, in steps that are short enough not to
+// delay a batch. While many calls are written, the indexer pauses most of the time. Queries search
+// calls that are not indexed yet by reading them.
 const (
-	indexRows   = 200       // of one step
-	indexBytes  = 128 << 10 // of words, about
+	indexRows   = 200       // calls per step
+	indexBytes  = 128 << 10 // approximate bytes of text per step
 	indexEvery  = 250 * time.Millisecond
-	indexBreath = 8                // calls between two pauses
-	indexLook   = 20 * time.Second // without a new call
-	// How often the index rests as long as a step took: hardly while nothing is written,
-	// much while many calls, or large ones, are written in a second. It would otherwise
-	// take a core from those who wait for the calls.
+	indexBreath = 8                // calls between two pauses within a step
+	indexLook   = 20 * time.Second // interval of looking for pending calls while no new calls are written
+	// Pause after a step in multiples of its duration, and the rates of calls and payload bytes
+	// per second above which it applies. Without pauses, the indexer would use a whole core while
+	// clients wait for their calls.
 	quietRest  = 1
 	quietCalls = 100
 	quietBytes = 256 << 10
 	rest       = 3
 	busyRest   = 19
-	busyCalls  = 1500 // more than it can keep up with anyway
+	busyCalls  = 1500 // the indexer cannot keep up with more calls anyway
 	busyBytes  = 8 << 20
 	fullRest   = 99
-	fullCalls  = 4000 // the processor is all in use
+	fullCalls  = 4000 // the processor is fully used
 
-	longestRest = 4 * time.Second // else it would learn too late that there is time again
+	longestRest = 4 * time.Second // bounds the pause, so that the indexer notices soon when the load drops
 )
 
-// indexPause returns how many times the length of a step the index rests after it, when
-// so many calls and bytes are written in a second.
+// indexPause returns the pause after a step, as a multiple of its duration, for the given numbers
+// of calls and payload bytes written per second.
 func indexPause(calls, bytes float64) time.Duration {
 	switch {
 	case calls > fullCalls:
@@ -52,13 +52,13 @@ func indexPause(calls, bytes float64) time.Duration {
 	return quietRest
 }
 
-// runIndexing adds what was recorded to the search until ctx ends.
+// runIndexing adds new calls to the full-text index until ctx is done.
 func (s *Store) runIndexing(ctx context.Context) {
 	timer := time.NewTimer(indexEvery)
 	defer timer.Stop()
 	calls, bytes := s.recorder.progress()
 	since, resting := time.Now(), time.Duration(rest)
-	var none struct { // the last look that found nothing
+	var none struct { // the last step that found no pending calls
 		at    time.Time
 		calls uint64
 	}
@@ -73,7 +73,7 @@ func (s *Store) runIndexing(ctx context.Context) {
 			resting = indexPause(float64(c-calls)/past.Seconds(), float64(b-bytes)/past.Seconds())
 			calls, bytes, since = c, b, time.Now()
 		}
-		if s.recorder.faulty() { // what is wrong is the recorder's to find out
+		if s.recorder.faulty() { // the recorder handles the error
 			timer.Reset(indexEvery)
 			continue
 		}
@@ -99,14 +99,14 @@ func (s *Store) runIndexing(ctx context.Context) {
 	}
 }
 
-// unindexed is one call as the index needs it.
+// unindexed is a call that is being added to the index.
 type unindexed struct {
 	id, target, client, at int64
 	outcome                int
 	took                   int64
 	counted                bool
 	words                  []byte
-	late                   *lateWords // in the place of words, until they are read
+	late                   *lateWords // set instead of words until the payload has been read
 }
 
 const wordColumns = `s.name, t.name, b.public_name, k.name, b.reason, b.arguments, b.arguments_enc, b.reply, b.reply_enc`
@@ -116,8 +116,7 @@ const wordTables = ` JOIN target t ON t.id = c.target_id
 	JOIN client k ON k.id = c.client_id
 	JOIN body b ON b.id = c.id`
 
-// indexStep takes the newest calls that search does not know and adds them. It
-// reports how many.
+// indexStep adds the oldest pending calls to the index and returns their number.
 func (s *Store) indexStep(ctx context.Context) (int, error) {
 	var batch []unindexed
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -161,8 +160,9 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 	return len(batch), err
 }
 
-// scanWords reads a row of other columns and wordColumns. A payload that cannot be
-// read has no words. When it lies in a pack, late reads the words once the rows are closed.
+// scanWords scans a row of other columns and wordColumns. A payload that cannot be decompressed
+// has no words. If the payload is in a block, words is nil, and late.read must be called after the
+// rows are closed.
 func scanWords(row scanner, others ...any) (words []byte, late *lateWords, err error) {
 	var c lateWords
 	var reply storedPayload
@@ -177,7 +177,7 @@ func scanWords(row scanner, others ...any) (words []byte, late *lateWords, err e
 	return appendCallWords(nil, c.callWords, a, r), nil, nil
 }
 
-// lateWords are the words of a call whose payload lies in a pack.
+// lateWords is the text of a call whose payload is in a block and is read later.
 type lateWords struct {
 	callWords
 	args storedPayload
@@ -185,7 +185,7 @@ type lateWords struct {
 
 func (l *lateWords) read(ctx context.Context, from payloadReader) ([]byte, error) {
 	a, r, err := from.read(ctx, l.args, storedPayload{})
-	if errors.Is(err, errPlace) { // as with any payload that cannot be read
+	if errors.Is(err, errPlace) { // like any other payload that cannot be read
 		err = nil
 	}
 	return appendCallWords(nil, l.callWords, a, r), err
@@ -215,7 +215,7 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Tim
 			return err
 		}
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			continue // deleted meanwhile
+			continue // deleted in the meantime
 		}
 		if _, err := add.ExecContext(ctx, u.id, u.words); err != nil {
 			return err
@@ -227,7 +227,8 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Tim
 	return sums.save(ctx, tx, now)
 }
 
-// transact runs f in one writing transaction.
+// transact runs f in one write transaction of at most writeLimit. It commits if f returns nil, and
+// rolls back otherwise.
 func (s *Store) transact(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -244,13 +245,13 @@ func (s *Store) transact(ctx context.Context, f func(context.Context, *sql.Tx) e
 	})
 }
 
-// IndexState says how far search has come.
+// IndexState is the progress of the full-text index.
 type IndexState struct {
-	Pending int64     // calls that the index does not know yet; the newest of them are found all the same
-	UpTo    time.Time // every call before it is in the index; zero when all are
+	Pending int64     // number of calls that are not indexed yet; queries read the newest of them directly
+	UpTo    time.Time // all calls before this time are indexed; zero: all calls are
 }
 
-// Index returns how far search has come.
+// Index returns the progress of the full-text index.
 func (s *Store) Index(ctx context.Context) (IndexState, error) {
 	var st IndexState
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -266,17 +267,17 @@ func (s *Store) Index(ctx context.Context) (IndexState, error) {
 	return st, err
 }
 
-// Hits of a search.
+// Limits of a full-text search.
 const (
-	hitRows     = 2000  // looked through for one page when there are filters besides the words
-	pendingRows = 1000  // of what the index does not know, for one page
-	FacetHits   = 10000 // newest hits that the counts of a search are made from
+	hitRows     = 2000  // hits examined for one page if there are other filters
+	pendingRows = 1000  // unindexed calls examined for one page
+	FacetHits   = 10000 // newest hits from which Facets counts
 )
 
-// searchIndex returns the ids of calls with these words, newest first, at most limit: those
-// that the index knows, and of the others those that have them. end is where a next
-// question goes on, 0 when there is nothing older; tired says that it looked through as
-// many calls as one question should.
+// searchIndex returns the ids of at most limit calls that contain all words, newest first: hits of
+// the index, merged with matching calls that are not indexed yet. end is the value of before for
+// the next call, or 0 if there is nothing older. tired means that the maximum number of unindexed
+// calls was examined.
 func (s *Store) searchIndex(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, tired bool, err error) {
 	if before <= 0 {
 		before = 1 << 62
@@ -310,8 +311,8 @@ func (s *Store) searchIndex(ctx context.Context, db *sql.DB, words []word, after
 	return found, oldest, oldest > 0, rows.Err()
 }
 
-// removeFromIndex takes calls out of the index, before their rows go. Whoever calls it
-// deletes the rows in the same transaction.
+// removeFromIndex removes calls from the full-text index. The caller deletes their rows
+// afterwards, in the same transaction.
 func removeFromIndex(ctx context.Context, tx *sql.Tx, ids []any) error {
 	if len(ids) == 0 {
 		return nil
@@ -352,7 +353,7 @@ func removeFromIndex(ctx context.Context, tx *sql.Tx, ids []any) error {
 	return nil
 }
 
-// tooLong is a validation error for a value with more than most characters.
+// tooLong returns a validation error for a field with more than most characters.
 func tooLong(field string, most int) *core.Error {
 	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
 		Fields: []core.FieldError{{Field: field, Error: fmt.Sprintf("must have at most %d characters", most)}}}

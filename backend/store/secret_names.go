@@ -5,10 +5,10 @@ import "strings"
 const (
 	notSecret = iota
 	oneWord
-	wholeLine // a header, whose value may have spaces
+	wholeLine // a header, whose value may contain spaces
 )
 
-// secretName says whether a name announces a secret.
+// secretName returns whether a name denotes a secret, and the extent of its value.
 func secretName(name []byte) int {
 	if len(name) < 3 || len(name) > 64 {
 		return notSecret
@@ -27,7 +27,7 @@ func secretName(name []byte) int {
 			folded = append(folded, c)
 		}
 	}
-	s := string(folded) // does not escape: no allocation
+	s := string(folded) // does not escape, so it is not allocated
 	switch {
 	case strings.HasSuffix(s, "authorization"), strings.HasSuffix(s, "cookie"), s == "xapikey":
 		return wholeLine
@@ -51,7 +51,7 @@ func secretName(name []byte) int {
 	return notSecret
 }
 
-// maybeSecret throws out most names by the letters they lack.
+// maybeSecret quickly rejects names that lack the letters of all words that denote secrets.
 func maybeSecret(name []byte) bool {
 	var has uint32
 	for _, c := range name {
@@ -67,7 +67,7 @@ func maybeSecret(name []byte) bool {
 	return false
 }
 
-// needed are the letters of the words that announce secrets.
+// needed contains the set of letters of each word that denotes secrets, as bits.
 var needed = func() (sets []uint32) {
 	for _, word := range []string{"token", "pas", "pwd", "secret", "key", "credential", "signature", "cookie", "auth", "bearer", "otp", "connectionstring"} {
 		set := uint32(0)

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// secretPattern is a shape: a prefix, then at least min bytes of the secret's alphabet.
+// secretPattern matches a prefix followed by at least min bytes of letters, digits, '_' and '-'.
 type secretPattern struct {
 	prefix string
 	min    int
-	dots   bool // the alphabet has dots
+	dots   bool // dots are allowed too
 }
 
 var shapes = []secretPattern{
@@ -19,7 +19,7 @@ var shapes = []secretPattern{
 	{"sk-", 20, false}, {"sk_live_", 12, false}, {"sk_test_", 12, false}, {"rk_live_", 12, false}, {"whsec_", 16, false},
 	{"xoxb-", 10, false}, {"xoxp-", 10, false}, {"xoxa-", 10, false}, {"xoxr-", 10, false}, {"xoxs-", 10, false}, {"xapp-", 10, false},
 	{"AKIA", 16, false}, {"ASIA", 16, false}, {"AIza", 30, false}, {"ya29.", 20, true}, {"GOCSPX-", 16, false},
-	{"eyJ", 30, true}, // a JSON web token
+	{"eyJ", 30, true}, // JSON Web Token
 	{"npm_", 20, false}, {"pypi-", 30, false}, {"hf_", 20, false}, {"SG.", 30, true}, {"shpat_", 20, false},
 	{"dop_v1_", 20, false}, {"ntn_", 20, false}, {"secret_", 32, false}, {"lin_api_", 20, false}, {"figd_", 20, false},
 	{"AGE-SECRET-KEY-", 20, false}, {pem, 1, false},
@@ -27,7 +27,7 @@ var shapes = []secretPattern{
 
 const pem = "-----BEGIN "
 
-// length returns how long the secret at the start of b is, 0 when there is none.
+// length returns the length of the secret at the start of b, or 0 if there is none.
 func (s *secretPattern) length(b []byte) int {
 	if len(b) < len(s.prefix)+s.min || string(b[:len(s.prefix)]) != s.prefix {
 		return 0
@@ -48,8 +48,8 @@ func (s *secretPattern) length(b []byte) int {
 	return n
 }
 
-// privateKey returns the length of the private key in PEM at the start of b; one
-// whose end is missing takes all of b.
+// privateKey returns the length of the PEM private key at the start of b, or 0 if there is none. A
+// key without its end line extends to the end of b.
 func privateKey(b []byte) int {
 	head := b[:min(len(b), 64)]
 	if !strings.Contains(string(head), "PRIVATE KEY") {
@@ -63,10 +63,11 @@ func privateKey(b []byte) int {
 	return len(b)
 }
 
-// rare are the bytes by which shapes are noticed: each prefix has one of them.
+// rare contains bytes that are rare in ordinary text. Each prefix contains one of them, by which
+// it is found.
 const rare = "_-JKIzG9"
 
-// anchoredPattern is a shape with the place of its first rare byte.
+// anchoredPattern is a pattern with the offset of the first rare byte of its prefix.
 type anchoredPattern struct {
 	shape  *secretPattern
 	offset int

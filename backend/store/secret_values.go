@@ -11,29 +11,28 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is looked for by its value.
+// Limits of the search for known values.
 const (
-	leastSecret = 6    // bytes; shorter words would be found everywhere
-	mostSecret  = 4096 // bytes of one; longer values are looked for in parts
-	mostKnown   = 4096 // spellings in all
+	leastSecret = 6    // minimum length in bytes; shorter values occur in ordinary text
+	mostSecret  = 4096 // maximum length in bytes; longer values are searched for in parts
+	mostKnown   = 4096 // maximum number of encodings of all values
 )
 
-// secretValues finds secrets whose values we know, in the spellings in which they travel. A
-// search looks at few bytes: where none of the values can end, it skips as many as
-// the shortest of them has (the method of Wu and Manber, with blocks of two bytes).
-// It is never changed once made; nil finds nothing.
+// secretValues finds known secret values in their common encodings. It uses the Wu-Manber
+// algorithm with blocks of two bytes: it examines few bytes, because it skips up to the length of
+// the shortest value where no value can end. It is immutable. A nil *secretValues finds nothing.
 type secretValues struct {
-	least  int // bytes of the shortest
+	least  int // length of the shortest value in bytes, at most 255
 	skip   [skips]uint8
-	ending map[uint16][]string // by the block at the end of their first least bytes; longest first
-	missed int                 // values that are not looked for, or not whole: there are too many
+	ending map[uint16][]string // values by the last block of their first least bytes; longest first
+	missed int                 // number of values that are not searched for completely, because there are too many
 }
 
 const skips = 1 << 12
 
 func block(a, b byte) uint16 { return (uint16(a)<<5 ^ uint16(b)) & (skips - 1) }
 
-// newSecretValues returns nil when there is nothing to look for.
+// newSecretValues returns nil if there are no values to search for.
 func newSecretValues(list []string) *secretValues {
 	all, missed := allEncodings(list)
 	if len(all) == 0 {
@@ -59,11 +58,12 @@ func newSecretValues(list []string) *secretValues {
 	return k
 }
 
-// allEncodings returns at most mostKnown spellings of the values, and of how many values
-// not even the plain one fits. The plain spelling of each value goes before another's rare ones.
+// allEncodings returns at most mostKnown encodings of the values, and the number of values of
+// which not even the plain text fits. The plain text of all values has precedence over other
+// encodings.
 func allEncodings(list []string) (all []string, missed int) {
 	seen := make(map[string]bool)
-	var waiting [][]string // rarer spellings, by part of a value
+	var waiting [][]string // encodings of each part
 	for _, v := range list {
 		v = strings.TrimSpace(v)
 		if len(v) < leastSecret || seen[v] {
@@ -102,13 +102,14 @@ func allEncodings(list []string) (all []string, missed int) {
 	return all, missed
 }
 
-// cutLong cuts a long value into parts that are looked for on their own: between letters,
-// and where base64 begins a new group if it can.
+// cutLong splits a long value into parts that are searched for separately. It splits between
+// characters, and at multiples of 3 bytes where possible, because base64 encodes groups of 3
+// bytes.
 func cutLong(v string) (list []string) {
 	for len(v) > mostSecret {
 		n := mostSecret
 		if len(v) < 2*mostSecret {
-			n = len(v)/2 + 1 // no part so short that it is an ordinary word
+			n = len(v)/2 + 1 // avoids a short last part, which could be an ordinary word
 		}
 		n -= n % 3
 		for back := 1; back < utf8.UTFMax && !utf8.RuneStart(v[n]); back++ {
@@ -119,7 +120,7 @@ func cutLong(v string) (list []string) {
 	return append(list, v)
 }
 
-// encodings are a value as it is, and as it stands in JSON, in a URL and in base64.
+// encodings returns a value as plain text and as it is encoded in JSON, URLs and base64.
 func encodings(v string) []string {
 	escaped, _ := json.Marshal(v)
 	inJSON := unquoted(escaped)
@@ -131,17 +132,18 @@ func encodings(v string) []string {
 		v, inJSON, unquoted(bytes.TrimSpace(plain.Bytes())), strings.ReplaceAll(inJSON, "/", `\/`),
 		url.QueryEscape(v), url.PathEscape(v),
 	}
-	if whole := len(v) / 3 * 3; whole >= 9 { // what follows it would change the rest
+	if whole := len(v) / 3 * 3; whole >= 9 { // the encoding of an incomplete group depends on the bytes after the value
 		all = append(all, base64.RawStdEncoding.EncodeToString([]byte(v[:whole])), base64.RawURLEncoding.EncodeToString([]byte(v[:whole])))
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return len(s) < leastSecret })
 }
 
-// unquoted is what stands between the quotes of a JSON string; one at its end may be its own.
+// unquoted returns the content of an encoded JSON string, without its quotes.
 func unquoted(text []byte) string { return string(text[1 : len(text)-1]) }
 
-// find returns the first secret at or after from. One that the end of the text cuts
-// off counts from as many bytes on as the shortest secret has.
+// find returns the range of the first secret that starts at or after from, or 0, 0. A secret that
+// is truncated by the end of the text is found if at least as many bytes of it remain as the
+// shortest value has.
 func (k *secretValues) find(text []byte, from int) (start, end int) {
 	for at := from + k.least - 1; at < len(text); {
 		b := block(text[at-1], text[at])
@@ -161,8 +163,8 @@ func (k *secretValues) find(text []byte, from int) (start, end int) {
 	return 0, 0
 }
 
-// escapeLetter is how many bytes at i belong to an escape that begins before it, such
-// as the n of \n: without them a JSON string would not be one any more.
+// escapeLetter returns the number of bytes at i that belong to an escape sequence that begins
+// before i, such as the n of \n. Replacing them would make a JSON string invalid.
 func escapeLetter(text []byte, i int) int {
 	slashes := 0
 	for slashes < i && text[i-1-slashes] == '\\' {
@@ -177,7 +179,7 @@ func escapeLetter(text []byte, i int) int {
 	return 1
 }
 
-// clean takes the secrets out of text[start:], in place.
+// clean replaces the secrets in text[start:] in place and returns the result.
 func (k *secretValues) clean(text []byte, start int) []byte {
 	if k == nil {
 		return text
@@ -200,7 +202,7 @@ func (k *secretValues) clean(text []byte, start int) []byte {
 	}
 }
 
-// matching takes out what any of the patterns matches in text[start:].
+// matching replaces all matches of the patterns in text[start:] and returns the result.
 func matching(patterns []*regexp.Regexp, text []byte, start int) []byte {
 	for _, p := range patterns {
 		if p.Match(text[start:]) {
@@ -210,12 +212,11 @@ func matching(patterns []*regexp.Regexp, text []byte, start int) []byte {
 	return text
 }
 
-// NamesSecret reports whether what stands under a name, such as that of a variable or a
-// header, is taken for a secret.
+// NamesSecret reports whether a name, such as that of a variable or header, denotes a secret.
 func NamesSecret(name string) bool { return secretName([]byte(name)) != notSecret }
 
-// SecretsIn returns what of a text is recognised as a secret by its shape, or by the name
-// before it.
+// SecretsIn returns the parts of a text that are recognized as secrets by their pattern or by the
+// name before them.
 func SecretsIn(text string) []string {
 	var found []string
 	r := redaction{src: []byte(text), found: &found}

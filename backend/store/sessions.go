@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// SessionSummary is what happened in one session.
+// SessionSummary summarizes the calls of one session.
 type SessionSummary struct {
 	Session       string
 	Client        core.Client
@@ -19,8 +19,8 @@ type SessionSummary struct {
 	Calls, Errors int64
 }
 
-// Sessions returns sessions, those that began last first. next is the before of the
-// page that follows, 0 when there is none.
+// Sessions returns sessions, the most recently started first. before and next are cursors: next is
+// the value of before for the next page, or 0 if there is none.
 func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories []SessionSummary, next int64, err error) {
 	if limit <= 0 || limit > MaxLimit {
 		limit = defaultLimit
@@ -28,7 +28,7 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories 
 	if before <= 0 {
 		before = 1 << 62
 	}
-	// The names of sessions stay a while when their calls are gone.
+	// A session may remain for a while after its calls were deleted.
 	const withCalls = `SELECT id FROM session s WHERE id < ? AND EXISTS (SELECT 1 FROM call WHERE session_id = s.id) ORDER BY id DESC LIMIT ?`
 	s.waitForRecent(ctx)
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -65,7 +65,7 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories 
 	return stories, next, err
 }
 
-// Check returns a saved check, nil when there is none of this name.
+// Check returns the saved check with this name, or nil if there is none.
 func (s *Store) Check(ctx context.Context, name string) ([]byte, error) {
 	var document []byte
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -77,7 +77,7 @@ func (s *Store) Check(ctx context.Context, name string) ([]byte, error) {
 	return document, err
 }
 
-// Checks returns all saved checks by name.
+// Checks returns all saved checks, sorted by name.
 func (s *Store) Checks(ctx context.Context) (documents [][]byte, err error) {
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		rows, err := h.read.QueryContext(ctx, `SELECT document FROM saved_check ORDER BY name`)
@@ -97,13 +97,13 @@ func (s *Store) Checks(ctx context.Context) (documents [][]byte, err error) {
 	return documents, err
 }
 
-// SaveCheck keeps a check in the place of one of the same name.
+// SaveCheck stores a check and replaces the previous one of the same name.
 func (s *Store) SaveCheck(ctx context.Context, name string, document []byte) error {
 	return s.exec(ctx, `INSERT INTO saved_check (name, saved_at, document) VALUES (?,?,?)
 		ON CONFLICT (name) DO UPDATE SET saved_at = excluded.saved_at, document = excluded.document`, name, s.o.Now().UnixMicro(), document)
 }
 
-// DeleteCheck deletes a saved check.
+// DeleteCheck deletes a saved check. It returns a *core.Error with CodeNotFound if there is none.
 func (s *Store) DeleteCheck(ctx context.Context, name string) error {
 	var n int64
 	err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {

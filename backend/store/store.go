@@ -15,61 +15,61 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Options are what a Store works with. Path is needed.
+// Options configures a Store. Path is required.
 type Options struct {
-	Path string           // the database file; its folder is made when it is not there
+	Path string           // the database file; it and its folder are created if they do not exist
 	Log  *slog.Logger     // nil: nothing is logged
 	Now  func() time.Time // nil: time.Now
-	// Notify is told one sentence whenever recording stops or a file was set aside,
-	// and "" when all is well again. It must not block. May be nil.
+	// Notify is called with one sentence when recording stops or a file was replaced, and with ""
+	// when recording has resumed. It must not block. It may be nil.
 	Notify func(sentence string)
 	Keep   RetentionLimits
 
-	busyTimeout time.Duration // how long SQLite waits for the lock of the file; 0: usualBusyTimeout
+	busyTimeout time.Duration // how long SQLite waits for a lock; 0: usualBusyTimeout
 }
 
 const usualBusyTimeout = 5 * time.Second
 
-// Store is the database. All methods may be called from any goroutine.
+// Store is the database. Its methods are safe for concurrent use.
 type Store struct {
 	o             Options
 	recorder      *Recorder
 	keep          atomic.Pointer[RetentionLimits]
 	reservedSpace reservedSpace
 	timeouts      storeTimeouts
-	writes        Timing // batches of calls
+	writes        Timing // writes of batches
 	queries       Timing
-	// renamed grows whenever a row of server, client, target, session or workspace may
-	// have gone: before the transaction that deletes it ends.
+	// renamed is incremented when a row of server, client, target, session or workspace may have
+	// been deleted, before the transaction that deletes it is committed.
 	renamed atomic.Uint64
-	// replaced counts how often the file was set aside and a new one begun.
+	// replaced counts how often the file was replaced by a new or another one.
 	replaced atomic.Uint64
-	// past grows whenever sums of spans that are over may have changed: after the
-	// transaction that does it has ended.
+	// past is incremented when rollups of closed spans may have changed, after the transaction
+	// that changed them has ended.
 	past      atomic.Uint64
 	opened    atomic.Pointer[openBlock]
-	late      atomic.Pointer[lateRange] // as the file has it
+	late      atomic.Pointer[lateRange] // as stored in the file
 	unindexed unindexedWords
 	usage     resultCache[usageSums]
 	counts    resultCache[counts]
-	clockSkew clockSkew // only tidy uses it
+	clockSkew clockSkew // accessed only by enforceRetention
 
-	namesTidied time.Time // only tidy uses it
+	namesTidied time.Time // accessed only by enforceRetention
 
 	held atomic.Pointer[Held]
 
-	mu     sync.RWMutex // guards the fields below; held for reading while h is in use
-	h      *handle      // nil: cannot be used, for the reason in fault
+	mu     sync.RWMutex // guards the fields below; read-locked while h is in use
+	h      *handle      // nil if the file cannot be used; fault is the reason
 	fault  fault
-	cause  error // behind fault, for the log
+	cause  error // cause of fault, for the log
 	closed bool
-	// displaced says that the next file that is opened begins without the recording rules.
+	// displaced means that the next file opened has no recording rules and gets the current ones.
 	displaced bool
 }
 
-// Open opens the database at o.Path, or makes it. A file that cannot be used is no
-// error: the Store then has nothing to show, the Recorder says why and tries again. A
-// damaged file is set aside under another name and a new one begun.
+// Open opens or creates the database at o.Path. A file that cannot be used is not an error:
+// queries then fail with CodeUnavailable, and the Recorder reports the reason and retries. A
+// damaged file is renamed and a new one is created.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Path == "" {
 		return nil, errors.New("store: no path")
@@ -100,20 +100,20 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Replaced counts how often the file was set aside and a new one begun since Open: what anybody
-// has kept there before is gone.
+// Replaced returns how often the file was replaced by a new or another one since Open. Data that
+// was stored before is then gone.
 func (s *Store) Replaced() uint64 { return s.replaced.Load() }
 
-// Recorder returns the Store's recorder. Its Run must be running for calls to be kept.
+// Recorder returns the Store's recorder. Calls are written only while its Run is running.
 func (s *Store) Recorder() *Recorder { return s.recorder }
 
-// reopen opens the file if it is not open, and sets a damaged one aside.
+// reopen opens the file if it is not open, and replaces a damaged one.
 func (s *Store) reopen(ctx context.Context) fault {
 	s.mu.RLock()
 	fine := s.h != nil && s.fault == faultNone
 	s.mu.RUnlock()
 	if fine {
-		return faultNone // without waiting for those who read
+		return faultNone // without waiting for readers
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,8 @@ func (s *Store) reopen(ctx context.Context) fault {
 	return s.open(ctx)
 }
 
-// open opens the file, and begins a new one in place of one that is unusable. It must be called with s.mu held.
+// open opens the file, and replaces it by a new one if it is unusable. It must be called with s.mu
+// held.
 func (s *Store) open(ctx context.Context) fault {
 	h, err := openFile(ctx, s.o.Path, s.o.busyTimeout)
 	if unusable(ctx, err) && s.replace(err) {
@@ -156,15 +157,15 @@ func (s *Store) open(ctx context.Context) fault {
 	return s.fault
 }
 
-// broken reports whether the file needs care: it is not open, or was found damaged.
+// broken reports whether the file must be reopened: it is not open, or was found damaged.
 func (s *Store) broken() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.h == nil || s.fault != faultNone
 }
 
-// unusable reports whether the file itself is why it cannot be opened: it is damaged,
-// or something else of the same name.
+// unusable reports whether the file cannot be opened because of its content: it is damaged, or is
+// not a history.
 func unusable(ctx context.Context, err error) bool {
 	if errors.Is(err, errForeign) {
 		return true
@@ -176,7 +177,8 @@ func unusable(ctx context.Context, err error) bool {
 	return f == faultDamaged
 }
 
-// replace sets the file aside that is damaged, or as cause says no history. It must be called with s.mu held.
+// replace renames the file, which is damaged or, according to cause, not a history. It must be
+// called with s.mu held.
 func (s *Store) replace(cause error) bool {
 	why, sentence := "damaged", "the history file was damaged"
 	if errors.Is(cause, errForeign) {
@@ -194,8 +196,9 @@ func (s *Store) replace(cause error) bool {
 	return true
 }
 
-// withHandle runs f with the open file. A damaged file is noticed here, whoever meets it, and so is
-// one that was removed or replaced: f then gets what is at the path now.
+// withHandle calls f with the open file. It reopens the file first if it was deleted, moved or
+// replaced, and schedules its replacement if f finds it damaged. It returns a *core.Error with
+// CodeUnavailable if the file cannot be used.
 func (s *Store) withHandle(f func(*handle) error) error {
 	s.followPath()
 	s.mu.RLock()
@@ -219,16 +222,16 @@ func (s *Store) withHandle(f func(*handle) error) error {
 	return explainError(err)
 }
 
-// storeTimeouts is how long things may take.
+// storeTimeouts contains the time limits of a Store.
 type storeTimeouts struct {
-	flush time.Duration // a question waits so long for calls that were recorded just before it
-	read  time.Duration // bounds every query, so that no reader keeps the log of changes from being folded back into the file
-	tidy  time.Duration // between two looks at the bounds of the history; 0: tidyEvery
+	flush time.Duration // how long a query waits for calls that were recorded just before
+	read  time.Duration // limits every query, so that no reader blocks the checkpoint of the WAL
+	tidy  time.Duration // interval of retention runs; 0: tidyEvery
 }
 
 var usualPatience = storeTimeouts{flush: 200 * time.Millisecond, read: 5 * time.Second}
 
-// Timing counts how often something was done, and how long that took in all.
+// Timing is the number and total duration of operations of one kind.
 type Timing struct{ count, nanoseconds atomic.Int64 }
 
 func (t *Timing) since(began time.Time) {
@@ -236,18 +239,18 @@ func (t *Timing) since(began time.Time) {
 	t.nanoseconds.Add(int64(time.Since(began)))
 }
 
-// Read returns both.
+// Read returns the number of operations and their total duration.
 func (t *Timing) Read() (count uint64, total time.Duration) {
 	return uint64(t.count.Load()), time.Duration(t.nanoseconds.Load())
 }
 
-// Writes are the batches of calls that were written, or not, since the start.
+// Writes returns the timing of all attempts to write a batch since the start.
 func (s *Store) Writes() *Timing { return &s.writes }
 
-// Queries are the questions that were asked since the start.
+// Queries returns the timing of all queries since the start.
 func (s *Store) Queries() *Timing { return &s.queries }
 
-// query is use for one reading question.
+// query calls f with the open file and a context that ends after timeouts.read.
 func (s *Store) query(ctx context.Context, f func(context.Context, *handle) error) error {
 	defer s.queries.since(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, s.timeouts.read)
@@ -255,8 +258,7 @@ func (s *Store) query(ctx context.Context, f func(context.Context, *handle) erro
 	return s.withHandle(func(h *handle) error { return f(ctx, h) })
 }
 
-// Close folds the log of changes into the file and closes it. Run of the Recorder
-// must have returned.
+// Close checkpoints the WAL and closes the file. Recorder.Run must have returned.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

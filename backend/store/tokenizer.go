@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// appendWords appends the text of JSON as the user would search it: what stands in
-// strings, with their escapes undone, numbers, and keys. Text that was cut off is taken
-// as far as it goes. What it returns for a payload must never change without a
-// migration: the index is emptied by naming the same words again.
+// appendWords appends the searchable text of JSON: the content of strings with their escape
+// sequences decoded, numbers and keys. Truncated JSON is processed up to its end. The result for a
+// payload must not change without a migration, because an entry of the index is removed by passing
+// its original text.
 func appendWords(dst, src []byte) []byte {
 	for len(src) > 0 {
 		n := bytes.IndexByte(src, '\\')
@@ -63,7 +63,7 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// appendCallWords appends all that search knows of a call.
+// appendCallWords appends the searchable text of a call.
 func appendCallWords(dst []byte, c callWords, args, reply []byte) []byte {
 	for _, s := range []string{c.server, c.name, c.publicName, c.client, c.reason} {
 		dst = append(dst, s...)
@@ -76,20 +76,20 @@ func appendCallWords(dst []byte, c callWords, args, reply []byte) []byte {
 
 type callWords struct{ server, name, publicName, client, reason string }
 
-// word is one word of a search.
+// word is one word of a full-text query.
 type word struct {
 	text   string // folded to lower case
-	prefix bool   // was written word*: begins with text
+	prefix bool   // written as word*: matches all words that begin with text
 }
 
 func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Co, r) || unicode.Is(unicode.Mn, r)
 }
 
-// maxWords is how many words of a search count.
+// maxWords is the maximum number of words of a query; others are ignored.
 const maxWords = 32
 
-// wordsOf splits what the user typed as the index splits texts.
+// wordsOf splits a query into words in the same way as the tokenizer of the index.
 func wordsOf(query string) []word {
 	var out []word
 	rest := query
@@ -111,7 +111,7 @@ func wordsOf(query string) []word {
 	return out
 }
 
-// match is the words as FTS5 takes them: all of them must be there.
+// match returns an FTS5 query that matches texts with all words.
 func match(words []word) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -128,7 +128,7 @@ func match(words []word) string {
 	return b.String()
 }
 
-// hasWords says of a text in lower case whether search would find it by these words.
+// hasWords reports whether text, in lower case, contains all words.
 func hasWords(text []byte, words []word) bool {
 	for _, w := range words {
 		if !hasWord(text, w) {

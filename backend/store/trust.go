@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Trusted is what is trusted of one thing that a server offers.
+// Trusted is the trust record of one definition (tool, prompt, resource …) of a server.
 type Trusted struct {
 	Kind, Name string
 	FirstAt    time.Time
-	Late       bool // it came when its server was known already
+	Late       bool // first seen after the baseline of its server was recorded
 	Hash       []byte
-	Earlier    []byte // hashes that were trusted before, one after the other
+	Earlier    []byte // concatenated hashes of earlier trusted definitions
 	Always     bool
 	Blocked    bool
-	// Definition is what Hash is of. Trust leaves it out, and SaveTrust keeps the one
-	// that is there when it is nil.
+	// Definition is the trusted definition, of which Hash is the hash. Trust does not return it.
+	// SaveTrust keeps the stored one if it is nil.
 	Definition []byte
-	WaitingAt  time.Time // zero: nothing waits
-	// WaitingHash and Waiting are of a definition that waits for the user.
+	WaitingAt  time.Time // when the pending definition was seen; zero: none is pending
+	// WaitingHash and Waiting are the hash and text of a definition that is pending review.
 	WaitingHash []byte
 	Waiting     []byte
 }
 
-// TrustEvent is something that happened to a definition.
+// TrustEvent is an event in the life of a definition.
 type TrustEvent struct {
 	ID               int64
 	At               time.Time
@@ -35,15 +35,15 @@ type TrustEvent struct {
 	OldHash, NewHash []byte
 }
 
-// Bounds of what is kept of events.
+// Limits of trust events.
 const (
-	trustEvents     = 20_000 // in all
-	maxTrustDetail  = 2000   // bytes
-	trustTrimmed    = 256    // how many inserts pass between two looks at the bound
+	trustEvents     = 20_000 // maximum number of events
+	maxTrustDetail  = 2000   // maximum length of TrustEvent.Detail in bytes
+	trustTrimmed    = 256    // number of inserts between two deletions of old events
 	maxTrustReading = 500
 )
 
-// Trust returns what is trusted of server, without the trusted definitions.
+// Trust returns the trust records of server, without the trusted definitions.
 func (s *Store) Trust(ctx context.Context, server string) (list []Trusted, err error) {
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		rows, err := h.read.QueryContext(ctx, `SELECT kind, name, first_at, late, hash, earlier, always, blocked, waiting_at, waiting_hash, waiting_enc, waiting
@@ -73,7 +73,7 @@ func (s *Store) Trust(ctx context.Context, server string) (list []Trusted, err e
 	return list, err
 }
 
-// TrustedDefinition returns the definition that is trusted, or nil.
+// TrustedDefinition returns the trusted definition, or nil if there is none.
 func (s *Store) TrustedDefinition(ctx context.Context, server, kind, name string) (definition []byte, err error) {
 	var enc int
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
@@ -88,8 +88,8 @@ func (s *Store) TrustedDefinition(ctx context.Context, server, kind, name string
 	return unpack(definition, enc)
 }
 
-// SaveTrust keeps what is trusted of server, forgets what is named in gone, and notes
-// what happened, all or nothing.
+// SaveTrust inserts or updates the trust records in list, deletes those whose kind and name are in
+// gone, and inserts events, in one transaction.
 func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, gone [][2]string, happened []TrustEvent) error {
 	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, key := range gone {
@@ -130,7 +130,7 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 	})
 }
 
-// noteTrust inserts events, and forgets the oldest beyond what is kept.
+// noteTrust inserts events and deletes the oldest ones beyond trustEvents.
 func (s *Store) noteTrust(ctx context.Context, tx *sql.Tx, happened []TrustEvent) error {
 	var last int64
 	for _, e := range happened {
@@ -150,8 +150,8 @@ func (s *Store) noteTrust(ctx context.Context, tx *sql.Tx, happened []TrustEvent
 	return err
 }
 
-// TrustEvents returns what happened to definitions, newest first: of one server, or of
-// all for "". before is the id that an earlier answer ended with, or 0.
+// TrustEvents returns events, newest first, of one server or, if server is "", of all. before is
+// the next of the previous page, or 0; next is 0 after the last page.
 func (s *Store) TrustEvents(ctx context.Context, server string, before int64, limit int) (list []TrustEvent, next int64, err error) {
 	limit = max(1, min(limit, maxTrustReading))
 	if before <= 0 {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// unindexedWords are the words, in lower case, of calls that the index does not know yet. Who
-// searches while calls are written asks again soon: then only the newest are read.
+// unindexedWords caches the text, in lower case, of calls that are not indexed yet. Repeated
+// searches while calls are being written then read only the newest calls.
 type unindexedWords struct {
 	mu    sync.Mutex // guards the fields below
 	at    time.Time
-	words map[int64][]byte // never changed, but replaced
+	words map[int64][]byte // replaced as a whole, never modified
 }
 
 const (
-	unknownBytes = 8 << 20 // kept of all
+	unknownBytes = 8 << 20 // maximum size of all cached texts
 	unknownFor   = time.Minute
 )
 
@@ -34,7 +34,7 @@ func (u *unindexedWords) put(words map[int64][]byte) {
 	u.words, u.at = words, time.Now()
 }
 
-// forget lets them go when nobody asked for a while.
+// forget drops the cache if it was not used for unknownFor.
 func (u *unindexedWords) forget() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -43,8 +43,8 @@ func (u *unindexedWords) forget() {
 	}
 }
 
-// pendingHits looks through the newest calls that the index does not know. oldest is
-// the last one looked at when there are more, else 0.
+// pendingHits searches the newest calls that are not indexed yet. oldest is the last call examined
+// if there are more, otherwise 0.
 func (s *Store) pendingHits(ctx context.Context, db *sql.DB, words []word, after, before int64) (found []int64, oldest int64, err error) {
 	pending, err := ids(ctx, db, `SELECT id FROM pending WHERE id < ? AND id > ? ORDER BY id DESC LIMIT ?`, before, after, pendingRows)
 	if err != nil || len(pending) == 0 {
@@ -71,7 +71,7 @@ func (s *Store) pendingHits(ctx context.Context, db *sql.DB, words []word, after
 			text, ok = fresh[id]
 		}
 		if !ok {
-			continue // it went meanwhile, or lies in a pack: then it was indexed before
+			continue // deleted in the meantime, or in a block, in which case it has been indexed before
 		}
 		if room -= len(text); room >= 0 {
 			kept[id] = text
@@ -81,7 +81,7 @@ func (s *Store) pendingHits(ctx context.Context, db *sql.DB, words []word, after
 		}
 	}
 	if len(missing) > 0 {
-		if before < 1<<62 { // a later page: what the first found stays
+		if before < 1<<62 { // a later page: keep the texts of the first one
 			maps.Copy(kept, known)
 		}
 		if len(kept) <= 2*pendingRows {
@@ -94,7 +94,8 @@ func (s *Store) pendingHits(ctx context.Context, db *sql.DB, words []word, after
 	return found, oldest, nil
 }
 
-// readWords reads what calls would be found by, in lower case.
+// readWords reads the searchable text of calls, in lower case. list contains their ids, separated
+// by commas.
 func readWords(ctx context.Context, db *sql.DB, list []byte, into map[int64][]byte) error {
 	rows, err := db.QueryContext(ctx, `SELECT c.id, `+wordColumns+` FROM json_each(?) f CROSS JOIN call c ON c.id = f.value`+wordTables, "["+string(list)+"]")
 	if err != nil {

@@ -10,32 +10,34 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// UsageQuery asks for sums over a range of time, which is widened to full hours, or
-// to full minutes within the last 48 h. One of two weeks or more begins with a full day
-// (UTC): the hours of its first day would be as many rows as two weeks of days.
+// UsageQuery selects usage statistics of a time range. The range is widened to full hours, or to
+// full minutes within the last 48 h. A range of 14 days or more starts at the beginning of a day
+// (UTC), because the hourly rollups of a first partial day would be as many rows as two weeks of
+// daily ones.
 type UsageQuery struct {
-	From, To time.Time // zero: 24 h before To; now
+	From, To time.Time // defaults: 24 h before To; now
 	Server   string
 	Tool     string
-	Client   string // name of the application, or of its token
+	Client   string // name of the application, or name of its token
 }
 
-// Usage is what was used in a range.
+// Usage contains the usage statistics of a time range.
 type Usage struct {
-	From, To  time.Time // the range that is covered
+	From, To  time.Time // the widened range
 	Total     Use
 	ByServer  []Use
 	ByTool    []Use
 	ByClient  []Use
-	Series    []Use         // in the order of time, without those in which nothing was called
-	SeriesFor time.Duration // what one of Series covers
+	Series    []Use         // in chronological order, without intervals that have no calls
+	SeriesFor time.Duration // length of an interval of Series
 }
 
-// Use is what was called under one name. Durations are at most 4.5 % off.
+// Use contains the statistics of the calls of one server, tool, client or interval. Durations are
+// off by at most 4.5 %.
 type Use struct {
 	Server, Tool  string
 	Client, Token string
-	At            time.Time // of Series: where it begins
+	At            time.Time // start of the interval; only in Series
 	Calls, Errors int64
 	P50, P95, P99 time.Duration
 	Mean          time.Duration
@@ -45,7 +47,7 @@ type Use struct {
 func (s *sum) use(u Use) Use {
 	u.Calls, u.Errors = s.calls(), s.errors()
 	u.P50, u.P95, u.P99 = s.bins.at(0.50), s.bins.at(0.95), s.bins.at(0.99)
-	if u.Calls == 1 { // its own time is known, not only its bin
+	if u.Calls == 1 { // the exact duration is known
 		u.P50, u.P95, u.P99 = time.Duration(s.took), time.Duration(s.took), time.Duration(s.took)
 	}
 	if u.Calls > 0 {
@@ -57,7 +59,7 @@ func (s *sum) use(u Use) Use {
 	return u
 }
 
-// names are what the numbers in rollup stand for.
+// names maps the ids in the table rollup to names.
 type names struct {
 	targets map[int64]target
 	clients map[int64]core.Client
@@ -104,8 +106,7 @@ func loadNames(ctx context.Context, db queryer) (names, error) {
 	return n, clients.Err()
 }
 
-// rollupRow is one row as it is read, once for all sums that it goes into. It is valid
-// until the next one.
+// rollupRow is a decoded row of the table rollup. It is valid until the next row is read.
 type rollupRow struct {
 	at, target, client int64
 	took, last         int64
@@ -122,7 +123,8 @@ func (s *sum) mergeRow(r *rollupRow) {
 	s.bins.addAll(r.bins)
 }
 
-// eachCount calls f with what every row of a range says of outcomes, and with nothing else of it.
+// eachCount calls f with the number of calls by outcome of each rollup in ranges. It does not
+// decode histograms.
 func eachCount(ctx context.Context, db queryer, ranges []part, f func(target, client int64, outcomes [6]int64)) error {
 	for _, p := range ranges {
 		err := func() error {
@@ -148,7 +150,7 @@ func eachCount(ctx context.Context, db queryer, ranges []part, f func(target, cl
 	return nil
 }
 
-// eachRollup calls f with every row of a range.
+// eachRollup calls f with each rollup in ranges.
 func eachRollup(ctx context.Context, db queryer, ranges []part, f func(*rollupRow)) error {
 	for _, p := range ranges {
 		err := func() error {
@@ -175,8 +177,8 @@ func eachRollup(ctx context.Context, db queryer, ranges []part, f func(*rollupRo
 	return nil
 }
 
-// Usage returns counts, errors and percentiles of a range by server, tool and client,
-// the most called first, and over time.
+// Usage returns counts, error counts and percentiles of a time range by server, tool and client,
+// sorted by number of calls in descending order, and as a time series.
 func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	now := s.o.Now()
 	if q.To.IsZero() {
@@ -194,7 +196,7 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	s.waitForRecent(ctx)
 	u := &Usage{From: q.From, To: q.To, SeriesFor: seriesStep(q.To.Sub(q.From))}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		gen := s.past.Load() // before anything is read
+		gen := s.past.Load() // load the generation before reading, so that a concurrent change invalidates the result
 		all, err := loadNames(ctx, h.read)
 		if err != nil {
 			return err
@@ -233,10 +235,10 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	return u, err
 }
 
-// wholeDays is how long a range is that begins with a full day.
+// wholeDays is the minimum length of a range that starts at the beginning of a day.
 const wholeDays = 14 * 24 * time.Hour
 
-// seriesStep is what one point of a chart covers.
+// seriesStep returns the length of an interval of Series for a time range.
 func seriesStep(span time.Duration) time.Duration {
 	switch {
 	case span <= 3*time.Hour:
@@ -247,8 +249,8 @@ func seriesStep(span time.Duration) time.Duration {
 	return 24 * time.Hour
 }
 
-// seriesParts are ranges in which no row is wider than a step. Where minutes are wanted
-// and only hours are kept, the hour stands at its beginning.
+// seriesParts returns ranges whose spans are not longer than step. Where step is a minute and only
+// hourly rollups are stored, an hour appears as one point at its beginning.
 func seriesParts(ranges []part, step int64) []part {
 	var out []part
 	for _, p := range ranges {

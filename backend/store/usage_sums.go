@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// usageSums are the sums that an answer of Usage is made from.
+// usageSums holds the aggregates from which a Usage is built.
 type usageSums struct {
-	step    int64 // seconds of one of series
+	step    int64 // length of an interval of series in seconds
 	total   sum
 	servers map[string]*sum
 	tools   map[pair]*sum
@@ -24,10 +24,10 @@ func newUsageSums(step int64) *usageSums {
 
 func (u *usageSums) len() int { return len(u.servers) + len(u.tools) + len(u.clients) + len(u.series) }
 
-// read adds the rows of ranges that q asks for.
+// read adds the rollups in ranges that match q.
 func (u *usageSums) read(ctx context.Context, db queryer, all names, q UsageQuery, ranges []part) error {
 	wide := slices.ContainsFunc(ranges, func(p part) bool { return p.span > u.step })
-	if wide { // its points need narrower rows than the sums
+	if wide { // series needs shorter spans than the totals
 		err := eachRollup(ctx, db, seriesParts(ranges, u.step), func(r *rollupRow) {
 			if all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
 				at(u.series, r.at-r.at%u.step).mergeRow(r)
@@ -52,7 +52,7 @@ func (u *usageSums) read(ctx context.Context, db queryer, all names, q UsageQuer
 	})
 }
 
-// addAll adds other, which stays as it is.
+// addAll adds other to u.
 func (u *usageSums) addAll(other *usageSums) {
 	u.total.addSum(&other.total)
 	addSums(u.servers, other.servers)
@@ -76,7 +76,7 @@ func (s *sum) addSum(other *sum) {
 	s.bins.addHistogram(&other.bins)
 }
 
-// at returns the value of a key, made when it is not there.
+// at returns the value of key and creates it if it does not exist.
 func at[K comparable](m map[K]*sum, key K) *sum {
 	if m[key] == nil {
 		m[key] = &sum{}
@@ -84,7 +84,7 @@ func at[K comparable](m map[K]*sum, key K) *sum {
 	return m[key]
 }
 
-// fillLists fills in the lists of an answer, in no order.
+// fillLists appends the statistics to the lists of out, in random order.
 func (u *usageSums) fillLists(out *Usage) {
 	out.Total = u.total.use(Use{})
 	for name, one := range u.servers {

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// outcomes are the numbers that stand for outcomes in the database.
+// outcomes maps outcomes to the numbers by which the database stores them.
 var outcomes = map[core.Outcome]int{
 	core.OutcomeOK: 1, core.OutcomeToolError: 2, core.OutcomeProtocolError: 3,
 	core.OutcomeTimeout: 4, core.OutcomeCancelled: 5, core.OutcomeRejected: 6,
@@ -23,10 +23,10 @@ var outcomeNames = func() map[int]core.Outcome {
 	return m
 }()
 
-const maxName = 1024 // bytes of a name or URI
+const maxName = 1024 // maximum length of a name or URI in bytes
 
-// write puts a batch on disk in one transaction. A call that is there already stays:
-// a commit may have worked although it was reported as failed.
+// write writes a batch in one transaction. Calls that exist already are not changed: the commit of
+// an earlier attempt may have succeeded although it was reported as failed.
 func (s *Store) write(ctx context.Context, batch []entry) error {
 	if len(batch) == 0 {
 		return nil
@@ -38,11 +38,11 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 }
 
 func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error) {
-	turn, err := h.write.Conn(ctx) // whoever writes has it
+	turn, err := h.write.Conn(ctx) // the connection of write serves as the lock of all writers
 	if err != nil {
 		return err
 	}
-	defer func() { _ = turn.Close() }() // gives it back
+	defer func() { _ = turn.Close() }() // releases the lock
 	conn, err := h.calls.Conn(ctx)
 	if err != nil {
 		return err
@@ -50,12 +50,13 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	defer func() { _ = conn.Close() }()
 	defer func() {
 		if err != nil {
-			s.renamed.Add(1) // names that were new are not there now
+			s.renamed.Add(1) // rows of new names were rolled back
 			h.insert.leave(conn)
 		}
 	}()
-	// ctx ends the wait for the file, not the transaction: database/sql would roll it back
-	// by itself, and the statements of rows, which it does not know, would go on without one.
+	// ctx limits the wait for the lock but not the transaction: database/sql would roll the
+	// transaction back when ctx is done, and the inserter's statements, which it does not know,
+	// would continue outside of a transaction.
 	own, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	waiting := context.AfterFunc(ctx, end)
@@ -111,31 +112,31 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	return err
 }
 
-// writer inserts calls within one transaction.
+// writer inserts calls in one transaction.
 type writer struct {
 	ctx        context.Context
 	tx         *sql.Tx
 	in         *inserter
 	sums       rollups
 	dimensions map[dimension]int64
-	refs       []refs // of the calls that come next
+	refs       []refs // references of the calls that are inserted next
 }
 
-// refs are the rows that a call refers to.
+// refs contains the ids of the rows that a call refers to.
 type refs struct {
 	server, target, client int64
-	session, workspace     any // nil: none
+	session, workspace     any // int64, or nil if there is none
 }
 
-// dimension is a row of server, client, target, session or workspace.
+// dimension identifies a row of server, client, target, session or workspace by its names.
 type dimension struct {
 	table   string
 	server  int64
 	a, b, c string
 }
 
-// resolve looks up the names of as many calls as one statement takes, before the
-// connection is used without its transaction's statements. It reports how many.
+// resolve looks up or inserts the names of as many calls as one statement inserts, and returns
+// their number. It must be called outside of conn.Raw, because it uses statements of database/sql.
 func (w *writer) resolve(batch []entry) (int, error) {
 	w.refs = w.refs[:0]
 	for i := range batch[:min(len(batch), insertRows)] {
@@ -166,8 +167,7 @@ func (w *writer) resolve(batch []entry) (int, error) {
 	return len(w.refs), nil
 }
 
-// calls inserts the calls that resolve was asked about. One that is there already, all
-// of it, is left alone.
+// calls inserts the calls for which resolve was called. A call that exists already is skipped.
 func (w *writer) calls(batch []entry) error {
 	defer w.in.clear()
 	for i := range batch {
@@ -192,7 +192,7 @@ func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
 	} else {
 		rows := &w.in.call
 		if e.again {
-			rows = &w.in.perhaps // written at once, to find out
+			rows = &w.in.perhaps // flushed immediately to learn whether the call exists
 		}
 		rows.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
 			c.Era == core.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
@@ -233,7 +233,7 @@ func (c *Cut) columns() (size, hash any) {
 	return int64(c.Size), c.Hash
 }
 
-// id returns the row of a name, making it when it is new.
+// id returns the id of the row with these names, and inserts the row if it does not exist.
 func (w *writer) id(d dimension) (int64, error) {
 	if id, ok := w.dimensions[d]; ok {
 		return id, nil
@@ -242,8 +242,9 @@ func (w *writer) id(d dimension) (int64, error) {
 	var args []any
 	switch d.table {
 	case "server":
-		// Search knows a row's calls by its name. One that was renamed keeps it: who has that
-		// name now gets a row of another, which search splits into the same word and a number.
+		// The index contains a row's calls under its name, so a renamed row keeps its name. If
+		// that name is taken again by another server, its row is named "name (n)", which the
+		// tokenizer splits into the same word and a number.
 		find = `SELECT id FROM server WHERE name = ?1 AND renamed IS NULL OR renamed = ?1 AND substr(name, 1, length(?1) + 2) = ?1 || ' ('`
 		insert = `INSERT INTO server (name, renamed) SELECT iif(taken, ?1 || ' (' || (SELECT max(id) + 1 FROM server) || ')', ?1), iif(taken, ?1, NULL)
 			FROM (SELECT EXISTS (SELECT 1 FROM server WHERE name = ?1) AS taken)`
