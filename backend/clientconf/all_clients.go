@@ -11,20 +11,20 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Together is one step for all clients of this machine: each plan begins where the one
-// before it ends, so that what is shown is what is written.
+// Together is a batch of plans for all clients of this machine. Each plan starts from the
+// state that the preceding one leaves, so that the preview equals the result.
 type Together struct {
-	Plans   []*Plan      // of clients that are moved or connected
-	Imports []*Taking    // of clients whose servers are copied
+	Plans   []*Plan      // clients to move or connect
+	Imports []*Taking    // clients whose servers are copied
 	Skipped []SkippedOne // clients that are left out, with the reason
 
 	c *Connector
 }
 
-// SkippedOne is a client that is left out of a step for all.
+// SkippedOne is a client that a batch leaves out.
 type SkippedOne struct{ Client, Reason string }
 
-// Servers is how many servers of clients the step takes over.
+// Servers returns the number of servers that the batch moves or imports.
 func (t *Together) Servers() (n int) {
 	for _, p := range t.Plans {
 		n += p.Moves()
@@ -35,10 +35,10 @@ func (t *Together) Servers() (n int) {
 	return n
 }
 
-// Clients is how many clients the step changes or copies from.
+// Clients returns the number of clients that the batch changes or imports from.
 func (t *Together) Clients() int { return len(t.Plans) + len(t.Imports) }
 
-// Moves is how many servers of the client a plan takes over.
+// Moves returns the number of the client's servers that the plan moves.
 func (p *Plan) Moves() int {
 	if p.own == nil {
 		return 0
@@ -46,7 +46,7 @@ func (p *Plan) Moves() int {
 	return len(p.takes)
 }
 
-// MoveAll plans Move for every installed client that has servers.
+// MoveAll plans a Move for every installed client that has servers and is not connected.
 func (c *Connector) MoveAll() *Together {
 	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
 		p, err := ahead.Move(Choice{Client: id}, nil, false)
@@ -58,7 +58,7 @@ func (c *Connector) MoveAll() *Together {
 	})
 }
 
-// ImportAll plans Take for every installed client that has servers.
+// ImportAll plans an import for every installed client that has servers and is not connected.
 func (c *Connector) ImportAll() *Together {
 	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
 		i, err := ahead.Take(Choice{Client: id}, nil)
@@ -71,7 +71,7 @@ func (c *Connector) ImportAll() *Together {
 	})
 }
 
-// ConnectAll plans the connection of every installed client that is not connected.
+// ConnectAll plans to connect every installed client that is not connected.
 func (c *Connector) ConnectAll() *Together {
 	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
 		p, err := ahead.Plan(Choice{Client: id})
@@ -82,12 +82,12 @@ func (c *Connector) ConnectAll() *Together {
 	})
 }
 
-// shares reports whether another plan writes the same file: some programs have one in common.
+// shares reports whether another plan writes the same file. Some clients share one file.
 func (p *Plan) shares(others []*Plan) bool {
 	return slices.ContainsFunc(others, func(o *Plan) bool { return o.target == p.target })
 }
 
-// together plans for each installed client, the connected ones left out.
+// together calls plan for each installed client that is not connected.
 func (c *Connector) together(plan func(ahead *Connector, t *Together, id string) (*ownChange, error)) *Together {
 	t := &Together{c: c}
 	ahead := *c
@@ -101,7 +101,7 @@ func (c *Connector) together(plan func(ahead *Connector, t *Together, id string)
 		}
 		own, err := plan(&ahead, t, s.Client.ID)
 		if err != nil {
-			if core.CodeOf(err) != core.CodeNotFound { // which is: it has no servers
+			if core.CodeOf(err) != core.CodeNotFound { // it has no servers
 				message, _ := core.Describe(err)
 				t.Skipped = append(t.Skipped, SkippedOne{s.Client.Name, message})
 			}
@@ -118,7 +118,7 @@ func (c *Connector) together(plan func(ahead *Connector, t *Together, id string)
 	return t
 }
 
-// pendingVault is a vault as it will be when the plans before have been carried out.
+// pendingVault is the vault as it will be after the preceding plans have been applied.
 type pendingVault struct {
 	Vault
 	values map[string]string
@@ -131,14 +131,14 @@ func (v *pendingVault) Get(ctx context.Context, name string) (string, error) {
 	return v.Vault.Get(ctx, name)
 }
 
-// OneDone is what became of one client in a step for all.
+// OneDone is the result for one client of a batch.
 type OneDone struct {
 	Client  Client
-	Servers int   // that were taken over
-	Err     error // why the client was left as it was; nil when it is done
+	Servers int   // number of servers that were moved or imported
+	Err     error // why the client was left unchanged; nil on success
 }
 
-// Reason is why the client was left as it was, for people; empty when it is done.
+// Reason returns Err as text for the user, or "" on success.
 func (d OneDone) Reason() string {
 	var known *core.Error
 	switch {
@@ -148,14 +148,14 @@ func (d OneDone) Reason() string {
 		message, _ := core.Describe(d.Err)
 		return message
 	}
-	return d.Err.Error() // of a file of this machine: nothing in it is to be hidden
+	return d.Err.Error() // an I/O error on this machine: nothing to hide
 }
 
-// Apply carries all of it out, in the order of the plans; before is called with each client
-// whose file is about to be written, and tell with what became of it. A client that fails
-// does not stop the others: those behind it are planned anew from where it left our
-// configuration, so that a name there may differ from the one that was shown. The error
-// names each client that failed.
+// Apply applies all plans in order. It calls before with each client whose file is about to
+// be written, and tell with the result for each client. A failing client does not stop the
+// others: the plans that follow it are made again from the current configuration, so a server
+// may get another name there than the preview showed. The returned error names each client
+// that failed.
 func (t *Together) Apply(ctx context.Context, before func(client string) error, tell func(OneDone)) error {
 	var failed error
 	note := func(client Client, servers int, err error) {
@@ -183,8 +183,8 @@ func (t *Together) Apply(ctx context.Context, before func(client string) error, 
 	return failed
 }
 
-// applyBehind carries a plan out; again when one before it failed, so that our configuration
-// is not where the plan begins.
+// applyBehind applies a plan. If again is set, a preceding plan failed: our configuration
+// differs from the plan's starting point, so the plan is made again first.
 func (c *Connector) applyBehind(ctx context.Context, p *Plan, again bool) error {
 	if !again || p.own == nil {
 		return c.Apply(ctx, p)
@@ -216,7 +216,7 @@ type undoStep struct {
 	one UndoneOne
 }
 
-// UndoneOne is what became of one connection or import that was taken back.
+// UndoneOne is the result of undoing one connection or import.
 type UndoneOne struct {
 	Key    string `json:"key,omitempty"`
 	Import string `json:"import,omitempty"`
@@ -224,9 +224,9 @@ type UndoneOne struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// UndoAll takes every connection and every import back, the newest first: what came last
-// into our configuration goes first, so that each file becomes what it was. One that fails
-// does not stop the others.
+// UndoAll undoes every connection and, if imports is set, every import, newest first: undoing
+// in reverse order lets each file return to its original content. A failure does not stop the
+// others.
 func (c *Connector) UndoAll(ctx context.Context, imports, force bool, tell func(UndoneOne)) error {
 	records, err := c.records()
 	if err != nil {
@@ -248,8 +248,8 @@ func (c *Connector) UndoAll(ctx context.Context, imports, force bool, tell func(
 	return c.undoSteps(ctx, steps, force, tell)
 }
 
-// UndoSome takes the connections with these keys back as UndoAll does. A key without a
-// connection is left out: it was taken back before.
+// UndoSome undoes the connections with these keys in the same way as UndoAll. Keys without a
+// connection are ignored: they were undone before.
 func (c *Connector) UndoSome(ctx context.Context, keys []string, tell func(UndoneOne)) error {
 	records, err := c.records()
 	if err != nil {

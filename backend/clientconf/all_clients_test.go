@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// elevenClients are configurations as eleven programs and their users write them.
+// elevenClients are configuration files as eleven clients and their users write them, by
+// path.
 var elevenClients = map[string]string{
 	".config/Claude/claude_desktop_config.json": "{\n  \"mcpServers\": {\n    \"postgres\": {\n      \"command\": \"docker\",\n      \"args\": [\"run\", \"-i\", \"--rm\", \"mcp/postgres\", \"postgresql://alice:s3cretPGpass@db:5432/app\"]\n    },\n    \"github\": {\"command\": \"npx\", \"args\": [\"-y\", \"gh\"], \"env\": {\"GITHUB_TOKEN\": \"ghp_0123456789abcdef0123\"}}\n  },\n  \"theme\": \"dark\", \"big\": 9007199254740993\n}\n",
 	".claude.json":                      `{"numStartups":7,"mcpServers":{"github":{"type":"stdio","command":"npx","args":["-y","gh"],"env":{"GITHUB_TOKEN":"ghp_0123456789abcdef0123"}}},"projects":{"/home/ana/app":{"mcpServers":{"local":{"command":"node","args":["server.mjs"]}},"history":[1,2]}}}`,
@@ -23,7 +24,8 @@ var elevenClients = map[string]string{
 	".lmstudio/mcp.json":                `{"mcpServers":{"hf":{"url":"https://hf.co/mcp","headers":{"Authorization":"Bearer hf_abcdef0123456789"}}}}`,
 }
 
-// elevenFilesOf writes them and returns what a later state of the files is compared with.
+// elevenFilesOf writes the files of elevenClients and returns a function that fails unless
+// the files still have these contents.
 func elevenFilesOf(t *testing.T, home string) (compare func(when string)) {
 	t.Helper()
 	for path, text := range elevenClients {
@@ -39,7 +41,7 @@ func elevenFilesOf(t *testing.T, home string) (compare func(when string)) {
 	}
 }
 
-// TestElevenClientsAreMovedAndUndoneTogether moves all clients with one plan and takes it back.
+// TestElevenClientsAreMovedAndUndoneTogether moves all clients with one plan and undoes it.
 func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	const ours = "{\n  // mine\n  \"mcpServers\": {\"mine\": {\"command\": \"mine\"}}\n}\n"
@@ -50,7 +52,7 @@ func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 		t.Fatalf("%d servers of %d clients, left out %v", plan.Servers(), plan.Clients(), plan.Skipped)
 	}
 	compare("while planning")
-	for n, p := range plan.Plans[1:] { // each begins where the one before it ends
+	for n, p := range plan.Plans[1:] { // each plan starts from the result of the preceding one
 		if before := plan.Plans[n]; !bytes.Equal(p.own.before, before.own.after) {
 			t.Errorf("%s does not begin where %s ends", p.Client.ID, before.Client.ID)
 		}
@@ -129,8 +131,8 @@ func TestConnectAllSkipsBrokenFile(t *testing.T) {
 	compare("after undo")
 }
 
-// TestUnwritableClientDoesNotStopOthers makes the first of eleven files one that
-// changes behind the plan, so that all behind it begin elsewhere than they were planned.
+// TestUnwritableClientDoesNotStopOthers changes the first of eleven files after planning, so
+// that all following plans start from another state than they were made for.
 func TestUnwritableClientDoesNotStopOthers(t *testing.T) {
 	c, vault, home, config := newSafe(t)
 	compare := elevenFilesOf(t, home)

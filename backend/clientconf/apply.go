@@ -11,9 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Apply makes the planned change: under the client's lock, with a backup, old or
-// new at every moment. It verifies what it wrote. A file that changed since the
-// plan was made is left alone (code conflict).
+// Apply executes the plan. It holds the client's lock, makes a backup, replaces the file
+// atomically and verifies the result. A file that changed since the plan was made is left
+// alone (code conflict).
 func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 	old, recorded, err := c.loadRecord(p.Key())
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 		return err
 	}
 	defer unlock()
-	// The record comes first: killed in between, undo still finds the pre-image.
+	// The record is saved first, so that undo finds the backup even after a crash.
 	if err := c.saveRecord(r); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// newRecord prepares what undo will need, and saves the pre-image.
+// newRecord returns the record that undo needs, and saves the backup.
 func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err error) {
 	r = record{Choice: p.choice, Path: p.target, At: c.now().UTC(), Existed: p.existed, PostHash: hash(p.after)}
 	if p.own != nil {
@@ -72,7 +72,7 @@ func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err
 	}
 	switch {
 	case recorded && old.Path == p.target && old.PostHash == hash(p.before):
-		// Our own last write is still in place: the pre-image stays the first one.
+		// The file still holds our last write: keep the first backup.
 		r.Existed, r.Backup, r.MadeDirs = old.Existed, old.Backup, old.MadeDirs
 	case p.Action == Add:
 		if r.Backup, err = c.saveBackup(p.Key(), p.before); err != nil {
@@ -94,7 +94,7 @@ func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err
 	return r, err
 }
 
-// done lists what became of each entry.
+// done returns the record of each entry that the plan writes or removes.
 func (p *Plan) done(old record) ([]done, error) {
 	before, err := parse(p.before, p.Client)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *Plan) done(old record) ([]done, error) {
 
 func (c *Connector) restoreRecord(old record, had bool, key string) {
 	if had {
-		_ = c.saveRecord(old) // the write's own error is what the caller hears
+		_ = c.saveRecord(old) // the caller reports the error of the write
 	} else {
 		os.Remove(c.recordPath(key))
 	}
@@ -146,7 +146,7 @@ func (c *Connector) lock(ctx context.Context, p *Plan) (unlock func(), err error
 	return lockFolder(ctx, p.target)
 }
 
-// makeDirs creates dir and returns the folders that were missing, outermost first.
+// makeDirs creates dir and returns the directories that were missing, outermost first.
 func makeDirs(dir string) (made []string, err error) {
 	for missing := dir; !exists(missing); missing = filepath.Dir(missing) {
 		made = append(made, missing)

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// BundleName is the file name of our extension for clients that take MCP bundles.
+// BundleName is the file name of the MCP bundle for clients that install bundles.
 const BundleName = "drawbridge.mcpb"
 
-// Bundle makes an MCP bundle (manifest 0.3) whose server is our shim, for a client
-// that installs such extensions: its habit of wiping its configuration file does not
-// touch them. It holds no token: the shim finds that in the data folder. It is good
-// for this machine, whose program it names.
+// Bundle returns an MCP bundle (manifest 0.3) whose server is our shim, for a client that
+// installs such extensions: unlike an entry in its configuration file, an extension survives
+// when the client rewrites that file. The bundle contains no token, because the shim reads
+// the token from the data directory. It is valid on this machine only, whose program path it
+// names.
 func (c *Connector) Bundle(client, version string) ([]byte, error) {
 	row, err := ByID(client)
 	if err != nil {
@@ -79,5 +80,5 @@ func (c *Connector) Bundle(client, version string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// shellWord is s as one word of a shell.
+// shellWord quotes s as one word for a POSIX shell.
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

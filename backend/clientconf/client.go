@@ -8,54 +8,60 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Client is what we know of one MCP client application. It is read-only data.
+// Client describes one MCP client application. It is a row of clients.json and must not be
+// modified.
 type Client struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Confidence says how we know: M measured on the real program, S read in its
-	// source, D its documentation, T told by third parties, L unverified.
+	// Confidence is the source of the facts: M measured with the program itself, S read in
+	// its source code, D taken from its documentation, T reported by third parties, L
+	// unverified.
 	Confidence string `json:"confidence"`
 	Format     Format `json:"format"`
-	// TrailingCommas is set where the client's parser takes a comma after the last element.
+	// TrailingCommas is set if the client's parser accepts a comma after the last element.
 	TrailingCommas bool `json:"trailingCommas"`
-	// KeyPath leads to the container of servers.
+	// KeyPath is the path of keys from the root of the file to the container of servers.
 	KeyPath []string `json:"keyPath"`
-	// Container is "list" where servers are a list of entries with a name, else "".
+	// Container is "list" if the servers are a list of entries that carry their name, else
+	// "".
 	Container string `json:"container"`
-	// Binaries are names to look for on PATH.
+	// Binaries are the program names to look up on PATH.
 	Binaries []string `json:"binaries"`
-	// Candidates are the places of the file by GOOS.
+	// Candidates are the possible locations of the file, by GOOS.
 	Candidates map[string][]Candidate `json:"candidates"`
-	// Stdio and HTTP are the shapes of an entry; HTTP is nil where the client takes stdio only.
+	// Stdio and HTTP are the templates of an entry. HTTP is nil if the client supports stdio
+	// only.
 	Stdio json.RawMessage `json:"stdio"`
 	HTTP  json.RawMessage `json:"http"`
-	// Reload tells the user how the client notices the change.
+	// Reload describes how the client picks up a changed file.
 	Reload string `json:"reload"`
-	// Lock is the client's own lock that we take while writing: "mkdir" (FILE.lock as
-	// a folder) or "flock" (of .mcp-writer.lock beside the file).
+	// Lock is the lock of the client that is held during a write: "mkdir" (the directory
+	// FILE.lock) or "flock" (on .mcp-writer.lock in the same directory). "" means none.
 	Lock string `json:"lock"`
-	// Rewrites marks clients that write the whole file back from memory while they run.
+	// Rewrites is set if the running client rewrites the whole file from memory.
 	Rewrites bool `json:"rewrites"`
-	// Vars are the forms in which an entry may refer to a variable of the client's
-	// environment: "${}", "$", "${env:}", "{env:}", and "${input:}", which asks the user.
+	// Vars are the supported forms of a reference to an environment variable in an entry:
+	// "${}", "$", "${env:}", "{env:}", and "${input:}", which prompts the user.
 	Vars []string `json:"vars"`
-	// TimeoutUnit of the entry's field timeout: "s", or "" for milliseconds.
+	// TimeoutUnit is the unit of the entry's field timeout: "s", or "" for milliseconds.
 	TimeoutUnit string `json:"timeoutUnit"`
-	// Project is the file of a project, relative to its folder; "" where there is none.
+	// Project is the path of the per-project file, relative to the project directory; "" if
+	// the client has none.
 	Project string `json:"project"`
-	// Synced marks clients that carry their file to the user's other machines.
+	// Synced is set if the client syncs its file to the user's other machines.
 	Synced bool `json:"synced"`
-	// MaxTools is how many tools the client offers its model; 0 where no limit is known.
+	// MaxTools is the maximum number of tools that the client offers to its model; 0 if no
+	// limit is known.
 	MaxTools int `json:"maxTools"`
-	// MaxName is how long the name of a tool of ours may be; 0 stands for the usual 46.
-	// It is what is left of the client's own limit after the name of our entry.
+	// MaxName is the maximum length of a tool name that Drawbridge offers: the client's own
+	// limit minus the name of our entry. 0 means the default of 46.
 	MaxName int `json:"maxName"`
-	// WholeName is how long the name of a tool may be with what the client puts before it
-	// (NamePrefix, where {entry} is the name of the entry); 0 where no limit is known.
+	// WholeName is the maximum length of a tool name including the prefix that the client
+	// adds (NamePrefix, where {entry} is the name of the entry); 0 if no limit is known.
 	WholeName  int    `json:"wholeName"`
 	NamePrefix string `json:"namePrefix"`
-	// Header is how a new file begins.
+	// Header is the initial content of a new file.
 	Header string `json:"header"`
 }
 
@@ -63,21 +69,21 @@ type Client struct {
 type Format string
 
 const (
-	JSON  Format = "json"  // strict: a comment would break the client
+	JSON  Format = "json"  // strict: no comments
 	JSONC Format = "jsonc" // with comments
 	TOML  Format = "toml"
 	YAML  Format = "yaml"
 )
 
-// Candidate is one place where a client's file may be. Path uses forward slashes
-// and the tokens {HOME}, {XDG_CONFIG_HOME}, {XDG_DATA_HOME}, {APPSUPPORT},
-// {APPDATA}, {LOCALAPPDATA}, {VSCODE_USER}, {env:NAME} and the wildcard *.
+// Candidate is one possible location of a client's file. Path uses forward slashes and the
+// tokens {HOME}, {XDG_CONFIG_HOME}, {XDG_DATA_HOME}, {APPSUPPORT}, {APPDATA}, {LOCALAPPDATA},
+// {VSCODE_USER}, {env:NAME} and the wildcard *.
 type Candidate struct {
 	Path string `json:"path"`
-	// Role: env wins when its variable is set, primary is created where missing,
-	// alt and sandbox are used when they exist, legacy is only read.
+	// Role is env (used whenever its variable is set), primary (created if missing), alt or
+	// sandbox (used if it exists), or legacy (only read).
 	Role string `json:"role"`
-	// Format and KeyPath are those of a legacy place where they differ from the client's.
+	// Format and KeyPath override the client's for a legacy location; zero means the same.
 	Format  Format   `json:"format,omitempty"`
 	KeyPath []string `json:"keyPath,omitempty"`
 }
@@ -85,16 +91,17 @@ type Candidate struct {
 //go:embed clients.json
 var table []byte
 
-// Known returns every client of the table, in its order. The slice is shared: do not change it.
+// Known returns all clients in the order of clients.json. The slice is shared and must not be
+// modified.
 var Known = sync.OnceValue(func() []Client {
 	var clients []Client
 	if err := json.Unmarshal(table, &clients); err != nil {
-		panic(err) // the table is part of the program; a test reads it
+		panic(err) // the table is embedded, and a test parses it
 	}
 	return clients
 })
 
-// NameLimit is the MaxName of the client called id; 0 where nothing is known of it.
+// NameLimit returns the MaxName of the client with this id, or 0 if no limit is known.
 func NameLimit(id string) int { return nameLimits()[id] }
 
 var nameLimits = sync.OnceValue(func() map[string]int {
@@ -107,7 +114,8 @@ var nameLimits = sync.OnceValue(func() map[string]int {
 	return limits
 })
 
-// ByID returns the client called id, or an error with code not_found that lists the nearest ids.
+// ByID returns the client with this id, or an error with code not_found whose hint names the
+// command that lists the clients.
 func ByID(id string) (Client, error) {
 	for _, c := range Known() {
 		if c.ID == id {

@@ -7,11 +7,11 @@ import (
 
 // Offered is one tool as a client would see it.
 type Offered struct {
-	Entry string // the entry it comes through: EntryName, or the name of a single server
+	Entry string // the entry through which it is offered: EntryName, or the name of a single-server entry
 	Name  string
 }
 
-// Limits says in sentences what of the offered tools the client would cut or refuse.
+// Limits returns a sentence for each limit of the client that the offered tools exceed.
 func Limits(client Client, tools []Offered) (all []string) {
 	if client.MaxTools > 0 && len(tools) > client.MaxTools {
 		all = append(all, fmt.Sprintf("%s takes at most %d tools and would be offered %d: switch some servers off for it, or connect fewer.", client.Name, client.MaxTools, len(tools)))

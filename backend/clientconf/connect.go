@@ -15,24 +15,25 @@ import (
 // lockWait is how long a write waits for the client's own lock.
 const lockWait = 5 * time.Second
 
-// Options says where a Connector works.
+// Options configures a Connector.
 type Options struct {
 	System System
-	// Dir holds records and backups; it is created when needed.
+	// Dir holds records and backups. It is created when needed.
 	Dir string
-	// Program is the absolute path of the drawbridge binary for the shim entry.
+	// Program is the absolute path of the drawbridge binary, for the shim entry.
 	Program string
-	// Data is the data folder to name in the entry; "" for the default one.
+	// Data is the data directory to name in the entry; "" for the default one.
 	Data string
-	// Config is our own configuration file, into which Move writes; "" where nothing is moved.
+	// Config is our own configuration file, which Move and imports write; "" disables both.
 	Config string
-	// Vault takes the literal secrets of imported servers; without one they stay in their entries.
+	// Vault stores the literal secrets of imported servers. If nil, they stay in their
+	// entries.
 	Vault Vault
 	Now   func() time.Time // nil: time.Now
 }
 
-// Connector plans, writes and takes back our entry in clients' files. Its methods
-// may be called from any goroutine, but one client only by one at a time.
+// Connector plans, writes and undoes our entries in client files. Its methods may be called
+// from any goroutine, but not concurrently for the same client.
 type Connector struct {
 	system  System
 	dir     string
@@ -41,10 +42,10 @@ type Connector struct {
 	config  string
 	vault   Vault
 	now     func() time.Time
-	ownText []byte // our configuration as plans before this one will leave it; nil: as it is
+	ownText []byte // our configuration as preceding plans will leave it; nil: read the file
 }
 
-// New checks the options and touches nothing.
+// New validates the options. It does not access any file.
 func New(o Options) (*Connector, error) {
 	if o.Dir == "" || o.Program == "" || o.System.Home == "" || o.System.Getenv == nil {
 		return nil, errors.New("clientconf needs a folder, a program, a home and an environment")
@@ -55,40 +56,40 @@ func New(o Options) (*Connector, error) {
 	return &Connector{system: o.System, dir: o.Dir, program: o.Program, data: o.Data, config: o.Config, vault: o.Vault, now: o.Now}, nil
 }
 
-// Action is what a plan would do.
+// Action is the effect of a plan on the client's file.
 type Action string
 
 const (
-	Create Action = "create" // the file is not there yet
+	Create Action = "create" // the file does not exist yet
 	Add    Action = "add"
-	Update Action = "update" // our entry is there, in another form
+	Update Action = "update" // our entry exists with another content
 	Equal  Action = "equal"  // nothing to do
 )
 
-// Plan is a change that was prepared and not yet made.
+// Plan is a prepared change that has not been applied.
 type Plan struct {
 	Client Client
 	Path   string
 	Action Action
-	Diff   string // to show; secrets are masked
+	Diff   string // for display; secrets are masked
 	Entry  json.RawMessage
-	// Warnings are sentences to show before the user says yes.
+	// Warnings are sentences to show before the user confirms.
 	Warnings []string
 
 	choice  Choice
-	target  string // Path with links followed
+	target  string // Path with symbolic links resolved
 	before  []byte
 	existed bool
 	after   []byte
 	edits   []edit
-	takes   []edit // originals that Move takes out or replaces: they may be overwritten
+	takes   []edit // originals that Move removes or replaces: they may be overwritten
 	own     *ownChange
 }
 
-// Key names the connection that the plan makes.
+// Key returns the key of the connection that the plan creates.
 func (p *Plan) Key() string { return Key(p.choice.Client, p.choice.Project) }
 
-// Plan prepares the connection of a client. A file that cannot be edited safely is
+// Plan prepares the connection of a client. If the file cannot be edited safely, it returns
 // an error whose hint is the snippet to paste.
 func (c *Connector) Plan(choice Choice) (*Plan, error) {
 	p, err := c.open(choice)
@@ -111,7 +112,7 @@ func (c *Connector) Plan(choice Choice) (*Plan, error) {
 	return p, p.splice()
 }
 
-// open finds the file of a choice.
+// open locates the file of a choice and returns an empty plan for it.
 func (c *Connector) open(choice Choice) (*Plan, error) {
 	client, err := ByID(choice.Client)
 	if err != nil {
@@ -170,7 +171,7 @@ func (p *Plan) read() error {
 	return nil
 }
 
-// replaceOld takes out entries of an earlier choice that the new one does not have.
+// replaceOld removes the entries of an earlier choice that the new one does not contain.
 func (c *Connector) replaceOld(p *Plan) error {
 	old, recorded, err := c.loadRecord(p.Key())
 	if err != nil || !recorded || old.Path != p.target {
@@ -189,7 +190,7 @@ func (c *Connector) replaceOld(p *Plan) error {
 	return nil
 }
 
-// splice computes what the file becomes and checks that only our entries differ.
+// splice computes the new content of the file and verifies that only our entries differ.
 func (p *Plan) splice() error {
 	content := p.before
 	if !p.existed && p.Client.Header != "" {
@@ -253,8 +254,8 @@ func (p *Plan) splice() error {
 	return nil
 }
 
-// checkAfter holds that after is readable, has every edit, and says the same as
-// before in everything else.
+// checkAfter returns an error unless after parses, contains every edit, and otherwise decodes
+// to the same value as before.
 func checkAfter(client Client, before, after []byte, edits []edit) error {
 	touched := errors.New("it cannot be edited without touching other parts")
 	file, err := parse(after, client)
@@ -270,7 +271,7 @@ func checkAfter(client Client, before, after []byte, edits []edit) error {
 	return nil
 }
 
-// refuse makes the error that hands the work to the user.
+// refuse returns the error that asks the user to make the change by hand.
 func (p *Plan) refuse(why error) error {
 	where := p.Path
 	if where == "" {
@@ -283,7 +284,7 @@ func (p *Plan) refuse(why error) error {
 	}
 }
 
-// snippet is every entry of the plan as the user pastes it.
+// snippet returns the entries of the plan as text to paste.
 func (p *Plan) snippet() string {
 	var all []string
 	for _, e := range p.edits {
@@ -297,7 +298,7 @@ func (p *Plan) snippet() string {
 	return strings.Join(all, "\n")
 }
 
-// Snippet is the entry to paste where no file can be written.
+// Snippet returns the text to paste where no file can be written.
 func (c *Connector) Snippet(choice Choice) (string, error) {
 	client, err := ByID(choice.Client)
 	if err != nil {

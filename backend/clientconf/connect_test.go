@@ -14,7 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// newConnector works on a home of its own; nothing of the user's is in reach.
+// newConnector returns a Connector in a temporary home, without access to the user's files.
 func newConnector(t *testing.T) (*Connector, string) {
 	t.Helper()
 	home := t.TempDir()
@@ -114,7 +114,7 @@ func TestUndoDeletesCreatedFile(t *testing.T) {
 	}
 }
 
-// The client writes its file while the undo waits for the lock: what it wrote stays.
+// A change that the client makes while the undo waits for the lock is preserved.
 func TestUndoNeverDeletesJustWrittenFile(t *testing.T) {
 	c, _ := newConnector(t)
 	p := connect(t, c, "claude-desktop")
@@ -175,7 +175,7 @@ func TestConnectTwiceIsIdempotentAndUndoable(t *testing.T) {
 	if p := connect(t, c, "claude-code"); p.Action != Equal {
 		t.Fatalf("the second time: %s", p.Action)
 	}
-	c.program = "/elsewhere/drawbridge" // the program moved: our entry is updated
+	c.program = "/elsewhere/drawbridge" // the program has another path: our entry is updated
 	if p := connect(t, c, "claude-code"); p.Action != Update {
 		t.Fatalf("after a move: %s", p.Action)
 	}
@@ -304,7 +304,7 @@ func TestBackupsAreBounded(t *testing.T) {
 			originals++
 		}
 	}
-	if originals != maxBackups/2 { // the others are of what was undone
+	if originals != maxBackups/2 { // the others belong to undone connections
 		t.Errorf("%d of %d backups are the file as it was", originals, maxBackups)
 	}
 }
@@ -354,7 +354,7 @@ func TestClientTableIsComplete(t *testing.T) {
 	}
 }
 
-// A kill at any moment leaves the old file or the new one, never a part of it.
+// A kill at any moment leaves either the old or the new file, never a partial one.
 func TestKilledWriterNeverTearsFile(t *testing.T) {
 	if path := os.Getenv("CLIENTCONF_TEST_WRITE"); path != "" {
 		for {

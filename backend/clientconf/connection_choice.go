@@ -14,38 +14,40 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// TokenVar is the variable that holds a client's token where its file must not.
+// TokenVar is the environment variable that holds a client's token if the file must not
+// contain it.
 const TokenVar = "DRAWBRIDGE_TOKEN"
 
-// Choice says how a client is to be connected. The zero value of everything but
-// Client is the usual one: one entry of the shim in the user's own file.
+// Choice selects how a client is connected. The zero value of every field but Client selects
+// the default: one entry that starts the shim, in the user's own file.
 type Choice struct {
 	Client string `json:"client"`
-	// Project is the folder whose own file is meant, absolute; "" for the user's file.
+	// Project is the absolute path of the directory whose project file is meant; "" for the
+	// user's file.
 	Project string `json:"project,omitempty"`
-	// Servers gives each its own entry, under the name that the client knows; none
-	// means one entry for all servers.
+	// Servers gives each server an entry of its own, under the name that the client knows. If
+	// empty, one entry provides all servers.
 	Servers []Single `json:"servers,omitempty"`
-	// HTTP writes an address instead of a program: then nothing starts Drawbridge
-	// when the client needs it. URL is the daemon's, without a slash at the end.
+	// HTTP writes a URL instead of a program; nothing then starts Drawbridge when the client
+	// needs it. URL is the daemon's base URL without a trailing slash.
 	HTTP bool   `json:"http,omitempty"`
 	URL  string `json:"url,omitempty"`
-	// ByVariable refers to TokenVar instead of writing the token.
+	// ByVariable writes a reference to TokenVar instead of the token.
 	ByVariable bool `json:"byVariable,omitempty"`
-	// Token is the client's; it is needed for HTTP and never kept.
+	// Token is the client's token. It is required for HTTP and never stored.
 	Token string `json:"-"`
 }
 
-// Single is one server in an entry of its own.
+// Single is one server with an entry of its own.
 type Single struct {
-	Name   string `json:"name"`   // of the entry, as the client's permission rules know it
-	Server string `json:"server"` // its id with us
-	// Scope is the project in whose part of the user's file the entry stands; ""
-	// for all projects. Only Claude Code has such parts.
+	Name   string `json:"name"`   // name of the entry, as the client's permission rules refer to it
+	Server string `json:"server"` // id of the server in our configuration
+	// Scope is the project whose section of the user's file contains the entry; "" for all
+	// projects. Only Claude Code has such sections.
 	Scope string `json:"scope,omitempty"`
 }
 
-// Key names one connection: the client's id, with a mark of the project behind it.
+// Key returns the key of one connection: the client's id, followed by a hash of the project.
 func Key(client, project string) string {
 	if project == "" {
 		return client
@@ -54,14 +56,14 @@ func Key(client, project string) string {
 	return client + "@" + hex.EncodeToString(sum[:4])
 }
 
-// edit is one entry that is to be put in, or out where value is nil.
+// edit sets one entry to value, or removes it if value is nil.
 type edit struct {
 	path  []string
 	name  string
 	value json.RawMessage
 }
 
-// entries makes what the choice wants in the file.
+// entries returns the edits that the choice needs.
 func (c *Connector) entries(client Client, choice Choice, file string) ([]edit, error) {
 	singles := choice.Servers
 	if len(singles) == 0 {
@@ -99,8 +101,8 @@ func (c *Connector) shimEntry(client Client, s Single) json.RawMessage {
 	return stdioEntry(client, s.Name, c.program, args)
 }
 
-// httpEntry fills the client's HTTP template. The token is written only where it
-// stays on this machine and in the user's own file.
+// httpEntry fills the client's HTTP template. The token is written only if the file stays on
+// this machine and belongs to the user.
 func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMessage, error) {
 	if client.HTTP == nil {
 		return nil, core.Errorf(core.CodeValidation, "%s takes programs only, no addresses", client.Name)
@@ -127,13 +129,14 @@ func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMes
 	).Replace(string(client.HTTP))), nil
 }
 
-// inString is s as it stands between the quotes of a JSON string.
+// inString returns s as the content of a JSON string, without the quotes.
 func inString(s string) string {
 	quoted := jsonString(s)
 	return quoted[1 : len(quoted)-1]
 }
 
-// reference writes a variable as the client expands it, or "" where it cannot.
+// reference returns the reference to a variable in a form that the client expands, or "" if
+// it expands none.
 func reference(client Client, name string) string {
 	for _, form := range client.Vars {
 		switch form {
@@ -148,7 +151,7 @@ func reference(client Client, name string) string {
 	return ""
 }
 
-// inRepository reports whether file lies in a git work tree, as dotfiles do.
+// inRepository reports whether file is inside a git work tree, as dotfiles often are.
 func inRepository(file string) bool {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, ".git")) {
@@ -162,8 +165,8 @@ func inRepository(file string) bool {
 
 var bridgePath = lazyregexp.New(`^/(mcp|[sp]/[^/]+/mcp)$`)
 
-// isOurAddress reports whether an entry of an address leads to a bridge of ours:
-// on this machine, with our path, and with a token of ours or a reference to it.
+// isOurAddress reports whether an entry has the URL of a Drawbridge bridge: on this machine,
+// with one of our paths, and with one of our tokens or a reference to TokenVar.
 func isOurAddress(entry json.RawMessage) bool {
 	var m map[string]any
 	if json.Unmarshal(entry, &m) != nil {

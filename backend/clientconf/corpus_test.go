@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// variants are the forms in which people have the same file.
+// variants are common encodings of the same file.
 var variants = map[string]func([]byte) []byte{
 	"as is":   func(b []byte) []byte { return b },
 	"crlf":    func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) },
@@ -26,7 +26,7 @@ var variants = map[string]func([]byte) []byte{
 	"symlink": nil,
 }
 
-// huge puts a megabyte of comment or string in front, as history does in real files.
+// huge prepends a megabyte of comment or string, such as the history in real files.
 func huge(b []byte) []byte {
 	text := strings.Repeat("x", 1<<18)
 	if at := bytes.IndexByte(b, '{'); at == 0 && bytes.Contains(b, []byte(`"`)) {
@@ -41,7 +41,7 @@ func huge(b []byte) []byte {
 	return append([]byte("# "+text+"\n"), b...)
 }
 
-// refusals are the files that must not be edited.
+// refusals are files that must not be edited.
 var refusals = []string{"broken", "double", "commented", "foreign", "trailing", "array-root", "two-docs", "flow.", "flow-inside", "inline", "dotted", "null.json"}
 
 func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
@@ -62,7 +62,8 @@ func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 			if name == "huge" && !strings.Contains(file, "typical") {
 				continue
 			}
-			// Each file as it is, and in every third of the other forms; with CI=true in all.
+			// Each file in its original form and in every third variant; with CI=true in all
+			// variants.
 			if name != "as is" && (i+n)%3 != 0 && os.Getenv("CI") != "true" {
 				continue
 			}
@@ -103,8 +104,8 @@ func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 	t.Cleanup(func() { t.Logf("%d files in %d forms, %d of them refused", len(files), cases, refused.Load()) })
 }
 
-// roundTrip connects, undoes, connects, lets somebody else write, and disconnects.
-// False means that the file was refused: untouched, and with a snippet.
+// roundTrip connects, undoes, connects, simulates a change by another program, and
+// disconnects. It returns false if the file was refused: unchanged, and with a snippet.
 func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 	t.Helper()
 	p, err := c.Plan(Choice{Client: id})
@@ -140,8 +141,8 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 	return true
 }
 
-// checkKept holds that nothing was taken away: every byte of the old file that is
-// not white space is in the new one, in order.
+// checkKept fails unless every byte of the old file, except for white space and braces, is in
+// the new one, in order.
 func checkKept(t *testing.T, client Client, src, out []byte) {
 	t.Helper()
 	if _, err := parse(out, client); err != nil {
@@ -212,7 +213,7 @@ func FuzzYAMLEntryKeepsOtherParts(f *testing.F) {
 			t.Fatalf("cannot remove: %v\n%q", err, p.after)
 		}
 		if _, err := parse(back, client); err != nil {
-			return // undo checks the same and refuses
+			return // undo makes the same check and refuses
 		}
 	})
 }

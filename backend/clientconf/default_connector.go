@@ -7,10 +7,10 @@ import (
 	"runtime"
 )
 
-// Here makes a Connector for the user who runs this program: records are in
-// data/clients, config is our own configuration file. own says that the data folder
-// was named, so that entries have to name it too.
-// vault takes the secrets of imported servers.
+// Here returns a Connector for the user who runs this program. Records are in data/clients,
+// and config is our own configuration file. own is set if the data directory was given
+// explicitly, so that entries have to name it as well. vault stores the secrets of imported
+// servers.
 func Here(data string, own bool, config string, vault Vault, getenv func(string) string) (*Connector, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -10,46 +10,47 @@ import (
 
 const diffContext = 3
 
-// What is secret by its form, or by the name before it in TOML and YAML.
+// Patterns of secrets, recognized by their form or, in TOML and YAML, by the name before
+// them.
 var (
-	// The shapes are those of an import and of the history together.
+	// The union of the patterns of imports and of the call history.
 	secretText = lazyregexp.New(`\b(?:dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA)[A-Za-z0-9_-]{4,}` +
 		`|\b(?:glptt-|sk_live_|sk_test_|rk_live_|whsec_|xapp-|ASIA|AIza|GOCSPX-|npm_|pypi-|hf_|shpat_|shpss_|dop_v1_|ntn_|lin_api_|figd_|AGE-SECRET-KEY-)[A-Za-z0-9_-]{12,}` +
 		`|\bsecret_[A-Za-z0-9_-]{32,}|\b(?:ya29|SG)\.[A-Za-z0-9_.-]{12,}|\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+|-----BEGIN .*|(?i:Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
 	secretLine = lazyregexp.New(`(?i)^(\s*(?:- )?[\w."'-]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w."'-]*\s*[:=]\s*)([^\s\[{].*)$`)
 )
 
-// secretMember finds "key": "value" where the key's name says that the value is secret.
+// secretMember matches "key": "value" if the name of the key indicates a secret.
 var secretMember = lazyregexp.New(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
 
-// secretInside finds NAME=value, or a header, within a string, and secretNext the argument
-// behind a flag, where the name says that the value is secret.
+// secretInside matches NAME=value or a header within a string, and secretNext the argument
+// after a flag, if the name indicates a secret.
 var (
 	secretInside = lazyregexp.New(`(?i)("[^"\s\\]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))((?:[^"\\]|\\.)+)"|('[^'\s]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))([^']+)'`)
 	secretNext   = lazyregexp.New(`(?i)(["']--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']\s*,\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
 )
 
-// flagLine is a line that ends with a flag, and valueLine one that begins with what
-// belongs to it: a list is often written with an item on each line.
+// flagLine matches a line that ends with a flag, and valueLine one that begins with the value
+// of a flag: lists are often written with one item per line.
 var (
 	flagLine  = lazyregexp.New(`(?:^\s*- |["'])--?([^"'\s=]+)["']?\s*,?\s*$`)
 	valueLine = lazyregexp.New(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
 )
 
-// onlyRef is a value that is a reference, as we write it, and nothing more.
+// onlyRef matches a value that consists of nothing but a reference in our syntax.
 var onlyRef = lazyregexp.New(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
 
-// Diff shows what changes between two texts of a file, with secrets masked.
+// Diff returns a unified diff of two versions of a file, with secrets masked.
 func Diff(path string, before, after []byte) string { return diff(path, before, after) }
 
-// Masked is a text of a configuration with secrets masked as in a Diff.
+// Masked returns the text of a configuration with secrets masked as in Diff.
 func Masked(text []byte) string {
 	all := lines(text)
 	return strings.Join(masked(all, 0, len(all)), "\n")
 }
 
-// masked are the lines from one to another with secrets masked; a value may stand on the
-// line after its flag.
+// masked returns the lines all[from:to] with secrets masked. A value may be on the line after
+// its flag.
 func masked(all []string, from, to int) []string {
 	out := make([]string, 0, to-from)
 	for i := from; i < to; i++ {
@@ -64,7 +65,7 @@ func masked(all []string, from, to int) []string {
 	return out
 }
 
-// maskValue takes the first value out of a line, unless it is the next flag or a reference.
+// maskValue masks the first value of a line, unless it is another flag or a reference.
 func maskValue(line string) string {
 	m := valueLine().FindStringSubmatchIndex(line)
 	if m == nil {
@@ -80,8 +81,8 @@ func maskValue(line string) string {
 	return line
 }
 
-// diff shows what changes between before and after as a unified diff of one hunk,
-// with secrets masked. Our changes touch one place, so one hunk is always enough.
+// diff returns the difference between before and after as a unified diff with one hunk and
+// secrets masked. Our changes are in one place, so one hunk is always enough.
 func diff(path string, before, after []byte) string {
 	a, b := lines(before), lines(after)
 	head := 0
@@ -111,10 +112,10 @@ func diff(path string, before, after []byte) string {
 	return out.String()
 }
 
-// mask takes the secrets out of a line, and leaves the quotes around them.
+// mask masks the secrets of a line and keeps the quotes around them.
 func mask(line string) string {
 	found := false
-	// hide masks value, but for a reference: that says where the secret is, and nothing of it.
+	// hide masks value unless it is a reference, which reveals nothing about the secret.
 	hide := func(value string) string {
 		found = true
 		if onlyRef().MatchString(`"` + value + `"`) {

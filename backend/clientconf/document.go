@@ -5,23 +5,23 @@ import (
 	"reflect"
 )
 
-// document is a client's file, parsed only as far as needed to find entries.
-// Every byte outside an inserted or removed entry stays as it is.
+// document is a client's file, parsed only as far as needed to locate entries. Edits leave
+// every byte outside the inserted or removed entry unchanged.
 type document interface {
-	// entry returns the entry called name: its bytes in the file, and the same as JSON.
-	// Both are nil when there is none.
+	// entry returns the entry with this name: its bytes in the file, and the same as JSON.
+	// Both are nil if it does not exist.
 	entry(path []string, name string) (raw []byte, value json.RawMessage, err error)
-	// set returns the file with the entry put in, or with the present one replaced.
+	// set returns the file with the entry inserted or replaced.
 	set(path []string, name string, value json.RawMessage) ([]byte, error)
-	// remove returns the file without the entry. ok is false when there is none.
+	// remove returns the file without the entry. ok is false if it does not exist.
 	remove(path []string, name string) (out []byte, ok bool, err error)
-	// replace puts other text in the place of a present entry's bytes.
+	// replace returns the file with the bytes of an existing entry replaced by raw.
 	replace(path []string, name string, raw []byte) ([]byte, error)
-	// meaning returns what the whole file says. Numbers keep their digits.
+	// meaning returns the decoded file. Numbers keep their digits.
 	meaning() (map[string]any, error)
 }
 
-// parse reads src with the tolerance of the client. An empty file is an empty document.
+// parse parses src as leniently as the client does. An empty file is an empty document.
 func parse(src []byte, client Client) (document, error) {
 	switch client.Format {
 	case TOML:
@@ -32,12 +32,13 @@ func parse(src []byte, client Client) (document, error) {
 	return parseJSON(src, client)
 }
 
-// editable reports whether the client's file can be edited; else the user gets a snippet.
+// editable reports whether files of the client can be edited. If not, the user gets a
+// snippet.
 func editable(c Client) bool {
 	return c.Format == TOML || c.Format == YAML || c.Container == ""
 }
 
-// sameElse reports whether before and after mean the same but for the edited
+// sameElse reports whether before and after decode to the same value except for the edited
 // entries. It is the last check before a write.
 func sameElse(before, after []byte, client Client, edits []edit) bool {
 	a, okA := meaningOf(before, client)
@@ -61,8 +62,8 @@ func meaningOf(src []byte, client Client) (map[string]any, bool) {
 	return m, err == nil && m != nil
 }
 
-// strip takes the entry path/name out of m, and containers on the way that are then
-// empty. A container may be a list of entries that carry their name.
+// strip removes the entry path/name from m, and the containers on the path that are empty
+// afterwards. A container may be a list of entries that carry their name.
 func strip(m map[string]any, path []string, name string) {
 	if len(path) == 0 {
 		delete(m, name)
@@ -91,7 +92,7 @@ func strip(m map[string]any, path []string, name string) {
 	}
 }
 
-// sameJSON reports whether a and b mean the same.
+// sameJSON reports whether a and b decode to the same value.
 func sameJSON(a, b json.RawMessage) bool {
 	decode := func(raw json.RawMessage) any {
 		m, _ := decodeObject([]byte(`{"v":` + string(raw) + `}`))

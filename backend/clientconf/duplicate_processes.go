@@ -12,35 +12,36 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Process is one process of the user.
+// Process is one process of the current user.
 type Process struct {
 	PID, Parent int
 	Args        []string
 	Bytes       int64 // resident memory
 }
 
-// Started is one MCP server that a client started by itself.
+// Started is one running MCP server that a client started itself.
 type Started struct {
-	Client string `json:"client"` // whose configuration has it; "" when only its name tells
+	Client string `json:"client"` // the client whose configuration has it; "" if the server was recognized only by its name
 	Name   string `json:"name"`
 	PID    int    `json:"pid"`
-	Bytes  int64  `json:"bytes"` // of its whole tree
-	Copy   bool   `json:"copy"`  // another one like it runs
+	Bytes  int64  `json:"bytes"` // resident memory of its process tree
+	Copy   bool   `json:"copy"`  // an identical one was counted before
 }
 
-// Savings is what clients start by themselves, and what sharing would save.
+// Savings reports the MCP servers that clients start themselves, and the memory that sharing
+// them would save.
 type Savings struct {
-	Configured int       `json:"configured"` // servers in clients' files
-	Clients    int       `json:"clients"`    // that have any
+	Configured int       `json:"configured"` // servers in client files
+	Clients    int       `json:"clients"`    // clients that have any
 	Running    []Started `json:"running"`
 	Copies     int       `json:"copies"`
-	Bytes      int64     `json:"bytes"`     // of all that run
-	CopyBytes  int64     `json:"copyBytes"` // of those that are one too many
-	// Before is what was found just before the first client was connected; nil until then.
+	Bytes      int64     `json:"bytes"`     // memory of all running servers
+	CopyBytes  int64     `json:"copyBytes"` // memory of the copies
+	// Before is the measurement from before the first client was connected; nil until then.
 	Before *Saved `json:"before,omitempty"`
 }
 
-// Saved is what was found at one moment.
+// Saved is one measurement of Savings.
 type Saved struct {
 	At         time.Time `json:"at"`
 	Configured int       `json:"configured"`
@@ -53,8 +54,8 @@ type Saved struct {
 
 func (c *Connector) savedPath() string { return filepath.Join(c.dir, "before", "savings") }
 
-// KeepSavings keeps what is found now, for comparison, unless that was done before.
-// It comes before the first client is connected.
+// KeepSavings stores the current Savings as the baseline for comparison, unless there already
+// is one. Call it before the first client is connected.
 func (c *Connector) KeepSavings(self int) error {
 	if exists(c.savedPath()) {
 		return nil
@@ -67,8 +68,8 @@ func (c *Connector) KeepSavings(self int) error {
 	return atomicfile.Write(c.savedPath(), append(b, '\n'), 0o600)
 }
 
-// Savings looks through the clients' files and the user's own processes. Servers
-// below the process self, which is the daemon's, are ours and do not count.
+// Savings inspects the client files and the current user's processes. Descendants of process
+// self, the daemon, are Drawbridge's own servers and are not counted.
 func (c *Connector) Savings(self int) Savings {
 	var found Savings
 	var known []Import
@@ -98,8 +99,8 @@ func (c *Connector) Savings(self int) Savings {
 
 var looksLikeServer = lazyregexp.New(`(?i)(@modelcontextprotocol/server-|(^|[/@_.-])mcp[-_](server|remote|proxy)|mcp[-_]server|[-_]mcp(@|$|\.[cm]?js$))`)
 
-// count finds the servers among processes: the topmost process of each tree counts,
-// with the memory of all below it.
+// count finds the servers among the processes. The topmost matching process of each tree
+// counts as one server, with the memory of the whole tree.
 func (s *Savings) count(all []Process, known []Import, self int) {
 	byPID := map[int]Process{}
 	children := map[int][]int{}
@@ -146,7 +147,8 @@ func (s *Savings) count(all []Process, known []Import, self int) {
 	}
 }
 
-// serverOf says which configured server a process is, or that it looks like one.
+// serverOf returns the configured server that a process runs, or the name of a process that
+// looks like an MCP server.
 func serverOf(p Process, known []Import) (Started, bool) {
 	if len(p.Args) > 1 && programName(p.Args[0]) == "drawbridge" {
 		return Started{}, false
@@ -170,8 +172,8 @@ func serverOf(p Process, known []Import) (Started, bool) {
 	return Started{}, false
 }
 
-// essence is a command line without what differs between two starts of the same
-// server: the interpreter, the folder of the program, and options of the launcher.
+// essence returns a command line without the parts that differ between two starts of the same
+// server: the interpreter, the directory of the program, and options of the launcher.
 func essence(args []string) (words []string) {
 	for i, a := range args {
 		name := filepath.Base(a)
@@ -186,7 +188,7 @@ func essence(args []string) (words []string) {
 	return words
 }
 
-// running reports whether one of the client's programs runs.
+// running reports whether one of the client's programs is running.
 func (c *Connector) running(client Client) bool {
 	names := append([]string{}, client.Binaries...)
 	if client.ID == "claude-desktop" {

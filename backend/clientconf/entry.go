@@ -8,12 +8,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// EntryName is the name under which clients know us.
+// EntryName is the name of our entry in client files.
 const EntryName = "drawbridge"
 
 var emptyEnv = lazyregexp.New(`,?\s*"(env|envs|environment)":\s*\{\s*\}`)
 
-// stdioEntry fills the client's stdio template: the shim's program and arguments.
+// stdioEntry fills the client's stdio template with the shim's program and arguments.
 func stdioEntry(c Client, name, program string, args []string) json.RawMessage {
 	list := make([]string, len(args))
 	for i, arg := range args {
@@ -28,8 +28,8 @@ func stdioEntry(c Client, name, program string, args []string) json.RawMessage {
 	return json.RawMessage(emptyEnv().ReplaceAllString(filled, ""))
 }
 
-// isOurs reports whether entry leads to us: it starts our shim, wherever its program
-// is, or has our address. An entry that somebody else wrote is never overwritten.
+// isOurs reports whether entry connects to Drawbridge: it starts our shim, from any path, or
+// has the URL of our bridge. Other entries are never overwritten.
 func isOurs(entry json.RawMessage) bool { return startsShim(entry) || isOurAddress(entry) }
 
 func startsShim(entry json.RawMessage) bool {
@@ -57,7 +57,7 @@ func programName(path string) string {
 	return strings.TrimSuffix(strings.ToLower(path), ".exe")
 }
 
-// snippet is what the user pastes where we cannot edit.
+// snippet returns the text to paste where the file cannot be edited.
 func snippet(c Client, name string, entry json.RawMessage) string {
 	if c.Format == TOML {
 		if text, err := (&tomlFile{newline: "\n", list: c.Container == "list"}).table(c.KeyPath, name, entry); err == nil {
@@ -80,6 +80,6 @@ func jsonString(s string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // a string always encodes
+	_ = encoder.Encode(s) // encoding a string cannot fail
 	return strings.TrimSuffix(b.String(), "\n")
 }

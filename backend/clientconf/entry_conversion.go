@@ -11,7 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// ownEntry is a server as our configuration has it, in the order in which it is written.
+// ownEntry is a server in the format of our configuration. The fields are in the order in
+// which they are written.
 type ownEntry struct {
 	Type             string            `json:"type,omitempty"`
 	Command          string            `json:"command,omitempty"`
@@ -26,22 +27,22 @@ type ownEntry struct {
 	Disabled         bool              `json:"disabled,omitempty"`
 }
 
-// becoming turns one entry of a client into one of ours.
+// becoming converts one entry of a client into one of our configuration.
 type becoming struct {
 	client Client
-	dir    string // the project's folder, or ""
+	dir    string // the project directory, or ""
 	inputs map[string]promptedInput
 	notes  []string
-	unsafe bool // it holds what only a command could evaluate
+	unsafe bool // it contains a value that only a command could compute
 }
 
-// promptedInput is a value that VS Code asks for, by its id.
+// promptedInput is a value that VS Code prompts for.
 type promptedInput struct {
 	password bool
-	standard string // what is taken when nothing is entered
+	standard string // the default if nothing is entered
 }
 
-// inputsIn reads the inputs beside the container at path.
+// inputsIn reads the inputs next to the container at path, by id.
 func inputsIn(m map[string]any, path []string) map[string]promptedInput {
 	for _, key := range path[:max(0, len(path)-1)] {
 		m, _ = m[key].(map[string]any)
@@ -58,7 +59,7 @@ func inputsIn(m map[string]any, path []string) map[string]promptedInput {
 	return all
 }
 
-// input is the reference in the place of a value that the client asks for.
+// input returns a reference that replaces a value for which the client prompts.
 func (b *becoming) input(id string) string {
 	name := strings.Trim(notName().ReplaceAllString(id, "_"), "_")
 	variable := strings.ToUpper(name)
@@ -86,7 +87,7 @@ func (b *becoming) from(value any) (*ownEntry, error) {
 	if !ok {
 		return nil, errNoServer
 	}
-	if nested, ok := m["transport"].(map[string]any); ok { // Cline's newer form
+	if nested, ok := m["transport"].(map[string]any); ok { // newer format of Cline
 		m = maps.Clone(m)
 		maps.Copy(m, nested)
 	}
@@ -182,7 +183,7 @@ func (b *becoming) times(e *ownEntry, m map[string]any) {
 }
 
 func (b *becoming) switches(e *ownEntry, m map[string]any) {
-	off := m["disabled"] == true && b.client.ID != "claude-code" // which ignores it
+	off := m["disabled"] == true && b.client.ID != "claude-code" // Claude Code ignores the key
 	for _, key := range []string{"enabled", "isActive", "active"} {
 		off = off || m[key] == false
 	}
@@ -216,8 +217,8 @@ var (
 	notName  = lazyregexp.New(`[^A-Za-z0-9]+`)
 )
 
-// text writes the references of a string in our syntax. What the client would have
-// taken literally stays literal, and nothing is evaluated.
+// text converts the references in a string to our syntax. What the client would take
+// literally stays literal, and nothing is evaluated.
 func (b *becoming) text(s string) string {
 	if strings.Contains(s, "$(") || strings.Contains(s, "`") && b.client.ID == "crush" {
 		b.unsafe = true
@@ -240,7 +241,7 @@ func (b *becoming) text(s string) string {
 	return out.String()
 }
 
-// reference translates one ${…} or {…}.
+// reference converts one ${…} or {…}.
 func (b *becoming) reference(ref string, has func(string) bool) string {
 	inner := strings.TrimSpace(strings.Trim(strings.TrimPrefix(ref, "$"), "{}"))
 	kind, name, _ := strings.Cut(inner, ":")
@@ -273,5 +274,5 @@ func (b *becoming) reference(ref string, has func(string) bool) string {
 	case has("${}") && variable().MatchString(inner):
 		return ref
 	}
-	return "$" + ref // literal to the client, literal to us
+	return "$" + ref // literal for the client, so literal for us
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// legacyImports reads the servers that the client keeps, or kept, elsewhere: in places
-// of earlier versions, and in Claude Desktop's extensions. Such files are only read.
-// What is in the client's file too is left out.
+// legacyImports returns the servers that the client keeps, or kept, in other places:
+// locations of earlier versions, and extensions of Claude Desktop. These files are only read.
+// Servers that are also in the client's file are omitted.
 func (c *Connector) legacyImports(p *Plan, known []Import) (all []Import) {
 	if p.choice.Project != "" {
 		return nil
@@ -66,7 +66,7 @@ func (c *Connector) legacyImports(p *Plan, known []Import) (all []Import) {
 	return all
 }
 
-// manifest is what we read of an extension's manifest.json.
+// manifest is the part of an extension's manifest.json that is used.
 type manifest struct {
 	Name   string `json:"name"`
 	Server struct {
@@ -89,7 +89,7 @@ type run struct {
 	Env     map[string]string `json:"env"`
 }
 
-// here is how the extension is run on this system.
+// here returns how the extension is run on this system.
 func (m *manifest) here() run {
 	r := m.Server.Config.run
 	system := runtime.GOOS
@@ -111,7 +111,7 @@ func (m *manifest) here() run {
 
 var bundleVar = lazyregexp.New(`\$\{([^}]*)\}`)
 
-// extensions reads the bundles that Claude Desktop has installed. Nothing of them is run.
+// extensions reads the bundles that are installed in Claude Desktop. It runs none of them.
 func extensions(p *Plan, dir string) (all []Import) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -128,7 +128,7 @@ func extensions(p *Plan, dir string) (all []Import) {
 			UserConfig map[string]any `json:"userConfig"`
 		}
 		if s, ok, err := read(filepath.Join(filepath.Dir(dir), "Claude Extensions Settings", e.Name()+".json")); err == nil && ok {
-			_ = json.Unmarshal(s, &settings) // a broken one is as good as none
+			_ = json.Unmarshal(s, &settings) // an invalid file counts as absent
 		}
 		all = append(all, extension(p, m, filepath.Join(dir, e.Name()), settings.UserConfig, settings.IsEnabled != nil && !*settings.IsEnabled))
 		all[len(all)-1].Scope = e.Name()
@@ -149,7 +149,7 @@ func extension(p *Plan, m manifest, dir string, given map[string]any, disabled b
 			i.Notes = append(i.Notes, text)
 		}
 	}
-	// values of one variable; those that can be given several times are several arguments.
+	// values returns the values of one variable. Several values become several arguments.
 	values := func(name string) []string {
 		if v, ok := fixed[name]; ok {
 			return []string{v}

@@ -11,20 +11,22 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Guard watches the files of connected clients. It never writes: when our entry
-// vanishes or changes it says so once, and once more when it is back.
+// Guard watches the files of connected clients. It never writes. It reports once when an
+// entry of ours disappears or changes, and once when it is back.
 type Guard struct {
 	Connector *Connector
-	// Tell hears of every change of state. It must not block.
+	// Tell is called on every change of state. It must not block.
 	Tell func(Status)
 	Log  *slog.Logger
-	// Quiet is how long a file must be left alone before it is looked at; 300 ms when zero.
+	// Quiet is the debounce interval after the first change of a file; 300 ms if zero.
 	Quiet time.Duration
-	// Every is how often all files are looked at in any case; 15 s when zero.
+	// Every is the interval at which all files are checked regardless of events; 15 s if
+	// zero.
 	Every time.Duration
 }
 
-// Run watches until ctx ends. Connections made or taken back meanwhile are noticed.
+// Run watches until ctx is done, and returns nil. It picks up connections that are made or
+// undone in the meantime.
 func (g *Guard) Run(ctx context.Context) error {
 	if g.Quiet == 0 {
 		g.Quiet = 300 * time.Millisecond
@@ -49,7 +51,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	defer every.Stop()
 	quiet, armed := time.NewTimer(g.Quiet), true
 	for {
-		if again && !armed { // what happened before a folder was watched was not seen
+		if again && !armed { // changes made before the watch was added were missed
 			quiet.Reset(g.Quiet)
 			armed, again = true, false
 		}
@@ -61,7 +63,7 @@ func (g *Guard) Run(ctx context.Context) error {
 				events = nil
 				continue
 			}
-			// A timer that began is not put off: some files never rest.
+			// Events do not extend a running timer: some files change constantly.
 			if !armed && (files[e.Name] || filepath.Dir(e.Name) == g.Connector.dir) {
 				quiet.Reset(g.Quiet)
 				armed = true
@@ -75,8 +77,8 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 }
 
-// look compares every connection with what was last known of it, and returns the paths
-// whose change counts. again is set when a folder is watched from now on.
+// look compares every connection with its last known state, and returns the paths whose
+// events matter. again is set if a new directory is now watched.
 func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched map[string]bool) (files map[string]bool, again bool) {
 	files = map[string]bool{}
 	records, err := g.Connector.records()
@@ -85,7 +87,8 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 		return files, false
 	}
 	dirs := map[string]bool{}
-	// A folder that is not there is seen coming in the one above.
+	// The creation of a missing directory is detected by watching its nearest existing
+	// parent.
 	follow := func(path string) {
 		files[path] = true
 		for dir := filepath.Dir(path); ; path, dir = dir, filepath.Dir(dir) {
@@ -120,14 +123,14 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 	}
 	for dir := range watched {
 		if !dirs[dir] || !exists(dir) {
-			_ = watcher.Remove(dir) // it may be gone
+			_ = watcher.Remove(dir) // it may have been deleted
 			delete(watched, dir)
 		}
 	}
 	return files, again
 }
 
-// Status returns the state of one connection. ok is false when there is none.
+// Status returns the state of one connection. ok is false if it does not exist.
 func (c *Connector) Status(key string) (s Status, ok bool) {
 	r, ok, err := c.loadRecord(key)
 	if !ok || err != nil {

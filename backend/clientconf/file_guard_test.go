@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// guarded runs a guard and returns what it tells.
+// guarded runs a guard and returns a channel with its reports.
 func guarded(t *testing.T, c *Connector) <-chan Status {
 	t.Helper()
 	told := make(chan Status, 64)
@@ -43,15 +43,15 @@ func noToken(string) (string, error) { return "", nil }
 
 func TestWipedFileIsReportedAndRestoredExactly(t *testing.T) {
 	c, home := newConnector(t)
-	told := guarded(t, c) // before there is any record, and any folder for it
+	told := guarded(t, c) // before any record or its directory exists
 	path := filepath.Join(home, ".config", "Claude", "claude_desktop_config.json")
 	write(t, path, desktopFile)
 	connect(t, c, "claude-desktop")
 	connected := content(t, path)
 	for _, wiped := range []string{"", "{\"globalShortcut\": \"x\"}", "{\"globalShortcut\": \"x\", \"mcpServers\": {}}"} {
-		// The guard has to have seen the connection before it can be lost.
+		// The guard must have seen the connection before it is lost.
 		write(t, path, wiped)
-		if took := hears(t, told, Vanished); took > 10*time.Second { // five times the promise
+		if took := hears(t, told, Vanished); took > 10*time.Second { // five times the documented delay
 			t.Errorf("told after %s", took)
 		}
 		if whole, err := c.Restore(context.Background(), "claude-desktop", noToken); err != nil || !whole {

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// lockFile takes the advisory lock of a file that the client locks as well. It waits
-// until ctx ends. The file stays: the client expects it.
+// lockFile acquires the advisory lock (flock) that the client uses as well. It waits until
+// ctx is done. The lock file is not removed, because the client expects it.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -2,5 +2,5 @@ package clientconf
 
 import "context"
 
-// lockFile does nothing: how the client locks on Windows is not known.
+// lockFile is a no-op: the locking of clients on Windows is unknown.
 func lockFile(context.Context, string) (unlock func(), err error) { return func() {}, nil }

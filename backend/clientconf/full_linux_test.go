@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The disk is full while a client's file is written: the old file stays as it was, nothing
-// lies beside it, the user is told why, and with room again it works.
+// If the disk is full while a client's file is written, the old file is unchanged, no
+// temporary file remains, the error names the reason, and a retry with free space succeeds.
 func TestFullDiskKeepsOldFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small disk")

@@ -9,19 +9,19 @@ import (
 
 // Handout is what the user needs to connect a client by hand.
 type Handout struct {
-	Text   string `json:"text"`   // to paste into the client's file or settings
-	Format Format `json:"format"` // of Text
-	Path   string `json:"path"`   // of the file; "" where the client has settings instead
-	// Link opens the client, which then asks the user; "" where it knows no such link.
-	// It never holds a token.
+	Text   string `json:"text"`   // text to paste into the client's file or settings
+	Format Format `json:"format"` // format of Text
+	Path   string `json:"path"`   // path of the file; "" if the client has settings instead
+	// Link is an install link that opens the client, which asks the user for confirmation; ""
+	// if the client supports none. It never contains a token.
 	Link string `json:"link"`
-	// Bundle is the file name of an extension that can be had; "" where the client takes none.
+	// Bundle is the file name of the extension; "" if the client installs none.
 	Bundle string   `json:"bundle"`
 	Steps  []string `json:"steps"`
 }
 
-// links makes a client's install link of an entry: where it leads, and how the client
-// wants the entry.
+// links maps a client to a function that returns the install link for an entry in the format
+// of that client.
 var links = map[string]func(name string, entry json.RawMessage) string{
 	"vscode": func(n string, e json.RawMessage) string { return "vscode:mcp/install?" + escaped(withName(n, e)) },
 	"vscode-insiders": func(n string, e json.RawMessage) string {
@@ -40,10 +40,10 @@ var links = map[string]func(name string, entry json.RawMessage) string{
 	},
 }
 
-// escaped is s as it stands in a query; a space is %20, as custom schemes want it.
+// escaped returns s escaped for a query, with a space as %20, as custom schemes require.
 func escaped(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// withName puts the name into the entry.
+// withName returns the entry with its name as the first member.
 func withName(name string, entry json.RawMessage) string {
 	text := strings.TrimSpace(string(entry))
 	if text = strings.TrimPrefix(text, "{"); strings.TrimSpace(text) == "}" {
@@ -52,15 +52,15 @@ func withName(name string, entry json.RawMessage) string {
 	return `{"name":` + jsonString(name) + "," + text
 }
 
-// HasLink reports whether the client can be connected by a link.
+// HasLink reports whether the client can be connected by an install link.
 func HasLink(client Client) bool { return links[client.ID] != nil }
 
-// HasBundle reports whether the client takes an extension.
+// HasBundle reports whether the client installs MCP bundles.
 func HasBundle(client Client) bool { return client.ID == "claude-desktop" }
 
-// Handout makes what the user needs to connect a client by hand. A link is made for
-// the shim alone: an address would need its token in the link, where histories and logs
-// would keep it.
+// Handout returns what the user needs to connect a client by hand. It makes links for the
+// shim only: with a URL, the link would contain the token, and links end up in histories and
+// logs.
 func (c *Connector) Handout(choice Choice) (Handout, error) {
 	client, err := ByID(choice.Client)
 	if err != nil {

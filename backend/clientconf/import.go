@@ -13,37 +13,38 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Import is one server of a client and what it becomes with us.
+// Import is one server of a client and its conversion into our configuration.
 type Import struct {
 	Client string `json:"client"`
 	Name   string `json:"name"`
-	// Scope is the project whose part of the file it stands in; "" for all projects.
+	// Scope is the project whose section of the file contains it; "" for all projects.
 	Scope string `json:"scope,omitempty"`
-	// Label is its name with us; Entry what our configuration will hold.
+	// Label is its name in our configuration, Entry its content there.
 	Label string          `json:"label"`
 	Entry json.RawMessage `json:"entry"`
-	// Have is set when our configuration has it already, under Label.
+	// Have is set if our configuration already has the server, under Label.
 	Have bool `json:"have"`
-	// Same lists other clients that have the same server.
+	// Same lists the other clients that have the same server.
 	Same []string `json:"same,omitempty"`
-	// Notes are what the user should know, Skip why it cannot be taken over.
+	// Notes inform the user about the conversion. Skip is the reason why it cannot be
+	// imported.
 	Notes []string `json:"notes,omitempty"`
 	Skip  string   `json:"skip,omitempty"`
-	// Source is the file it was found in when that is not the one the client reads now.
+	// Source is the file that contains it, if not the one that the client reads now.
 	Source string `json:"source,omitempty"`
 	// Secrets are the names under which its literal secrets will be stored.
 	Secrets []string `json:"secrets,omitempty"`
 
 	path    []string
-	value   json.RawMessage   // as the client has it
-	plain   json.RawMessage   // Entry with its secrets in it
-	secrets map[string]string // name to value
-	secret  []string          // variables or headers that are secret whatever they look like
+	value   json.RawMessage   // entry of the client
+	plain   json.RawMessage   // Entry with literal secrets
+	secrets map[string]string // values by name
+	secret  []string          // variables or headers to treat as secrets regardless of their values
 }
 
-// Servers reads the servers of a client and shows what each becomes. It evaluates
-// nothing: references stay references, and commands that make values are only marked.
-// Our own entry is not among them.
+// Servers returns the servers of a client with the conversion of each. Nothing is evaluated:
+// references remain references, and commands that produce values are only marked. Our own
+// entry is omitted.
 func (c *Connector) Servers(choice Choice) ([]Import, error) {
 	p, err := c.open(choice)
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *Connector) Servers(choice Choice) ([]Import, error) {
 	return all, nil
 }
 
-// readServers reads one file.
+// readServers returns the servers in the file of p.
 func (c *Connector) readServers(p *Plan) ([]Import, error) {
 	if p.Path == "" {
 		return nil, nil
@@ -79,7 +80,7 @@ func (c *Connector) readServers(p *Plan) ([]Import, error) {
 	}
 	m, err := file.meaning()
 	if err == nil {
-		m, err = cloneMap(m) // numbers of TOML as those of JSON
+		m, err = cloneMap(m) // TOML numbers become JSON numbers
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (c *Connector) readServers(p *Plan) ([]Import, error) {
 	return all, nil
 }
 
-// importsAt reads the servers of one container: a map, or a list of entries with a name.
+// importsAt returns the servers of one container: a map, or a list of entries with a name.
 func importsAt(p *Plan, m map[string]any, path []string, dir string) (all []Import) {
 	var container any = m
 	for _, key := range path {
@@ -146,8 +147,8 @@ func encode(v any) (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSpace(b.String())), err
 }
 
-// label gives each its name with us: the client's, unless our configuration or an
-// earlier one has another server of that name.
+// label sets the name of each server in our configuration: the client's name, unless our
+// configuration or a preceding import has another server with that name.
 func (c *Connector) label(all []Import) error {
 	have := map[string]json.RawMessage{}
 	if c.config != "" {
@@ -188,11 +189,11 @@ func (c *Connector) label(all []Import) error {
 	return nil
 }
 
-// sameServer reports whether two entries of our configuration run the same.
+// sameServer reports whether two entries of our configuration run the same server.
 func sameServer(a, b json.RawMessage) bool { return identity(a) == identity(b) }
 
-// identity is what makes a server the same in two places: what runs, where, and with
-// which settings; not how long it may take or whether it is switched on.
+// identity returns a key that is equal for entries that run the same server: program or URL,
+// directory and settings, but not timeouts or whether it is disabled.
 func identity(entry json.RawMessage) string {
 	m, err := decodeObject(entry)
 	if err != nil {
@@ -219,7 +220,7 @@ func identity(entry json.RawMessage) string {
 	return string(b)
 }
 
-// markSame says which other clients have the same servers.
+// markSame sets Same on each import.
 func (c *Connector) markSame(all []Import, client string) {
 	index := map[string][]string{}
 	for _, other := range Known() {
@@ -245,10 +246,10 @@ func (c *Connector) markSame(all []Import, client string) {
 	}
 }
 
-// errNoServer is an entry that says neither what to run nor where to call.
+// errNoServer is the error for an entry with neither a command nor a URL.
 var errNoServer = errors.New("it says neither a command nor an address")
 
-// millis reads a number of some unit.
+// millis multiplies a JSON number by factor. It returns 0 for anything that is not positive.
 func millis(v any, factor float64) int64 {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -261,7 +262,7 @@ func millis(v any, factor float64) int64 {
 	return int64(f * factor)
 }
 
-// firstOf returns the first of the members that is there.
+// firstOf returns the first of the members that exists.
 func firstOf(m map[string]any, keys ...string) any {
 	for _, key := range keys {
 		if v, ok := m[key]; ok && v != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// safe is a vault in memory.
+// safe is an in-memory vault.
 type safe struct {
 	values map[string]string
 	locked bool
@@ -378,7 +378,7 @@ func TestRulesInOtherFilesAreReported(t *testing.T) {
 	}
 }
 
-// Ten servers of one name, all different, each get a label of their own.
+// Ten different servers with the same name get distinct labels.
 func TestImportedServersOfSameNameGetDistinctLabels(t *testing.T) {
 	c, _, home, config := newSafe(t)
 	var ours strings.Builder

@@ -14,18 +14,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Taken is an import that was carried out and can be taken back.
+// Taken is an applied import that can be undone.
 type Taken struct {
 	ID      string    `json:"id"`
 	Client  string    `json:"client"`
 	At      time.Time `json:"at"`
-	Servers []string  `json:"servers"` // their names with us
+	Servers []string  `json:"servers"` // labels in our configuration
 	Own     ownRecord `json:"own"`
 }
 
 func (c *Connector) importsDir() string { return filepath.Join(c.dir, "imports") }
 
-// Imports returns what can be taken back, the newest first.
+// Imports returns the imports that can be undone, newest first.
 func (c *Connector) Imports() ([]Taken, error) {
 	entries, err := os.ReadDir(c.importsDir())
 	if err != nil && !isNotExist(err) {
@@ -50,12 +50,11 @@ func (c *Connector) Imports() ([]Taken, error) {
 	return all, nil
 }
 
-// maxImports is how many imports can be taken back.
+// maxImports is how many imports are retained for undo.
 const maxImports = 50
 
-// Apply stores the secrets and writes our configuration. A running daemon sees the
-// file change. The record of it comes first, so that it can be taken back whatever
-// happens in between.
+// Apply stores the secrets and writes our configuration; a running daemon reloads it. The
+// record is saved first, so that the import can be undone even after a crash.
 func (t *Taking) Apply(ctx context.Context) (id string, err error) {
 	o := t.own
 	if len(o.Servers) == 0 {
@@ -91,9 +90,8 @@ func (t *Taking) Apply(ctx context.Context) (id string, err error) {
 	return done.ID, nil
 }
 
-// UndoImport takes an import back: our configuration becomes byte for byte what it
-// was, or, when it was changed since, loses the servers that came with the import and
-// were left as they came.
+// UndoImport undoes an import. Our configuration gets its original content byte for byte if
+// nothing else changed it since; else it loses the imported servers that were not modified.
 func (c *Connector) UndoImport(ctx context.Context, id string) (Undone, error) {
 	all, err := c.Imports()
 	if err != nil {

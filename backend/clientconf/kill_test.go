@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be the writer that is killed.
+// TestMain lets the test binary act as the writer that is killed.
 func TestMain(m *testing.M) {
 	if home := os.Getenv("CLIENTCONF_WRITE"); home != "" {
 		writeForEver(home, os.Getenv("CLIENTCONF_DIR"))
@@ -38,7 +38,7 @@ func writer(home, dir string) *Connector {
 	return c
 }
 
-// writeOnce connects, and says why it cannot.
+// writeOnce connects and prints the error, if any.
 func writeOnce(home, dir string) {
 	c := writer(home, dir)
 	p, err := c.Plan(Choice{Client: "claude-code"})
@@ -48,13 +48,13 @@ func writeOnce(home, dir string) {
 	fmt.Println(err)
 }
 
-// writeForEver connects and disconnects until somebody ends it.
+// writeForEver connects and disconnects until it is killed.
 func writeForEver(home, dir string) {
 	c := writer(home, dir)
 	for {
-		os.Stdout.WriteString(".") // the disk is next
+		os.Stdout.WriteString(".") // the next step writes to the disk
 		if p, err := c.Plan(Choice{Client: "gemini-cli"}); err == nil {
-			_ = c.Apply(context.Background(), p) // what is killed in between is what is tested
+			_ = c.Apply(context.Background(), p) // an error is expected: the kill is what is tested
 		}
 		_, _ = c.Undo(context.Background(), "gemini-cli", false)
 	}
@@ -62,7 +62,7 @@ func writeForEver(home, dir string) {
 
 func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 	t.Parallel()
-	const enough = 60 // for the kills to come in the middle
+	const enough = 60 // enough kills hit the middle of a write
 	rounds, atMost := enough, 10*time.Second
 	if n, err := strconv.Atoi(os.Getenv("DRAWBRIDGE_KILL_ROUNDS")); err == nil {
 		rounds, atMost = n, time.Hour
@@ -93,7 +93,7 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), tempPrefix+"*")); len(temps) > 0 {
-			torn++ // it was ended between opening the new file and putting it in place
+			torn++ // killed between creating the new file and renaming it
 			for _, temp := range temps {
 				os.Remove(temp)
 			}
@@ -115,11 +115,11 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 	}
 }
 
-// moment waits for the next moment to kill at: in every other round one between the
-// opening of the new file and its coming into place, else any.
+// moment waits until the next kill: a random time in every other round, else until a
+// temporary file exists that has probably not been renamed yet.
 func moment(dir string, round int) {
 	if round%2 == 0 {
-		time.Sleep(time.Duration(rand.IntN(40_000)) * time.Microsecond) // a random moment is the point
+		time.Sleep(time.Duration(rand.IntN(40_000)) * time.Microsecond) // random on purpose
 		return
 	}
 	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); {

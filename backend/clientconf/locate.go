@@ -10,22 +10,23 @@ import (
 	"strings"
 )
 
-// System is what finding files depends on. Tests and the CLI's --home give their own.
+// System is the environment in which client files are located. Tests and the CLI's --home
+// supply their own.
 type System struct {
 	GOOS   string
 	Home   string
 	Getenv func(string) string
 }
 
-// location is where a client's file is, or would be created.
+// location is the path of a client's file, which may not exist yet.
 type location struct {
 	path   string
 	exists bool
 }
 
-// locate returns the file to write for c: the one whose variable is set, else the
-// first that exists, else the primary place. ok is false when the client has no
-// file on this system.
+// locate returns the file to write for c: the one whose environment variable is set, else the
+// first that exists, else the primary location. ok is false if the client has no file on this
+// system.
 func (s System) locate(c Client) (loc location, ok bool) {
 	var primary string
 	for _, cand := range c.Candidates[s.GOOS] {
@@ -47,8 +48,8 @@ func (s System) locate(c Client) (loc location, ok bool) {
 	return location{path: primary}, primary != ""
 }
 
-// detected reports whether the client seems to be installed: its file or the
-// folder that holds it exists, or one of its programs is on PATH.
+// detected reports whether the client seems to be installed: its file or the directory of its
+// file exists, or one of its programs is on PATH.
 func (s System) detected(c Client) bool {
 	for _, cand := range c.Candidates[s.GOOS] {
 		for _, path := range s.expand(strings.ReplaceAll(cand.Path, "{NAME}", "*")) {
@@ -66,9 +67,8 @@ func (s System) detected(c Client) bool {
 	})
 }
 
-// expand replaces the tokens of a candidate path and its wildcards. It returns
-// nothing when a variable that the path needs is unset, the pattern itself when a
-// wildcard matches nothing.
+// expand replaces the tokens and wildcards of a candidate path. It returns nothing if a
+// variable that the path needs is unset, and the pattern itself if a wildcard has no match.
 func (s System) expand(pattern string) []string {
 	paths := []string{pattern}
 	if strings.Contains(pattern, "{VSCODE_USER}") {
@@ -140,7 +140,8 @@ func (s System) configHome() string {
 	return s.variable("XDG_CONFIG_HOME", filepath.Join(s.Home, ".config"))
 }
 
-// appConfig is where desktop programs of this system keep their settings.
+// appConfig returns the directory in which desktop programs of this system keep their
+// settings.
 func (s System) appConfig() string {
 	switch s.GOOS {
 	case "darwin":
@@ -163,8 +164,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// target follows symbolic links to the file that is really written, so that a
-// dotfile manager's link stays a link. A path that does not exist is its own target.
+// target resolves symbolic links to the file that is written, so that a dotfile manager's
+// link remains a link. A path that does not exist is its own target.
 func target(path string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err == nil {
@@ -173,7 +174,7 @@ func target(path string) (string, error) {
 	if !isNotExist(err) {
 		return "", err
 	}
-	if link, err := os.Readlink(path); err == nil { // a link to nowhere: write where it points
+	if link, err := os.Readlink(path); err == nil { // a dangling link: write the file that it points to
 		if !filepath.IsAbs(link) {
 			link = filepath.Join(filepath.Dir(path), link)
 		}

@@ -6,9 +6,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// maskWords masks each value of a line that an import would keep as a secret, by the name
-// before it or by its own form. The line may be of JSON,
-// TOML or YAML; what is not a quoted value or plain YAML value stays as it is.
+// maskWords masks every value of a line that an import would store as a secret, by the name
+// before it or by its own form. The line may be JSON, TOML or YAML. Text other than quoted
+// values and plain YAML values is not changed.
 func maskWords(line string) string {
 	if m := plainValue().FindStringSubmatchIndex(line); m != nil {
 		key, value := "", line[m[4]:m[5]]
@@ -18,7 +18,7 @@ func maskWords(line string) string {
 		return line[:m[4]] + maskWord(key, value)
 	}
 	var out strings.Builder
-	key, end := "", 0 // the name that the next value belongs to; what is written
+	key, end := "", 0 // name of the next value; offset behind the text written so far
 	for _, m := range quotedWord().FindAllStringIndex(line, -1) {
 		between, word := line[end:m[0]], line[m[0]+1:m[1]-1]
 		out.WriteString(between)
@@ -44,20 +44,20 @@ func maskWords(line string) string {
 
 var (
 	quotedWord = lazyregexp.New(`"(?:[^"\\]|\\.)*"|'[^']*'`)
-	// unquotedKey is a name without quotes before a value, in TOML and YAML.
+	// unquotedKey matches an unquoted name before a value, in TOML and YAML.
 	unquotedKey = lazyregexp.New(`([A-Za-z0-9_.-]+)\s*[=:]\s*$`)
-	// plainValue is a line of YAML with a value that has no quotes: "key: value", "- value".
+	// plainValue matches a line of YAML with an unquoted value: "key: value", "- value".
 	plainValue = lazyregexp.New(`^\s*(?:- )?(?:([A-Za-z0-9_.-]+):\s+)?([^\s"'\[\]{}#&*!|>,:=][^"']*)$`)
 )
 
-// isKey reports whether what follows a quoted word makes it the name of a value.
+// isKey reports whether the text after a quoted word makes that word a key.
 func isKey(rest string) bool {
 	rest = strings.TrimLeft(rest, " \t")
 	return strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=")
 }
 
-// maskWord returns value, the value of key, with what is secret of it as ***. A reference
-// says where a secret is and nothing of it: it stays.
+// maskWord returns the value of key with its secret parts replaced by ***. A reference
+// reveals nothing about the secret and stays.
 func maskWord(key, value string) string {
 	if strings.Contains(value, "${") && !strings.Contains(value, "://") {
 		return value
@@ -67,17 +67,17 @@ func maskWord(key, value string) string {
 		return flag + "=" + maskWord(strings.TrimLeft(flag, "-"), rest)
 	}
 	if strings.Contains(value, "://") && !secretName().MatchString(key) {
-		return h.address(value) // all but the password and secret parameters stays readable
+		return h.address(value) // only the password and secret parameters are masked
 	}
 	masked := h.word(key, strings.ReplaceAll(value, `\"`, `"`))
 	switch {
 	case h.puts == 0:
-		return value // as it is written
+		return value // in its original spelling
 	case strings.Contains(value, `\"`):
 		return strings.ReplaceAll(masked, `"`, `\"`)
 	}
 	return masked
 }
 
-// namesSecret reports whether the values of this name, a flag's or a variable's, are secret.
+// namesSecret reports whether the values of a flag or variable with this name are secret.
 func namesSecret(name string) bool { return isSecret(name, "a value of no known form") }

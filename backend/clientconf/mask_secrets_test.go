@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// secretShapes are values that an import stores, or the history redacts, by their form.
+// secretShapes are values that an import stores, or that the history redacts, because of
+// their form.
 var secretShapes = []string{
 	"dbr_abcdefghijklmnopqrstuv", "ghp_abcdefghijklmnopqrstuv", "github_pat_abcdefghijklmnopqrstuv", "glpat-abcdefghijklmnopqrstuv", "glptt-abcdefghijklmnopqrstuv",
 	"sk-abcdefghijklmnopqrstuv", "sk_live_abcdefghijklmnop", "rk_live_abcdefghijklmnop", "whsec_abcdefghijklmnopqr", "xoxb-abcdefghijklmnop", "xoxe-abcdefghijklmnop",
@@ -16,7 +17,7 @@ var secretShapes = []string{
 	"lin_api_abcdefghijklmnopqrstuv", "figd_abcdefghijklmnopqrstuv", "AGE-SECRET-KEY-abcdefghijklmnopqrstuv",
 }
 
-// secretNames are names whose values are secret, whatever their form.
+// secretNames are names whose values are secret regardless of their form.
 var secretNames = []string{
 	"API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "DB_PASS", "GITLAB_PAT", "DB_PWD", "CLIENT_SECRET", "Cookie", "PASSPHRASE", "AWS_ACCESS_KEY", "CONNECTION_STRING", "Authorization", "private-key",
 }
@@ -50,7 +51,7 @@ func TestDiffMasksValuesOfSecretNames(t *testing.T) {
 	}
 }
 
-// The password of an address is masked and the rest of it stays readable.
+// The password of a URL is masked, and the rest stays readable.
 func TestDiffMasksPasswordsInURLs(t *testing.T) {
 	for _, place := range []string{"\"args\": [\"run\", \"%s\"]", "  - %s", "url: %s", "url = '%s'", "\"DATABASE\": \"%s\""} {
 		line := fmt.Sprintf(place, "postgresql://alice:s3cretPGpass@host.docker.internal:5432/app")

@@ -9,8 +9,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Take plans to take servers of a client over into our configuration without
-// touching the client: import alone. Names chooses some; none means all.
+// Take plans to import servers of a client into our configuration without changing the
+// client. names selects servers; none means all.
 func (c *Connector) Take(choice Choice, names []string) (*Taking, error) {
 	all, err := c.chosen(choice, names, true)
 	if err != nil {
@@ -23,18 +23,18 @@ func (c *Connector) Take(choice Choice, names []string) (*Taking, error) {
 	return &Taking{Servers: all, Path: o.Path, Diff: diff(o.Path, o.before, o.after), own: o, c: c, client: choice.Client}, nil
 }
 
-// Taking is an import that was planned.
+// Taking is a planned import.
 type Taking struct {
 	Servers []Import
-	Path    string // of our configuration
+	Path    string // path of our configuration
 	Diff    string
 	own     *ownChange
 	c       *Connector
 	client  string
 }
 
-// chosen reads the servers of a client that are meant. legacy allows those too that
-// the client keeps in places which are only read.
+// chosen returns the selected servers of a client. legacy includes those in locations that
+// are only read.
 func (c *Connector) chosen(choice Choice, names []string, legacy bool) (all []Import, err error) {
 	found, err := c.Servers(choice)
 	if err != nil {
@@ -78,11 +78,10 @@ func (c *Connector) takeIn(all []Import) (*ownChange, map[string]string, error) 
 	return o, ids, err
 }
 
-// Move plans to take servers of a client over and to connect it in the same step:
-// each original becomes an entry of ours under its old name, so that tool names,
-// switches and permission rules keep working. With one entry for all (together),
-// the originals go and the rules that this orphans are in the warnings. Undo takes
-// both files back at once.
+// Move plans to import servers of a client and to connect the client in the same step. Each
+// original is replaced by an entry of ours with the same name, so that tool names, switches
+// and permission rules keep working. With together, one entry replaces all of them, and the
+// permission rules that no longer match are reported as warnings. Undo reverts both files.
 func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, error) {
 	all, err := c.chosen(choice, names, false)
 	if err != nil {
@@ -152,8 +151,7 @@ func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, e
 	return p, nil
 }
 
-// movedBefore is what earlier moves of the same client did, when servers are moved one
-// by one.
+// movedBefore returns the record of earlier moves of the same client.
 func (c *Connector) movedBefore(choice Choice) (earlier, error) {
 	r, recorded, err := c.loadRecord(Key(choice.Client, choice.Project))
 	if err != nil || !recorded || r.Gone {
@@ -164,7 +162,7 @@ func (c *Connector) movedBefore(choice Choice) (earlier, error) {
 
 type earlier struct{ record }
 
-// singlesBut are the entries of earlier moves that the new ones do not replace.
+// singlesBut returns the single-server entries of earlier moves that are not in now.
 func (e earlier) singlesBut(now []Single) (all []Single) {
 	for _, s := range e.Choice.Servers {
 		if !slices.ContainsFunc(now, func(n Single) bool { return n.Name == s.Name && n.Scope == s.Scope }) {
@@ -174,7 +172,7 @@ func (e earlier) singlesBut(now []Single) (all []Single) {
 	return all
 }
 
-// keep leaves what earlier moves wrote as it is, with the switches of its originals.
+// keep retains the entries that earlier moves wrote, with the switches of their originals.
 func (e earlier) keep(p *Plan) (err error) {
 	for _, d := range e.Edits {
 		at := slices.IndexFunc(p.edits, d.same)
@@ -189,8 +187,8 @@ func (e earlier) keep(p *Plan) (err error) {
 	return nil
 }
 
-// runs are the members of an entry that say what runs or who is called; the rest are
-// switches that belong to the client.
+// runs are the members of an entry that define what is run or called. All others are switches
+// of the client.
 var runs = []string{
 	"command", "cmd", "args", "env", "envs", "environment", "cwd", "workingDirectory", "env_vars", "env_keys", "envFile",
 	"url", "httpUrl", "serverUrl", "uri", "baseUrl", "headers", "http_headers", "env_http_headers", "requestOptions", "requestInit",
@@ -198,7 +196,7 @@ var runs = []string{
 	"type", "transport", "transportType", "startup_timeout_sec", "connectionTimeout", "sandbox", "sandboxEnabled", "dev",
 }
 
-// keepSwitches adds to our entry what the original said beyond what it runs.
+// keepSwitches returns our entry with the switches of the original added.
 func keepSwitches(ours, original json.RawMessage) (json.RawMessage, error) {
 	mine, err := orderedMembers(ours)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// newMover has a configuration of our own beside the home.
+// newMover returns a Connector with a configuration of ours next to the home.
 func newMover(t *testing.T) (c *Connector, home, config string) {
 	t.Helper()
 	home, config = t.TempDir(), filepath.Join(t.TempDir(), "config.jsonc")
@@ -27,7 +27,7 @@ func newMover(t *testing.T) (c *Connector, home, config string) {
 	return c, home, config
 }
 
-// becomes reads one server of a client's file and returns what it becomes.
+// becomes returns the conversion of one server of a client's file.
 func becomes(t *testing.T, id, file, text string) Import {
 	t.Helper()
 	c, home, _ := newMover(t)
@@ -226,7 +226,7 @@ func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 	for _, id := range []string{"claude-code", "vscode", "opencode"} {
 		choice := http
 		choice.Client = id
-		if id != "vscode" { // whose own file is synced
+		if id != "vscode" { // its user file is synced
 			choice.Project = project
 		}
 		p, err := c.Plan(choice)

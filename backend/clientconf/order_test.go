@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// What undo needs is on the disk before the client's file is touched: when it cannot be
-// written, the file stays as it was. Otherwise a kill in between would leave an entry that
-// nobody remembers.
+// The record is on disk before the client's file is modified: if the record cannot be
+// written, the file is unchanged. Otherwise a kill in between would leave an entry that
+// cannot be undone.
 func TestRecordIsWrittenBeforeFile(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
@@ -19,7 +19,7 @@ func TestRecordIsWrittenBeforeFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The last moment before the record is written: a folder takes its name.
+	// A directory takes the path of the record just before it is written.
 	c.now = func() time.Time {
 		if err := os.MkdirAll(filepath.Join(c.recordPath(p.Key()), "in the way"), 0o700); err != nil {
 			t.Error(err)

@@ -10,13 +10,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// approvals are members of an entry that name tools by their old names.
+// approvals are the members of an entry that list tools by their old names.
 var approvals = []string{"autoApprove", "alwaysAllow", "disabledTools", "enabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "tools"}
 
 var ruleOf = lazyregexp.New(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
 
-// orphans lists the permission rules that name the server i and would no longer match
-// when it is one of many behind one entry.
+// orphans returns a warning for each permission rule that refers to server i and will no
+// longer match when the server is provided through the common entry.
 func (c *Connector) orphans(p *Plan, i Import) (all []string) {
 	if m, err := decodeObject(i.value); err == nil {
 		for _, key := range approvals {
@@ -54,7 +54,7 @@ func (c *Connector) orphans(p *Plan, i Import) (all []string) {
 				}
 			}
 		}
-	case "gemini-cli", "qwen-code": // {"mcp": {"allowed": ["NAME"]}}, and of old allowMCPServers
+	case "gemini-cli", "qwen-code": // and formerly
 		if m, ok := meaningOf(p.before, p.Client); ok {
 			mcp, _ := m["mcp"].(map[string]any)
 			for _, list := range []any{mcp["allowed"], mcp["excluded"], m["allowMCPServers"], m["excludeMCPServers"]} {
@@ -67,7 +67,7 @@ func (c *Connector) orphans(p *Plan, i Import) (all []string) {
 	return all
 }
 
-// claudeRules are the files in which Claude Code keeps rules that may name i.
+// claudeRules returns the files in which Claude Code keeps rules that may refer to i.
 func (c *Connector) claudeRules(p *Plan, i Import) []string {
 	files := []string{p.target}
 	for _, dir := range []string{c.system.Home, i.Scope, p.choice.Project} {

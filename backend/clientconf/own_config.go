@@ -15,27 +15,27 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// ownRecord is what Move added to our own configuration.
+// ownRecord records what a move or import added to our own configuration.
 type ownRecord struct {
 	Path     string            `json:"path"`
 	Existed  bool              `json:"existed"`
 	Backup   string            `json:"backup"`
 	PostHash string            `json:"postHash"`
-	Servers  map[string]string `json:"servers"` // label to the hash of its meaning
-	// Secrets are the names that were stored for each server, by its label.
+	Servers  map[string]string `json:"servers"` // hash of the decoded entry, by label
+	// Secrets are the names of the secrets that were stored, by label of the server.
 	Secrets map[string][]string `json:"secrets,omitempty"`
 }
 
-// ownChange edits our configuration as people do: the file, whose comments stay.
+// ownChange is a change of our configuration file that preserves its comments.
 type ownChange struct {
 	ownRecord
-	dir           string // of backups
+	dir           string // directory of the backups
 	before, after []byte
-	vault         Vault             // nil where literal secrets stay
+	vault         Vault             // nil: literal secrets stay
 	values        map[string]string // secrets to store, by name
 }
 
-// ownClient describes our own file to the splicer.
+// ownClient describes our own file as a client for the splicer.
 func ownClient(src []byte) Client {
 	c := Client{ID: "drawbridge", Name: "Drawbridge", Format: JSONC, TrailingCommas: true, KeyPath: []string{"mcpServers"}}
 	m, ok := meaningOf(src, c)
@@ -50,7 +50,8 @@ func ownClient(src []byte) Client {
 	return c
 }
 
-// openOwn is our configuration as it is, or as the plans of one step before will leave it.
+// openOwn opens our configuration as it is, or as the preceding plans of a batch will leave
+// it.
 func (c *Connector) openOwn() (*ownChange, error) {
 	o, err := openOwn(c.config, c.dir)
 	if err == nil && c.ownText != nil {
@@ -75,7 +76,7 @@ func openOwn(path, dir string) (*ownChange, error) {
 	return o, nil
 }
 
-// servers returns what the configuration has, by label in lower case.
+// servers returns the servers of the configuration, by label in lower case.
 func (o *ownChange) servers() (map[string]json.RawMessage, error) {
 	client := ownClient(o.after)
 	file, err := parse(o.after, client)
@@ -104,7 +105,8 @@ func (o *ownChange) servers() (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// add puts servers in and checks the whole. It returns the ids that labels get.
+// add inserts the servers and validates the result. It returns the server ids by label in
+// lower case.
 func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
 	for _, i := range all {
 		if i.Have {
@@ -147,9 +149,9 @@ func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
 	return ids, nil
 }
 
-// joined is the record of this change after an earlier one of the same client: both
-// can be taken back at once. The earlier pre-image stays the one to go back to while
-// nobody else wrote the file in between; else there is none.
+// joined returns the record of this change merged with that of an earlier change for the same
+// client, so that both are undone together. The earlier backup remains valid if nothing else
+// wrote the file in between; else the record has none.
 func (o *ownChange) joined(old *ownRecord) *ownRecord {
 	r := o.ownRecord
 	if old == nil || old.Path != o.Path {
@@ -171,7 +173,8 @@ func (o *ownChange) joined(old *ownRecord) *ownRecord {
 	return &r
 }
 
-// carryOut stores the secrets first: the daemon may start the servers at once.
+// carryOut stores the secrets and writes the file. Secrets come first, because the daemon may
+// start the servers at once.
 func (o *ownChange) carryOut(ctx context.Context) error {
 	if err := o.keepSecrets(ctx); err != nil {
 		return err
@@ -195,8 +198,9 @@ func (o *ownChange) write(ctx context.Context) error {
 	return replace(o.Path, o.before, o.Existed, o.after)
 }
 
-// undo takes out what was added: byte for byte when nobody wrote the file since, else
-// the servers that are still as they came. Their secrets go with them.
+// undo removes what was added: the file gets its original content byte for byte if nothing
+// else wrote it since, else it loses the servers that were not modified. Their secrets are
+// removed as well.
 func (o *ownChange) undo(ctx context.Context) (Undone, error) {
 	how, err := o.undoFile(ctx)
 	if err != nil {
@@ -239,7 +243,7 @@ func (o *ownChange) undoFile(ctx context.Context) (Undone, error) {
 			return "", err
 		}
 		if value == nil || hashMeaning(value) != o.Servers[label] {
-			continue // the user made it theirs
+			continue // the user modified it
 		}
 		if content, _, err = file.remove(client.KeyPath, label); err != nil {
 			return "", err

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// ownedByUs reports whether a file of /proc belongs to this person.
+// ownedByUs reports whether a file in /proc belongs to the current user.
 func ownedByUs(info os.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Getuid()

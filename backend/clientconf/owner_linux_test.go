@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// nobody is a user who owns nothing on this machine.
+// nobody is the id of a user who owns no files on this machine.
 const nobody = 65534
 
-// asNobody lets a writer of this binary, run as another user than root, connect in home,
-// which has to be that user's, and returns what it said.
+// asNobody runs this binary as another user than root to connect in home, which that user
+// must own, and returns its output.
 func asNobody(t *testing.T, home string) string {
 	t.Helper()
 	src, err := os.ReadFile(os.Args[0])
@@ -34,13 +34,13 @@ func asNobody(t *testing.T, home string) string {
 	return string(out)
 }
 
-// A file that belongs to another user and that we may not write stays, although its folder
-// would let us put ours in its place.
+// A file of another user that is not writable is unchanged, although its directory would
+// permit replacing it.
 func TestFileOfOtherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of several users")
 	}
-	home, err := os.MkdirTemp("/tmp", "owner") // everybody may pass there
+	home, err := os.MkdirTemp("/tmp", "owner") // accessible to all users
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestFileOfOtherUserIsRefused(t *testing.T) {
 	}
 }
 
-// Root connects for the user: the file stays hers.
+// When root connects for the user, the user still owns the file.
 func TestWriteKeepsFileOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of several users")

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives f the owner and, where it may, the group of the file that it replaces:
-// who works as another user, such as root, must not take the user's file away.
+// keepOwner gives f the owner and, if permitted, the group of the file that it replaces, so
+// that a write by another user, such as root, does not change the ownership.
 func keepOwner(f *os.File, was os.FileInfo) error {
 	now, err := f.Stat()
 	if err != nil {

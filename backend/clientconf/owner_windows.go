@@ -2,5 +2,5 @@ package clientconf
 
 import "os"
 
-// keepOwner has nothing to do: a file belongs to who made it, and access is inherited.
+// keepOwner is a no-op: a file belongs to its creator, and access rights are inherited.
 func keepOwner(*os.File, os.FileInfo) error { return nil }

@@ -11,16 +11,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// pastedClient is who the servers of a pasted text come from.
+// pastedClient is the client id of servers from pasted text.
 const pastedClient = "pasted"
 
-// Pasted are servers that the user hands over: parsed, with their secrets taken out.
+// Pasted are servers that the user supplied, parsed and with their secrets extracted.
 type Pasted struct {
 	Servers []Import
 	c       *Connector
 }
 
-// NewServer describes one server in the words of our configuration.
+// NewServer describes one server in the terms of our configuration.
 type NewServer struct {
 	Name     string
 	Command  string
@@ -30,12 +30,12 @@ type NewServer struct {
 	Headers  map[string]string
 	Cwd      string
 	Disabled bool
-	// Secrets are variables of Env, or of Headers for an address, that are secret whatever
-	// they look like.
+	// Secrets are values of Env, or of Headers if there is a URL, to treat as secrets
+	// regardless of their form.
 	Secrets map[string]string
 }
 
-// Describe prepares one server to be added.
+// Describe prepares one server to be added to our configuration.
 func (c *Connector) Describe(s NewServer) (*Pasted, error) {
 	entry := ownEntry{Command: s.Command, Args: s.Args, URL: s.URL, Env: maps.Clone(s.Env), Headers: maps.Clone(s.Headers), Cwd: s.Cwd, Disabled: s.Disabled}
 	table := &entry.Env
@@ -53,9 +53,9 @@ func (c *Connector) Describe(s NewServer) (*Pasted, error) {
 	return c.pasted([]Import{{Client: pastedClient, Name: s.Name, Label: s.Name, Entry: raw, plain: raw, secret: slices.Sorted(maps.Keys(s.Secrets))}})
 }
 
-// Paste reads the servers of a text as READMEs and other programs show them: a whole
-// configuration of any client that import knows, the part with the servers, or the entry of
-// one server, which then needs a name.
+// Paste parses the servers of a text as READMEs and other programs show them: a complete
+// configuration of any supported client, the part with the servers, or the entry of one
+// server, for which name is required.
 func (c *Connector) Paste(text, name string) (*Pasted, error) {
 	all, err := readPasted(text, name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Connector) pasted(all []Import) (*Pasted, error) {
 	return &Pasted{Servers: all, c: c}, nil
 }
 
-// Secrets are the values that are to be stored, by name.
+// Secrets returns the secrets that Write will store, by name.
 func (p *Pasted) Secrets() map[string]string {
 	all := map[string]string{}
 	for _, i := range p.Servers {
@@ -92,7 +92,7 @@ func (p *Pasted) Secrets() map[string]string {
 	return all
 }
 
-// Write stores the secrets and writes the servers into our configuration.
+// Write stores the secrets and adds the servers to our configuration.
 func (p *Pasted) Write(ctx context.Context) error {
 	o, _, err := p.c.takeIn(p.Servers)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Pasted) Write(ctx context.Context) error {
 	return o.carryOut(ctx)
 }
 
-// readPasted finds the servers of a text.
+// readPasted returns the servers of a text.
 func readPasted(text, name string) ([]Import, error) {
 	m, err := pastedMeaning(text)
 	if err != nil {
@@ -129,7 +129,7 @@ func readPasted(text, name string) ([]Import, error) {
 	return all, nil
 }
 
-// pastedMeaning reads JSON with comments, also without its outer braces, TOML or YAML.
+// pastedMeaning decodes JSON with comments (with or without the outer braces), TOML or YAML.
 func pastedMeaning(text string) (map[string]any, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	client := Client{ID: pastedClient, Format: YAML}
@@ -153,7 +153,7 @@ func pastedMeaning(text string) (map[string]any, error) {
 		Hint: `Paste the block that a README shows, such as {"mcpServers": {"files": {"command": "npx", "args": […]}}}.`}
 }
 
-// isEntry reports whether a value is the entry of one server.
+// isEntry reports whether v is the entry of one server.
 func isEntry(v any) bool {
 	m, _ := v.(map[string]any)
 	command := firstOf(m, "command", "cmd")
@@ -161,7 +161,8 @@ func isEntry(v any) bool {
 	return command != nil && !nested || firstText(m, "httpUrl", "url", "serverUrl", "uri", "baseUrl") != ""
 }
 
-// pastedServers finds the part with the servers: where a client keeps them, or the whole.
+// pastedServers returns the servers of m, from the location where some client keeps them, or
+// from m itself.
 func pastedServers(m map[string]any) ([]Import, error) {
 	known := slices.Clone(Known())
 	slices.SortStableFunc(known, func(a, b Client) int { return len(b.KeyPath) - len(a.KeyPath) })
@@ -182,8 +183,8 @@ func allSkipped(all []Import) bool {
 	return !slices.ContainsFunc(all, func(i Import) bool { return i.Skip == "" })
 }
 
-// pastedAt reads the servers at path, written as client writes them. Every way to refer to a
-// variable counts, because nobody knows which program the text was made for.
+// pastedAt returns the servers at path, in the format of client. All forms of references to
+// variables are supported, because the program that the text was written for is unknown.
 func pastedAt(client Client, m map[string]any, path []string) []Import {
 	client.Vars = []string{"${}", "${env:}", "${input:}", "{env:}"}
 	all := importsAt(&Plan{Client: client}, m, path, "")
@@ -197,7 +198,8 @@ func pastedAt(client Client, m map[string]any, path []string) []Import {
 	return all
 }
 
-// inOurWords reports whether our configuration takes an entry as it is, with every key.
+// inOurWords reports whether the entry is valid in our configuration as it is, with all its
+// keys.
 func inOurWords(entry json.RawMessage) bool {
 	_, problems := config.Parse("pasted", []byte(`{"mcpServers":{"pasted":`+string(entry)+`}}`))
 	return len(problems) == 0

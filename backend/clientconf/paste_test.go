@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestPastedBlocksAreAcceptedInEveryShape pastes what READMEs show.
+// TestPastedBlocksAreAcceptedInEveryShape pastes blocks as READMEs show them.
 func TestPastedBlocksAreAcceptedInEveryShape(t *testing.T) {
 	for shape, c := range map[string]struct{ text, name, label, entry string }{
 		"mcpServers":            {text: `{"mcpServers":{"files":{"command":"npx","args":["-y","x"],"env":{"A":"${A}"}}}}`, label: "files", entry: `{"command":"npx","args":["-y","x"],"env":{"A":"${A}"}}`},

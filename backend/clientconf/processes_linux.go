@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// processes lists the user's own processes.
+// processes returns the processes of the current user.
 func processes() (all []Process) {
 	entries, _ := os.ReadDir("/proc")
 	page := int64(os.Getpagesize())

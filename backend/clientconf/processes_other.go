@@ -2,5 +2,5 @@
 
 package clientconf
 
-// processes is empty where reading them is not supported.
+// processes returns nil: listing processes is implemented for Linux only.
 func processes() []Process { return nil }

@@ -11,36 +11,36 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 )
 
-// maxBackups is how many pre-images of one client are kept.
+// maxBackups is how many backups are retained for each client.
 const maxBackups = 20
 
-// record is what undo needs to know of one connection. It lives in DIR/KEY.json.
+// record holds what undo needs to know about one connection. It is stored in DIR/KEY.json.
 type record struct {
 	Choice  Choice    `json:"choice"`
-	Path    string    `json:"path"` // the file that was written, links followed
+	Path    string    `json:"path"` // the file that was written, with symbolic links resolved
 	At      time.Time `json:"at"`
-	Existed bool      `json:"existed"` // there was a file before
-	// Backup names the pre-image in DIR/backups; "" when it is of no use any more,
-	// because the file was changed by others before we wrote it again.
+	Existed bool      `json:"existed"` // the file existed before
+	// Backup is the name of the original file in DIR/backups; "" if it is no longer usable
+	// because another program changed the file before we wrote it again.
 	Backup   string `json:"backup"`
-	Version  string `json:"version"`  // the backup that holds the file as we left it
-	PostHash string `json:"postHash"` // of the whole file after our write
+	Version  string `json:"version"`  // name of the backup of the file as we wrote it
+	PostHash string `json:"postHash"` // hash of the whole file after our write
 	Edits    []done `json:"edits"`
-	// MadeDirs are folders that were created for the file, outermost first.
+	// MadeDirs are the directories that were created for the file, outermost first.
 	MadeDirs []string `json:"madeDirs,omitempty"`
 	// Own is what Move added to our own configuration.
 	Own *ownRecord `json:"own,omitempty"`
-	// Gone is set while our entry is missing because the user took it out.
+	// Gone is set if the user removed our entry on purpose.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// done is what became of one entry.
+// done records the change of one entry.
 type done struct {
 	Path []string `json:"path"`
 	Name string   `json:"name"`
-	// Hash is of the meaning of our entry; "" when one of others was only taken out.
+	// Hash is the hash of our decoded entry; "" if an entry of the user was only removed.
 	Hash string `json:"hash"`
-	// Before and Value are what stood there, as text and as JSON; "" when nothing did.
+	// Before and Value are the previous entry, as text and as JSON; empty if there was none.
 	Before string          `json:"before,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
 }
@@ -52,7 +52,7 @@ func (e edit) same(o edit) bool { return e.name == o.name && slices.Equal(e.path
 // holds reports whether value is the entry that we wrote.
 func (d done) holds(value json.RawMessage) bool { return d.Hash == hashMeaning(value) }
 
-// hashMeaning is the same for two spellings of one value: clients write their files anew.
+// hashMeaning hashes the decoded value, because clients reformat their files.
 func hashMeaning(value json.RawMessage) string {
 	m, err := decodeObject(value)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Connector) loadRecord(key string) (r record, ok bool, err error) {
 	return r, true, json.Unmarshal(b, &r)
 }
 
-// records returns every connection, by key.
+// records returns all connections, by key.
 func (c *Connector) records() (map[string]record, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil && !isNotExist(err) {
@@ -106,7 +106,7 @@ func (c *Connector) saveRecord(r record) error {
 	return atomicfile.Write(c.recordPath(Key(r.Choice.Client, r.Choice.Project)), append(b, '\n'), 0o600)
 }
 
-// saveBackup keeps a pre-image and returns its name. The oldest beyond maxBackups go.
+// saveBackup stores a backup and returns its name. It deletes the oldest beyond maxBackups.
 func (c *Connector) saveBackup(id string, src []byte) (string, error) {
 	name := id + "-" + c.now().UTC().Format("20060102T150405.000000000") + ".bak"
 	if err := atomicfile.Write(c.backupPath(name), src, 0o600); err != nil {

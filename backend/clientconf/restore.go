@@ -10,10 +10,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Restore puts our entries back where they were lost. When the file is gone, empty,
-// or differs from the version that we left in nothing but its wiped servers, it
-// becomes that version byte for byte (whole); else only our entries are put in.
-// tokenOf gives a client's token, for entries with an address.
+// Restore reinstates our entries after they were lost. If the file is missing, empty, or
+// differs from the version that we wrote only in its wiped servers, that version is restored
+// byte for byte (whole); else only our entries are inserted. tokenOf returns a client's
+// token, for entries with a URL.
 func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client string) (string, error)) (whole bool, err error) {
 	r, ok, err := c.loadRecord(key)
 	if err != nil {
@@ -53,7 +53,7 @@ func cmpErr(first, second error) error {
 	return second
 }
 
-// again makes the same connection once more.
+// again makes the same connection again.
 func (c *Connector) again(ctx context.Context, r record, tokenOf func(string) (string, error)) (err error) {
 	choice := r.Choice
 	if choice.HTTP && !choice.ByVariable {
@@ -68,8 +68,8 @@ func (c *Connector) again(ctx context.Context, r record, tokenOf func(string) (s
 	return c.Apply(ctx, p)
 }
 
-// replan is Plan for a connection that is there: entries that Move had replaced may
-// be overwritten when the client brought them back, and their switches stay.
+// replan is Plan for an existing connection: originals that Move replaced may be overwritten
+// if the client restored them, and their switches are preserved.
 func (c *Connector) replan(choice Choice, r record) (*Plan, error) {
 	p, err := c.open(choice)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Connector) replan(choice Choice, r record) (*Plan, error) {
 	return p, p.splice()
 }
 
-// wiped reports whether now is version without its servers, or nothing at all.
+// wiped reports whether now equals version without its servers, or is empty.
 func wiped(client Client, r record, now, version []byte) bool {
 	if len(bytes.TrimSpace(now)) == 0 {
 		return true
@@ -125,7 +125,7 @@ func wiped(client Client, r record, now, version []byte) bool {
 	return bytesOf(a) == bytesOf(b)
 }
 
-// emptied reports whether nothing is in the container at path.
+// emptied reports whether the container at path is empty or missing.
 func emptied(m map[string]any, path []string) bool {
 	var v any = m
 	for _, key := range path {
@@ -153,8 +153,8 @@ func bytesOf(m map[string]any) string {
 	return string(b)
 }
 
-// Forget says that the user removed our entry on purpose: the guard is silent and
-// nothing is put back. The record goes; backups stay.
+// Forget accepts that the user removed our entry on purpose: it deletes the record, so that
+// the guard no longer reports it and nothing is restored. Backups are retained.
 func (c *Connector) Forget(key string) error {
 	if _, ok, err := c.loadRecord(key); err != nil || !ok {
 		if err == nil {

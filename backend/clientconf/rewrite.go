@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Rewritten is one client's file that follows a change of our address or token.
+// Rewritten is the change of one client file after our URL or token changed.
 type Rewritten struct {
 	Key   string `json:"key"`
 	Path  string `json:"path"`
@@ -15,14 +15,14 @@ type Rewritten struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Rewrite brings the entries with an address up to date: those of one client, or of
-// all when client is empty. url "" keeps the address that each has. Entries that the
-// person removed or changed are left alone.
+// Rewrite updates the entries with a URL: those of one client, or of all clients if client is
+// empty. An empty url keeps the URL of each entry. Entries that the user removed or changed
+// are not touched.
 func (c *Connector) Rewrite(ctx context.Context, client, url string, tokenOf func(client string) (string, error)) ([]Rewritten, error) {
 	return c.rewrite(client, url, tokenOf, func(p *Plan) error { return c.Apply(ctx, p) })
 }
 
-// WouldRewrite is what Rewrite would change for another token; nothing is written.
+// WouldRewrite returns what Rewrite would change for a new token. It writes nothing.
 func (c *Connector) WouldRewrite(client string) ([]Rewritten, error) {
 	another := func(string) (string, error) { return "dbr_another", nil }
 	return c.rewrite(client, "", another, func(*Plan) error { return nil })
@@ -66,8 +66,8 @@ func (c *Connector) rewrite(client, url string, tokenOf func(client string) (str
 	return all, nil
 }
 
-// TakeOut removes the entries of a client that hold its token, after the token ended.
-// Entries of the shim stay: it makes itself a new one.
+// TakeOut removes the entries that contain the client's token, after the token was revoked.
+// Entries of the shim stay, because the shim obtains a new token.
 func (c *Connector) TakeOut(ctx context.Context, client string) []Rewritten {
 	return c.takeOut(client, func(s Status, path string) ([]byte, error) {
 		if _, err := c.Undo(ctx, s.Key, false); err != nil {
@@ -78,7 +78,7 @@ func (c *Connector) TakeOut(ctx context.Context, client string) []Rewritten {
 	})
 }
 
-// WouldTakeOut is what TakeOut would change; nothing is written.
+// WouldTakeOut returns what TakeOut would change. It writes nothing.
 func (c *Connector) WouldTakeOut(client string) []Rewritten {
 	return c.takeOut(client, func(s Status, path string) ([]byte, error) {
 		r, recorded, err := c.loadRecord(s.Key)
@@ -90,7 +90,7 @@ func (c *Connector) WouldTakeOut(client string) []Rewritten {
 			return nil, err
 		}
 		if r.PostHash == hash(now) && !r.Existed {
-			return nil, nil // Undo removes a file that was not there before
+			return nil, nil // Undo deletes a file that did not exist before
 		}
 		if r.PostHash == hash(now) && r.Backup != "" {
 			if before, err := os.ReadFile(c.backupPath(r.Backup)); err == nil {

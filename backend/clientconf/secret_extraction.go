@@ -14,7 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Vault keeps what must not stand in our configuration; *secret.Store implements it.
+// Vault stores secrets outside of our configuration. *secret.Store implements it.
 type Vault interface {
 	Get(ctx context.Context, name string) (string, error)
 	SetAll(ctx context.Context, values map[string]string) error
@@ -22,9 +22,9 @@ type Vault interface {
 }
 
 var (
-	// secretName is a variable, header or option whose value is a secret.
+	// secretName matches the name of a variable, header or option whose value is a secret.
 	secretName = lazyregexp.New(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?keys?|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|connection[-_]?string|(^|[-_])(pat|pwd|pass|key))([-_]?\d+)?$`)
-	// secretValue is a secret by its form, whatever its name.
+	// secretValue matches a secret by its form, regardless of its name.
 	secretValue = lazyregexp.New(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
 	withScheme  = lazyregexp.New(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
 	notInName   = lazyregexp.New(`[^A-Za-z0-9._-]+`)
@@ -33,18 +33,18 @@ var (
 	harmless    = lazyregexp.New(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
 )
 
-// hiding moves the literal secrets of one server into a vault.
+// hiding replaces the literal secrets of one server by references to a vault.
 type hiding struct {
 	label  string
-	taken  func(name, value string) bool // the name stands for another value
+	taken  func(name, value string) bool // the name is in use for another value
 	values map[string]string
-	known  func(value string) bool // it holds a secret that somebody keeps; nil: nobody knows
-	puts   int                     // how often something was hidden
-	mask   bool                    // nothing is stored: what is hidden is shown as ***
+	known  func(value string) bool // value contains a secret that is stored elsewhere; may be nil
+	puts   int                     // number of replacements
+	mask   bool                    // replace secrets by *** and store nothing
 }
 
-// isSecret reports whether the value of key must not be written into a file. What
-// refers to a variable already is none.
+// isSecret reports whether the value of key must not be written to a file. A value that
+// refers to a variable is not a secret.
 func isSecret(key, value string) bool {
 	if value == "" || strings.Contains(value, "${") {
 		return false
@@ -53,7 +53,8 @@ func isSecret(key, value string) bool {
 	return secretValue().MatchString(bare) || secretName().MatchString(key) && len(value) >= 4 && !harmless().MatchString(value) || hasPassword(value)
 }
 
-// hasPassword finds addresses such as postgres://user:password@host/db.
+// hasPassword reports whether value is a URL with a password, such as
+// postgres://user:password@host/db.
 func hasPassword(value string) bool {
 	u, err := url.Parse(value)
 	if err != nil || u.User == nil || u.Host == "" {
@@ -63,7 +64,7 @@ func hasPassword(value string) bool {
 	return ok && password != ""
 }
 
-// scheme cuts "Bearer " and its like off.
+// scheme splits off an authentication scheme such as "Bearer ".
 func scheme(value string) (prefix, rest string) {
 	if m := withScheme().FindStringSubmatch(value); m != nil {
 		return m[1], m[2]
@@ -71,7 +72,7 @@ func scheme(value string) (prefix, rest string) {
 	return "", value
 }
 
-// put stores value under a name made of key, and returns what stands for it.
+// put stores value under a name derived from key, and returns the reference to it.
 func (h *hiding) put(key, value string) string {
 	if h.mask {
 		h.puts++
@@ -94,7 +95,7 @@ func (h *hiding) table(m map[string]string) {
 	}
 }
 
-// word hides the value of a key, or what of it is secret.
+// word replaces the value of a key, or its secret parts.
 func (h *hiding) word(key, value string) string {
 	if isSecret(key, value) || h.keeps(value) {
 		return h.put(cmp.Or(key, "value"), value)
@@ -104,8 +105,8 @@ func (h *hiding) word(key, value string) string {
 
 func (h *hiding) keeps(value string) bool { return h.known != nil && h.known(value) }
 
-// part hides what is secret within a value: NAME=VALUE, a header, an address with
-// parameters, or JSON text with such things in it.
+// part replaces the secret parts of a value: NAME=VALUE, a header, parameters of a URL, or
+// values within JSON text.
 func (h *hiding) part(value string) string {
 	if m := inNamed().FindStringSubmatch(value); m != nil && isSecret(m[1], m[3]) {
 		return m[1] + m[2] + h.put(m[1], m[3])
@@ -119,7 +120,7 @@ func (h *hiding) part(value string) string {
 	return value
 }
 
-// inside hides what is secret in JSON text, which stays as it is written where that can be.
+// inside replaces the secrets in JSON text. It preserves the formatting where possible.
 func (h *hiding) inside(text string) string {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -136,7 +137,7 @@ func (h *hiding) inside(text string) string {
 	if json.Unmarshal([]byte(out), &left) == nil && quoted(left) == quoted(plain) {
 		return out
 	}
-	return quoted(plain) // it was written with other escapes
+	return quoted(plain) // the text uses other escapes
 }
 
 func quoted(v any) string {
@@ -147,8 +148,8 @@ func quoted(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// args looks for --token=VALUE, --token VALUE, for what is secret by its form, and within
-// what stands there.
+// args replaces the values of --token=VALUE and --token VALUE, secrets recognized by their
+// form, and secret parts of other arguments.
 func (h *hiding) args(args []string) {
 	option := ""
 	for i, a := range args {
@@ -169,7 +170,7 @@ func (h *hiding) args(args []string) {
 	}
 }
 
-// address hides a password and secret parameters of a URL; the rest stays readable.
+// address replaces the password and the secret parameters of a URL. The rest stays readable.
 func (h *hiding) address(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || strings.Contains(s, "${") {
@@ -200,13 +201,13 @@ func (h *hiding) address(s string) string {
 	return s
 }
 
-// hide replaces the literal secrets of every server that we do not have yet by
-// references; their values are kept in the import until it is carried out.
+// hide replaces the literal secrets of every new server by references. The values stay in the
+// import until it is applied.
 func (c *Connector) hide(all []Import) error {
 	if c.vault == nil {
 		return nil
 	}
-	values := map[string]string{} // of all: two servers may get the same label
+	values := map[string]string{} // shared, because two servers may have the same label
 	for n := range all {
 		i := &all[n]
 		if i.Skip != "" || i.Have {
@@ -252,7 +253,7 @@ func (c *Connector) hide(all []Import) error {
 	return nil
 }
 
-// withOthers encodes e with those keys of plain that it has no word for.
+// withOthers encodes e together with those keys of plain that ownEntry does not have.
 func withOthers(e *ownEntry, plain json.RawMessage) (json.RawMessage, error) {
 	raw, err := encode(e)
 	if err != nil {
@@ -270,7 +271,7 @@ func withOthers(e *ownEntry, plain json.RawMessage) (json.RawMessage, error) {
 	return encode(others)
 }
 
-// ownKeys are the keys that ownEntry has.
+// ownKeys are the JSON keys of ownEntry.
 var ownKeys = []string{"type", "command", "args", "env", "inheritEnv", "cwd", "url", "headers", "startupTimeoutMs", "requestTimeoutMs", "disabled"}
 
 func hasOthers(entry map[string]any) bool {
@@ -284,8 +285,8 @@ func hasOthers(entry map[string]any) bool {
 
 var secretRef = lazyregexp.New(`\$\{secret:([^}:]+)\}`)
 
-// plainOf is an entry of ours with its secrets in place, to be compared with what
-// clients have. Secrets that cannot be had stay references.
+// plainOf returns an entry of our configuration with references to secrets expanded, for
+// comparison with the entries of clients. Secrets that cannot be read stay references.
 func (c *Connector) plainOf(entry json.RawMessage) json.RawMessage {
 	if c.vault == nil {
 		return entry
@@ -299,8 +300,8 @@ func (c *Connector) plainOf(entry json.RawMessage) json.RawMessage {
 	}))
 }
 
-// keepSecrets stores the values that belong to an import. A name that stands for
-// another value by now is a conflict: nothing is overwritten.
+// keepSecrets stores the secrets of an import. If a name has another value in the vault, it
+// returns a conflict and stores nothing.
 func (o *ownChange) keepSecrets(ctx context.Context) error {
 	if len(o.values) == 0 {
 		return nil
@@ -317,7 +318,7 @@ func (o *ownChange) keepSecrets(ctx context.Context) error {
 	return o.vault.SetAll(ctx, o.values)
 }
 
-// dropSecrets removes secrets that an import had brought and nothing refers to any more.
+// dropSecrets deletes those of the named secrets that our configuration no longer refers to.
 func (o *ownChange) dropSecrets(ctx context.Context, names []string) error {
 	if o.vault == nil || len(names) == 0 {
 		return nil

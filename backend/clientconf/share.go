@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Shareable is an entry of ours without its literal secrets: each is replaced by a
-// reference, whose names are returned. The values go nowhere. What is secret by name or form
-// is found wherever it stands, also in an entry with mistakes; known, if it is not nil,
-// reports whether a text holds a secret that is kept elsewhere.
+// Shareable returns an entry of our configuration with each literal secret replaced by a
+// reference, and the names of all references in it. It stores no values. Secrets are
+// recognized by name or form at any depth, also in an invalid entry. known, if not nil,
+// reports whether a text contains a secret that is stored elsewhere.
 func Shareable(label string, entry json.RawMessage, known func(text string) bool) (out json.RawMessage, names []string, err error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(entry, &all); err != nil {
@@ -32,8 +32,8 @@ func Shareable(label string, entry json.RawMessage, known func(text string) bool
 	return out, names, err
 }
 
-// deep hides what is secret anywhere in a value, such as oauth.clientSecret. One that holds
-// none keeps its bytes.
+// deep replaces the secrets anywhere in a value, such as oauth.clientSecret. A value without
+// secrets keeps its bytes.
 func (h *hiding) deep(key string, raw json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -49,7 +49,8 @@ func (h *hiding) deep(key string, raw json.RawMessage) (json.RawMessage, error) 
 	return json.Marshal(value)
 }
 
-// within hides what is secret in a decoded value, and tells of each text that changed.
+// within replaces the secrets in a decoded value, and calls changed for each text that
+// differs. changed may be nil.
 func (h *hiding) within(key string, value any, changed func(old, now string)) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -79,7 +80,7 @@ func (h *hiding) within(key string, value any, changed func(old, now string)) an
 	return value
 }
 
-// list is args of a list in which other things than words may stand.
+// list is args for a list that may contain values other than strings.
 func (h *hiding) list(all []any) {
 	words := make([]string, len(all))
 	for i, one := range all {

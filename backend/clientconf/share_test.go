@@ -43,8 +43,8 @@ func TestSharedFileContainsNoSecretOfAnyKey(t *testing.T) {
 	}
 }
 
-// TestSharedFileContainsNoSecretInAnyEncoding has the ways in which servers get their
-// secrets in clients' files.
+// TestSharedFileContainsNoSecretInAnyEncoding covers the ways in which servers receive
+// secrets in client files.
 func TestSharedFileContainsNoSecretInAnyEncoding(t *testing.T) {
 	for name, entry := range map[string]string{
 		"a header among arguments":             `{"command":"npx","args":["mcp-remote","https://x.example/mcp","--header","Authorization: Bearer cnry-tok-1"]}`,
@@ -79,7 +79,7 @@ func TestSharedFileContainsNoSecretInAnyEncoding(t *testing.T) {
 			}
 		}
 	}
-	// And nothing else becomes one.
+	// Values that are not secrets are unchanged.
 	for _, entry := range []string{
 		`{"command":"npx","args":["-y","pkg@1.2.3","--tokens","4096","C:\\a b","https://x.example/a?b=c"],"env":{"MAX_TOKENS":"100000","A":"x=y","J":"{\"a\":1}","T":"{not json"}}`,
 		`{"url":"https://x.example/?q=1","headers":{"Accept":"a/b; q=1"},"tools":{"get_token":{"description":"Gets it: now"}}}`,

@@ -11,15 +11,15 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonFile splices members into a JSON or JSONC text. The parser only finds byte
-// ranges; every byte outside the inserted or removed span stays as it is.
+// jsonFile splices members into a JSON or JSONC text. The parser only finds byte ranges;
+// every byte outside the inserted or removed span stays unchanged.
 type jsonFile struct {
 	bom     bool
 	src     []byte // without the byte order mark
 	root    node
 	newline string
 	indent  string // one level
-	commas  bool   // a comma after the last element is in order
+	commas  bool   // a comma after the last element is allowed
 }
 
 // node is an object of the file with its braces: src[start] is '{', src[end-1] is '}'.
@@ -28,7 +28,7 @@ type node struct {
 	start, end int
 }
 
-// nodeOf returns the object that v holds. ok is false when it holds something else.
+// nodeOf returns the object that v contains. ok is false if v is not an object.
 func nodeOf(v hujson.Value) (n node, ok bool) {
 	o, ok := v.Value.(*hujson.Object)
 	return node{o, v.StartOffset, v.EndOffset}, ok
@@ -36,8 +36,8 @@ func nodeOf(v hujson.Value) (n node, ok bool) {
 
 var utf8BOM = []byte{0xEF, 0xBB, 0xBF}
 
-// parseJSON reads src with the tolerance of the client: comments and trailing
-// commas only where it bears them. An empty file counts as {}.
+// parseJSON parses src with comments and trailing commas only if the client supports them. An
+// empty file counts as {}.
 func parseJSON(src []byte, client Client) (*jsonFile, error) {
 	f := &jsonFile{newline: "\n", indent: "  ", commas: client.TrailingCommas}
 	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
@@ -65,7 +65,7 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 	return f, nil
 }
 
-// findIndent takes the white space before the first member that stands on its own line.
+// findIndent sets f.indent from the first member that is on a line of its own.
 func (f *jsonFile) findIndent(o *hujson.Object, depth int) bool {
 	for i := range o.Members {
 		m := &o.Members[i]
@@ -84,8 +84,8 @@ func (f *jsonFile) findIndent(o *hujson.Object, depth int) bool {
 	return false
 }
 
-// find returns the object at path as deep as it exists, the part of path that is
-// missing, and an error when something on the way is not an object or occurs twice.
+// find returns the deepest existing object on path and the missing part of path. It returns
+// an error if something on the path is not an object or occurs twice.
 func (f *jsonFile) find(path []string) (o node, missing []string, err error) {
 	o = f.root
 	for i, key := range path {
@@ -105,7 +105,7 @@ func (f *jsonFile) find(path []string) (o node, missing []string, err error) {
 	return o, nil, nil
 }
 
-// only returns the one member called key, or nil.
+// only returns the single member with this key, or nil.
 func only(o node, key string) (*hujson.ObjectMember, error) {
 	var found *hujson.ObjectMember
 	for i := range o.Members {
@@ -148,8 +148,8 @@ func decodeObject(src []byte) (map[string]any, error) {
 	return m, decoder.Decode(&m)
 }
 
-// set replaces the present value, or appends a member to the object at path, which
-// is created as deep as needed.
+// set replaces the existing value, or appends a member to the object at path, which it
+// creates if needed.
 func (f *jsonFile) set(path []string, name string, value json.RawMessage) ([]byte, error) {
 	o, missing, err := f.find(path)
 	if err != nil {
@@ -174,27 +174,27 @@ func (f *jsonFile) set(path []string, name string, value json.RawMessage) ([]byt
 	return f.append(o, missing[0], value, depth), nil
 }
 
-// append adds a member behind the last one of o, whose members stand depth levels deep.
+// append adds a member after the last one of o, whose members are depth levels deep.
 func (f *jsonFile) append(o node, name string, value json.RawMessage, depth int) []byte {
 	key, _ := json.Marshal(name)
 	member := f.newline + strings.Repeat(f.indent, depth) + string(key) + ": " + f.layout(value, depth)
 	closing := f.newline + strings.Repeat(f.indent, depth-1)
 	if len(o.Members) == 0 {
-		// Keep a comment that stands in the empty object; drop only white space.
+		// Keep a comment in the empty object; remove only white space.
 		inside := strings.TrimRight(string(f.src[o.start+1:o.end-1]), " \t\r\n")
 		return f.bytes(o.start+1, o.end-1, inside+member+closing)
 	}
 	last := &o.Members[len(o.Members)-1]
 	end := last.Value.EndOffset + len(last.Value.AfterExtra)
 	if trailing := end < len(f.src) && f.src[end] == ','; trailing {
-		// The object closes with a comma: ours does too. A comment on the same
-		// line belongs to the last member and stays with it.
+		// The object has a trailing comma, so our member gets one as well. A comment on the
+		// same line belongs to the last member and stays with it.
 		at := end + 1 + lineRest(f.src[end+1:o.end-1])
 		return f.bytes(at, at, member+",")
 	}
 	at := last.Value.EndOffset
 	rest := f.src[at : o.end-1]
-	if bytes.IndexByte(rest, '\n') < 0 { // {"a": 1}: on one line so far
+	if bytes.IndexByte(rest, '\n') < 0 { // all on one line
 		return f.bytes(at, o.end-1, ","+strings.TrimRight(string(rest), " \t")+member+closing)
 	}
 	comment := lineRest(rest)
@@ -213,7 +213,7 @@ func (f *jsonFile) replace(path []string, name string, raw []byte) ([]byte, erro
 	return f.bytes(m.Value.StartOffset, m.Value.EndOffset, string(raw)), nil
 }
 
-// remove takes the member out with one comma and the white space that came with it.
+// remove removes the member with one comma and the white space before it.
 func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err error) {
 	o, missing, err := f.find(path)
 	if err != nil || len(missing) > 0 {
@@ -232,7 +232,7 @@ func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err 
 	switch {
 	case after < len(f.src) && f.src[after] == ',':
 		end = after + 1
-	case i > 0: // the last one: the comma before it goes, a comment between stays
+	case i > 0: // the last one: remove the comma before it, keep comments between
 		previous := &o.Members[i-1]
 		comma := previous.Value.EndOffset + len(previous.Value.AfterExtra)
 		return f.bytes(comma, end, string(f.src[comma+1:start])), true, nil
@@ -240,7 +240,7 @@ func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err 
 	return f.bytes(start, end, ""), true, nil
 }
 
-// layout writes value as it stands depth levels deep, in the file's own indent and newline.
+// layout formats value for depth levels, with the indent and newline of the file.
 func (f *jsonFile) layout(value json.RawMessage, depth int) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, value, strings.Repeat(f.indent, depth), f.indent); err != nil {
@@ -260,8 +260,8 @@ func (f *jsonFile) bytes(start, end int, with string) []byte {
 	return append(out, f.src[end:]...)
 }
 
-// lineRest returns how much of b belongs to the line it starts in: white space and
-// a comment, without the newline.
+// lineRest returns the length of the white space and comment at the start of b up to the end
+// of the line, without the newline. It returns 0 if the line contains anything else.
 func lineRest(b []byte) int {
 	line := b
 	if at := bytes.IndexByte(b, '\n'); at >= 0 {
@@ -273,7 +273,7 @@ func lineRest(b []byte) int {
 	return len(bytes.TrimRight(line, "\r \t"))
 }
 
-// spaceBefore returns the white space at the end of b, from the end of the line before.
+// spaceBefore returns the white space at the end of b, from the end of the preceding line.
 func spaceBefore(b []byte) []byte {
 	trimmed := bytes.TrimRight(b, " \t")
 	trimmed = bytes.TrimSuffix(trimmed, []byte("\n"))

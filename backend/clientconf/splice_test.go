@@ -13,8 +13,8 @@ var (
 	entry   = json.RawMessage(`{"command": "/opt/drawbridge", "args": ["stdio", "--client", "x"]}`)
 )
 
-// Files as people have them. want is the file after our entry was added, for those
-// where the layout is worth pinning down.
+// Files as users have them. want is the file with our entry added, if the layout is worth
+// testing.
 var corpus = []struct {
 	name   string
 	client Client
@@ -76,9 +76,8 @@ func TestAddedEntryKeepsEveryOtherByte(t *testing.T) {
 	}
 }
 
-// checkAdded holds what must be true of every addition: the client can read it,
-// our entry is what was meant, the rest means the same, and the old text is still
-// there in order, with bytes only inserted.
+// checkAdded verifies an addition: the client can parse the file, our entry has the intended
+// value, everything else is equal, and bytes were only inserted into the old text.
 func checkAdded(t *testing.T, client Client, src, out []byte) {
 	t.Helper()
 	again, err := parse(out, client)

@@ -15,10 +15,9 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlFile splices tables into a TOML text: [path.name], or [[path]] with a name
-// for clients that keep a list. A table can always be appended at the end of the
-// file, so nothing else moves. Entries that others wrote inline or with dotted
-// keys are refused.
+// tomlFile splices tables into a TOML text: [path.name], or [[path]] with a name for clients
+// that keep a list. New tables are appended at the end of the file, so nothing else moves.
+// Entries in inline tables or with dotted keys are not supported and return an error.
 type tomlFile struct {
 	bom     bool
 	src     []byte
@@ -27,11 +26,11 @@ type tomlFile struct {
 	tables  []tomlTable
 }
 
-// tomlTable is one [header] with its lines: src[start:end], up to the next header.
+// tomlTable is one [header] with its lines: src[start:end] ends before the next header.
 type tomlTable struct {
 	key        []string
 	start, end int
-	body       int // behind the header's line
+	body       int // offset after the line of the header
 }
 
 func parseTOML(src []byte, client Client) (*tomlFile, error) {
@@ -79,7 +78,8 @@ func parseTOML(src []byte, client Client) (*tomlFile, error) {
 	return f, nil
 }
 
-// contentLength leaves blank lines and comments at the end of a table to the next one.
+// contentLength returns the length of b without the blank lines and comments at its end,
+// which belong to the next table.
 func contentLength(b []byte) int {
 	length := 0
 	for at := 0; at < len(b); {
@@ -95,8 +95,8 @@ func contentLength(b []byte) int {
 	return length
 }
 
-// span returns the tables that make up the entry: its own and those below it. A
-// nil result means that there is none; an error that it is written in another way.
+// span returns the tables that make up the entry: its own and those below it. The result is
+// nil if the entry does not exist. An entry in another notation is an error.
 func (f *tomlFile) span(path []string, name string) (tables []tomlTable, err error) {
 	all, err := f.meaning()
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *tomlFile) span(path []string, name string) (tables []tomlTable, err err
 
 func (f *tomlFile) nameOf(t tomlTable) string {
 	var e struct{ Name string }
-	_ = toml.Unmarshal(f.src[t.body:t.end], &e) // valid: the whole file is
+	_ = toml.Unmarshal(f.src[t.body:t.end], &e) // cannot fail: the file was parsed
 	return e.Name
 }
 
@@ -188,7 +188,7 @@ func (f *tomlFile) remove(path []string, name string) ([]byte, bool, error) {
 	}
 	start, end := tables[0].start, tables[len(tables)-1].end
 	if bytes.HasSuffix(f.src[:start], []byte(f.newline+f.newline)) {
-		start -= len(f.newline) // the blank line that came with it
+		start -= len(f.newline) // the blank line that set inserted
 	}
 	return f.bytes(start, end, ""), true, nil
 }
@@ -202,7 +202,7 @@ func (f *tomlFile) meaning() (map[string]any, error) {
 	return all, err
 }
 
-// table writes the entry with its keys in the order of the client's template.
+// table returns the entry as text, with its keys in the order of the client's template.
 func (f *tomlFile) table(path []string, name string, value json.RawMessage) (string, error) {
 	members, err := orderedMembers(value)
 	if err != nil {
@@ -262,7 +262,7 @@ func tomlKey(key string) string {
 	return jsonString(key)
 }
 
-// tomlValue writes a JSON value as TOML. JSON strings are valid basic strings.
+// tomlValue returns a JSON value as TOML. JSON strings are valid TOML basic strings.
 func tomlValue(raw json.RawMessage) (string, error) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -312,7 +312,7 @@ func (f *tomlFile) bytes(start, end int, with string) []byte {
 	return append(out, f.src[end:]...)
 }
 
-// lookup finds path/name in a decoded file: in a map, or by name in a list.
+// lookup returns the value at path/name in a decoded file: a map key, or the name in a list.
 func lookup(m map[string]any, path []string, name string) any {
 	if len(path) == 0 {
 		return m[name]

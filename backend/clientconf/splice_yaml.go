@@ -15,28 +15,28 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// yamlFile splices whole lines into a YAML text: a block mapping of entries, or a
-// block list of entries with a name. The parser says on which line an entry begins;
-// where it ends follows from indentation. Flow style around our entry, several
-// documents and tagged containers are refused.
+// yamlFile splices whole lines into a YAML text: a block mapping of entries, or a block list
+// of entries with a name. The parser reports the line on which an entry begins; its end
+// follows from the indentation. Flow style around our entry, multiple documents and tagged
+// containers are not supported and return an error.
 type yamlFile struct {
 	bom     bool
 	src     []byte
 	list    bool
 	newline string
-	lines   []int // offset of each line's start, and the length of src at the end
+	lines   []int // offset of each line, followed by len(src)
 	root    *ast.MappingNode
 	all     map[string]any
 }
 
-// yamlChild is one entry of a container: lines first to last-1, its key or dash at column.
+// yamlChild is one entry of a container, on lines first to last-1.
 type yamlChild struct {
 	name        string
 	first, last int
 }
 
 func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
-	defer func() { // the file is a stranger's, and the parser gives up on some with a panic
+	defer func() { // the parser panics on some invalid files
 		if p := recover(); p != nil {
 			f, err = nil, fmt.Errorf("the file cannot be read as YAML: %v", p)
 		}
@@ -46,7 +46,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 	if bytes.Contains(f.src, []byte("\r\n")) {
 		f.newline = "\r\n"
 	}
-	text := bytes.ReplaceAll(f.src, []byte("\r\n"), []byte("\n")) // the parser miscounts; lines stay lines
+	text := bytes.ReplaceAll(f.src, []byte("\r\n"), []byte("\n")) // the parser miscounts columns with CRLF; line numbers do not change
 	tree, err := parser.ParseBytes(text, 0)
 	if err == nil {
 		err = yaml.Unmarshal(text, &f.all)
@@ -90,7 +90,7 @@ var (
 	documentEnd  = lazyregexp.New(`(?m)^\.\.\.(?:\s|$)`)
 )
 
-// line returns line n (from 0) without its end.
+// line returns line n, counted from 0, without its line ending.
 func (f *yamlFile) line(n int) string {
 	return strings.TrimRight(string(f.src[f.lines[n]:f.lines[n+1]]), "\r\n")
 }
@@ -99,15 +99,15 @@ func (f *yamlFile) count() int { return len(f.lines) - 1 }
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// container is what is known of the place where the entries stand.
+// yamlContainer is the mapping or list of the entries.
 type yamlContainer struct {
-	key      int // line of its key; -1 when it is not there
-	column   int // of its entries
+	key      int // line of its key; -1 if it does not exist
+	column   int // column of its entries
 	empty    bool
 	children []yamlChild
 }
 
-// container finds the entries. Only containers at the top are known to any client.
+// container finds the entries. All clients with YAML files have a top-level container.
 func (f *yamlFile) container(path []string) (yamlContainer, error) {
 	c := yamlContainer{key: -1, column: 2}
 	if len(path) != 1 {
@@ -168,7 +168,7 @@ func (f *yamlFile) container(path []string) (yamlContainer, error) {
 	return c, f.children(&c, names)
 }
 
-// children finds the lines of each entry and checks them against what the parser saw.
+// children finds the lines of each entry and checks them against the parsed names.
 func (f *yamlFile) children(c *yamlContainer, names []string) error {
 	for n := c.key + 1; n < f.count(); n++ {
 		line := f.line(n)
@@ -250,7 +250,7 @@ func (f *yamlFile) set(path []string, name string, value json.RawMessage) ([]byt
 	return f.insert(len(f.src), path[0]+":"+f.newline+text), err
 }
 
-// emptyValue is what may stand behind the key of an empty container.
+// emptyValue matches the line of an empty container.
 var emptyValue = lazyregexp.New(`^([^:#]+:)[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~)?([ \t]*(?:#.*)?)$`)
 
 func (f *yamlFile) fill(c yamlContainer, name string, value json.RawMessage) ([]byte, error) {
@@ -262,7 +262,7 @@ func (f *yamlFile) fill(c yamlContainer, name string, value json.RawMessage) ([]
 	return f.bytes(f.lines[c.key], f.lines[c.key+1], m[1]+m[2]+f.newline+text), err
 }
 
-// insert puts lines at an offset where a line begins, or at the end of the file.
+// insert inserts lines at the start of a line or at the end of the file.
 func (f *yamlFile) insert(at int, text string) []byte {
 	if at == len(f.src) && at > 0 && f.src[at-1] != '\n' {
 		text = f.newline + strings.TrimSuffix(text, f.newline)
@@ -295,7 +295,7 @@ func (f *yamlFile) remove(path []string, name string) ([]byte, bool, error) {
 
 func (f *yamlFile) meaning() (map[string]any, error) { return cloneMap(f.all) }
 
-// cloneMap makes every value what JSON makes of it, so that files compare by meaning.
+// cloneMap converts every value to its JSON equivalent, so that files compare by value.
 func cloneMap(m map[string]any) (map[string]any, error) {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -312,7 +312,7 @@ func (f *yamlFile) bytes(start, end int, with string) []byte {
 	return out
 }
 
-// render writes the entry as block lines that begin at column.
+// render returns the entry as block lines that begin at column.
 func (f *yamlFile) render(name string, value json.RawMessage, column int) (string, error) {
 	members, err := orderedMembers(value)
 	if err != nil {
@@ -371,7 +371,7 @@ func yamlMember(b *strings.Builder, lead string, column int, m member) error {
 	return nil
 }
 
-// yamlScalar writes a value on one line: YAML reads what JSON writes.
+// yamlScalar returns a value on one line. JSON scalars are valid YAML.
 func yamlScalar(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {

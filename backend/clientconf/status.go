@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// State is what became of one connection.
+// State is the state of one connection.
 type State string
 
 const (
 	NotConnected State = "notConnected"
 	Connected    State = "connected"
 	Vanished     State = "vanished"   // our entry is no longer in the file
-	Changed      State = "changed"    // our entry says something else now
+	Changed      State = "changed"    // our entry was modified
 	Unreadable   State = "unreadable" // the file cannot be edited; Problem says why
 )
 
-// Status is what is known of one client on this machine.
+// Status describes one client on this machine.
 type Status struct {
 	Client   Client
-	Key      string // names the connection
+	Key      string // key of the connection
 	Project  string // "" for the user's own file
-	Path     string // of its file; "" where it has none on this system
+	Path     string // path of its file; "" if it has none on this system
 	Detected bool   // it seems to be installed
 	State    State
-	// Connected is set when the file holds our entry, as we wrote it or not.
+	// Connected is set if the file contains our entry, even if it was modified.
 	Connected bool
-	// Problem says why the file cannot be edited, or that our entry was lost since.
+	// Problem explains why the file cannot be edited, or that our entry was lost.
 	Problem string
-	// Choice is how it was connected, and At when.
+	// Choice is how it was connected, At when.
 	Choice Choice
 	At     time.Time
 }
 
-// List returns the status of every known client, and behind them those of projects.
-// It only reads.
+// List returns the status of every known client, followed by the connections of projects. It
+// only reads.
 func (c *Connector) List() []Status {
 	records, _ := c.records()
 	var all []Status
@@ -61,7 +61,7 @@ func (c *Connector) List() []Status {
 	return all
 }
 
-// inspect fills in what the client's file says.
+// inspect sets the fields of s that depend on the client's file.
 func (c *Connector) inspect(s *Status, r record, recorded bool) {
 	s.Choice, s.At = r.Choice, r.At
 	edits := r.Edits
@@ -90,7 +90,8 @@ func (c *Connector) inspect(s *Status, r record, recorded bool) {
 	s.Connected = found > 0
 }
 
-// look counts what became of our entries.
+// look counts the lost, changed and found entries of a connection. Changed entries are found
+// as well.
 func look(client Client, path string, edits []done, recorded bool) (lost, changed, found int, err error) {
 	if !editable(client) {
 		return 0, 0, 0, nil
@@ -107,7 +108,7 @@ func look(client Client, path string, edits []done, recorded bool) (lost, change
 	}
 	for _, d := range edits {
 		if recorded && d.Hash == "" {
-			continue // an original that was only taken out
+			continue // an entry of the user that was only removed
 		}
 		var value []byte
 		if file != nil {

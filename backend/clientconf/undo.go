@@ -10,19 +10,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Undone says how a connection was taken back.
+// Undone is the way in which a connection was undone.
 type Undone string
 
 const (
-	Restored  Undone = "restored"  // the file is byte for byte what it was
-	Removed   Undone = "removed"   // only our entries went: the file was changed since
-	WasAbsent Undone = "wasAbsent" // our entry was gone already
+	Restored  Undone = "restored"  // the file has its original content byte for byte
+	Removed   Undone = "removed"   // only our entries were removed: the file had changed since
+	WasAbsent Undone = "wasAbsent" // our entry did not exist any more
 )
 
-// Undo takes our entries out of the client's file and puts back what Move had taken.
-// A file that nobody touched since becomes byte for byte what it was before; else
-// only our own spans change. An entry that was changed by hand is left alone (code
-// conflict) unless force is set. What Move added to our configuration goes too.
+// Undo removes our entries from the client's file and restores the entries that Move
+// replaced. If the file did not change since, it gets its original content byte for byte;
+// else only our own spans are edited. An entry that was modified by hand is not touched (code
+// conflict) unless force is set. What Move added to our own configuration is removed as well.
 func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, error) {
 	r, recorded, err := c.loadRecord(key)
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, e
 	return how, errors.Join(c.undoOwn(ctx, r), c.forget(key))
 }
 
-// reopen is a plan on the file of a connection as it is now, with the client's lock if there
-// is a file. unlock must follow.
+// reopen returns a plan for the current file of a connection, and acquires the client's lock
+// if the file exists. The caller must call unlock.
 func (c *Connector) reopen(ctx context.Context, r record) (p *Plan, unlock func(), err error) {
 	client, err := ByID(r.Choice.Client)
 	if err != nil {
@@ -82,10 +82,10 @@ func (c *Connector) undoOwn(ctx context.Context, r record) error {
 	return err
 }
 
-// restore puts the pre-image back. done is false when there is none to put back.
+// restore restores the backup. done is false if there is none.
 func (c *Connector) restore(r record, now []byte) (done bool, err error) {
 	if !r.Existed {
-		if err := unchanged(r.Path, now, true); err != nil { // it may have waited for the client's lock
+		if err := unchanged(r.Path, now, true); err != nil { // the file may have changed while waiting for the lock
 			return false, err
 		}
 		if err := os.Remove(r.Path); err != nil {
@@ -93,7 +93,7 @@ func (c *Connector) restore(r record, now []byte) (done bool, err error) {
 		}
 		for _, dir := range slices.Backward(r.MadeDirs) {
 			if os.Remove(dir) != nil {
-				break // not empty: somebody uses it
+				break // not empty
 			}
 		}
 		return true, nil
@@ -103,12 +103,12 @@ func (c *Connector) restore(r record, now []byte) (done bool, err error) {
 	}
 	before, err := os.ReadFile(c.backupPath(r.Backup))
 	if err != nil {
-		return false, nil // the backup was cleaned up: our span can still go
+		return false, nil // the backup was deleted: remove only our own spans
 	}
 	return true, replace(r.Path, now, true, before)
 }
 
-// takeBack undoes each entry by itself, the last first.
+// takeBack undoes each entry separately, in reverse order.
 func (c *Connector) takeBack(p *Plan, r record, recorded, force bool) (Undone, error) {
 	content, err := p.without(r, recorded, force)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Connector) takeBack(p *Plan, r record, recorded, force bool) (Undone, e
 	return Removed, replace(p.target, p.before, true, content)
 }
 
-// without is the file without our entries, with what they had replaced.
+// without returns the file without our entries, with the entries that they had replaced.
 func (p *Plan) without(r record, recorded, force bool) ([]byte, error) {
 	content := p.before
 	var edits []edit
@@ -172,7 +172,7 @@ func (p *Plan) byHand(why error) error {
 	}
 }
 
-// forget drops the record. Backups stay until newer ones push them out.
+// forget deletes the record. Backups stay until newer ones replace them.
 func (c *Connector) forget(key string) error {
 	if err := os.Remove(c.recordPath(key)); err != nil && !isNotExist(err) {
 		return err

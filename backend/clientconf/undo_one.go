@@ -8,9 +8,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// UndoServers takes back some of the servers that Move took over: their originals
-// stand again where they stood, and what came into our configuration with them goes.
-// The others stay moved. With the last of them the whole connection is taken back.
+// UndoServers undoes the move of some servers: it restores their originals and removes what
+// was added for them to our configuration. The other servers stay moved. Undoing the last one
+// undoes the whole connection.
 func (c *Connector) UndoServers(ctx context.Context, key string, names []string, force bool) (Undone, error) {
 	r, ok, err := c.loadRecord(key)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	if err != nil {
 		return how, err
 	}
-	if rest.PostHash == hash(p.before) { // only we wrote it: the first pre-image is still the one to go back to
+	if rest.PostHash == hash(p.before) { // the file had no other changes, so the first backup stays valid
 		rest.PostHash = hash(after)
 		if rest.Version, err = c.saveBackup(key, after); err != nil {
 			return how, err
@@ -56,7 +56,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	return how, c.saveRecord(rest)
 }
 
-// divided is the record of the servers that are named, and that of the others.
+// divided splits the record into the named servers and the rest.
 func (r record) divided(names []string) (part, rest record) {
 	part, rest = r, r
 	part.Edits, rest.Edits, part.Choice.Servers, rest.Choice.Servers = nil, nil, nil, nil
@@ -77,7 +77,7 @@ func (r record) divided(names []string) (part, rest record) {
 	return part, rest
 }
 
-// undoOwnServers takes the servers of gone out of our configuration, and out of r.
+// undoOwnServers removes the servers in gone from our configuration and from r.
 func (c *Connector) undoOwnServers(ctx context.Context, r *record, gone []Single) error {
 	if r.Own == nil {
 		return nil

@@ -19,10 +19,10 @@ import (
 
 const tempPrefix = atomicfile.Prefix
 
-// maxFile is the largest client file that is read: Claude Code's holds its history and grows.
+// maxFile is the maximum size of a client file. Claude Code's contains its history and grows.
 const maxFile = 64 << 20
 
-// read returns the bytes of path, or nil and false when there is no such file.
+// read returns the content of path, or nil and false if the file does not exist.
 func read(path string) (src []byte, existed bool, err error) {
 	info, err := os.Stat(path)
 	if isNotExist(err) {
@@ -41,10 +41,9 @@ func read(path string) (src []byte, existed bool, err error) {
 	return src, true, err
 }
 
-// replace puts content in the place of path, which held before (existed says
-// whether it was there at all). The file is old or new at every moment, never
-// torn; its mode and owner stay; a new file is 0600. When somebody else wrote the file
-// meanwhile nothing happens and the error has code conflict.
+// replace atomically replaces the content of path, which must still be before (existed is
+// false if there was no file). Mode and owner are preserved; a new file is 0600. If another
+// program wrote the file in the meantime, nothing is written and the error has code conflict.
 func replace(path string, before []byte, existed bool, content []byte) error {
 	mode := os.FileMode(0o600)
 	info, err := os.Stat(path)
@@ -60,7 +59,7 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 	if err != nil {
 		return cannotWrite(err)
 	}
-	defer os.Remove(temp.Name()) // gone after the rename
+	defer os.Remove(temp.Name()) // fails after the rename
 	_, err = temp.Write(content)
 	if err == nil && info != nil {
 		err = keepOwner(temp, info)
@@ -83,8 +82,8 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 	return syncDir(dir)
 }
 
-// writable reports whether a file that is there may be written. Its folder may allow to put
-// another in its place all the same: that is not ours to do.
+// writable reports whether an existing file may be written. The directory may permit
+// replacing a read-only file, but that would override the user's decision.
 func writable(path string, mode os.FileMode) bool {
 	if mode&0o200 == 0 {
 		return false
@@ -96,7 +95,7 @@ func writable(path string, mode os.FileMode) bool {
 	return !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS)
 }
 
-// cannotWrite says what the user can do about it; the file is as it was.
+// cannotWrite returns err with a hint for the user. The file is unchanged.
 func cannotWrite(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -109,7 +108,7 @@ func cannotWrite(err error) error {
 	return err
 }
 
-// unchanged fails with code conflict unless path still holds before.
+// unchanged returns an error with code conflict unless path still contains before.
 func unchanged(path string, before []byte, existed bool) error {
 	now, exists, err := read(path)
 	if err != nil {
@@ -125,7 +124,7 @@ func unchanged(path string, before []byte, existed bool) error {
 	return nil
 }
 
-// sweep removes what a killed writer of ours left behind.
+// sweep deletes the temporary files of writers that were killed.
 func sweep(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -150,11 +149,11 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// staleLock is the age after which a client's lock folder counts as left behind by a crash.
+// staleLock is the age after which a lock directory is considered abandoned.
 const staleLock = time.Minute
 
-// lockFolder takes the lock that some clients use: a folder FILE.lock whose
-// creation is atomic. It waits until ctx ends.
+// lockFolder acquires the lock that some clients use: a directory FILE.lock, whose creation
+// is atomic. It waits until ctx is done.
 func lockFolder(ctx context.Context, path string) (unlock func(), err error) {
 	lock := path + ".lock"
 	tick := time.NewTicker(50 * time.Millisecond)
