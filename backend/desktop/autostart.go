@@ -7,20 +7,19 @@ import (
 	"strings"
 )
 
-// Autostart is the entry that starts Drawbridge when the user logs in: an XDG
-// autostart file on Linux (Desktop Application Autostart Specification), a LaunchAgent
-// on macOS, a value under HKCU\…\Run on Windows. Nothing is ever installed unasked.
+// Autostart is the entry that starts Drawbridge when the user logs in: an XDG autostart file
+// on Linux (Desktop Application Autostart Specification), a LaunchAgent on macOS, a value
+// under HKCU\…\Run on Windows. It is only written on request of the user.
 type Autostart struct {
-	Program string // the daemon's file, absolute
-	// Data is the data folder when it is not the default one; "" is the default. Each
-	// folder has an entry of its own, so that a daemon under development does not
-	// replace the one in daily use.
+	Program string // absolute path of the daemon
+	// Data is the data directory; "" for the default one. Each directory has an entry of its
+	// own, so that a daemon under development does not replace the one in daily use.
 	Data string
 
-	config string // the folder of autostart files, for tests; "" is the system's
+	config string // directory of autostart files, for tests; "" for the system's
 }
 
-// name is the entry's, without a suffix.
+// name returns the name of the entry, without a suffix.
 func (a Autostart) name() string {
 	if a.Data == "" {
 		return "drawbridge"
@@ -28,7 +27,7 @@ func (a Autostart) name() string {
 	return "drawbridge-" + slug(a.Data)
 }
 
-// arguments are what the program is started with: the daemon with its tray, no window.
+// arguments returns the command line: the daemon with its tray, without a window.
 func (a Autostart) arguments() []string {
 	args := []string{a.Program, "serve"}
 	if a.Data != "" {
@@ -37,7 +36,8 @@ func (a Autostart) arguments() []string {
 	return args
 }
 
-// check refuses what no entry can hold: the formats have no way to write a line break.
+// check returns an error for a command line that the entry formats cannot represent, such as
+// one with a line break.
 func (a Autostart) check() error {
 	if !filepath.IsAbs(a.Program) {
 		return errors.New("cannot start at login: the program's path is not absolute")
@@ -50,9 +50,9 @@ func (a Autostart) check() error {
 	return nil
 }
 
-// slug makes a short name of a path that differs for different paths.
+// slug returns a short hash of a path for use in names.
 func slug(path string) string {
-	sum := uint64(14695981039346656037) // FNV-1a: a name, not a secret
+	sum := uint64(14695981039346656037) // FNV-1a: not used for security
 	for _, b := range []byte(path) {
 		sum = (sum ^ uint64(b)) * 1099511628211
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// file is the LaunchAgent's path and what it holds. It was never tried on a Mac.
+// file returns the path and content of the LaunchAgent. It has not been tested on macOS.
 func (a Autostart) file() (path string, content []byte, err error) {
 	dir := a.config
 	if dir == "" {

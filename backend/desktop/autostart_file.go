@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 )
 
-// Enabled reports whether the entry is there and starts this very program.
+// Enabled reports whether the entry exists and starts this program with these arguments.
 func (a Autostart) Enabled() (bool, error) {
 	path, want, err := a.file()
 	if err != nil {
@@ -25,7 +25,7 @@ func (a Autostart) Enabled() (bool, error) {
 	return bytes.Equal(have, want), err
 }
 
-// Set writes the entry or removes it. Doing twice what is done already is no error.
+// Set writes or removes the entry. It is idempotent.
 func (a Autostart) Set(on bool) error {
 	path, content, err := a.file()
 	if err != nil {

@@ -25,7 +25,7 @@ func TestStartAtLoginIsWrittenAndRemoved(t *testing.T) {
 		}
 	}
 	state(false)
-	set(false) // nothing to remove is no error
+	set(false) // removing a missing entry is not an error
 	set(true)
 	state(true)
 	set(true)

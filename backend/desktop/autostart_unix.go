@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// file is the entry's path and what it holds.
+// file returns the path and content of the entry.
 func (a Autostart) file() (path string, content []byte, err error) {
 	dir := a.config
 	if dir == "" {
@@ -32,9 +32,9 @@ X-GNOME-Autostart-enabled=true
 	return filepath.Join(dir, "autostart", a.name()+".desktop"), []byte(entry), nil
 }
 
-// execQuote writes one argument for the Exec key (Desktop Entry Specification 1.5, "The
-// Exec key"): quoted for the command line, then escaped as a string value, with the
-// percent sign of field codes doubled.
+// execQuote quotes one argument for the Exec key (Desktop Entry Specification 1.5, "The Exec
+// key"): quoted for the command line, then escaped as a string value, with the percent sign
+// of field codes doubled.
 func execQuote(arg string) string {
 	arg = strings.ReplaceAll(arg, "%", "%%")
 	plain := strings.IndexFunc(arg, func(r rune) bool {

@@ -11,7 +11,9 @@ import (
 
 const runKey = `Software\Microsoft\Windows\CurrentVersion\Run`
 
-// command is the value: the program without a console window, where the installer put one.
+// command returns the registry value: the command line of the daemon. It uses
+// drawbridgew.exe, which opens no console window, if the program is the installed
+// drawbridge.exe.
 func (a Autostart) command() string {
 	args := a.arguments()
 	args[0] = strings.TrimSuffix(args[0], "drawbridge.exe")
@@ -21,7 +23,7 @@ func (a Autostart) command() string {
 	return windows.ComposeCommandLine(args)
 }
 
-// Enabled reports whether the entry is there and starts this very program.
+// Enabled reports whether the entry exists and starts this program with these arguments.
 func (a Autostart) Enabled() (bool, error) {
 	key, err := registry.OpenKey(registry.CURRENT_USER, runKey, registry.QUERY_VALUE)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +40,7 @@ func (a Autostart) Enabled() (bool, error) {
 	return have == a.command(), err
 }
 
-// Set writes the entry or removes it. Doing twice what is done already is no error.
+// Set writes or removes the entry. It is idempotent.
 func (a Autostart) Set(on bool) error {
 	if on {
 		if err := a.check(); err != nil {

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Line makes a server's text fit for a menu or a notification: one line, no control or
+// Line formats untrusted text for a menu or a notification: one line, without control or
 // direction characters, at most so many characters.
 func Line(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
@@ -13,7 +13,7 @@ func Line(text string, most int) string {
 		case unicode.IsSpace(r):
 			return ' '
 		case r == '\u200c' || r == '\u200d':
-			return r // joins or parts the letters beside it, as in Persian and in emoji of families
+			return r // joiners between letters, as in Persian and in family emoji
 		case !unicode.IsPrint(r):
 			return -1
 		}
@@ -26,8 +26,9 @@ func Line(text string, most int) string {
 	return text
 }
 
-// LeftToRight keeps a sentence of ours in its order that begins with a name written from
-// right to left: without it the name turns the whole line around.
+// LeftToRight prefixes text that contains right-to-left letters with a left-to-right mark.
+// Without it, a sentence of ours that begins with such a name would be laid out right to
+// left.
 func LeftToRight(text string) string {
 	for _, r := range text {
 		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam) {

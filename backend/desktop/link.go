@@ -12,27 +12,27 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Scheme is what our links begin with.
+// Scheme is the URL scheme of our links.
 const Scheme = "drawbridge"
 
-// maxLink bounds a link, in bytes. What browsers and systems hand on is not much longer.
+// maxLink is the maximum length of a link in bytes. Browsers and systems rarely support much
+// more.
 const maxLink = 16 << 10
 
-// It is compiled when it is needed: it takes 2.5 MB, and every shim is this program, too.
+// Compiled on first use, because it takes 2.5 MB and the shim is the same program.
 var linkName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,63}$`)
 })
 
-// Page returns the place of the page that a link leads to, such as
-// "/add?name=files&config=%7B…%7D&from=link". A link only ever shows: what it brings
-// stands in a form, and nothing is run or stored before the user has confirmed it.
+// Page returns the path of the page that a link opens, such as
+// "/add?name=files&config=%7B…%7D&from=link". A link only displays something: its parameters
+// fill in a form, and nothing is run or stored until the user confirms.
 //
 //	drawbridge://                             the overview
-//	drawbridge://open/servers/files           a place of the page
+//	drawbridge://open/servers/files           a page of the UI
 //	drawbridge://add?name=files&config=JSON   a server to add; JSON is an entry of mcpServers
 //
-// Every program and every web page can open a link, so anything that is not one of
-// these is a validation error.
+// Any program and any web page can open a link, so every other form is a validation error.
 func Page(link string) (string, error) {
 	wrong := func(what string) (string, error) {
 		return "", &core.Error{
@@ -62,10 +62,10 @@ func Page(link string) (string, error) {
 	return wrong("it asks for something that links cannot do")
 }
 
-// places are the parts of the page that a link may lead to, by their names in links.
+// places maps the names in links to the pages that a link may open.
 var places = map[string]string{
 	"servers": "servers", "add": "add", "calls": "calls", "tools": "tools", "clients": "clients",
-	"questions": "questions", "approvals": "questions", // that is its title
+	"questions": "questions", "approvals": "questions", // the title of the page
 	"settings": "settings", "usage": "usage", "profiles": "profiles", "directory": "directory",
 	"checks": "checks", "sessions": "sessions", "welcome": "welcome",
 }

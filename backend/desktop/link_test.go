@@ -36,7 +36,7 @@ func TestLinksOpenOnlyThePage(t *testing.T) {
 	}
 }
 
-// A place that the page does not have would show that nothing is there.
+// A link to a missing route would open an empty page.
 func TestLinksMatchPageRoutes(t *testing.T) {
 	router, err := os.ReadFile("../../frontend/src/app/router.tsx")
 	if err != nil {
@@ -57,8 +57,8 @@ func TestLinksMatchPageRoutes(t *testing.T) {
 	}
 }
 
-// FuzzPage: whatever a link holds, it leads to a place of the page, and what it brings
-// stays in the parameters of the form.
+// FuzzPage checks that any accepted link leads to a path of the page, and that its data stays
+// in the query parameters of the form.
 func FuzzPage(f *testing.F) {
 	for _, seed := range []string{
 		"drawbridge://", "drawbridge://open/servers/x", `drawbridge://add?name=f&config={"command":"x","args":["#code=1"]}`,

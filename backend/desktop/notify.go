@@ -2,26 +2,26 @@ package desktop
 
 import "context"
 
-// Notification is one message to the user. All texts are plain; a Notifier takes care
-// of what its system would read as markup.
+// Notification is one message to the user. All texts are plain text; a Notifier escapes what
+// its system would interpret as markup.
 type Notification struct {
-	// Subject names what it is about, such as "server/files": a newer one of the same
-	// subject takes its place on the screen.
+	// Subject identifies what the notification is about, such as "server/files". A newer
+	// notification replaces an older one with the same subject.
 	Subject string
 	Title   string
 	Text    string
 	Urgent  bool
-	To      string // the place of the page that a click leads to, such as "/servers/files"
+	To      string // path of the page that a click opens, such as "/servers/files"
 }
 
-// Notifier shows notifications. Its methods belong to one goroutine.
+// Notifier shows notifications. Its methods must be called from one goroutine.
 type Notifier interface {
-	// Show shows n or replaces what is shown of its subject.
+	// Show shows n, replacing the notification with the same subject.
 	Show(ctx context.Context, n Notification) error
-	// Withdraw takes back what is shown of a subject, where the system can do that.
+	// Withdraw removes the notification with this subject, if the system supports that.
 	Withdraw(ctx context.Context, subject string)
-	// Clicked receives the notifications that were clicked on. It may be nil where the
-	// system tells nobody.
+	// Clicked returns a channel with the notifications that the user clicked. It is nil if
+	// the system does not report clicks.
 	Clicked() <-chan Notification
 	Close()
 }

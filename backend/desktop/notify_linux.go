@@ -12,22 +12,22 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// What the Desktop Notifications Specification 1.2 names.
+// Names from the Desktop Notifications Specification 1.2.
 const (
 	notifyName = "org.freedesktop.Notifications"
 	notifyPath = dbus.ObjectPath("/org/freedesktop/Notifications")
 )
 
-// busLimit is how long a notification server may take for an answer. The first call may
-// have to start it.
+// busLimit is the timeout for a call to the notification server. The first call may have to
+// start the server.
 const busLimit = 5 * time.Second
 
-// freedesktop shows notifications over the session bus.
+// freedesktop shows notifications over the D-Bus session bus.
 type freedesktop struct {
 	conn    *dbus.Conn
 	object  dbus.BusObject
-	actions bool // the server shows actions
-	markup  bool // the server reads the body as markup
+	actions bool // the server supports actions
+	markup  bool // the server interprets the body as markup
 	signals chan *dbus.Signal
 	clicked chan Notification
 	done    chan struct{}
@@ -37,8 +37,8 @@ type freedesktop struct {
 	byID  map[uint32]Notification
 }
 
-// NewNotifier connects to the notification server of this session. It fails at once
-// where there is none, and never starts a session bus.
+// NewNotifier connects to the notification server of this session. It returns an error if
+// there is none, and never starts a session bus.
 func NewNotifier(ctx context.Context) (Notifier, error) {
 	conn, err := dbus.SessionBusPrivateNoAutoStartup()
 	if err != nil {
@@ -118,18 +118,19 @@ func (f *freedesktop) Withdraw(ctx context.Context, subject string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, busLimit)
 	defer cancel()
-	f.object.CallWithContext(ctx, notifyName+".CloseNotification", 0, id) // it may be gone already
+	f.object.CallWithContext(ctx, notifyName+".CloseNotification", 0, id) // ignore the error: it may be closed already
 }
 
 func (f *freedesktop) Clicked() <-chan Notification { return f.clicked }
 
-// Close returns when nothing of it runs any more. What is shown stays.
+// Close disconnects and waits for the listener to return. Visible notifications stay.
 func (f *freedesktop) Close() {
-	f.conn.Close() // closes signals
+	f.conn.Close() // closes f.signals
 	<-f.done
 }
 
-// listen hands on clicks and forgets what was closed. It ends with the connection.
+// listen forwards clicks and forgets closed notifications. It returns when the connection is
+// closed.
 func (f *freedesktop) listen() {
 	defer close(f.done)
 	for s := range f.signals {
@@ -152,7 +153,7 @@ func (f *freedesktop) listen() {
 		if ours && s.Name == notifyName+".ActionInvoked" {
 			select {
 			case f.clicked <- n:
-			default: // a click too many is no loss
+			default: // drop clicks that nobody receives
 			}
 		}
 	}

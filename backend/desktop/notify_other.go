@@ -9,11 +9,11 @@ import (
 	"github.com/gen2brain/beeep"
 )
 
-// plain shows texts alone: who was clicked on is not told, so what waits also stands in
-// the tray's menu.
+// plain shows notifications as text only. The system does not report clicks, so pending
+// approvals are also listed in the tray menu.
 type plain struct{}
 
-// NewNotifier returns what this system has for notifications.
+// NewNotifier returns the notifier of this system.
 func NewNotifier(context.Context) (Notifier, error) {
 	beeep.AppName = "Drawbridge"
 	return plain{}, nil

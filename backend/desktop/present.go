@@ -9,14 +9,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Present is how things are now, of what the events that a Watcher follows tell.
+// Present is a snapshot of the state that the watched events describe.
 type Present struct {
 	Servers   []core.ServerStatus
-	Questions []approvals.Item  // those that wait
-	Commands  map[string]string // what is told of new commands, by server
+	Questions []approvals.Item  // pending ones
+	Commands  map[string]string // messages about changed commands, by server
 }
 
-// catchUp takes what is no longer so from the screen, and shows what is new in now.
+// catchUp reconciles the notifications with a snapshot: it withdraws what no longer applies
+// and shows what is new.
 func (r *watch) catchUp(ctx context.Context, now Present) {
 	servers, questions := map[string]bool{}, map[string]bool{}
 	for _, s := range now.Servers {
@@ -36,7 +37,7 @@ func (r *watch) catchUp(ctx context.Context, now Present) {
 	}
 	for id, q := range r.waiting {
 		if !questions[id] {
-			q.State = "withdrawn" // or answered: what matters is that it waits no more
+			q.State = "withdrawn" // or answered: in both cases it is no longer pending
 			r.question(ctx, q)
 		}
 	}

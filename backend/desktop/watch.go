@@ -15,62 +15,64 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// quiet is how long a subject stays silent after it was shown. What happens meanwhile
-// is shown at its end, if it is still so.
+// quiet is the minimum interval between two notifications with the same subject. A
+// notification that becomes due earlier is delayed until the interval ends, unless it is
+// withdrawn before.
 const quiet = time.Minute
 
-// maxSubjects bounds what is remembered; beyond it nothing new is shown.
+// maxSubjects is the maximum number of subjects that are tracked. Beyond it, new ones are not
+// shown.
 const maxSubjects = 256
 
-// queued is how many events may wait for the watcher before it loses some.
+// queued is the size of the event queue.
 const queued = 512
 
-// Watcher turns events into notifications: a server that gave up or waits for the
-// person, a question or an approval that waits, a client's entry that was lost, a
-// command that changed.
+// Watcher turns events into notifications: a server that crashed or needs the user, a pending
+// question or approval, a lost client entry, a changed command.
 type Watcher struct {
 	Bus *event.Bus
 	Log *slog.Logger
-	// Connect returns the system's notifier. It is asked again, at most once a minute,
-	// while it fails: a desktop may come after us.
+	// Connect returns the system's notifier. It is retried at most once a minute while it
+	// fails, because the desktop may start later.
 	Connect func(context.Context) (Notifier, error)
-	// Enabled says whether the user wants notifications. It is asked each time.
+	// Enabled reports whether the user wants notifications. It is called for each
+	// notification.
 	Enabled func() bool
-	// Open shows a place of the page. It may block.
+	// Open opens a page of the UI. It may block.
 	Open func(to string)
-	// Present returns how things are now. It is asked when events were lost.
+	// Present returns a snapshot of the current state. It is called after events were lost.
 	Present func() Present
 
 	reachable atomic.Bool
 }
 
-// Reachable reports whether a notification would be shown now. It is known once Run has
-// looked for the system's notifier, and may be called from any goroutine.
+// Reachable reports whether a notification would be shown now. It is false until Run has
+// connected to the notifier. It may be called from any goroutine.
 func (w *Watcher) Reachable() bool { return w.reachable.Load() && w.Enabled() }
 
-// told is what is known of one subject.
+// told is the notification state of one subject.
 type told struct {
-	at    time.Time     // when it was shown last; zero: never
-	shown bool          // it is on the screen, as far as we know
-	next  *Notification // what to show when the silence ends, or when somebody can show it
+	at    time.Time     // when it was last shown; zero if never
+	shown bool          // it is visible, as far as known
+	next  *Notification // shown when the interval ends or a notifier is available
 }
 
-// watch is one run of a Watcher. It belongs to one goroutine.
+// watch is the state of one Run. It is used by one goroutine only.
 type watch struct {
 	*Watcher
 	notifier Notifier
-	tried    time.Time // when Connect failed last
+	tried    time.Time // when Connect last failed
 	subjects map[string]*told
 	states   map[string]core.State
 	waiting  map[string]approvals.Item
-	commands map[string]string // what is told of new ones, by server
+	commands map[string]string // messages about changed commands, by server
 }
 
-// Run shows notifications until ctx ends, and then returns nil.
+// Run shows notifications until ctx is done, and then returns nil.
 func (w *Watcher) Run(ctx context.Context) error {
 	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]core.State{}, waiting: map[string]approvals.Item{}, commands: map[string]string{}}
 	sub := w.subscribe()
-	if w.Enabled() { // whether the user can be reached decides about calls that ask first
+	if w.Enabled() { // approvals depend on Reachable
 		r.connected(ctx)
 	}
 	defer func() { sub.Close() }()
@@ -94,7 +96,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 				r.take(ctx, e)
 				break
 			}
-			sub = w.subscribe() // too slow: what was lost may have ended what is shown
+			sub = w.subscribe() // events were lost: shown problems may be resolved
 			r.catchUp(ctx, w.Present())
 		}
 		silence.Reset(r.untilDue())
@@ -105,7 +107,7 @@ func (w *Watcher) subscribe() *event.Subscription {
 	return w.Bus.Subscribe(queued, event.Server, event.Removed, event.Health, event.Approval)
 }
 
-// take works out what an event means for the user.
+// take handles one event.
 func (r *watch) take(ctx context.Context, e event.Event) {
 	switch data := e.Data.(type) {
 	case core.ServerStatus:
@@ -140,8 +142,8 @@ func noticePlace(subject string) string {
 	return "/"
 }
 
-// command keeps one notification for all new commands, because one edit of the file may
-// bring many. Without a message the one of this server is taken back.
+// command maintains one notification for all changed commands, because one edit of the
+// configuration may change many. An empty message removes the one of this server.
 func (r *watch) command(ctx context.Context, id, message string) {
 	const subject = "commands"
 	if message == "" {
@@ -161,7 +163,7 @@ func (r *watch) command(ctx context.Context, id, message string) {
 	r.show(ctx, n)
 }
 
-// server tells of the states that do not end by themselves, once each.
+// server notifies once about each state that requires action by the user.
 func (r *watch) server(ctx context.Context, s core.ServerStatus) {
 	if r.states[s.ID] == s.State {
 		return
@@ -189,8 +191,8 @@ func (r *watch) server(ctx context.Context, s core.ServerStatus) {
 	r.show(ctx, n)
 }
 
-// question keeps one notification for all that waits, so that an agent that asks much
-// does not fill the screen.
+// question maintains one notification for all pending questions, so that an agent that asks
+// often does not fill the screen.
 func (r *watch) question(ctx context.Context, item approvals.Item) {
 	const subject = "waiting"
 	if item.State != "" {
@@ -213,7 +215,7 @@ func (r *watch) question(ctx context.Context, item approvals.Item) {
 	r.show(ctx, n)
 }
 
-// show shows n now, or when its subject's silence ends.
+// show shows n now, or when the interval of its subject ends.
 func (r *watch) show(ctx context.Context, n Notification) {
 	n.Title, n.Text = LeftToRight(Line(n.Title, 80)), Line(n.Text, 300)
 	t := r.subjects[n.Subject]
@@ -234,7 +236,7 @@ func (r *watch) show(ctx context.Context, n Notification) {
 		return
 	}
 	if !r.connected(ctx) {
-		t.next = &n // a desktop may come after us, as at the start of a session
+		t.next = &n // the desktop may start later, as at login
 		return
 	}
 	if err := r.notifier.Show(ctx, n); err != nil {
@@ -260,10 +262,10 @@ func (r *watch) withdraw(ctx context.Context, subject string) {
 	t.shown = false
 }
 
-// endLimit is how long the taking back may take when the program ends.
+// endLimit is the timeout for withdrawing notifications at exit.
 const endLimit = time.Second
 
-// end takes back what is shown: nobody follows a click any more.
+// end withdraws all notifications, because clicks are no longer handled.
 func (r *watch) end(ctx context.Context) {
 	if r.notifier == nil {
 		return
@@ -276,7 +278,7 @@ func (r *watch) end(ctx context.Context) {
 	r.notifier.Close()
 }
 
-// connected reports whether there is a notifier, and looks for one.
+// connected reports whether there is a notifier, and tries to connect if there is none.
 func (r *watch) connected(ctx context.Context) bool {
 	if r.notifier != nil {
 		return true
@@ -296,7 +298,7 @@ func (r *watch) connected(ctx context.Context) bool {
 	return true
 }
 
-// due shows what waited for the end of its silence, or for somebody to show it.
+// due shows the delayed notifications whose interval has ended.
 func (r *watch) due(ctx context.Context) {
 	for _, subject := range slices.Sorted(maps.Keys(r.subjects)) {
 		t := r.subjects[subject]
@@ -319,7 +321,7 @@ func (r *watch) untilDue() time.Duration {
 	return wait
 }
 
-// forget makes room: what is not on the screen and may speak again needs no memory.
+// forget deletes the state of subjects that are not visible and whose interval has ended.
 func (r *watch) forget() {
 	if len(r.subjects) < maxSubjects {
 		return

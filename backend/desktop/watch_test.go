@@ -16,7 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// screen is a Notifier that keeps what it was told.
+// screen is a Notifier that records its calls.
 type screen struct {
 	mu      sync.Mutex
 	log     []string
@@ -61,7 +61,7 @@ type desk struct {
 	now     Present
 }
 
-// lose makes the watcher's queue overflow: it waits for the screen meanwhile.
+// lose makes the watcher's queue overflow by blocking the notifier.
 func (d *desk) lose() {
 	d.mu.Lock()
 	for range 2 * queued {
@@ -71,7 +71,7 @@ func (d *desk) lose() {
 	synctest.Wait()
 }
 
-// watching runs do against a Watcher, in a time of its own.
+// watching runs do with a Watcher, in a synctest bubble.
 func watching(t *testing.T, do func(d *desk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +105,7 @@ func (d *desk) dial(context.Context) (Notifier, error) {
 	return d.screen, d.connect
 }
 
-// connects makes err what is answered from here on. It returns the tries so far.
+// connects sets the result of Connect and returns the number of calls so far.
 func (d *desk) connects(err error) (tries int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +140,7 @@ func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 		d.server("files", core.StateCrashed, "exit 1\n\x1b[31mno such file")
 		d.server("files", core.StateCrashed, "exit 1")
 		d.said("files does not run: exit 1 [31mno such file")
-		time.Sleep(2 * quiet) // a state that goes on says nothing new
+		time.Sleep(2 * quiet) // an unchanged state is not notified again
 		synctest.Wait()
 		d.said()
 		if n := d.visible["server/files"]; n.To != "/servers/files" || !n.Urgent {
@@ -168,7 +168,7 @@ func TestNotificationsPerSubjectAreLimitedToOnePerMinute(t *testing.T) {
 		d.said("a does not run: two")
 		d.server("a", core.StateRunning, "")
 		d.server("a", core.StateCrashed, "three")
-		d.server("a", core.StateRunning, "") // over before its silence ends: nobody hears of it
+		d.server("a", core.StateRunning, "") // resolved before the interval ends: not shown
 		d.mu.Lock()
 		d.log = nil
 		d.mu.Unlock()
@@ -210,7 +210,7 @@ func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
 	})
 }
 
-// One edit of the file may bring many commands.
+// One edit of the configuration may change many commands.
 func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 	watching(t, func(d *desk) {
 		tell := func(id, message string) {
@@ -270,7 +270,7 @@ func TestDisabledNotificationsStaySilent(t *testing.T) {
 	})
 }
 
-// What nobody could show is shown when somebody can, if it is still so.
+// Notifications without a notifier are shown when one is available, if they still apply.
 func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.refuse = errors.New("gone")
@@ -292,7 +292,7 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		if tries := d.connects(gone) - before; tries != 1 || d.watcher.Reachable() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
 		}
-		d.server("b", core.StateRunning, "") // over before anybody could hear of it
+		d.server("b", core.StateRunning, "") // resolved before it could be shown
 		d.connects(nil)
 		time.Sleep(quiet)
 		synctest.Wait()
@@ -303,7 +303,7 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 	})
 }
 
-// A watcher that was too slow may have missed how things ended.
+// A slow watcher may miss that a problem was resolved.
 func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 	watching(t, func(d *desk) {
 		d.publish(event.Approval, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
@@ -312,7 +312,7 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 		if len(d.visible) != 3 {
 			t.Fatalf("shown: %v", d.visible)
 		}
-		// The present, which the watcher could not follow event by event.
+		// The current state, which the watcher could not follow event by event.
 		d.now = Present{Servers: []core.ServerStatus{{ID: "web", State: core.StateRunning}}}
 		d.lose()
 		if len(d.visible) != 0 {

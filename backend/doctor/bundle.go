@@ -19,27 +19,27 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// File is one text of a bundle for a bug report.
+// File is one file of a diagnostic bundle.
 type File struct {
 	Name  string `json:"name"` // with forward slashes
 	Bytes int    `json:"bytes"`
 	Text  string `json:"text"`
 }
 
-// BundleOptions are what a bundle is made from.
+// BundleOptions configures Bundle.
 type BundleOptions struct {
 	Version string
 	Now     time.Time
 	Folders config.Folders
-	Config  []string // the configuration files; one that is not there is left out
-	// Documents are what is known beside, as name.json: states, findings.
+	Config  []string // configuration files; missing ones are skipped
+	// Documents are written as name.json, such as states and findings.
 	Documents map[string]any
-	// Secrets are values that must not be in it, wherever they stand.
+	// Secrets are values that are masked wherever they occur.
 	Secrets []string
-	// Redact takes out of a text what looks like a secret.
+	// Redact redacts what looks like a secret in one line.
 	Redact func(string) string
-	Home   string              // is written as ~
-	Getenv func(string) string // as servers get it
+	Home   string              // replaced by ~
+	Getenv func(string) string // environment of the servers
 }
 
 func (o BundleOptions) getenv(name string) string {
@@ -49,10 +49,10 @@ func (o BundleOptions) getenv(name string) string {
 	return o.Getenv(name)
 }
 
-// Limits of a bundle: the end of a log is what tells.
+// Limits of a bundle. Logs are truncated at the beginning, because the end matters most.
 const (
 	mostOfLog  = 256 << 10
-	mostOfEach = 64 << 10 // of a server's log
+	mostOfEach = 64 << 10 // log of a server
 	mostLogs   = 60
 )
 
@@ -66,8 +66,9 @@ once, that does not look like a secret, and that a server printed then, may stan
 Names of servers, of tools and of programs, and the addresses of remote servers are. Look through it before you hand it on.
 `
 
-// Bundle collects the files of a bundle. It reads only. What cannot be read is left out, and
-// said so in its place.
+// Bundle returns the files of a diagnostic bundle, sorted by name. It only reads. Files that
+// cannot be read are omitted, and a configuration that cannot be parsed is replaced by the
+// error.
 func Bundle(o BundleOptions) []File {
 	texts := map[string][]byte{"README.txt": []byte(bundleNote)}
 	secrets := slices.Clone(o.Secrets)
@@ -78,7 +79,7 @@ func Bundle(o BundleOptions) []File {
 		}
 		secrets = append(secrets, values...)
 		for _, name := range variables {
-			// What a reference stands for may have been printed by a server. A path is not a secret.
+			// A server may have printed the value of the variable. A path is not a secret.
 			if v := o.getenv(name); !filepath.IsAbs(v) {
 				secrets = append(secrets, v)
 			}
@@ -93,7 +94,7 @@ func Bundle(o BundleOptions) []File {
 	if list := o.getenv(config.EnvServers); list != "" {
 		texts["config/environment.json"] = masked("environment.json", []byte(list))
 	}
-	for path, src := range earlier(o.Folders) { // a log is older than the last edit
+	for path, src := range earlier(o.Folders) { // logs may contain secrets of former configurations
 		masked(path, src)
 	}
 	for name, document := range o.Documents {
@@ -124,10 +125,11 @@ func Bundle(o BundleOptions) []File {
 	return files
 }
 
-// plainValue is a line of a document whose value cannot be a secret, whatever its name says.
+// plainValue matches a line of a document whose value cannot be a secret, whatever its name
+// is.
 var plainValue = lazyregexp.New(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
 
-// redactLines hands each line over by itself, which keeps lines together that hold nothing.
+// redactLines redacts each line separately, so that lines without secrets are preserved.
 func redactLines(text string, redact func(string) string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -143,7 +145,8 @@ func redactLines(text string, redact func(string) string) string {
 	return b.String()
 }
 
-// hider replaces values in each form in which a log or a document may hold them.
+// hider returns a replacer for the secrets in every encoding that a log or a document may
+// contain.
 func hider(secrets []string, home string) *strings.Replacer {
 	longest := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }
 	var forms []string
@@ -154,13 +157,13 @@ func hider(secrets []string, home string) *strings.Replacer {
 		quoted, _ := json.Marshal(s)
 		forms = append(forms, s, string(quoted[1:len(quoted)-1]), url.QueryEscape(s))
 		forms = append(forms, inBase64(s)...)
-		for line := range strings.Lines(s) { // a key of several lines, as a log shows it
+		for line := range strings.Lines(s) { // a multi-line key, as a log prints it
 			if line = strings.TrimSpace(line); len(line) >= 16 {
 				forms = append(forms, line)
 			}
 		}
 	}
-	slices.SortFunc(forms, longest) // one may hold another
+	slices.SortFunc(forms, longest) // one form may contain another
 	var pairs []string
 	for _, f := range slices.Compact(forms) {
 		pairs = append(pairs, f, "[masked]")
@@ -174,11 +177,11 @@ func hider(secrets []string, home string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// inBase64 is what a secret looks like within a text of base64, as in "user:password": three
-// forms, by how many bytes stand before it, without what its neighbours have a part in.
+// inBase64 returns the forms of s within a base64 text, such as in "user:password": one for
+// each alignment, without the characters that depend on the neighbouring bytes.
 func inBase64(s string) []string {
 	if len(s) < 9 {
-		return nil // the part of its own would be too short to be looked for
+		return nil // the unaffected part would be too short to search for
 	}
 	var forms []string
 	for before := range 3 {
@@ -189,7 +192,7 @@ func inBase64(s string) []string {
 	return forms
 }
 
-// versions is what of this machine matters for a bug.
+// versions returns the facts about this machine that matter for a bug report.
 func (o BundleOptions) versions() any {
 	facts := map[string]string{
 		"drawbridge": o.Version, "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH,
@@ -223,7 +226,7 @@ func indented(v any) []byte {
 	return b.Bytes()
 }
 
-// addEnd adds the last whole lines of a file, at most so many bytes.
+// addEnd adds the last complete lines of a file, at most so many bytes.
 func addEnd(texts map[string][]byte, name, path string, most int64) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -245,7 +248,7 @@ func addEnd(texts map[string][]byte, name, path string, most int64) {
 	texts[name] = text
 }
 
-// WriteZip writes a bundle as one zip.
+// WriteZip writes the files as a zip archive.
 func WriteZip(w io.Writer, files []File, now time.Time) error {
 	z := zip.NewWriter(w)
 	for _, f := range files {
@@ -260,7 +263,7 @@ func WriteZip(w io.Writer, files []File, now time.Time) error {
 	return z.Close()
 }
 
-// BundleName is what a zip made at a time is called.
+// BundleName returns the file name of an archive that was made at this time.
 func BundleName(now time.Time) string {
 	return "drawbridge-diagnostics-" + now.Format("20060102-150405") + ".zip"
 }

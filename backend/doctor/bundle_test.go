@@ -66,8 +66,8 @@ func TestBundleRedactsSecretsInEveryEncoding(t *testing.T) {
 	}
 }
 
-// TestBundleRedactsFormerConfigSecrets: a log is older than the last edit, and
-// somebody who asks for help may have a file just now that cannot be read.
+// TestBundleRedactsFormerConfigSecrets: logs may contain secrets that the configuration no
+// longer contains, and the current file may be unreadable.
 func TestBundleRedactsFormerConfigSecrets(t *testing.T) {
 	dir := t.TempDir()
 	folders := config.Folders{Logs: filepath.Join(dir, "logs"), State: dir, Data: dir}

@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Level is how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
 const (
@@ -24,64 +24,65 @@ const (
 	Problem Level = "problem"
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Check   string `json:"check"` // stable: daemon, port, shell, runtime, docker, proxy, config, secret, list, client
 	Subject string `json:"subject"`
 	Level   Level  `json:"level"`
 	Message string `json:"message"`
-	Fix     string `json:"fix,omitempty"` // what to do, where something is wrong
-	// ID names the finding for Fix. Action is the label of what Fix does; "" where only
-	// the user can do it.
+	Fix     string `json:"fix,omitempty"` // how to resolve it; "" if the level is OK
+	// ID identifies the finding for Fix. Action is the label of the fix; "" if only the user
+	// can apply it.
 	ID     string `json:"id"`
 	Action string `json:"action,omitempty"`
 
 	do func(context.Context) error
 }
 
-// Options is what the doctor looks at.
+// Options is the state to examine and the functions that probe and fix it.
 type Options struct {
 	Config *config.Config
-	// Getenv reads the environment; LookPath finds a program as servers would.
+	// Getenv reads the environment. LookPath finds a program in the PATH of the servers.
 	Getenv   func(string) string
 	LookPath func(program string) (path string, err error)
-	// LoginShell is why the login shell did not tell the environment of servers; nil when it did.
+	// LoginShell is the error of reading the environment from the login shell; nil if it
+	// succeeded.
 	LoginShell error
-	// Daemon is the running one's address; "" when none runs.
+	// Daemon is the base URL of the running daemon; "" if none is running.
 	Daemon string
-	// Listening reports whether somebody listens at an address.
+	// Listening reports whether a program listens on an address.
 	Listening func(address string) bool
-	// Docker asks the Docker daemon; nil means that it answers.
+	// Docker checks the Docker daemon. If nil, the check is skipped.
 	Docker func(ctx context.Context) error
-	// Reach makes a client's first call with its own token.
+	// Reach pings the bridge with a client's own token. If nil, the check is skipped.
 	Reach   func(ctx context.Context, client string) error
 	Clients []clientconf.Status
-	// Lists are what clients were shown, and what they would be shown now.
+	// Lists compare the tool lists that clients have read with the current ones.
 	Lists []ShownList
-	// Missing are secrets that servers refer to and that are not stored, with those
-	// servers. Locked is set while the keyring holds all of them back.
+	// Missing maps the secrets that servers refer to and that are not stored to those
+	// servers. Locked is set if the keyring is locked, so that no secret can be read.
 	Missing map[string][]string
 	Locked  bool
-	// Vault says how secrets are kept where that is not as it should be.
+	// Vault describes a problem with the storage of secrets; "" if there is none.
 	Vault string
 
-	// What can be done about findings; nil where it cannot.
-	Restore   func(ctx context.Context, key string) error    // puts a lost entry back
-	Rotate    func(ctx context.Context, client string) error // gives a client another token
-	Readdress func(ctx context.Context, client string) error // brings its address up to date
-	Unlock    func(ctx context.Context) error                // asks the keyring
-	Restart   func(ctx context.Context, server string) error // starts a server again
-	Servers   []core.ServerStatus                            // of a running daemon
+	// Functions that fix findings; nil if not available.
+	Restore   func(ctx context.Context, key string) error    // restores a lost entry
+	Rotate    func(ctx context.Context, client string) error // rotates the token of a client
+	Readdress func(ctx context.Context, client string) error // updates the URL in its entry
+	Unlock    func(ctx context.Context) error                // unlocks the keyring
+	Restart   func(ctx context.Context, server string) error // restarts a server
+	Servers   []core.ServerStatus                            // servers of the running daemon
 }
 
-// ShownList is how many tools a client was shown, and how many it would be shown now.
+// ShownList compares the number of tools that a client has read with the current number.
 type ShownList struct {
 	Client, Name   string
 	Shown, Offered int
-	Reload         string // how the client reads the list again
+	Reload         string // how the client reloads the list
 }
 
-// Examine looks at everything, in the order in which it is best repaired.
+// Examine runs all checks. The findings are in the order in which to resolve them.
 func Examine(ctx context.Context, o Options) []Finding {
 	var all []Finding
 	all = append(all, o.daemon()...)
@@ -100,7 +101,8 @@ func Examine(ctx context.Context, o Options) []Finding {
 
 var notInID = lazyregexp.New(`[^A-Za-z0-9]+`)
 
-// name gives each finding its id: what it is about, made fit for an address.
+// name sets the ID of each finding: check and subject, limited to characters that are valid
+// in a URL path.
 func name(all []Finding) {
 	seen := map[string]int{}
 	for i := range all {
@@ -112,8 +114,8 @@ func name(all []Finding) {
 	}
 }
 
-// Fix does what the finding called id offers. The error has code not_found when there
-// is no such finding any more, and rejected when only the user can do it.
+// Fix applies the fix of the finding with this id. It runs Examine first. The error has code
+// not_found if the finding no longer exists, and rejected if only the user can resolve it.
 func Fix(ctx context.Context, o Options, id string) error {
 	all := Examine(ctx, o)
 	at := slices.IndexFunc(all, func(f Finding) bool { return f.ID == id })
@@ -126,7 +128,7 @@ func Fix(ctx context.Context, o Options, id string) error {
 	return all[at].do(ctx)
 }
 
-// offer adds an action to a finding, where there is one.
+// offer adds an action to a finding, unless do is nil.
 func offer[T any](f *Finding, label string, do func(context.Context, T) error, what T) {
 	if do != nil {
 		f.Action, f.do = label, func(ctx context.Context) error { return do(ctx, what) }
@@ -159,7 +161,8 @@ func (o Options) configuration() (all []Finding) {
 	return all
 }
 
-// shell finds a login shell that does not tell its PATH: programs that it knows are missing then.
+// shell reports a login shell whose environment could not be read: servers may then lack
+// programs that are only on its PATH.
 func (o Options) shell() []Finding {
 	if o.LoginShell == nil {
 		return nil
@@ -201,7 +204,7 @@ func (o Options) docker(ctx context.Context) []Finding {
 	return []Finding{{Check: "docker", Level: OK, Message: "Docker answers"}}
 }
 
-// proxies finds proxy variables that send calls to ourselves through a proxy.
+// proxies reports proxy variables that would send calls for the bridge through a proxy.
 func (o Options) proxies() []Finding {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
 		if o.Getenv(name) == "" {

@@ -64,7 +64,7 @@ func TestEveryProblemHasFix(t *testing.T) {
 	find(t, all, "proxy", Warning)
 }
 
-// Where it is known what helps, the log is not the answer.
+// A specific hint takes precedence over the log.
 func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 	found := Options{Servers: []core.ServerStatus{
 		{ID: "a", State: core.StateCrashed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: core.StateCrashed, Reason: "boom"},

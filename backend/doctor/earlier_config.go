@@ -8,13 +8,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// earlier returns the texts by path that the configuration had before, as far as they were
-// kept: the copies of edits, and the files that the last good configuration was made from. A
-// log holds what servers printed of them, also while a file of today cannot be read.
+// earlier returns the retained former texts of the configuration, by path: the copies from
+// before edits, and the files of the last valid configuration. Logs may contain secrets from
+// them, even if a current file cannot be read.
 func earlier(f config.Folders) map[string][]byte {
 	texts := map[string][]byte{}
 	copies := config.CopiesOf(f.Data)
-	list, _ := copies.List() // one that cannot be read is left out, as any file here
+	list, _ := copies.List() // unreadable copies are skipped
 	for _, c := range list {
 		path := filepath.Join(copies.Dir, c.Name)
 		if src, err := os.ReadFile(path); err == nil {

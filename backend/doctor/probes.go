@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 )
 
-// Listening reports whether somebody listens at address.
+// Listening reports whether a program listens on address. It waits at most one second.
 func Listening(address string) bool {
 	conn, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
@@ -25,7 +25,8 @@ func Listening(address string) bool {
 	return true
 }
 
-// AskDocker asks the command, which knows contexts and rootless sockets.
+// AskDocker returns an error unless the Docker daemon answers within five seconds. It runs
+// the docker command, which supports contexts and rootless sockets.
 func AskDocker(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -40,7 +41,8 @@ func AskDocker(ctx context.Context) error {
 	return nil
 }
 
-// Reach pings the bridge at url with a client's own token.
+// Reach pings the bridge at url with a client's own token, for at most five seconds. It
+// returns an error if the bridge cannot be reached or rejects the token.
 func Reach(ctx context.Context, url, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// secrets finds what servers refer to and cannot have.
+// secrets reports secrets that servers refer to and cannot read.
 func (o Options) secrets() (all []Finding) {
 	if o.Locked {
 		f := Finding{Check: "secret", Subject: "keyring", Level: Problem, Message: o.Vault, Fix: "Unlock the keyring, or use: drawbridge secret unlock"}
@@ -29,7 +29,7 @@ func (o Options) secrets() (all []Finding) {
 	return all
 }
 
-// servers finds those that do not run though they should.
+// servers reports servers that crashed or are degraded.
 func (o Options) servers() (all []Finding) {
 	for _, s := range o.Servers {
 		if s.State != core.StateCrashed && s.State != core.StateDegraded {
@@ -42,14 +42,14 @@ func (o Options) servers() (all []Finding) {
 	return all
 }
 
-// lists finds clients that show their models another list of tools than there is.
+// lists reports clients whose tool list is out of date.
 func (o Options) lists() (all []Finding) {
 	for _, l := range o.Lists {
 		if l.Shown == l.Offered {
 			continue
 		}
 		fix := "Let it read them again: restart it."
-		if l.Reload != "" && !strings.HasPrefix(l.Reload, "nothing") { // of a file it would notice by itself
+		if l.Reload != "" && !strings.HasPrefix(l.Reload, "nothing") { // it needs no action after a change of its file
 			fix = "Let it read them again: " + strings.TrimSuffix(l.Reload, ".") + "."
 		}
 		all = append(all, Finding{Check: "list", Subject: l.Client, Level: Warning,

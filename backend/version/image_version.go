@@ -11,13 +11,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// askLimit bounds a question to an Engine: a list of servers waits for it.
+// askLimit is the timeout for a request to a Docker Engine, because the list of servers waits
+// for it.
 const askLimit = 3 * time.Second
 
-// OfImage asks the Engine which image a server runs. found is the digest that its registry
-// calls it by, or else its id; empty when the Engine does not say. pin is the text that
-// names just this image, "" when spec does already. named is spec with the name of an
-// image that is written as an id, as far as the Engine knows it.
+// OfImage returns which image a server runs, according to its Docker Engine. found is the
+// registry digest, else the image id; it is empty if the Engine does not answer. pin is the
+// image reference that selects exactly this image, "" if spec does already. named is spec
+// with the name that the Engine knows for an image that is written as an id.
 func OfImage(ctx context.Context, s *config.Server, spec Spec) (found Resolved, pin string, named Spec) {
 	engine, ok := engineOf(s)
 	if !ok || strings.Contains(spec.Text, "${") {
@@ -36,7 +37,7 @@ func OfImage(ctx context.Context, s *config.Server, spec Spec) (found Resolved, 
 	if is.Running {
 		found.Source = FromContainer
 	}
-	pin = is.ID // an image that was built here has no other name that lasts
+	pin = is.ID // a locally built image has no other permanent name
 	if digest := is.Digest(spec.Package); digest != "" {
 		found.Version = digest
 		if text, ok := spec.At(digest); ok {
@@ -49,7 +50,7 @@ func OfImage(ctx context.Context, s *config.Server, spec Spec) (found Resolved, 
 	return found, pin, spec
 }
 
-// LatestImage asks the registry for the digest that the image's tag has there now.
+// LatestImage returns the digest that the image's tag currently has in the registry.
 func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -64,8 +65,8 @@ func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, erro
 	return dockerexec.Newest(ctx, engine, ref)
 }
 
-// engineOf is the Engine that a server's entry means; ok is false where that takes more
-// than to read it, and for podman.
+// engineOf returns the Docker Engine that a server's entry selects. ok is false for podman,
+// and if the entry contains unexpanded variables.
 func engineOf(s *config.Server) (e dockerexec.Engine, ok bool) {
 	if s.Type == core.Docker {
 		e = dockerexec.Engine{Host: s.Docker.Host, Context: s.Docker.Context}

@@ -17,31 +17,31 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Where a resolved version is known from.
+// Sources of a resolved version.
 const (
-	FromConfig  = "configuration" // it is pinned
-	FromProcess = "process"       // of the files that the running process was started from
-	FromCache   = "cache"         // the newest that the launcher has fetched; what runs may be older
-	FromServer  = "server"        // as the server says of itself
+	FromConfig  = "configuration" // pinned in the configuration
+	FromProcess = "process"       // files that the running process was started from
+	FromCache   = "cache"         // newest version in the launcher's cache; an older one may be running
+	FromServer  = "server"        // reported by the server
 	// Of images:
-	FromContainer = "container" // of the container that runs
-	FromImage     = "image"     // of what the name means to the Engine; the next start runs it
+	FromContainer = "container" // image of the running container
+	FromImage     = "image"     // image that the name currently refers to; the next start runs it
 )
 
-// Resolved is the version that a server runs, as far as that is known.
+// Resolved is the version that a server runs, as far as known.
 type Resolved struct {
 	Version string `json:"version"`
 	Source  string `json:"source" enum:",configuration,process,cache,server,container,image"`
 }
 
-// Where says where launchers keep what they fetch.
+// Where is the environment that determines the caches of launchers.
 type Where struct {
 	Home   string
 	Getenv func(string) string
 }
 
-// Resolve finds out which version of spec runs, without any network. pids are the
-// processes of the server, info is what it says of itself.
+// Resolve determines which version of spec runs, without network access. pids are the
+// processes of the server, info is its serverInfo.
 func Resolve(spec Spec, where Where, pids []int, info json.RawMessage) Resolved {
 	if spec.Launcher == Image {
 		if spec.Wanted != "" {
@@ -76,7 +76,8 @@ var (
 	uvFolder  = lazyregexp.New(`[^\x00]*[/\\](archive-v0|environments-v2)[/\\][^/\\\x00]+[/\\]`)
 )
 
-// ofProcess reads the command line of a process, where the system lets us.
+// ofProcess determines the version from the command line of a process. It is implemented for
+// Linux only.
 func ofProcess(spec Spec, pid int) string {
 	if runtime.GOOS != "linux" {
 		return ""
@@ -97,7 +98,7 @@ func ofProcess(spec Spec, pid int) string {
 	return ""
 }
 
-// npmVersion reads the version of a package that was installed in folder.
+// npmVersion returns the version of an npm package that is installed in folder.
 func npmVersion(folder, name string) string {
 	text, err := readSome(filepath.Join(folder, "node_modules", filepath.FromSlash(name), "package.json"))
 	var about struct{ Version string }
@@ -107,7 +108,7 @@ func npmVersion(folder, name string) string {
 	return about.Version
 }
 
-// pyVersion reads the version of a package that was installed in folder.
+// pyVersion returns the version of a Python package that is installed in folder.
 func pyVersion(folder, name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	plain := strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToLower(name))
@@ -123,10 +124,10 @@ func pyVersion(folder, name string) string {
 	return ""
 }
 
-// maxFolders bounds how many folders of a cache are looked into.
+// maxFolders is the maximum number of cache folders to inspect.
 const maxFolders = 500
 
-// ofCache finds the newest version that the launcher keeps.
+// ofCache returns the most recently fetched version in the launcher's cache.
 func ofCache(spec Spec, where Where) string {
 	var roots []string
 	if spec.Launcher == NPX {
@@ -167,7 +168,7 @@ func or(a, b string) string {
 	return b
 }
 
-// readSome reads a file that should be small.
+// readSome reads a file of at most 4 MiB.
 func readSome(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -179,11 +180,11 @@ func readSome(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// lookLimit bounds a question to a registry.
+// lookLimit is the timeout for a request to a registry.
 const lookLimit = 30 * time.Second
 
-// Latest asks the registry which version is the newest, the way the launcher would: with
-// npm's own settings, or what pip knows of its index. It is called because the user asked.
+// Latest returns the newest version in the registry. It runs npm or pip, so that their
+// settings apply. Call it only when the user asks for updates.
 func Latest(ctx context.Context, spec Spec) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -205,7 +206,7 @@ func Latest(ctx context.Context, spec Spec) (string, error) {
 	return newest(spec.Launcher, string(out))
 }
 
-// newest reads what the tools answer.
+// newest parses the output of npm or pip.
 func newest(launcher, out string) (string, error) {
 	version := strings.Trim(strings.TrimSpace(out), `"`)
 	if launcher == UVX { // mcp-server-time (1.2.3)

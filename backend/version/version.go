@@ -11,27 +11,27 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Launchers that fetch what they run.
+// Launchers that download what they run.
 const (
 	NPX   = "npx"
 	UVX   = "uvx"
 	Image = "image"
 )
 
-// Spec is what of a server's entry names a package and its version.
+// Spec is the part of a server's entry that names a package and its version.
 type Spec struct {
 	Launcher string `json:"launcher" enum:"npx,uvx,image"`
 	Package  string `json:"package"` // without a version
 	Wanted   string `json:"wanted"`  // version, tag or digest as written; "" for none
-	Text     string `json:"text"`    // as written
-	Arg      int    `json:"-"`       // its place among the arguments; -1: docker.image
-	prefix   string // of the argument, as in --from=
-	pip      bool   // of Python, where pip's == is understood and @ may not be
-	tag      string // of an image, also beside a digest
+	Text     string `json:"text"`    // original text
+	Arg      int    `json:"-"`       // index in the arguments; -1: docker.image
+	prefix   string // prefix of the argument, such as --from=
+	pip      bool   // a Python tool that supports == of pip and possibly not @
+	tag      string // tag of the image, also if there is a digest
 }
 
-// Find looks for a package in a server's entry. What stands in a variable, a folder or a
-// repository has no version that could be told or changed.
+// Find returns the package of a server's entry. ok is false for variables, directories and
+// repositories, whose version can neither be determined nor changed.
 func Find(s *config.Server) (Spec, bool) {
 	if s.Type == core.Docker {
 		return image(s.Docker.Image, -1)
@@ -64,7 +64,7 @@ var uvValues = map[string]bool{
 	"--extra-index-url": true, "--with-requirements": true, "--directory": true, "--cache-dir": true, "--pip-args": true, "--config-file": true, "--refresh-package": true,
 }
 
-// findAfter takes the arguments of uv or pipx apart, which run a package after verb.
+// findAfter parses the arguments of uv or pipx, which run a package after verb.
 func findAfter(args, verb []string, named map[string]bool) (Spec, bool) {
 	n := 0
 	for n < len(args) && strings.HasPrefix(args[n], "-") {
@@ -82,8 +82,8 @@ func findAfter(args, verb []string, named map[string]bool) (Spec, bool) {
 	return spec, ok
 }
 
-// find takes the arguments of npx or uvx apart. named are the options whose value is the
-// package, values those with another value.
+// find parses the arguments of npx or uvx. named are the options whose value is the package,
+// values the options with another value.
 func find(args []string, launcher string, named, values map[string]bool) (Spec, bool) {
 	for n := 0; n < len(args); n++ {
 		option, value, joined := strings.Cut(args[n], "=")
@@ -133,7 +133,7 @@ func split(launcher, text string, arg int, prefix string) (Spec, bool) {
 
 func image(text string, arg int) (Spec, bool) {
 	s := Spec{Launcher: Image, Text: text, Arg: arg, Package: text}
-	if imageID().MatchString(text) { // of an image that has no registry, it stands for itself
+	if imageID().MatchString(text) { // an image without a registry
 		s.Package, s.Wanted = "", text
 		return s, true
 	}
@@ -149,8 +149,7 @@ func image(text string, arg int) (Spec, bool) {
 	return s, imageName().MatchString(s.Package)
 }
 
-// Named gives an image that is written as an id the name that text, which stood there
-// before, or a tag has.
+// Named returns s with the name and tag from text, if s is an image that is written as an id.
 func (s Spec) Named(text string) Spec {
 	if other, ok := image(text, s.Arg); ok && s.Launcher == Image && s.Package == "" {
 		s.Package, s.tag = other.Package, other.tag
@@ -158,7 +157,7 @@ func (s Spec) Named(text string) Spec {
 	return s
 }
 
-// Pinned reports whether the entry names one version that stays what it is.
+// Pinned reports whether the entry selects one immutable version.
 func (s Spec) Pinned() bool {
 	if s.Launcher == Image {
 		return imageID().MatchString(s.Wanted)
@@ -166,14 +165,14 @@ func (s Spec) Pinned() bool {
 	return exact().MatchString(s.Wanted)
 }
 
-// At is the text that names another version of the same package; ok is false for what
-// cannot be a version.
+// At returns the text that selects another version of the same package. ok is false if
+// version is not a valid version.
 func (s Spec) At(version string) (text string, ok bool) {
 	switch s.Launcher {
 	case Image:
 		name := s.Package
 		if strings.HasPrefix(version, "sha256:") {
-			if s.tag != "" { // an Engine looks at the digest alone; the tag says what to look for later
+			if s.tag != "" { // the Engine uses the digest only; the tag is used to check for updates
 				name += ":" + s.tag
 			}
 			return name + "@" + version, name != "" && imageTag().MatchString(version)
@@ -187,7 +186,7 @@ func (s Spec) At(version string) (text string, ok bool) {
 	return s.Package + "@" + version, anyTag().MatchString(version)
 }
 
-// Apply returns s's server with text in the place of the one that names the package.
+// Apply returns the server with the text that names the package replaced.
 func (s Spec) Apply(server config.Server, text string) config.Server {
 	if s.Arg < 0 {
 		server.Docker.Image = text
@@ -198,5 +197,5 @@ func (s Spec) Apply(server config.Server, text string) config.Server {
 	return server
 }
 
-// Argument is text as it stands among the arguments.
+// Argument returns text as it is written in the arguments.
 func (s Spec) Argument(text string) string { return s.prefix + text }

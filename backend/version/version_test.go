@@ -20,7 +20,7 @@ func TestPackageOfEntryIsFoundAndPinned(t *testing.T) {
 		args           []string
 		pkg, wanted    string
 		pinned         bool
-		at             string // with 9.9.9
+		at             string // expected result of At("9.9.9")
 	}{
 		{"npx", "", []string{"-y", "@modelcontextprotocol/server-memory"}, "@modelcontextprotocol/server-memory", "", false, "@modelcontextprotocol/server-memory@9.9.9"},
 		{"/usr/bin/npx", "", []string{"--yes", "thing@1.2.3", "--flag"}, "thing", "1.2.3", true, "thing@9.9.9"},
