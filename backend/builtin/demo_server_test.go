@@ -19,7 +19,7 @@ func quicken(t *testing.T) {
 	t.Cleanup(func() { slowStep = before })
 }
 
-// use calls everything that the demo server has.
+// use calls every tool, prompt and resource of the demo server.
 func use(t *testing.T, transport mcp.Transport, version string) {
 	t.Helper()
 	ctx := t.Context()
@@ -62,7 +62,7 @@ func use(t *testing.T, transport mcp.Transport, version string) {
 	}
 	call("slow", nil)
 	for deadline := time.Now().Add(5 * time.Second); progress.Load() < slowSteps && time.Now().Before(deadline); {
-		<-time.After(time.Millisecond) // the SDK may hand progress over after the result
+		<-time.After(time.Millisecond) // the SDK may deliver progress after the result
 	}
 	if progress.Load() != slowSteps {
 		t.Errorf("%d of %d progress notifications", progress.Load(), slowSteps)

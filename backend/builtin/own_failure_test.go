@@ -17,12 +17,12 @@ func (h noHistory) Calls(context.Context, store.Query) ([]core.Call, int64, erro
 }
 func (h noHistory) Call(context.Context, int64) (*store.Record, error) { return nil, h.err }
 
-// What goes wrong with us is not an answer of a tool: it ends the call with its code, and
-// says nothing of its cause to a client. A mistake of the caller is the tool's to tell.
+// An internal failure is not a tool result: it ends the call with an error code and does not
+// reveal the cause to the client. A mistake of the caller is a tool result.
 func TestInternalErrorEndsCallWithItsCode(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
-		code core.Code // "": a result of the tool
+		code core.Code // "": returned as a tool result
 	}{
 		"a mistake of ours": {errors.New("no such table: verdict"), core.CodeInternal},
 		"history is paused": {core.Errorf(core.CodeUnavailable, "the history cannot be used"), core.CodeUnavailable},

@@ -8,8 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Our own tools answer a mistake of the caller as every other refusal: a sentence that
-// names the field, the code at its end, and the same in _meta.
+// The built-in tools report a caller's mistake like every other error: a sentence that names the
+// field, with the code at its end, and the same in _meta.
 func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 	t.Parallel()
 	o := NewOwn(Options{History: noHistory{core.Errorf(core.CodeNotFound, "there is no such call")}, Status: func() []core.ServerStatus { return nil }})

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// newHistory is a real call log that holds calls of three clients.
+// newHistory returns a real call log with calls of three clients.
 func newHistory(t *testing.T) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
@@ -90,7 +90,7 @@ func TestClientFindsOnlyItsOwnCalls(t *testing.T) {
 		sees string
 	}{
 		{core.Client{Token: "ann", Name: "cursor"}, 3, "cursor"},
-		{core.Client{Token: "ann", Name: "ann"}, 3, "cursor"}, // the token counts, not what it calls itself
+		{core.Client{Token: "ann", Name: "ann"}, 3, "cursor"}, // the token counts, not the declared name
 		{core.Client{Token: "bob", Name: "cursor"}, 3, "ann"},
 		{core.Client{Name: "script"}, 3, "script"},
 		{core.Client{Name: "cursor"}, 0, ""},

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// A request whose client leaves is over for its handler, as ever.
+// The context of a request is cancelled when its client disconnects.
 func TestHandlerIsCancelledWhenClientDisconnects(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
@@ -49,8 +49,8 @@ func TestHandlerIsCancelledWhenClientDisconnects(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsAreEvictedFirst: places are few, and a connection without a token would
-// keep its own for as long as connections may idle.
+// TestIdleConnectionsAreEvictedFirst checks that connections without a token are not kept alive,
+// because they would occupy slots until the idle timeout.
 func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")

@@ -16,8 +16,8 @@ const testPort = 7575
 
 func shell(r *http.Request) bool { return r.URL.Path == "/" }
 
-// pass sends a request through a guard and returns its status, body and headers; 200
-// means that it reached the handler.
+// pass sends a request through a guard and returns its status, body and headers; 200 means that
+// it reached the handler.
 func pass(t *testing.T, method, path string, body io.Reader, header http.Header) (int, string, http.Header) {
 	t.Helper()
 	reached := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -210,9 +210,8 @@ func TestInvalidAllowedHostsAreIgnored(t *testing.T) {
 	}
 }
 
-// FuzzHostCheck states the promise of the Host check: whatever is let
-// through is, but for case, one of the few names that we wrote down, and a parser of
-// the standard library reads the same port from it.
+// FuzzHostCheck checks that every accepted Host header is, ignoring case, one of the configured
+// names, and that the parser of the standard library reads the same port from it.
 func FuzzHostCheck(f *testing.F) {
 	for _, s := range []string{"127.0.0.1:7575", "LocalHost:7575", "[::1]:7575", "localhost.:7575", "[::1%25]:7575", "a@b:7575", "x.test:7575", ":7575"} {
 		f.Add(s)
@@ -245,7 +244,7 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv := NewServer(http.NotFoundHandler())
-	srv.ReadHeaderTimeout = 100 * time.Millisecond // as the real one, sooner
+	srv.ReadHeaderTimeout = 100 * time.Millisecond // shorter than in production
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(ln) }()
 	defer func() { _ = srv.Close(); <-done }()
@@ -264,8 +263,8 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 	}
 }
 
-// TestStreamOutlivesBodyTimeout holds that the deadline for a body is taken back:
-// net/http would otherwise end the answer's context.
+// TestStreamOutlivesBodyTimeout checks that the read deadline is cleared after the body: net/http
+// would otherwise cancel the request's context.
 func TestStreamOutlivesBodyTimeout(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
@@ -281,7 +280,7 @@ func TestStreamOutlivesBodyTimeout(t *testing.T) {
 		}
 		select {
 		case <-r.Context().Done():
-		case <-time.After(1500 * time.Millisecond): // longer than a body may take
+		case <-time.After(1500 * time.Millisecond): // longer than BodyTimeout
 			_, _ = io.WriteString(w, "the end")
 		}
 	})))

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestGuardMatrix holds Guard against a table of what is right for each header: a request
-// passes exactly when every one of its headers is, whatever the others say.
+// TestGuardMatrix tests all combinations of header values: a request passes if and only if every
+// header is acceptable.
 func TestGuardMatrix(t *testing.T) {
 	t.Parallel()
 	type value struct {
@@ -69,8 +69,8 @@ func TestGuardMatrix(t *testing.T) {
 	t.Logf("%d combinations, %d of them right", tried, passed)
 }
 
-// TestSlowBodiesAreCutOff: a client that says it sends something and does not is not
-// waited for longer than BodyTimeout, and others are served meanwhile.
+// TestSlowBodiesAreCutOff checks that a client that announces a body and does not send it is
+// disconnected after BodyTimeout, and that other requests are served meanwhile.
 func TestSlowBodiesAreCutOff(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 64)
@@ -103,8 +103,8 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 	open.Wait()
 }
 
-// TestTokenComparisonIsConstantTime: a wrong token gets the same answer whether it is
-// nearly right or nothing like it, but for the throttle.
+// TestTokenComparisonIsConstantTime checks that a wrong token gets the same response, apart from
+// rate limiting, however similar it is to the right one.
 func TestTokenComparisonIsConstantTime(t *testing.T) {
 	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
@@ -117,7 +117,7 @@ func TestTokenComparisonIsConstantTime(t *testing.T) {
 	}
 	token := ann.Token
 	ask := func(with string) string {
-		// A throttle of its own for each, so that it plays no part.
+		// A throttle of its own for each case, to exclude rate limiting.
 		h := Bearer(BearerOptions{Tokens: tokens})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 		r := httptest.NewRequest("POST", "/mcp", nil)
 		r.Header.Set("Authorization", "Bearer "+with)

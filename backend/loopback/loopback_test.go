@@ -99,7 +99,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	_ = first.Close()
-	_ = first.Close() // must not free a second place
+	_ = first.Close() // must not release a second slot
 	second := <-accepted
 	_ = second.Close()
 	_ = b.Close()

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// init: the test binary is the other user's program, too.
+// init lets the test binary act as the other user's process.
 func init() {
 	address := os.Getenv("DRAWBRIDGE_TEST_ASK")
 	if address == "" {
@@ -52,7 +52,7 @@ func asked(t *testing.T, listen, name string, uid uint32) string {
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	cmd := exec.Command("/proc/self/fd/3")
-	f, err := os.Open(self) // others may not search the folder of the test
+	f, err := os.Open(self) // other users cannot access the test's directory
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func asked(t *testing.T, listen, name string, uid uint32) string {
 	return string(out)
 }
 
-// TestOtherUserCannotOpenSession: a code that another user came by is worth nothing to them.
+// TestOtherUserCannotOpenSession checks that a one-time code is useless to another user.
 func TestOtherUserCannotOpenSession(t *testing.T) {
 	for _, at := range []struct{ listen, name string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "[::1]"}, {"[::]:0", "127.0.0.1"}} {
 		if got := asked(t, at.listen, at.name, 0); got != "welcome" {

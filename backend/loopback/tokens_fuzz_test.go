@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzTokenMatch: of everything that may stand in the header, the word
-// Bearer, a space and exactly the token lead to its client.
+// FuzzTokenMatch checks that only a header with the scheme Bearer, a space and exactly the token
+// identifies its client.
 func FuzzTokenMatch(f *testing.F) {
 	tokens, err := NewTokens(f.TempDir(), nil)
 	if err != nil {
@@ -43,8 +43,8 @@ func FuzzTokenMatch(f *testing.F) {
 	})
 }
 
-// FuzzTokenFile: whatever stands in the file, it is refused as a whole,
-// or lets in exactly those tokens that are written there and look like ours.
+// FuzzTokenFile checks that any content of the file is either rejected as a whole, or admits
+// exactly the tokens in it that have our prefix.
 func FuzzTokenFile(f *testing.F) {
 	for _, s := range []string{
 		`{"tokens":[{"name":"a","token":"` + TokenPrefix + `x","createdAt":"2026-11-20T00:00:00Z"}]}`,

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestRequestsPassWhileTokenFileIsLocked by another process that stands still.
+// TestRequestsPassWhileTokenFileIsLocked checks that requests are served while another, stalled
+// process holds the lock of the token file.
 func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -27,7 +28,7 @@ func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 			made <- err
 		}()
 		<-waits
-		for range 50 { // Create comes to wait for the lock meanwhile
+		for range 50 { // meanwhile Create waits for the lock
 			time.Sleep(2 * time.Millisecond)
 			began := time.Now()
 			if name, ok := tokens.Client(one.Token); !ok || name != "one" {
@@ -50,7 +51,8 @@ func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 	}
 }
 
-// TestCorruptAdminTokenIsReplaced: with one that fits no header every command would fail.
+// TestCorruptAdminTokenIsReplaced: with a token that is not a valid header value every command
+// would fail.
 func TestCorruptAdminTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	for damaged, stays := range map[string]bool{"": false, " \n": false, "db_\x00abc": false, "db_\xe2abc": false, "db_a b": false, "of-a-person\n": true} {

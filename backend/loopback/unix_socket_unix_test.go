@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shortDir is a folder whose path fits into a socket's address, which that of a test
-// with a long name may not.
+// shortDir returns a directory whose path fits into a socket address; t.TempDir of a test with a
+// long name may not.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
@@ -61,12 +61,12 @@ func TestSocketIsPrivateToUser(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v %v", info, err)
 	}
-	// The port is nobody's: the answer can only come by the socket.
+	// Nothing listens on the port, so the response can only come through the socket.
 	if got, err := ask(t, dir, "http://127.0.0.1:1/"); got != "by socket" {
 		t.Fatalf("%q %v", got, err)
 	}
 
-	// Whoever else gets at the file, such as by a mode that was changed, is turned away.
+	// Other users are rejected even if the mode of the socket has been changed.
 	other := shortDir(t)
 	if ln, err = ListenSocket(other); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestUnresponsiveSocketFallsBackToTCP(t *testing.T) {
 	if got, err := ask(t, dir, url); got != "by tcp" {
 		t.Errorf("no socket: %q %v", got, err)
 	}
-	// What a daemon that was killed left behind.
+	// Left behind by a daemon that was killed.
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: SocketFile(dir)})
 	if err != nil {
 		t.Fatal(err)

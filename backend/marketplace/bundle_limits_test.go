@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// claiming changes what the list of a zip says of its files: packed and unpacked sizes, by
-// their place in it. 0 leaves a size as it is.
+// claiming changes the packed and unpacked sizes that a zip's central directory declares for its
+// files, by index. 0 leaves a size unchanged.
 func claiming(t testing.TB, src []byte, sizes map[int][2]uint32) []byte {
 	t.Helper()
 	src = bytes.Clone(src)
@@ -36,13 +36,12 @@ func claiming(t testing.TB, src []byte, sizes map[int][2]uint32) []byte {
 	return src
 }
 
-// Each bound of a bundle has its own sentence, so a bound that is gone is not covered by
-// another one.
+// Each limit has a message of its own, so that a missing limit is not masked by another one.
 func TestEveryBundleLimitHolds(t *testing.T) {
 	three := hello(t, zipped{name: "server/a.bin", body: "a"}, zipped{name: "server/b.bin", body: "b"})
 	stored := uint32(len(three))
 	noise := make([]byte, 1<<20)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // cannot be packed: 1 MiB, which 120 MiB are more than a hundred times, and twice that not
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // incompressible: 1 MiB, of which 120 MiB are more than a hundred times and twice of that not
 	big := hello(t, zipped{name: "server/a.bin", body: string(noise)}, zipped{name: "server/b.bin", body: "b"})
 	const mib = 1 << 20
 	for name, c := range map[string]struct {

@@ -93,7 +93,7 @@ func TestBundleIsUnpackedIntoEntry(t *testing.T) {
 	}
 }
 
-// bomb is an archive whose one file unpacks to size bytes of nothing.
+// bomb returns an archive with one file that unpacks to size NUL bytes.
 func bomb(t testing.TB, size int64) []byte {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
@@ -108,7 +108,7 @@ func bomb(t testing.TB, size int64) []byte {
 	return out.Bytes()
 }
 
-// lying is an archive whose list says that a file is smaller than it is.
+// lying returns an archive whose directory declares a smaller size than a file has.
 func lying(t testing.TB) []byte {
 	src := pack(t, zipped{name: "manifest.json", body: nodeManifest}, zipped{name: "server/index.js", body: strings.Repeat("x", 5000)})
 	// The central directory has the size at offset 24 of each header.
@@ -167,7 +167,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 func TestOversizedArchiveMemberLeavesNothing(t *testing.T) {
 	b, err := ReadBundle(lying(t))
 	if err != nil {
-		return // the reader may notice by itself
+		return // the zip reader may reject it
 	}
 	folder := filepath.Join(t.TempDir(), "bundles")
 	if err := b.Unpack(folder); err == nil {
@@ -214,8 +214,8 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever a bundle is, what is unpacked stays in its folder, and what would be run is
-// a file of it or a program of the list.
+// For any bundle, the unpacked files stay in its folder, and the command is a file of the bundle
+// or an allowed program.
 func FuzzBundle(f *testing.F) {
 	f.Add(hello(f))
 	f.Add(hello(f, zipped{name: "../x", body: "x"}))

@@ -50,7 +50,7 @@ func TestRecordBecomesEntryWithSeparateSecrets(t *testing.T) {
 	}
 }
 
-// pack1 is a record with one package; the parts are JSON.
+// pack1 returns a record with one package; the parts are JSON.
 func pack1(kind, identifier, more string) string {
 	return fmt.Sprintf(`{"name":"io.x/y","description":"d","packages":[{"registryType":%q,"identifier":%q,"transport":{"type":"stdio"}%s}]}`, kind, identifier, more)
 }
@@ -132,9 +132,9 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever a record says, and whatever the user fills in: what would be run is a program
-// of the list with options of ours first, the package has a sound name, and a secret is
-// named only if it was made for this installation.
+// For any record and any user input: the command is an allowed program that starts with our
+// options, the package name is valid, and only secrets created for this installation are
+// referenced.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(honest), "/a", "x")
 	f.Add([]byte(pack1("npm", "--eval", "")), "a", "b")

@@ -30,8 +30,8 @@ func TestAmbiguousDocumentsAreRefused(t *testing.T) {
 	}
 }
 
-// What passes has one meaning: a reader that takes the first of two keys, and one that
-// takes the last, agree, since there are no two.
+// Accepted text has one meaning: parsers that use the first and the last of two duplicate keys
+// agree, because there are no duplicates.
 func FuzzStrict(f *testing.F) {
 	for _, s := range []string{`{"a":1}`, `{"a":1,"a":2}`, `[[["x"]]]`, `{"a":{"b":[{"c":null}]}}`, `1 2`, `"a"`} {
 		f.Add([]byte(s))

@@ -27,9 +27,9 @@ func TestLongAndUnusualNamesGetStableHash(t *testing.T) {
 
 var fits = regexp.MustCompile(`^[A-Za-z0-9_-]{1,46}$`)
 
-// FuzzNamingIsInjectiveAndStable cuts data into servers and tools, and holds for
-// every scheme: no two tools share a name, names fit, each leads back to its tool,
-// and (but for bare names) a name does not depend on the other servers.
+// FuzzNamingIsInjectiveAndStable splits data into servers and tools and checks for every scheme
+// that no two tools share a name, that names fit the limit and resolve to their tool, and that
+// (except under Bare) a name does not depend on the other servers.
 func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 	f.Add("a,read,write;b,read,a__read")
 	f.Add("a_b,c;a-b,c;a,b_c,b c,b.c,b\x00c")
@@ -69,7 +69,7 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 				t.Fatalf("%s: names depend on the order: %q, %q", naming, names, again)
 			}
 			limited(t, naming, servers, catalogs)
-			if naming == Bare || naming == MCP { // under MCP, a_b and a-b share a prefix and make room for each other
+			if naming == Bare || naming == MCP { // under MCP, a_b and a-b share a prefix and affect each other
 				continue
 			}
 			for _, s := range servers {
@@ -84,8 +84,8 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 	})
 }
 
-// limited holds that a view for a client with another limit is as injective, and
-// differs in names that do not fit both limits alone.
+// limited checks that the view for a client with another limit is injective too, and differs only
+// in names that do not fit both limits.
 func limited(t *testing.T, naming Naming, servers []Server, catalogs map[string]*core.Catalog) {
 	t.Helper()
 	r := registryOf(naming, servers, catalogs)

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// full is a catalog with one of everything.
+// full returns a catalog with items of every kind.
 func full(server string, tools ...string) *core.Catalog {
 	c := &core.Catalog{}
 	for _, t := range tools {
@@ -90,8 +90,8 @@ func TestOneServerWithinAProfile(t *testing.T) {
 	}
 }
 
-// Whatever a profile is, its view holds exactly those of everything that it names, under
-// the same names, and finds nothing else.
+// For any profile, its view contains exactly the items that the profile selects, under the same
+// names, and resolves nothing else.
 func TestProfileViewsAreSubsets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
@@ -168,7 +168,7 @@ func TestProfilesFollowCatalogsAndEdits(t *testing.T) {
 	}
 }
 
-// What is withheld, renamed or not listed yet stays as far outside of a profile as the rest.
+// Withheld, renamed and not yet listed tools outside a profile are unreachable like all others.
 func TestListMetadataStaysWithinProfile(t *testing.T) {
 	r := New(Options{Withhold: func(string, []core.Item, string) (map[string]string, bool) {
 		return map[string]string{"changed": "it has changed"}, false

@@ -120,7 +120,7 @@ func TestResourcesRouteByURIThenTemplate(t *testing.T) {
 		"note://2":         "a", // a comes before b
 		"shared://x":       "b", // b comes before c
 		"q://s?term=x":     "a",
-		"file:///tmp/a/b":  "b", // slashes: not by the letter, but nobody else fits
+		"file:///tmp/a/b":  "b", // slashes violate RFC 6570, but no other template matches
 		"nobody://x":       "",
 		"broken://{":       "",
 		"xnote://2":        "",

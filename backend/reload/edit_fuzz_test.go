@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// An edit of one server leaves every other server what it was, and the file valid.
+// An edit of one server leaves every other server unchanged and the file valid.
 func FuzzEditTouchesOneServerOnly(f *testing.F) {
 	for _, src := range []string{commented, one, two, string(config.Starter()), "{}", `{"servers":{"a":{"command":"x"},}}`,
 		"{\r\n\t\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"} /* c */ , // d\r\n}}}", `{"mcpServers": [{"name": "a", "command": "x"}]}`,

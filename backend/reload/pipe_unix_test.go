@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A pipe or a device in the place of a file is not opened: reading it might never end,
-// and nobody could change anything any more.
+// A pipe or a device in place of a file is not opened, because reading it might block forever
+// with the lock held.
 func TestPipeOrDeviceIsRefused(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
@@ -36,7 +36,7 @@ func TestPipeOrDeviceIsRefused(t *testing.T) {
 	edited := make(chan error, 1)
 	go func() { edited <- x.Disable(context.Background(), "a") }()
 	select {
-	case <-edited: // whatever came of it
+	case <-edited: // whether or not it failed
 	case <-time.After(20 * time.Second):
 		t.Fatal("an edit waits for ever")
 	}

@@ -80,7 +80,7 @@ func TestConcurrentProfileEditIsNotOverwritten(t *testing.T) {
 	x := run(t, bound)
 	p, _ := x.Current().Profile("office")
 	changed := strings.Replace(bound, `"read", // safe`, `"write",`, 1)
-	write(t, x.file, changed) // and perhaps not read yet
+	write(t, x.file, changed) // possibly not reloaded yet
 	for _, raw := range []string{`{"servers":{}}`, ""} {
 		var entry json.RawMessage
 		if raw != "" {
@@ -104,7 +104,7 @@ func TestConcurrentProfileEditIsNotOverwritten(t *testing.T) {
 	}
 }
 
-// A profile of conf.d is changed there: in the main file it would change nothing.
+// A profile of conf.d is changed in its own file: a change of the main file would have no effect.
 func TestProfileIsChangedInItsFile(t *testing.T) {
 	t.Parallel()
 	x := run(t, `{"mcpServers": {}, "clients": {"cursor": {"profile": "office"}}}`)
@@ -124,7 +124,7 @@ func TestProfileIsChangedInItsFile(t *testing.T) {
 	if src, _ := os.ReadFile(beside); !strings.Contains(string(src), "search") {
 		t.Errorf("%s", src)
 	}
-	// The main file is not valid without the other, and can be changed all the same.
+	// The main file is invalid without the other file, but can still be edited.
 	if err := x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"office","toolMode":"all"}`)); err != nil {
 		t.Error(err)
 	}
@@ -173,7 +173,7 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 	}
 }
 
-// Who may use what does not end with a slip in a file beside servers of the environment.
+// With servers from the environment, a mistake in a file does not lift access restrictions.
 func TestBrokenEnvironmentConfigKeepsClientBindings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -200,7 +200,7 @@ func TestBrokenEnvironmentConfigKeepsClientBindings(t *testing.T) {
 		held("with a slip", r.Current())
 	}
 	held("after a restart", begin(dir+"/good.json").Current())
-	// Without anything that was kept, nobody may use anything until it is mended.
+	// Without a last valid copy, nobody has access until the file is repaired.
 	r = begin("")
 	if c := r.Current(); c.ReachUnknown == "" {
 		t.Errorf("%+v %+v", c.Profiles, c.Clients)
@@ -214,7 +214,7 @@ func TestBrokenEnvironmentConfigKeepsClientBindings(t *testing.T) {
 	write(t, file, bound)
 	r.Reload(t.Context())
 	held("mended", r.Current())
-	// Nor when no file was ever read.
+	// The same applies if no file has ever been read.
 	write(t, file, "{")
 	r = New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}})
 	if err := r.Load(); err == nil || r.Current().ReachUnknown == "" {

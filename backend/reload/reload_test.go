@@ -18,7 +18,7 @@ import (
 const one = `{"mcpServers": {"a": {"command": "a"}}}`
 const two = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
 
-// soon is less than look, so that what is found must have been an event.
+// soon is shorter than the polling interval, so a change that is found within it was an event.
 const soon = look - time.Second
 
 func ids(c *config.Config) string {
@@ -38,7 +38,7 @@ type running struct {
 	events  *event.Subscription
 }
 
-// run starts a Reloader on dir/c/config.jsonc; its first configuration is read already.
+// run starts a Reloader on dir/c/config.jsonc, whose initial configuration has already been read.
 func run(t *testing.T, src string) *running {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,12 +62,12 @@ func runOn(t *testing.T, dir, file string) *running {
 	done := make(chan error, 1)
 	ctx := t.Context()
 	go func() { done <- x.Run(ctx) }()
-	t.Cleanup(func() { // t.Context is done by now
+	t.Cleanup(func() { // t.Context is already done
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	<-x.applied // Run applies what is current
+	<-x.applied // Run applies the current configuration
 	return x
 }
 
@@ -210,8 +210,7 @@ func TestFoldersMayAppearVanishAndReturn(t *testing.T) {
 	x.expect("folder back", "a=a b=b")
 }
 
-// What is wrong with single servers stands in the log of a start, too, and not only in
-// that of a change.
+// Problems of single servers are logged at startup, too, and not only after a change.
 func TestFirstConfigIsLoggedWithProblems(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.jsonc")
@@ -272,8 +271,8 @@ func TestUnchangedFileCausesNoReload(t *testing.T) {
 	x.expectNothing("touched, rewritten, commented")
 }
 
-// Whoever shows the text of the file would go on showing an old one, and the save of an
-// edit that began with it be refused without a warning before.
+// Clients that display the text of the file must reload it. Otherwise they would display outdated
+// text, and saving an edit of it would fail unexpectedly.
 func TestIrrelevantChangeIsNotApplied(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
@@ -336,7 +335,7 @@ func TestLastGoodConfigIsUsedAtStart(t *testing.T) {
 func TestUnreadableFileKeepsServersAndRecovers(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
-	// A folder in its place: root can read every file.
+	// A directory in its place, because root can read every file.
 	os.Remove(x.file)
 	os.Mkdir(x.file, 0o700)
 	x.expectRefused("unreadable", "cannot read file", "a=a")
@@ -360,7 +359,7 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 		write(t, file, two[:20])
 		done := make(chan struct{})
 		go func() { r.Reload(t.Context()); close(done) }()
-		synctest.Wait() // it has read the half and gives it a moment
+		synctest.Wait() // it has read the partial file and is waiting
 		write(t, file, two)
 		<-done
 		if got := ids(r.Current()); got != "a=a b=b" {
@@ -372,7 +371,7 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 	})
 }
 
-// Whatever is written, what runs is some valid configuration.
+// Whatever is written to the file, the running configuration is valid.
 func TestThousandMutationsKeepValidState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

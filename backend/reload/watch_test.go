@@ -12,8 +12,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// following begins to follow a file that is read already; the channel tells when a
-// change was seen.
+// following starts to follow a file that has already been read. The channel is closed when a
+// change is seen.
 func following(t *testing.T, debounce time.Duration) (file string, seen <-chan time.Time) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
@@ -29,11 +29,11 @@ func following(t *testing.T, debounce time.Duration) (file string, seen <-chan t
 		}
 		done <- time.Now()
 	}()
-	<-time.After(100 * time.Millisecond) // so that the folder is watched; else the change is seen at once
+	<-time.After(100 * time.Millisecond) // wait until the directory is watched; otherwise the change is seen immediately
 	return file, done
 }
 
-// A folder may appear after it was looked for and before the one above it is watched.
+// A directory may appear after it was looked up and before its parent is watched.
 func TestLaterCreatedFolderIsWatched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func TestLaterCreatedFolderIsWatched(t *testing.T) {
 	}
 }
 
-// Programs save in several steps. A change counts when nothing more has happened for a while.
+// Programs save in several steps. A change is reported after a quiet period.
 func TestFileIsReadAfterDebounce(t *testing.T) {
 	t.Parallel()
 	const quiet = 400 * time.Millisecond
@@ -60,7 +60,8 @@ func TestFileIsReadAfterDebounce(t *testing.T) {
 		write(t, file, two)
 		select {
 		case <-seen:
-			// So soon only where the file changed before it was watched, or this machine stood still.
+			// This early only if the file changed before it was watched, or the machine was
+			// stalled.
 			continue
 		case <-time.After(quiet / 2):
 		}
@@ -68,7 +69,7 @@ func TestFileIsReadAfterDebounce(t *testing.T) {
 		write(t, file, one)
 		if at := <-seen; at.Sub(last) < quiet {
 			if at.Before(last) {
-				continue // it was seen as the second write began
+				continue // seen at the start of the second write
 			}
 			t.Errorf("it is read %s after the last write", at.Sub(last))
 		}
@@ -77,7 +78,7 @@ func TestFileIsReadAfterDebounce(t *testing.T) {
 	t.Error("ten times a file was read before it had been quiet")
 }
 
-// Somebody who writes without a pause cannot keep what he wrote from being read.
+// Continuous writes do not prevent the file from being read.
 func TestBusyFileIsReadAfterMaximumDelay(t *testing.T) {
 	t.Parallel()
 	file, seen := following(t, 200*time.Millisecond)
@@ -96,7 +97,7 @@ func TestBusyFileIsReadAfterMaximumDelay(t *testing.T) {
 	}
 }
 
-// What we write on our way to a file of conf.d is no change of it: only its name is.
+// Temporary files next to a file of conf.d are not changes of it; the rename is.
 func TestOwnTemporaryFilesAreIgnored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

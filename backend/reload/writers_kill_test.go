@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be the other program that is killed.
+// TestMain lets the test binary act as the process that is killed.
 func TestMain(m *testing.M) {
 	if file := os.Getenv("RELOAD_WRITE"); file != "" {
 		for n := 0; ; n++ {
@@ -34,8 +34,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestTwoWritersLoseNothingWhenOneIsKilled while both write without a pause: what either was
-// told is saved stays, and the file is never torn. DRAWBRIDGE_KILL_ROUNDS says how often.
+// TestTwoWritersLoseNothingWhenOneIsKilled kills one of two processes that write continuously.
+// Every edit that was reported as saved remains, and the file is never torn.
+// DRAWBRIDGE_KILL_ROUNDS sets the number of rounds.
 func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 8
@@ -62,11 +63,11 @@ func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := bufio.NewReader(out)
-		first, err := said.ReadString('\n') // it writes
+		first, err := said.ReadString('\n') // it has started to write
 		if err != nil {
 			t.Fatal(err)
 		}
-		kill := time.Now().Add(time.Duration(rand.IntN(40_000)) * time.Microsecond) // a random moment is the point
+		kill := time.Now().Add(time.Duration(rand.IntN(40_000)) * time.Microsecond) // the moment is random on purpose
 		var saved []string
 		var killer sync.WaitGroup
 		killer.Go(func() {
@@ -85,7 +86,7 @@ func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 		rest, _ := io.ReadAll(said)
 		_ = other.Wait()
 		lines := strings.Split(first+string(rest), "\n")
-		told := lines[:len(lines)-1] // the last may be cut off
+		told := lines[:len(lines)-1] // the last line may be incomplete
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// An editor knows no lock. What it saves between our reading and writing stays.
+// Editors take no lock. What one saves between our read and our write is preserved.
 func TestEditKeepsConcurrentlySavedChanges(t *testing.T) {
 	t.Parallel()
 	r, file := editable(t)
@@ -51,7 +51,7 @@ func TestEditGivesUpOnConstantlyChangingFile(t *testing.T) {
 	}
 }
 
-// An import or a move writes the same file, in this process or another, by the same lock.
+// Imports and moves write the same file under the same lock, in this process or another.
 func TestTwoConfigWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	r, file := editable(t)
@@ -102,7 +102,7 @@ func addAsAnotherProgram(ctx context.Context, file, label string) error {
 	return errors.Join(d.Add(label, []byte(`{"command": "i", "disabled": true}`)), atomicfile.ReplaceUnchanged(file, before, true, d.Bytes(), 0o600))
 }
 
-// editable is a reloader with a configuration of one server.
+// editable returns a Reloader whose configuration has one server.
 func editable(t *testing.T) (r *Reloader, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
