@@ -12,8 +12,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// following starts to follow a file that has already been read. The channel is closed when a
-// change is seen.
+// following starts to follow a file that has already been read. The channel receives the
+// time when a change is seen.
 func following(t *testing.T, debounce time.Duration) (file string, seen <-chan time.Time) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
