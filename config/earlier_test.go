@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// What an earlier version offered as an example, or wrote when it was first started, is
-// read without a word. Whoever changes the format so that an example changes keeps the
-// old one in testdata/earlier.
+// Examples and starter files of earlier versions must parse without a problem. When a format
+// change changes an example, keep the old one in testdata/earlier.
 func TestConfigsOfEarlierVersionsAreRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/earlier/*")
 	if err != nil || len(files) < 4 {
@@ -30,9 +29,9 @@ func TestConfigsOfEarlierVersionsAreRead(t *testing.T) {
 	}
 }
 
-// testdata/keys.txt has a line for each key that any version so far has read, with
-// what may stand there. A key or a word that goes makes a configuration of somebody wrong;
-// what comes is added: go test ./config -run TestKeysOfEarlierVersionsAreRead -update.
+// testdata/keys.txt has a line for each key that any version has accepted, with its allowed
+// values. Removing a key or a value would break existing configurations; new ones are added with:
+// go test ./config -run TestKeysOfEarlierVersionsAreRead -update.
 func TestKeysOfEarlierVersionsAreRead(t *testing.T) {
 	const file = "testdata/keys.txt"
 	now := map[string][]string{}
@@ -103,7 +102,7 @@ func TestKeysOfEarlierVersionsAreRead(t *testing.T) {
 			}
 		}
 	}
-	if *update && !t.Failed() { // nothing goes from the list
+	if *update && !t.Failed() { // lines are never removed
 		slices.Sort(all)
 		if err := os.WriteFile(file, []byte(strings.Join(all, "")), 0o644); err != nil {
 			t.Fatal(err)

@@ -117,7 +117,7 @@ func TestDiffListsChangedServers(t *testing.T) {
 	}
 }
 
-// A field that Equal forgets would keep an edited server on its old settings.
+// A field that Equal ignores would leave an edited server with its old settings.
 func TestEqualComparesEveryServerKey(t *testing.T) {
 	base := `"command": "x", "type": "docker", "container": "box"`
 	for _, key := range []string{

@@ -42,7 +42,7 @@ func TestMaskedConfigContainsNoSecret(t *testing.T) {
 			if !slices.Contains(variables, "HOME") || !slices.Contains(variables, "T") || !slices.Contains(variables, "INHERITED") {
 				t.Errorf("it refers to %q", variables)
 			}
-			for _, hidden := range []string{"canary21abcdef0123456", "canary22abcdef0123456789"} { // as a log may hold them
+			for _, hidden := range []string{"canary21abcdef0123456", "canary22abcdef0123456789"} { // as they may occur in a log
 				if !slices.Contains(values, hidden) {
 					t.Errorf("%s is not told: %q", hidden, values)
 				}

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestPositionsAreCorrectFromAnyOffset compares them with a count from the beginning.
+// TestPositionsAreCorrectFromAnyOffset compares positions with a count from the start of the
+// text.
 func TestPositionsAreCorrectFromAnyOffset(t *testing.T) {
 	t.Parallel()
 	src := "{\n\"ä\": \"日本\",\r\n\n  \"b\": [1, 2]}\n"
@@ -28,7 +29,7 @@ func TestPositionsAreCorrectFromAnyOffset(t *testing.T) {
 	}
 }
 
-// BenchmarkParse reads the same servers in one line and in many: the one must not cost much more.
+// BenchmarkParse parses the same servers on one line and on many lines: the cost must be similar.
 func BenchmarkParse(b *testing.B) {
 	for _, n := range []int{100, 5000} {
 		entries := make([]string, n)

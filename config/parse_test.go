@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the sentences of testdata again")
 
-// Each bad_<what>.json stands next to bad_<what>.txt, the sentences it must produce.
+// Each bad_<what>.json has a bad_<what>.txt with the problems that it must produce.
 func TestInvalidFilesReportPositionAndReason(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad_*.json")
 	if err != nil || len(files) < 20 {
@@ -285,7 +285,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkValid holds what everybody may rely on who gets a Config.
+// checkValid checks the invariants of every Config that is returned.
 func checkValid(t *testing.T, c *Config) {
 	t.Helper()
 	ids, prefixes := map[string]bool{}, map[string]bool{}
@@ -363,7 +363,7 @@ func TestMetricsReceiverIsParsed(t *testing.T) {
 	}
 }
 
-// The original shape nests the settings of all servers inside mcp.
+// The original format nests the settings of all servers inside mcp.
 func TestGlobalSettingsInsideMCPApply(t *testing.T) {
 	c := parse(t, `{"mcp": {"servers": {"a": {"command": "a"}}, "globalSettings": {"timeout": 1000, "debug": true}}}`)
 	if c.Servers[0].RequestTimeout != time.Second || !c.Servers[0].Debug || len(c.Problems) != 0 {

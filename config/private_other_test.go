@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFolderThatOtherUsersMayWriteIsRefused: whoever may write the data folder may replace the
+// TestFolderThatOtherUsersMayWriteIsRefused: whoever can write to the data folder can replace the
 // configuration in it, and so run commands as this user.
 func TestFolderThatOtherUsersMayWriteIsRefused(t *testing.T) {
 	t.Parallel()
@@ -18,7 +18,7 @@ func TestFolderThatOtherUsersMayWriteIsRefused(t *testing.T) {
 		if err := os.Mkdir(data, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(data, mode); err != nil { // past the umask
+		if err := os.Chmod(data, mode); err != nil { // regardless of the umask
 			t.Fatal(err)
 		}
 		f := Folders{Config: data, Data: data, State: data, Logs: data, Own: true}
@@ -32,7 +32,7 @@ func TestFolderThatOtherUsersMayWriteIsRefused(t *testing.T) {
 	}
 }
 
-// TestFolderOfAnotherUserIsRefused, for the same reason.
+// TestFolderOfAnotherUserIsRefused for the same reason.
 func TestFolderOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

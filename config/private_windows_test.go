@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// aclOf is the access list of a file as text.
+// aclOf returns the access control list of a file as text.
 func aclOf(t *testing.T, path string) string {
 	t.Helper()
 	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
@@ -19,7 +19,7 @@ func aclOf(t *testing.T, path string) string {
 	return sd.String()
 }
 
-// letIn lets everybody into a folder, as one beside the user's profile does.
+// letIn grants everyone access to a directory, as is the case outside of the user's profile.
 func letIn(t *testing.T, dir string) {
 	t.Helper()
 	sd, err := windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;WD)")
@@ -67,8 +67,8 @@ func TestFoldersArePrivate(t *testing.T) {
 	}
 }
 
-// A folder that the user named and that is there already may hold other things: it
-// stays as it is, and the daemon says so.
+// A directory that the user named and that already exists may contain other files: its
+// permissions are not changed, and the daemon logs a warning.
 func TestNamedFolderStaysAsItIs(t *testing.T) {
 	data := t.TempDir()
 	letIn(t, data)

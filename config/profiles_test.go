@@ -59,7 +59,7 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 	}
 }
 
-// Falling back to all servers, or to none, would both be wrong without a word.
+// Silently falling back to all servers, or to none, would both be wrong.
 func TestUnknownClientProfileRefusesFile(t *testing.T) {
 	c, problems := Parse("c.json", []byte(`{"profiles": {"office": {}}, "clients": {"cursor": {"profile": "wrk"}}}`))
 	if c != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, "'wrk'") {

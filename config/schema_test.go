@@ -49,7 +49,7 @@ func readSchema(t *testing.T) (root, server schemaObject, defs map[string]schema
 	return s.schemaObject, defs["server"], defs
 }
 
-// probe reads value under a key through the real fields and tells whether it passes.
+// probe reports whether the real fields accept value under a key.
 func probe(t *testing.T, fields []field, name, value string) bool {
 	t.Helper()
 	root, problem := tree("probe.json", []byte(value))
@@ -89,7 +89,7 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 				t.Errorf("%s: Go refuses %s, which the schema allows", where, value)
 			}
 		}
-		// A value of every other kind is refused by both.
+		// Both reject a value of any other kind.
 		kinds := map[string]string{"string": `"http://127.0.0.1:1"`, "integer": "5", "number": "1.5", "boolean": "true", "object": "{}", "array": "[]"}
 		allowed, _ := p.Type.(string)
 		switch {
@@ -106,7 +106,7 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 		}
 		for kind, value := range kinds {
 			if allowed == "number" && kind == "integer" {
-				continue // one of them
+				continue // an integer is a number
 			}
 			if pass := probe(t, fields, name, value); pass && kind != allowed {
 				t.Errorf("%s: Go takes %s, the schema wants %s", where, kind, allowed)
@@ -140,7 +140,7 @@ func TestSchemaMatchesParser(t *testing.T) {
 		}
 	}
 
-	// The sections, by the keys that Go does not call unknown.
+	// Sections, by the keys that Go does not report as unknown.
 	for section, o := range map[string]schemaObject{
 		"bridge": root.Properties["bridge"].schemaObject, "history": root.Properties["history"].schemaObject,
 		"metrics": root.Properties["metrics"].schemaObject, "globalSettings": root.Properties["globalSettings"].schemaObject, "mcp": root.Properties["mcp"].schemaObject,

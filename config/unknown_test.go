@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Servers of the environment stand beside a broken file, but who may use them is not known
-// any more where the file may have said so: then nobody may.
+// Servers of the environment remain next to a broken file. If that file may have restricted
+// access to them, nobody gets access.
 func TestBrokenFileKeepsClientBindings(t *testing.T) {
 	env := `[{"name": "files", "command": "f"}]`
 	for src, closed := range map[string]bool{
@@ -17,7 +17,7 @@ func TestBrokenFileKeepsClientBindings(t *testing.T) {
 		`{"profiles": {"p": {"folders": ["/a"]}}`:                             true,
 		`{"\u0063lients": {"cursor": {"profile": "p"}},`:                      true,
 		`{"bridge": {"listen": "0.0.0.0:1"}}`:                                 false,
-		`{"clients": {"cursor": {}}, "profiles": {}}`:                         false, // sound
+		`{"clients": {"cursor": {}}, "profiles": {}}`:                         false, // valid
 	} {
 		file := filepath.Join(t.TempDir(), "config.jsonc")
 		if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
@@ -40,7 +40,7 @@ func TestBrokenFileKeepsClientBindings(t *testing.T) {
 	}
 }
 
-// YAML has more ways to write a word than JSON.
+// YAML has more ways to spell a key than JSON.
 func TestBrokenYAMLFileKeepsClientBindings(t *testing.T) {
 	for src, closed := range map[string]bool{
 		"clients:\n  cursor: {profile: gone}\n":                    true,
@@ -51,7 +51,7 @@ func TestBrokenYAMLFileKeepsClientBindings(t *testing.T) {
 		"\"cli\\\r\n  ents\":\n  cursor: {profile: p\n":            true,
 		"!!binary Y2xpZW50cw==:\n  cursor: {profile: p\n":          true,
 		"bridge:\n  listen: 0.0.0.0:1\n":                           false,
-		"mcpServers:\n  a: {command: 'C:\\Programs\\x', args: [\n": true, // it says nothing of clients, and nobody can know
+		"mcpServers:\n  a: {command: 'C:\\Programs\\x', args: [\n": true, // it does not bind clients, but that cannot be determined
 		"mcpServers:\n  a: {command: a, args: [\n":                 false,
 	} {
 		dir := t.TempDir()
@@ -88,7 +88,7 @@ func TestUnknownVisibilityIsNotEqual(t *testing.T) {
 	}
 }
 
-// No program can be started with a NUL in what it is given: it would end the text there.
+// Programs cannot be started with a NUL in an argument, because it would terminate the string.
 func TestProgramTextContainsNoNUL(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{`"command": "a\u0000b"`, `"args": ["a\u0000b"]`, `"env": {"K": "a\u0000b"}`, `"cwd": "/a\u0000b"`, `"inheritEnv": ["A\u0000"]`} {

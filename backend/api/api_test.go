@@ -34,8 +34,8 @@ func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
 	}
 }
 
-// TestEveryRouteNeedsAToken walks the table: what is not on the short list here
-// answers 401 to whoever shows nothing, whatever the method.
+// TestEveryRouteNeedsAToken checks that every route that is not on the short list below responds
+// with 401 to requests without credentials, whatever the method.
 func TestEveryRouteNeedsAToken(t *testing.T) {
 	s := newSite(t)
 	open := []string{"GET /healthz", "GET /health", "POST /api/session", "/"}
@@ -214,7 +214,8 @@ func TestFailedCallReportsReason(t *testing.T) {
 	}
 }
 
-// A call that was made is answered with 200, whatever came of it: docs/errors.md says so.
+// A call that was sent to a server is answered with 200, whatever its outcome, as docs/errors.md
+// specifies.
 func TestFailedCallIsAResponseNotAProblem(t *testing.T) {
 	s := newSite(t)
 	for _, code := range []core.Code{core.CodeNotFound, core.CodeTimeout, core.CodeUnavailable, core.CodeInternal} {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
-// told waits for the next event about something that waits.
+// told waits for the next event about a pending approval.
 func told(t *testing.T, events <-chan sse) (q Question) {
 	t.Helper()
 	for {
@@ -144,7 +144,7 @@ func TestCommandWaitsForApproval(t *testing.T) {
 		q.Command == nil || q.Command.Written != "npx files /tmp" || q.Command.Was != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 {
 		t.Errorf("told %+v", q)
 	}
-	set("k2") // the command was changed while it waited
+	set("k2") // the command was changed while it was pending
 	s.bus.Publish(event.Server, held)
 	if came, gone := told(t, events), told(t, events); came.ID != "command:files:k2" || gone.ID != q.ID || gone.State != approvals.Withdrawn {
 		t.Errorf("told %+v, %+v", came, gone)

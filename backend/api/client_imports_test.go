@@ -20,7 +20,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// seen is who came to the bridge.
+// seen is the client activity of a fake bridge.
 type seen struct {
 	peers     []bridge.ClientInfo
 	presences []bridge.ClientActivity
@@ -29,7 +29,7 @@ type seen struct {
 func (s *seen) ClientInfos() []bridge.ClientInfo          { return s.peers }
 func (s *seen) ClientActivities() []bridge.ClientActivity { return s.presences }
 
-// connected is a site with clients' files in a home of its own.
+// connectable returns a site with clients' configuration files in a home directory of its own.
 func connectable(t *testing.T) (s *site, home, ours string) {
 	t.Helper()
 	s = newSite(t)
@@ -62,7 +62,7 @@ func load(t *testing.T, path string) string {
 	return string(b)
 }
 
-// do posts and wants the status.
+// do sends a POST request and checks the status.
 func (s *site) do(t *testing.T, path, body string, want int) string {
 	t.Helper()
 	status, got, _ := s.ask(t, "POST", path, body)
@@ -211,7 +211,7 @@ func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
 	}
 	s.do(t, "/api/v1/tokens/nobody/rotate", "", 404)
 
-	// One that no file holds is shown to the user, once.
+	// A token that is in no client's file is shown to the user, once.
 	got = s.do(t, "/api/v1/tokens/by-hand/create", "", 200)
 	first, _ := s.api.tokenFor("by-hand")
 	if !strings.Contains(got, `"token":"`+first+`"`) {
@@ -257,7 +257,7 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 		t.Fatal(load(t, path))
 	}
 	s.do(t, "/api/v1/doctor/nothing", "", 404)
-	s.do(t, "/api/v1/doctor/client-cursor", "", 403) // all is well: there is nothing to do
+	s.do(t, "/api/v1/doctor/client-cursor", "", 403) // no problem to fix
 }
 
 func TestSnippetForUnknownClientCreatesNoToken(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// fakeDesktop keeps what it was told.
+// fakeDesktop records the settings that are made.
 type fakeDesktop struct{ login, paused, quit bool }
 
 func (d *fakeDesktop) StartsAtLogin() (bool, error)               { return d.login, nil }
@@ -22,7 +22,7 @@ func (d *fakeDesktop) SetPaused(_ context.Context, on bool) error { d.paused = o
 func (d *fakeDesktop) Tray() (bool, string)                       { return false, "no session bus" }
 func (d *fakeDesktop) Quit()                                      { d.quit = true }
 
-// follow opens the window's stream and returns its commands.
+// follow opens the window's event stream and returns its commands.
 func (s *site) follow(t *testing.T) <-chan windowCommand {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/api/v1/window", nil)
@@ -38,7 +38,7 @@ func (s *site) follow(t *testing.T) <-chan windowCommand {
 		t.Fatalf("the stream answers %d", resp.StatusCode)
 	}
 	lines := bufio.NewScanner(resp.Body)
-	if !lines.Scan() { // the first comment: we are in the list
+	if !lines.Scan() { // the first comment confirms the subscription
 		t.Fatal("the stream says nothing")
 	}
 	commands := make(chan windowCommand, 8)

@@ -16,8 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-// An installation writes what its plan has shown, and nothing else; its secrets go to
-// the store and never come back.
+// An installation writes exactly what its plan has shown; its secrets go to the secret store and
+// are never returned.
 func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 	s := newSite(t)
 	s.api.Directory = marketplace.Open(filepath.Join(t.TempDir(), "directory.json"))
@@ -56,8 +56,8 @@ func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 	}
 }
 
-// A bundle comes from a browser in parts, is described before anything of it is unpacked,
-// and is unpacked when the user installs it.
+// A browser uploads a bundle in parts. It is described before anything is unpacked, and unpacked
+// when the user installs it.
 func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 	s := newSite(t)
 	s.api.Bundles = filepath.Join(t.TempDir(), "bundles")

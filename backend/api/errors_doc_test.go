@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// docs/errors.md is the one list of codes: it has a line for each, with the status that
-// the API gives it, and none for anything else.
+// docs/errors.md lists every error code with the status that the API responds with, and no
+// others.
 func TestErrorListIsComplete(t *testing.T) {
 	src, err := os.ReadFile("../../docs/errors.md")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestErrorListIsComplete(t *testing.T) {
 	}
 }
 
-// codesOfHub reads the constants of type core.Code from their source.
+// codesOfHub returns the constants of type core.Code from their source.
 func codesOfHub(t *testing.T) map[core.Code]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../core/error.go", nil, 0)

@@ -19,7 +19,7 @@ type sse struct {
 	data string
 }
 
-// listen opens the event stream and hands its events on.
+// listen opens the event stream and passes on its events.
 func (s *site) listen(t *testing.T) <-chan sse {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -115,7 +115,7 @@ func TestSlowEventReaderIsDisconnected(t *testing.T) {
 	}
 	long := strings.Repeat("x", 64<<10)
 	done := make(chan struct{})
-	go func() { // a bus that waited for its readers would hang here
+	go func() { // a bus that waits for its subscribers would block here
 		defer close(done)
 		for n := range 2 * streamQueue {
 			s.bus.Publish(event.Health, event.Notice{Subject: fmt.Sprint(n), Message: long})

@@ -17,8 +17,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// TestExportHasTheFiltersOfTheList asks both the same: what one finds, the other writes, and
-// what one refuses, the other refuses before the first byte.
+// TestExportHasTheFiltersOfTheList checks that an export contains the calls that the list finds
+// for the same query, and that it rejects the queries that the list rejects, before it sends the
+// first byte.
 func TestExportHasTheFiltersOfTheList(t *testing.T) {
 	s := newSite(t)
 	ids := s.fill(t, 10)
@@ -95,7 +96,7 @@ func (b breaking) Calls(ctx context.Context, q store.Query) ([]core.Call, int64,
 	return calls, 1, err
 }
 
-// TestAbortedExportIsNotWellFormed reads as far as it gets, in each format.
+// TestAbortedExportIsNotWellFormed checks for each format that a truncated export does not parse.
 func TestAbortedExportIsNotWellFormed(t *testing.T) {
 	s := newSite(t)
 	s.fill(t, 3)
@@ -108,7 +109,7 @@ func TestAbortedExportIsNotWellFormed(t *testing.T) {
 		req.Header.Set("Authorization", "Bearer "+s.admin)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
-			continue // nothing was sent before it broke off
+			continue // it failed before the response started
 		}
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()

@@ -72,7 +72,8 @@ func TestHistoryIsServed(t *testing.T) {
 		t.Errorf("a long title: %d %s", status, body)
 	}
 
-	// Recorded without its secret: it can only be sent with arguments of one's own, after a yes.
+	// Recorded with its secret redacted: it can only be repeated with new arguments and a
+	// confirmation.
 	replay := "/api/v1/calls/" + ids[0] + "/replay"
 	if status, body, _ = s.ask(t, "POST", replay, `{"confirm":true}`); status != 400 {
 		t.Errorf("replay without the secret: %d %s", status, body)

@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakes are the parts around the API that have processes or files behind them.
+// fakes are the dependencies of the API that would need processes or files.
 type fakes struct {
 	mu       sync.Mutex
 	statuses []core.ServerStatus
@@ -177,7 +177,7 @@ func (f *fakes) RunningCall(id int64) (core.Call, bool) {
 	return *f.running, true
 }
 
-// site is an API on a real port, behind the real guard.
+// site is an API that listens on a real port, behind the real guard.
 type site struct {
 	*fakes
 	api   *API

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Two people, or two tabs, write to the same call: the second is told, and nothing of the first is lost.
+// When two users or tabs edit the note of the same call, the second gets a conflict and nothing
+// of the first is lost.
 func TestChangedNoteIsAConflict(t *testing.T) {
 	s := newSite(t)
 	at := "/api/v1/calls/" + s.fill(t, 1)[0] + "/note"

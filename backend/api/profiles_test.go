@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// bindings keep what was written of profiles and clients, and have one configuration.
+// bindings records what is written to profiles and clients. Its configuration does not change.
 type bindings struct {
 	*fakes
 	now   *config.Config
@@ -38,7 +38,7 @@ func bindingSite(t *testing.T) (*site, *bindings) {
 	return s, b
 }
 
-// The tag with which an edit of a profile began comes to whoever writes it.
+// The tag that a profile edit is based on reaches the writer.
 func TestProfileEditNeedsItsBaseVersion(t *testing.T) {
 	s, b := bindingSite(t)
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/profiles/free", `{"entry":{"servers":{}}}`, "If-Match", "tag-1"); status != http.StatusOK {
@@ -52,7 +52,7 @@ func TestProfileEditNeedsItsBaseVersion(t *testing.T) {
 	}
 }
 
-// A profile that a client is bound to is not taken away under it.
+// A profile that is bound to a client cannot be deleted.
 func TestProfileInUseIsNotDeleted(t *testing.T) {
 	s, b := bindingSite(t)
 	if status, said, _ := s.ask(t, "DELETE", "/api/v1/profiles/office", ""); status != http.StatusConflict || len(b.wrote) > 0 {
@@ -60,7 +60,7 @@ func TestProfileInUseIsNotDeleted(t *testing.T) {
 	}
 }
 
-// Who binds a client is told when it is not bound.
+// Binding a client that cannot be bound reports an error.
 func TestInvalidTokenBindingIsReported(t *testing.T) {
 	s, b := bindingSite(t)
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/other", `{"profile":"office","toolMode":""}`); status != http.StatusConflict || len(b.wrote) != 1 {

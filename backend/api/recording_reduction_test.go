@@ -12,7 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// TestReducedRetentionReportsDeletedCalls has three calls of ten days ago and one of today.
+// TestReducedRetentionReportsDeletedCalls uses three calls that are ten days old and one of
+// today.
 func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 	s := newSite(t)
 	for i := range 4 {
@@ -33,12 +34,12 @@ func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 		{`{}`, `{"history":{"keepDays":11}}`, 0, false},
 		{`{}`, `{"history":{"keepDays":0}}`, 0, false},
 		{`{}`, `{"history":{"maxBytes":1}}`, 3, true},
-		{`{"history":{"keepDays":7}}`, `{"history":{"keepDays":7},"mcpServers":{}}`, 0, false}, // as narrow as it was
-		{`{"history":{"keepDays":7}}`, `{"history":{"keepDays":9}}`, 0, false},                 // wider
-		{`{"history":{"keepDays":0}}`, `{"history":{"keepDays":9}}`, 3, false},                 // 0 was no bound
+		{`{"history":{"keepDays":7}}`, `{"history":{"keepDays":7},"mcpServers":{}}`, 0, false}, // unchanged
+		{`{"history":{"keepDays":7}}`, `{"history":{"keepDays":9}}`, 0, false},                 // longer retention
+		{`{"history":{"keepDays":0}}`, `{"history":{"keepDays":9}}`, 3, false},                 // 0 means unlimited
 		{`{"history":{"keepDays":365,"maxBytes":0}}`, `{}`, 0, false},                          // the default is 30 days
-		{`{"history":{"keepDays":`, `{"history":{"keepDays":9}}`, 3, false},                    // what is there cannot be read
-		{`{}`, `{"history":{"keepDays":"soon"}}`, 0, false},                                    // refused anyway
+		{`{"history":{"keepDays":`, `{"history":{"keepDays":9}}`, 3, false},                    // the current file cannot be parsed
+		{`{}`, `{"history":{"keepDays":"soon"}}`, 0, false},                                    // rejected anyway
 		{`{}`, `{"history":`, 0, false},
 	} {
 		s.text = c.was
@@ -52,7 +53,7 @@ func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 		}
 	}
 
-	// The same of a copy that is put back.
+	// The same applies to a copy that is restored.
 	s.text = `{}`
 	s.api.Copies = config.CopiesOf(filepath.Join(t.TempDir()))
 	name, err := s.api.Copies.Keep("/home/me/config.jsonc", []byte(`{"history":{"keepDays":7}}`), time.Now())

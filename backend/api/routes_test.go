@@ -2,7 +2,7 @@ package api
 
 import "testing"
 
-// A start does not pay for what only a page, a command or a script asks for.
+// Startup does not initialize what only a page, a command or a script needs.
 func TestOperationsAreBuiltOnFirstRequest(t *testing.T) {
 	s := newSite(t)
 	built, build := 0, s.api.operations

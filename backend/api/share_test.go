@@ -36,7 +36,7 @@ func take(t *testing.T, s *site, order map[string]any) (Taking, int, string) {
 	return out, status, said
 }
 
-// What is shared is taken at once, as it was shown, and can be taken back.
+// Shared servers are added as they were previewed, and the addition can be undone.
 func TestSharedFileImportMatchesPreviewAndIsUndone(t *testing.T) {
 	s := sharing(t)
 	before := s.fakes.text
@@ -82,7 +82,7 @@ func TestSharedFileImportMatchesPreviewAndIsUndone(t *testing.T) {
 	}
 }
 
-// A file cannot take a stored secret along unseen: it is named, and has to be agreed to.
+// A shared file cannot refer to a stored secret unnoticed: the secret is named and needs consent.
 func TestSharedFileCannotUseStoredSecretsUnasked(t *testing.T) {
 	s := sharing(t)
 	if err := s.api.Secrets.Set(t.Context(), "GITHUB_TOKEN", "cnry-2"); err != nil {
@@ -126,7 +126,7 @@ func TestHostileSharedFilesAreRefused(t *testing.T) {
 			t.Errorf("%s: %d %.300s, want %q", name, status, said, c.want)
 		}
 	}
-	// What is wrong with one leaves the others as they are.
+	// An invalid server does not affect the others.
 	for name, entry := range map[string]string{
 		"a command that is a number": `{"command":7}`, "arguments that are an object": `{"command":"x","args":{"0":"y"}}`, "an environment that is a list": `{"command":"x","env":["A=B"]}`,
 		"null": `null`, "a list": `[]`, "a word": `"rm -rf /"`, "nothing": `{}`, "an address of another kind": `{"url":"file:///etc/passwd"}`,

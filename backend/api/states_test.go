@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// What the supervisor's own test wrote down of every state passes through unchanged.
+// The statuses that the supervisor's test recorded for each state pass through unchanged.
 func TestEachStateHasItsReason(t *testing.T) {
 	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
-// TestAllClientsAreMovedAndRestoredThroughAPI goes through the three requests of the
-// page: the plan, the change, and the way back. What cannot be done is told for each client.
+// TestAllClientsAreMovedAndRestoredThroughAPI sends the three requests of the page: plan, apply
+// and restore. Failures are reported per client.
 func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 	s, home, ours := connectable(t)
 	files := map[string]string{
@@ -46,7 +46,7 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 		}
 		return results
 	}
-	// Tokens that cannot be made fail each client, and each says so.
+	// If no token can be created, each client fails with its own error.
 	working := s.api.Tokens
 	folder := t.TempDir()
 	broken, err := loopback.NewTokens(folder, nil)

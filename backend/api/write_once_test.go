@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// leaving is a reader that is gone by the time the body of its answer is written.
+// leaving is a ResponseWriter whose client disconnects before the body is written.
 type leaving struct {
 	http.ResponseWriter
 	leave context.CancelFunc

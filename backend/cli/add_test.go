@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestAddRecognizesPastedConfigs has the lines of READMEs, with and without a name and --.
+// TestAddRecognizesPastedConfigs uses command lines from READMEs, with and without a name and --.
 func TestAddRecognizesPastedConfigs(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -51,7 +51,7 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 	}
 }
 
-// adder is a daemon that takes servers, and says of each what state has.
+// adder returns a daemon that accepts servers and reports the given state for each.
 func adder(t *testing.T, state string) (f *fake, sent *[]string) {
 	t.Helper()
 	home := t.TempDir()

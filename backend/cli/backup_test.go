@@ -13,21 +13,21 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// TestRestoringSmallerRetentionAsksFirst puts copies back where somebody sits and where nobody
-// does, with a daemon that would delete calls, with one that would not, and without one.
+// TestRestoringSmallerRetentionAsksFirst restores copies with and without a terminal, with a
+// daemon that would delete calls, with one that would not, and without a daemon.
 func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 	const wide, narrow = `{"history":{"keepDays":30}}`, `{"history":{"keepDays":7}}`
 	const counted, plain = "3 of 9 calls would be deleted, made between 2026-01-0", "older calls are deleted"
 	for _, c := range []struct {
 		name     string
-		was      string // "": there is no file
+		was      string // "": the file does not exist
 		copy     string
-		daemon   string // what it does: "", "counts", "fails"
+		daemon   string // behavior: "", "counts", "fails"
 		gone     int
 		attended bool
 		args     []string
 		answer   string
-		asked    string // part of the question
+		asked    string // substring of the question
 		put      bool
 	}{
 		{name: "no", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, answer: "n\n", asked: counted},

@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files again")
 
-// leakless fails when goroutines are left at the end.
+// leakless fails the test if goroutines are left at the end.
 type leakless struct{ *testing.M }
 
 func (l leakless) Run() int {
@@ -38,7 +38,7 @@ func (l leakless) Run() int {
 	return code
 }
 
-// The test binary is drawbridge itself in the scripts.
+// In the scripts, the test binary is drawbridge itself.
 func TestMain(m *testing.M) {
 	testscript.Main(leakless{m}, map[string]func(){
 		"drawbridge": func() {
@@ -68,7 +68,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// fake is the API of a daemon that runs in the test: real HTTP, real lock, runtime
+// fake is the API of a daemon that runs in the test, with real HTTP and a real lock, runtime file
+// and token.
 // file and token.
 type fake struct {
 	t     *testing.T
@@ -118,7 +119,7 @@ func (f *fake) run(terminal bool, args ...string) result {
 	return f.runIn(f.t.Context(), terminal, args...)
 }
 
-// typed is run with text on standard input.
+// typed runs a command with text on standard input.
 func (f *fake) typed(text string, args ...string) result {
 	f.t.Helper()
 	var out, errOut bytes.Buffer
@@ -167,7 +168,7 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 		doc.Servers = append(doc.Servers, s)
 	}
 	doc.Visible = map[string]int{string(core.StateStopped): 2}
-	doc.Servers[1].Tools = 0 // never listed
+	doc.Servers[1].Tools = 0 // not listed yet
 	doc.Servers[0].Label = "日本 files"
 	doc.Servers[0].Warnings = []string{"8 of 9 tools"}
 	doc.Servers[1].Reason = "exit code 1\x1b[31m: no such file"

@@ -98,8 +98,8 @@ func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 	}
 }
 
-// TestApprovalsAreAnsweredAsTheyArrive has one call that waits, and one that comes while the
-// first is answered.
+// TestApprovalsAreAnsweredAsTheyArrive uses one call that is pending at the start, and one that
+// arrives while the first is answered.
 func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 	f := newFake(t)
 	var answered atomic.Int32
@@ -177,7 +177,8 @@ func TestWaitForServersHasExitCode(t *testing.T) {
 	}
 }
 
-// TestProfileNeedsExistingServers takes names as they are shown, and refuses others.
+// TestProfileNeedsExistingServers checks that servers are accepted by their display name and that
+// unknown ones are rejected.
 func TestProfileNeedsExistingServers(t *testing.T) {
 	f := newFake(t)
 	f.mux.HandleFunc("GET /api/v1/servers/{id}", func(w http.ResponseWriter, r *http.Request) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestHistoryFollowAppliesEveryFilter has a stream of four calls, of which the history finds
-// the words in two.
+// TestHistoryFollowAppliesEveryFilter uses a stream of four calls, two of which match the text
+// search.
 func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 	f := newFake(t)
 	var asked []string

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestPruneAsksOnTerminal has a daemon that would delete three calls, and counts what it is asked.
+// TestPruneAsksOnTerminal uses a daemon that would delete three calls, and records the requests
+// to it.
 func TestPruneAsksOnTerminal(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -18,8 +19,8 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 		args     []string
 		gone     int
 		code     int
-		bounds   string // that were counted; "": nobody asked
-		pruned   string // that were deleted beyond; "": nothing was
+		bounds   string // limits of the preview request; "": none sent
+		pruned   string // limits of the delete request; "": none sent
 	}{
 		{"no", true, "n\n", []string{"--days", "7"}, 3, 1, `{"keepDays":7,"maxBytes":0,"maxCalls":0}`, ""},
 		{"an empty line", true, "\n", []string{"--calls", "7"}, 3, 1, `{"keepDays":0,"maxBytes":0,"maxCalls":7}`, ""},
@@ -67,7 +68,8 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 	}
 }
 
-// TestCheckAcceptsServerNames has a check of a server that was renamed, and of one that is gone.
+// TestCheckAcceptsServerNames uses the check of a server that was renamed, and of one that no
+// longer exists.
 func TestCheckAcceptsServerNames(t *testing.T) {
 	f := newFake(t)
 	f.answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
-// TestLogsAreReadWithoutDaemon has the files of a daemon that ended.
+// TestLogsAreReadWithoutDaemon uses the log files of a daemon that has exited.
 func TestLogsAreReadWithoutDaemon(t *testing.T) {
 	data := t.TempDir()
 	for path, text := range map[string]string{

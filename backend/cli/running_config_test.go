@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
-// TestCommandsUseConfigOfRunningDaemon has a daemon that was started with
-// --config FILE, and a file at the default place that nobody reads.
+// TestCommandsUseConfigOfRunningDaemon uses a daemon that was started with --config FILE, and a
+// file at the default path that must not be read.
 func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	f := newFake(t)
 	home := t.TempDir()
@@ -39,7 +39,7 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	if err := loopback.WriteRuntime(f.data, rt); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"doctor", "diagnostics"} { // as a daemon of an older version answers
+	for _, path := range []string{"doctor", "diagnostics"} { // responses of an older daemon
 		f.mux.HandleFunc("GET /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusNotFound)

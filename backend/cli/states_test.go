@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// states are the readings of every state that the supervisor's own test wrote down.
+// states returns the statuses that the supervisor's test recorded for each state.
 func states(t *testing.T) (list []struct {
 	Title  string
 	Status core.ServerStatus

@@ -15,7 +15,7 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 	for name, c := range map[string]struct {
 		versions string
 		status   int
-		want     []string // of each server's row, its last cell
+		want     []string // last cell of each server's row
 	}{
 		"known":     {`{"items":[{"server":"time","version":"2025.9.25"},{"server":"box","version":"` + someImage + `"},{"server":"plain","version":""}]}`, 200, []string{"Version", "2025.9.25", "sha256:0123456789abcdef…", ""}},
 		"none":      {`{"items":[]}`, 200, nil},
