@@ -70,7 +70,6 @@ func TestScripts(t *testing.T) {
 
 // fake is the API of a daemon that runs in the test, with real HTTP and a real lock, runtime file
 // and token.
-// file and token.
 type fake struct {
 	t     *testing.T
 	data  string
