@@ -6,153 +6,152 @@ import (
 	"time"
 )
 
-// Era is one of the two ways to speak MCP.
+// Era is one of the two incompatible generations of the MCP protocol.
 type Era string
 
 const (
-	Legacy Era = "legacy" // initialize, sessions: revisions up to 2025-11-25
-	Modern Era = "modern" // stateless requests with _meta: revision 2026-07-28
+	Legacy Era = "legacy" // initialize and sessions; revisions up to 2025-11-25
+	Modern Era = "modern" // stateless requests with _meta; revision 2026-07-28
 )
 
-// ModernVersion is the protocol revision that opened the modern era.
+// ModernVersion is the first protocol revision of the modern era.
 const ModernVersion = "2026-07-28"
 
 // LegacyVersion is the newest revision of the legacy era.
 const LegacyVersion = "2025-11-25"
 
-// Outcome says how a call ended.
+// Outcome is the result category of a call.
 type Outcome string
 
 const (
-	OutcomeRunning       Outcome = ""               // not ended yet
+	OutcomeRunning       Outcome = ""               // the call has not ended
 	OutcomeOK            Outcome = "ok"             // a result
 	OutcomeToolError     Outcome = "tool_error"     // a result with isError
-	OutcomeProtocolError Outcome = "protocol_error" // a JSON-RPC error, or the connection broke
-	OutcomeTimeout       Outcome = "timeout"        // our deadline passed
-	OutcomeCancelled     Outcome = "cancelled"      // the client gave up
-	OutcomeRejected      Outcome = "rejected"       // policy said no; Code and Reason say why
+	OutcomeProtocolError Outcome = "protocol_error" // a JSON-RPC error, or the connection was lost
+	OutcomeTimeout       Outcome = "timeout"        // the deadline of Drawbridge passed
+	OutcomeCancelled     Outcome = "cancelled"      // the client cancelled the call
+	OutcomeRejected      Outcome = "rejected"       // policy refused the call; Code and Reason have the details
 )
 
-// Approval is what the user said to a call that waited for them.
+// Approval is the result of asking the user to approve a call.
 type Approval string
 
-// The answers of the user, and how it ends without one.
+// The answers of the user, and the results without one.
 const (
 	ApprovedOnce    Approval = "once"
-	ApprovedMinutes Approval = "minutes" // now or a short while ago, for a while
-	ApprovedAlways  Approval = "always"  // and written into the configuration
+	ApprovedMinutes Approval = "minutes" // approved for some minutes, by this answer or a recent one
+	ApprovedAlways  Approval = "always"  // approved and added to the configuration
 	Denied          Approval = "denied"
-	ApprovalExpired Approval = "expired" // nobody answered in time
-	ApprovalNobody  Approval = "nobody"  // nobody could be asked
+	ApprovalExpired Approval = "expired" // no answer in time
+	ApprovalNobody  Approval = "nobody"  // the user could not be asked
 )
 
-// Client is who calls: the token that was shown, and what the application says of itself.
+// Client identifies a client by its token, and describes it by what it claims about itself.
 type Client struct {
-	Token   string `json:"token"`   // the name under which the token was issued; "" without one
+	Token   string `json:"token"`   // the name of the token; "" without one
 	Name    string `json:"name"`    // clientInfo.name, as claimed
 	Version string `json:"version"` // clientInfo.version, as claimed
 }
 
-// Span is a half-open range of bytes in a raw message. The zero Span is "absent".
+// Span is a half-open byte range in a raw message. The zero Span means absent.
 type Span struct{ Start, End int }
 
-// Empty reports whether the span covers nothing.
+// Empty reports whether the span contains no bytes.
 func (s Span) Empty() bool { return s.End <= s.Start }
 
-// Call is one JSON-RPC request between a client and a server, and how it ended.
-// The bridge fills the first part, the gateway the second. One goroutine owns it
-// at a time; once it has been handed to a recorder or the bus it is read-only.
+// Call is one JSON-RPC request between a client and a server, and its outcome. The bridge fills in
+// the first part, the gateway the second. One goroutine at a time owns a Call; after it was passed
+// to a recorder or to the event bus it is read-only.
 type Call struct {
-	ID     int64     // ours, unique and growing: microseconds since 1970, made distinct
-	At     time.Time // when it reached us, UTC
-	Began  time.Time // the same moment with its monotonic reading: Took is measured from it
+	ID     int64     // unique and increasing: microseconds since 1970, adjusted to be distinct
+	At     time.Time // arrival, UTC
+	Began  time.Time // arrival, with monotonic reading; Took is measured from it
 	Client Client
 	// Session is the legacy session id, or "" in the modern era.
 	Session string
-	// Shim identifies the stdio shim process the call came through, or "".
+	// Shim is the id of the stdio shim process that forwarded the call, or "".
 	Shim string
-	// Workspace is the absolute path of the folder that the client works in: its first
-	// root that is a file, or the folder in which its shim was started; "" when unknown.
+	// Workspace is the absolute path of the client's working folder: its first root that is a file
+	// URI, or the folder in which its shim was started; "" if unknown.
 	Workspace string
 	Era       Era
-	// FromServer marks a request that a server sent to a client (sampling, elicitation, roots).
+	// FromServer is set for a request from a server to a client (sampling, elicitation, roots).
 	FromServer bool
-	Server     string // server id; "" when the name did not resolve
+	Server     string // server id; "" if the name could not be resolved
 	Method     string // "tools/call", "prompts/get", "resources/read", "completion/complete", ...
-	Name       string // tool or prompt name as the server knows it, or the resource URI
+	Name       string // the server's own name of the tool or prompt, or the resource URI
 	PublicName string // the name that the client used
 
-	// Params is the raw params object as the server gets it: names already
-	// rewritten, everything else as the client sent it. It may alias a request buffer
-	// and is valid until the recorder has copied what it keeps.
+	// Params is the raw params object for the server: names are rewritten, everything else is as
+	// the client sent it. It may alias a request buffer and is valid until the recorder has copied
+	// it.
 	Params json.RawMessage
-	// Arguments, Meta and ProgressToken are ranges of Params. An empty Meta says nothing:
-	// not every caller looks for it.
+	// Arguments, Meta and ProgressToken are ranges of Params. An empty Meta does not mean that
+	// Params has no _meta, because not every caller sets it.
 	Arguments     Span
 	Meta          Span
 	ProgressToken Span
-	// Introduced says that Params hold all that a modern request has in its _meta.
+	// Introduced means that the _meta of Params has all members that a modern request requires.
 	Introduced bool
-	// Capabilities is what the client says it can do, the raw object from its
-	// initialize or from the request's _meta; nil when it said nothing.
+	// Capabilities is the raw object of client capabilities from initialize or from the _meta of
+	// the request; nil if there is none.
 	Capabilities json.RawMessage
-	// LogLevel is the least severe level of the server's log lines that the client
-	// wants with this call, "" for the server's choice.
+	// LogLevel is the minimum level of the server's log messages that the client wants during this
+	// call; "" leaves the choice to the server.
 	LogLevel string
 
-	// Profile is the one that bounds what its client sees, "" for none. It is not recorded.
+	// Profile is the profile that limits what the client sees; "" for none. It is not recorded.
 	Profile string
 
-	// Local answers the call in place of a server: the tools that stand for others are
-	// ours. Nil for every other call. It is not recorded.
+	// Local, if not nil, answers the call instead of a server. It is set for the tools that
+	// Drawbridge itself lists to clients. It is not recorded.
 	Local func(context.Context) Reply
 
-	// ByPerson marks a call that the user at this machine makes through the API: it
-	// needs no approval. Continues marks a further round of a call that policy let
-	// through. Neither is recorded.
+	// ByPerson is set for a call that the user makes through the API; it needs no approval.
+	// Continues is set for a further round of a call that policy has admitted. Neither is recorded.
 	ByPerson, Continues bool
 
 	Outcome  Outcome
 	Code     Code
-	Reason   string // one sentence for people when the call did not end well
-	Stack    string // where it went wrong, when that was a mistake of ours; the bus and its observers have no use for it
+	Reason   string // one sentence for the user if the call failed
+	Stack    string // stack trace of an internal error; not for the event bus
 	Took     time.Duration
-	Queued   time.Duration // part of Took spent waiting for the user, a start or a free slot
+	Queued   time.Duration // part of Took spent waiting for the user, a server start or a free slot
 	BytesIn  int           // size of Params
 	BytesOut int           // size of the result or error
-	Attempts int           // how often it was tried; more than 1 when it was sent again
-	Instance string        // which upstream connection served it
-	Progress int           // progress notifications that passed
+	Attempts int           // number of attempts; more than 1 after a retry
+	Instance string        // id of the upstream connection
+	Progress int           // number of progress notifications
 	TraceID  string        // from the client's traceparent, or ""
-	SpanID   string        // the client's span, from the same; it is not recorded
-	Verdict  *Verdict      // in what was recorded: nil when nothing is wrong with the result
-	Protocol string        // the revision of MCP that the client speaks, "" when unknown; it is not recorded
-	Repaired bool          // the request or its answer held text that was not valid Unicode
-	Cached   bool          // answered from the cache: no server was asked
-	Approval Approval      // what the user said, "" when nobody was asked
+	SpanID   string        // from the client's traceparent, or ""; not recorded
+	Verdict  *Verdict      // result of the checks on the result; nil if they found nothing
+	Protocol string        // protocol revision of the client, or ""; not recorded
+	Repaired bool          // the request or the reply contained invalid Unicode, which was replaced
+	Cached   bool          // answered from the cache, without the server
+	Approval Approval      // "" if the user was not asked
 }
 
-// Verdict says what of a result is not as its tool promised.
+// Verdict describes how a result differs from what its tool declares.
 type Verdict struct {
-	Level   string // "warn" or "error", as the configuration of the server says
+	Level   string // "warn" or "error", depending on the configuration of the server
 	Problem string // one sentence
 }
 
-// Reply is what a server answered: exactly one of the two is set, both raw.
-// Error is the JSON-RPC error object.
+// Reply is the reply of a server: exactly one of Result and Error is set, both raw. Error is the
+// JSON-RPC error object.
 type Reply struct {
 	Result json.RawMessage
 	Error  json.RawMessage
-	// Repaired says that text in it was not valid Unicode and was replaced by U+FFFD.
+	// Repaired means that the reply contained invalid Unicode, which was replaced by U+FFFD.
 	Repaired bool
 }
 
-// Sink receives what belongs to one call besides its reply, in wire order and
-// never after the call returned. Notify must not keep params.
+// Sink receives the messages of the server that belong to one call, other than its reply, in wire
+// order and never after the call has returned. Notify must not retain params.
 type Sink interface {
-	// Notify passes a notification on: notifications/progress (with the client's
-	// own token restored) or notifications/message.
+	// Notify forwards a notification: notifications/progress (with the client's progress token
+	// restored) or notifications/message.
 	Notify(method string, params json.RawMessage)
-	// Ask sends a request of the server to the client and waits for its reply.
+	// Ask sends a request of the server to the client and waits for the reply.
 	Ask(ctx context.Context, method string, params json.RawMessage) (Reply, error)
 }

@@ -2,14 +2,14 @@ package core
 
 import "context"
 
-// Life is the context of one call. Whoever makes the call owns it and ends it; the gateway
-// ends it as well when the time of the call is over, instead of a context of its own.
+// Life is the cancellable context of one call. The caller creates and ends it. The gateway also
+// ends it when the call exceeds its deadline, which saves a second context for each call.
 type Life struct {
 	context.Context
 	End context.CancelCauseFunc
 }
 
-// NewLife returns a Life that ends with parent. End must be called.
+// NewLife returns a Life that ends with parent. The caller must call End.
 func NewLife(parent context.Context) *Life {
 	ctx, end := context.WithCancelCause(parent)
 	return &Life{ctx, end}

@@ -7,49 +7,49 @@ import (
 	"strings"
 )
 
-// Code says what kind of failure an Error is. Machines branch on it; the set is
-// part of the API and the documents.
+// Code is the machine-readable kind of an Error. The set of codes is part of the API and of the
+// documentation.
 type Code string
 
 const (
 	CodeValidation   Code = "validation"   // the request or the configuration has errors
 	CodeNotFound     Code = "not_found"    // no such server, tool, call
-	CodeUnauthorized Code = "unauthorized" // no token, or one that does not allow this
+	CodeUnauthorized Code = "unauthorized" // no token, or a token without the permission
 	CodeTimeout      Code = "timeout"      // a deadline passed
-	CodeCancelled    Code = "cancelled"    // the caller no longer wants it
+	CodeCancelled    Code = "cancelled"    // the caller cancelled the request
 	CodeRateLimited  Code = "rate_limited" // too many calls in a short time
-	CodeBreakerOpen  Code = "breaker_open" // the server failed too often and rests
-	CodeRejected     Code = "rejected"     // the user or a rule said no
+	CodeBreakerOpen  Code = "breaker_open" // the circuit breaker is open after too many failures
+	CodeRejected     Code = "rejected"     // denied by the user or by a rule
 	CodeUnavailable  Code = "unavailable"  // the server is not running
-	CodeDegraded     Code = "degraded"     // works, with less than was asked
-	CodeConflict     Code = "conflict"     // somebody else changed it first
-	CodeInternal     Code = "internal"     // our own mistake
+	CodeDegraded     Code = "degraded"     // works with limitations
+	CodeConflict     Code = "conflict"     // changed concurrently by someone else
+	CodeInternal     Code = "internal"     // a bug in Drawbridge
 )
 
-// Error is a failure that the user or a client must react to. Message is safe to
-// show anywhere: it holds no secret, no payload and no stack. Cause is for the log.
+// Error is a failure that the user or a client must react to. Message is safe to show anywhere: it
+// contains no secret, no payload and no stack trace. Cause is for the log only.
 type Error struct {
 	Code      Code
 	Message   string       // lower case: cannot start server "files": executable not found
-	Hint      string       // what to do next; a full sentence, may be empty
+	Hint      string       // what to do next, a full sentence; may be empty
 	Fields    []FieldError // for CodeValidation
-	Retriable bool         // the same request may succeed later, unchanged
+	Retriable bool         // the same request may succeed later
 	Unsent    bool         // the request certainly did not reach the server
 	Cause     error
 }
 
-// ErrNeedsLogin in an error's chain says that a remote server answers only once the user has
-// signed in to it.
+// ErrNeedsLogin, in the chain of an error, means that the user must sign in to a remote server
+// before it answers.
 var ErrNeedsLogin = errors.New("needs-login")
 
-// FieldError names one wrong value by its path, such as "mcpServers.files.command".
-// It never repeats the value.
+// FieldError describes an invalid value by its path, such as "mcpServers.files.command". It never
+// contains the value.
 type FieldError struct {
 	Field string `json:"field"`
 	Error string `json:"error"`
 }
 
-// Error is the message and its cause; nothing is said twice where one holds the other.
+// Error returns the message and its cause. If one contains the other, it is not repeated.
 func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Message
@@ -66,14 +66,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Errorf makes an Error whose message is formatted as fmt.Sprintf does.
-// The message is shown to people: pass no payload and no secret.
+// Errorf returns an Error whose message is formatted like fmt.Sprintf.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// CodeOf returns the code of the first *Error in err's chain. A bare context
-// error counts as timeout or cancelled, nil as "", everything else as internal.
+// CodeOf returns the code of the first *Error in the chain of err. For a bare context error it
+// returns CodeTimeout or CodeCancelled, for nil "", and for all other errors CodeInternal.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -90,8 +89,8 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// Describe returns the sentence of err that is safe to show, and what to do next.
-// An error that is not an *Error describes itself as an internal one only.
+// Describe returns the message of err that is safe to show, and a hint what to do next. If err is
+// not an *Error, the message does not contain its text.
 func Describe(err error) (message, hint string) {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message, e.Hint

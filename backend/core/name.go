@@ -2,13 +2,13 @@ package core
 
 import "strings"
 
-// ServerName is a server's id and the name that the configuration and every screen show.
+// ServerName is the id of a server and the label that is shown to the user.
 type ServerName struct{ ID, Label string }
 
-// FindServer returns the id of the server that text names: the one with exactly this id,
-// else the only one with exactly this name, else the only one whose id or name is text
-// without regard to case. When several servers fit equally well it returns an error that
-// lists their ids, and "" when none does.
+// FindServer returns the id of the server that text refers to: the one with exactly this id, else
+// the only one with exactly this label, else the only one whose id or label equals text
+// case-insensitively. It returns "" if there is none, and an error that lists the ids if there are
+// several.
 func FindServer(servers []ServerName, text string) (string, error) {
 	tests := []func(ServerName) bool{
 		func(s ServerName) bool { return s.ID == text },

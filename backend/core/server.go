@@ -7,55 +7,54 @@ import (
 	"time"
 )
 
-// Transport is how we talk to a server.
+// Transport is how Drawbridge communicates with a server.
 type Transport string
 
 const (
 	Stdio  Transport = "stdio"  // a local process
-	Docker Transport = "docker" // a process inside a container, by exec
+	Docker Transport = "docker" // a process inside a container, started by docker exec
 	HTTP   Transport = "http"   // streamable HTTP
 	SSE    Transport = "sse"    // legacy HTTP+SSE
 )
 
-// State is a server's state in words that the user can read.
+// State is the state of a server, in words for the user.
 type State string
 
 const (
 	StateStopped       State = "stopped"
 	StateStarting      State = "starting"
-	StateRunning       State = "running"  // initialized and listed, not merely started
-	StateDegraded      State = "degraded" // answers, but something is missing; the reason says what
-	StateWaiting       State = "waiting"  // for Docker, a container, or a remote server that cannot be reached
-	StateBackoff       State = "backoff"  // will be restarted
-	StateCrashed       State = "crashed"  // gave up; the user or a new call starts it again
+	StateRunning       State = "running"  // initialized, and its catalog is known
+	StateDegraded      State = "degraded" // running, with a limitation that Reason describes
+	StateWaiting       State = "waiting"  // for Docker, a container, or an unreachable remote server
+	StateBackoff       State = "backoff"  // waits before a restart
+	StateCrashed       State = "crashed"  // restarts have stopped; the user or a call starts it again
 	StateNeedsLogin    State = "needs-login"
 	StateNeedsApproval State = "needs-approval"
 	StateDisabled      State = "disabled"
 )
 
-// Login says how it stands with signing in to a remote server.
+// Login is the sign-in state of a remote server.
 type Login string
 
 const (
-	LoginNone   Login = ""       // nothing is known of any: most servers want none
-	LoginNeeded Login = "needed" // it answers nothing until the user signs in
-	LoginMore   Login = "more"   // it works, and wants a permission that only a new sign-in gives
+	LoginNone   Login = ""       // not known to require a sign-in
+	LoginNeeded Login = "needed" // unusable until the user signs in
+	LoginMore   Login = "more"   // usable, but requires a permission that needs a new sign-in
 	LoginDone   Login = "done"   // the user has signed in
 )
 
-// ServerStatus is what is known of one server at one moment. It is a value:
-// whoever holds one holds a snapshot.
+// ServerStatus is a snapshot of the status of one server.
 type ServerStatus struct {
 	ID        string          `json:"id"`
-	Label     string          `json:"label"`          // the name as written in the config
-	Tags      []string        `json:"tags,omitempty"` // the user's words
+	Label     string          `json:"label"`          // the name in the configuration
+	Tags      []string        `json:"tags,omitempty"` // chosen by the user
 	Transport Transport       `json:"transport"`
 	State     State           `json:"state"`
-	Reason    string          `json:"reason"`           // one sentence; empty when there is nothing to say
-	Hint      string          `json:"hint,omitempty"`   // what to do about Reason, where more is known than that its log helps
-	Detail    string          `json:"detail,omitempty"` // the last stderr line while starting; after a crash the one that explains it
-	Since     time.Time       `json:"since"`            // when State was entered
-	Updated   time.Time       `json:"updated"`          // when the server was last heard of: a list, a call or a heartbeat
+	Reason    string          `json:"reason"`           // one sentence, or ""
+	Hint      string          `json:"hint,omitempty"`   // what to do about Reason; "" if only the log can help
+	Detail    string          `json:"detail,omitempty"` // the last line of stderr during a start; after a crash, the line that explains it
+	Since     time.Time       `json:"since"`            // when the server entered State
+	Updated   time.Time       `json:"updated"`          // the last list, call or heartbeat
 	Era       Era             `json:"era,omitempty"`
 	Version   string          `json:"protocolVersion,omitempty"`
 	Info      json.RawMessage `json:"serverInfo,omitempty"` // as the server sent it
@@ -67,17 +66,17 @@ type ServerStatus struct {
 	Warnings  []string        `json:"warnings,omitempty"` // "8 of 9 tools: ..."
 	Restarts  int             `json:"restarts"`
 	InFlight  int             `json:"inFlight"`
-	Command   string          `json:"command,omitempty"` // what was started, resolved, without environment
+	Command   string          `json:"command,omitempty"` // the resolved command line, without environment
 	ExitCode  *int            `json:"exitCode,omitempty"`
-	Stderr    []string        `json:"stderr,omitempty"`    // the last lines after a crash, safe to show
-	Instances []Instance      `json:"instances,omitempty"` // those of single clients, sessions or folders
+	Stderr    []string        `json:"stderr,omitempty"`    // the last lines after a crash, redacted
+	Instances []Instance      `json:"instances,omitempty"` // processes of single clients, sessions or folders
 	Login     Login           `json:"login,omitempty"`     // of a remote server
-	ByHand    bool            `json:"-"`                   // it is stopped, and a call does not start it
+	ByHand    bool            `json:"-"`                   // stopped, and started only by the user: a call does not start it
 }
 
-// Instance is a process of a server that belongs to one client, session or folder.
+// Instance is a process of a server that serves only one client, session or folder.
 type Instance struct {
-	Name      string    `json:"name"` // whose it is, for people
+	Name      string    `json:"name"` // the client, session or folder, for the user
 	Workspace string    `json:"workspace,omitempty"`
 	State     State     `json:"state"`
 	Reason    string    `json:"reason"`
@@ -86,7 +85,7 @@ type Instance struct {
 	InFlight  int       `json:"inFlight"`
 }
 
-// Kind is one of the four things a server can offer.
+// Kind is one of the four kinds of catalog items.
 type Kind string
 
 const (
@@ -96,13 +95,13 @@ const (
 	Templates Kind = "resourceTemplates"
 )
 
-// Item is one entry of a catalog. Raw is the server's own JSON, untouched.
+// Item is one entry of a catalog. Raw is the unchanged JSON of the server.
 type Item struct {
 	Name string // name of a tool, prompt or template; URI of a resource; uriTemplate of a template
 	Raw  json.RawMessage
 }
 
-// Catalog is what a server offers. It is immutable: a new list makes a new Catalog.
+// Catalog is what a server offers. It is immutable.
 type Catalog struct {
 	Tools, Prompts, Resources, Templates []Item
 	Capabilities                         json.RawMessage // as the server declared them
@@ -112,20 +111,20 @@ type Catalog struct {
 	Warnings                             []string
 }
 
-// MaxServerID is the longest server id or namespace.
+// MaxServerID is the maximum length of a server id or namespace.
 const MaxServerID = 32
 
 var serverID = regexp.MustCompile(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
 
-// ValidServerID reports whether id can name a server: letters, digits, single
-// inner '_' and '-', at most MaxServerID bytes. "__" cannot occur, so that a
-// public name "server__tool" splits in one way only.
+// ValidServerID reports whether id is a valid server id: letters and digits, with single '_' or '-'
+// between them, at most MaxServerID bytes. Because "__" cannot occur in an id, a public name
+// "server__tool" can be split in one way only.
 func ValidServerID(id string) bool {
 	return len(id) <= MaxServerID && serverID.MatchString(id)
 }
 
-// Slug turns a label into a server id. Different labels may give the same slug;
-// the config refuses that. An empty result means that nothing of label can be used.
+// Slug derives a server id from a label. Different labels may have the same slug, which the
+// configuration rejects. The result is empty if no character of label is usable.
 func Slug(label string) string {
 	var b strings.Builder
 	gap := byte(0)
