@@ -13,47 +13,47 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
-// Upstream is a connection to a server. It is an alias so that whoever provides one
-// need not import this package.
+// Upstream is a connection to a server. It is an alias, so that its implementations need not import
+// this package.
 type Upstream = interface {
-	// Send passes call on and waits for the reply. What belongs to the call goes to
-	// sink in wire order, before Send returns.
+	// Send sends call to the server and waits for the reply. Messages that belong to the call are
+	// passed to sink in wire order before Send returns.
 	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 }
 
-// Upstreams finds the upstream that serves a call. For may wait until the server has
-// started, and sets call.Instance.
+// Upstreams finds the upstream of a call. For may wait until the server has started, and sets
+// call.Instance.
 type Upstreams interface {
 	For(ctx context.Context, call *core.Call) (Upstream, error)
 }
 
-// Policy decides whether a call may go ahead, and how long it may take.
+// Policy decides whether a call is admitted, and its timeouts.
 type Policy interface {
-	// Admit may wait for the user or a free place. Whoever it admits, End is told of.
+	// Admit may wait for the user or for a free slot. End must be called for every admitted call.
 	Admit(ctx context.Context, call *core.Call, sink core.Sink) (policy.Plan, error)
-	// Listed repeats what Admit could not ask of a server that had not been listed yet.
+	// Listed repeats the checks that Admit skipped because the server had not been listed
+	// (Plan.Unlisted).
 	Listed(call *core.Call) error
 	End(plan policy.Plan, reply core.Reply, err error, sent bool)
 }
 
-// Recorder keeps finished calls. Record copies what it keeps before it returns and
-// never blocks.
+// Recorder stores finished calls. Record copies what it needs before it returns, and never blocks.
 type Recorder interface {
 	Record(call *core.Call, reply core.Reply)
 }
 
-// Options are what a Gateway works with. All but Now and LastID are needed.
+// Options configures a Gateway. Upstreams, Policy, Recorder and Bus are required.
 type Options struct {
 	Upstreams Upstreams
 	Policy    Policy
 	Recorder  Recorder
 	Bus       *event.Bus
-	Log       *slog.Logger     // nil: nothing is logged
-	Now       func() time.Time // time.Now when nil
-	LastID    int64            // the newest id given before this start
+	Log       *slog.Logger     // nil: discard
+	Now       func() time.Time // nil: time.Now
+	LastID    int64            // the newest id that was used before this start
 }
 
-// Gateway takes calls. All methods may be called from any goroutine.
+// Gateway runs calls. All methods are safe for concurrent use.
 type Gateway struct {
 	upstreams Upstreams
 	policy    Policy
@@ -67,7 +67,7 @@ type Gateway struct {
 	timeouts  timeouts
 }
 
-// New returns a Gateway. It panics when something that it needs is missing.
+// New returns a Gateway. It panics if a required option is missing.
 func New(o Options) *Gateway {
 	if o.Upstreams == nil || o.Policy == nil || o.Recorder == nil || o.Bus == nil {
 		panic("gateway: incomplete options")
@@ -83,15 +83,14 @@ func New(o Options) *Gateway {
 	return g
 }
 
-// Call takes one request through policy and its server, and records it.
-// A refused call is recorded like any other: "why was this denied" is the
-// question the call log exists to answer. Progress, log lines and requests of
-// the server that belong to this call go to sink, in wire order, before Call returns.
-// A nil sink drops them, and answers requests of the server with an error.
+// Call checks a request against the policy, sends it to its server, and records it. Refused calls
+// are recorded as well. Progress, log messages and requests of the server that belong to the call
+// are passed to sink in wire order before Call returns. A nil sink drops them, and answers requests
+// of the server with an error.
 //
-// The error is nil when the server has answered, be it with a result or with an
-// error of its own (reply.Error). Once Call has returned, call is read-only. A panic
-// on the way ends this call alone, with the code internal.
+// The error is nil if the server has replied, with a result or with a JSON-RPC error (reply.Error).
+// After Call has returned, call is read-only. A panic during the call is recovered and becomes an
+// error with the code internal.
 func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (reply core.Reply, err error) {
 	g.beginCall(call)
 	stage, admitted := admitting, false
@@ -100,7 +99,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (re
 		if cause := recover(); cause != nil {
 			reply, err = core.Reply{}, &panicError{cause, debug.Stack()}
 			if admitted {
-				stage = sending // how far it came is not known
+				stage = sending // the stage of the panic is unknown
 			}
 		}
 		if admitted {
@@ -133,7 +132,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (re
 	}
 }
 
-// attempt makes one attempt: it finds the server and sends the call to it.
+// attempt finds the upstream of the call and sends the call to it once.
 func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) (core.Reply, stage, error) {
 	asked := g.now()
 	up, err := g.upstreams.For(ctx, call)
@@ -159,7 +158,7 @@ func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Sink, 
 	return reply, sending, nil
 }
 
-// sleep waits, and reports whether ctx went on so long.
+// sleep pauses, and returns false if ctx ends first.
 func sleep(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -171,7 +170,7 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// stage says how far a call came, which decides how its failure is named.
+// stage is how far a call came. It determines the outcome of a failed call.
 type stage uint8
 
 const (
@@ -180,7 +179,7 @@ const (
 	sending
 )
 
-// beginCall gives call its id and time and tells the observers.
+// beginCall sets the id and time of a call and publishes it to observers.
 func (g *Gateway) beginCall(call *core.Call) {
 	now := g.now()
 	call.ID = g.nextID(now)
@@ -188,14 +187,14 @@ func (g *Gateway) beginCall(call *core.Call) {
 		call.At = now.UTC()
 	}
 	if call.Began.IsZero() {
-		call.Began = now // At has no monotonic reading: it would follow the steps of the clock
+		call.Began = now // At has no monotonic reading, so it would follow clock steps
 	}
 	call.BytesIn = len(call.Params)
 	g.running.add(call)
 	g.bus.PublishCall(call)
 }
 
-// endCall fills in how call ended, records it and tells the observers.
+// endCall sets the outcome of a call, records it and publishes it to observers.
 func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at stage) {
 	call.Took = g.now().Sub(call.Began)
 	classify(call, reply, err, at)
@@ -209,11 +208,11 @@ func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at stage
 	g.bus.PublishCall(call)
 }
 
-// LastID is the id of the newest call; it grows with each.
+// LastID returns the id of the newest call. Ids increase with each call.
 func (g *Gateway) LastID() int64 { return g.lastID.Load() }
 
-// nextID returns the microseconds since 1970, or the last id plus one where that
-// would not be new. Ids stay distinct when the clock goes back.
+// nextID returns the microseconds since 1970, or the last id plus one if that is greater, so that
+// ids are distinct even if the clock steps back.
 func (g *Gateway) nextID(now time.Time) int64 {
 	for {
 		last := g.lastID.Load()
@@ -224,5 +223,5 @@ func (g *Gateway) nextID(now time.Time) int64 {
 	}
 }
 
-// errExpired is the cause of a context that our own deadline has ended.
+// errExpired is the cancellation cause of a call that exceeded its deadline.
 var errExpired = errors.New("request timeout")

@@ -8,10 +8,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// maxReason bounds the sentence that a call keeps about its failure, in characters.
+// maxReason is the maximum length of Call.Reason, in characters.
 const maxReason = excerptLength
 
-// classify says how call ended. A foreign error keeps an empty Code: codes are ours.
+// classify sets the outcome of a call. Code stays empty for a JSON-RPC error of the server.
 func classify(call *core.Call, reply core.Reply, err error, at stage) {
 	switch {
 	case err != nil:
@@ -52,8 +52,9 @@ func failure(code core.Code, at stage) core.Outcome {
 	return core.OutcomeProtocolError
 }
 
-// isValidReply reports whether reply is one that a client can read: an error, or an object,
-// which every result of MCP is. Some servers say null where there is nothing to say.
+// isValidReply reports whether a client can read the reply: it is an error or an object, as every
+// MCP result must be. Some servers send null as the empty result of resources/subscribe and
+// resources/unsubscribe.
 func isValidReply(method string, reply core.Reply) bool {
 	if len(reply.Error) > 0 || len(reply.Result) > 0 && reply.Result[0] == '{' {
 		return true
@@ -63,9 +64,9 @@ func isValidReply(method string, reply core.Reply) bool {
 
 var isErrorKey = []byte(`"isError"`)
 
-// isError reports whether the result object has a top-level isError that is true.
-// The payload is not decoded: a result without the word costs one search, and one
-// that has it is walked without being copied.
+// isError reports whether the result object has a top-level member isError that is true. It does
+// not decode the payload: a result that does not contain "isError" costs one search, others are
+// scanned without copying.
 func isError(result []byte) bool {
 	if !bytes.Contains(result, isErrorKey) {
 		return false
@@ -82,7 +83,7 @@ func isError(result []byte) bool {
 			if depth == 1 && bytes.Equal(result[i:end], isErrorKey) {
 				if rest := bytes.TrimLeft(result[end:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
 					rest = bytes.TrimLeft(rest[1:], " \t\r\n")
-					found = bytes.HasPrefix(rest, []byte("true")) // the last one counts, as everywhere
+					found = bytes.HasPrefix(rest, []byte("true")) // the last duplicate wins, as in encoding/json
 				}
 			}
 			i = end - 1
@@ -91,7 +92,7 @@ func isError(result []byte) bool {
 	return found
 }
 
-// stringEnd returns the place after the closing quote of the string that starts at i.
+// stringEnd returns the index after the closing quote of the string that starts at i.
 func stringEnd(b []byte, i int) int {
 	for j := i + 1; j < len(b); j++ {
 		switch b[j] {
@@ -104,7 +105,8 @@ func stringEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// shorten cuts what is longer than maxReason; what was cut before stays as it is.
+// shorten truncates a string to maxReason characters. A string that was truncated before is
+// unchanged.
 func shorten(s string) string {
 	if len(s) <= maxReason {
 		return s

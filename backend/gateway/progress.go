@@ -6,7 +6,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// progressOf reads the number of a progress notification; 0 when there is none.
+// progressOf returns the progress value of a progress notification, or 0.
 func progressOf(params []byte) (n float64) {
 	_ = wire.Members(params, func(m wire.Member) error {
 		if string(m.Name) == "progress" {

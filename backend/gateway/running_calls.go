@@ -10,12 +10,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// runningCalls are the calls that have begun and not ended.
+// runningCalls holds the calls that have begun and not ended.
 type runningCalls struct {
 	mu    sync.Mutex // guards the fields below
 	calls map[int64]*core.Call
-	sent  map[int64]struct{} // those of them that were sent to a server
-	// changed is closed when a call ends; nil when nobody drains.
+	sent  map[int64]struct{} // the running calls that were sent to a server
+	// changed is closed when a call ends; nil unless Drain is running
 	changed chan struct{}
 }
 
@@ -39,7 +39,7 @@ func (r *runningCalls) remove(id int64) {
 	}
 }
 
-// send notes that a call is sent to its server.
+// send marks a call as sent to its server.
 func (r *runningCalls) send(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,8 +49,9 @@ func (r *runningCalls) send(id int64) {
 	r.sent[id] = struct{}{}
 }
 
-// Drain waits until the calls that servers are working on now have ended, or until ctx ends.
-// Calls that wait for the user or for a server are not waited for. Only one may drain at a time.
+// Drain waits until the calls that were sent to servers before Drain was called have ended, or
+// until ctx is done. It does not wait for calls that wait for the user or for a server. Only one
+// goroutine may call Drain at a time.
 func (g *Gateway) Drain(ctx context.Context) {
 	r := &g.running
 	r.mu.Lock()
@@ -69,8 +70,8 @@ func (g *Gateway) Drain(ctx context.Context) {
 	r.mu.Unlock()
 }
 
-// Running returns the calls that have begun and not ended, the newest first, with what
-// was known of each at its start and without payloads.
+// Running returns the calls that have begun and not ended, newest first. Only the fields that are
+// known at the start of a call are set, and no payloads.
 func (g *Gateway) Running() []core.Call {
 	g.running.mu.Lock()
 	defer g.running.mu.Unlock()
@@ -82,7 +83,7 @@ func (g *Gateway) Running() []core.Call {
 	return list
 }
 
-// RunningCall returns one of Running.
+// RunningCall returns the running call with the id, as Running does.
 func (g *Gateway) RunningCall(id int64) (core.Call, bool) {
 	g.running.mu.Lock()
 	defer g.running.mu.Unlock()
@@ -93,8 +94,8 @@ func (g *Gateway) RunningCall(id int64) (core.Call, bool) {
 	return startSnapshot(c), true
 }
 
-// startSnapshot copies the fields that nobody changes once a call has begun: its owner goes
-// on filling in the others meanwhile.
+// startSnapshot copies the fields that do not change after a call has begun. The other fields may
+// be written concurrently by the owner of the call.
 func startSnapshot(c *core.Call) core.Call {
 	return core.Call{
 		ID: c.ID, At: c.At, Client: c.Client, Session: c.Session, Shim: c.Shim, Workspace: c.Workspace, Era: c.Era,

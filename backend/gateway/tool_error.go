@@ -6,23 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// ToolFailure is what a failed tool says of itself.
+// ToolFailure describes the error result of a tool.
 type ToolFailure struct {
-	Text      string          // one text, with what kind of failure it is at its end
-	Code      string          // the tool's own, or ""
-	Retriable *bool           // nil when it says nothing
+	Text      string          // the message, followed by the suffix
+	Code      string          // the tool's own code, or ""
+	Retriable *bool           // nil if unknown
 	Cause     json.RawMessage // the whole structuredContent, or nil
 
-	suffix string // the end of Text that says what kind of failure it is, or ""
+	suffix string // the end of Text, such as " (code=E_TIMEOUT retriable=false)", or ""
 }
 
-// excerptLength is how many characters of a raw result stand for a text that is not there.
+// excerptLength is the length in characters of the excerpt of a raw result without a message.
 const excerptLength = 2000
 
-// FailureOf reads a tool result that is an error. Its sentence is what the structured
-// content says: message, else a string error, else error.message, else detail; without
-// one it is the text, and only where there is neither, the beginning of the raw result.
-// Then comes a suffix such as (code=E_TIMEOUT retriable=false).
+// FailureOf extracts the message of an error result: structuredContent.message, else a string
+// structuredContent.error, else error.message, else detail, else the text content, else an excerpt
+// of the raw result. A suffix such as (code=E_TIMEOUT retriable=false) is appended.
 func FailureOf(result []byte) ToolFailure {
 	var r struct {
 		Content           []json.RawMessage          `json:"content"`
@@ -79,8 +78,8 @@ func textOf(content []json.RawMessage) string {
 	return strings.Join(parts, "\n")
 }
 
-// firstWord is the first of names that is a text, a number or a boolean, in the
-// structured content or in its error.
+// firstWord returns the first of the named members that is a string, number or boolean, in the
+// structured content or in its error object.
 func firstWord(fields, nested map[string]json.RawMessage, names ...string) string {
 	for _, from := range []map[string]json.RawMessage{fields, nested} {
 		for _, name := range names {
@@ -100,7 +99,7 @@ func firstWord(fields, nested map[string]json.RawMessage, names ...string) strin
 	return ""
 }
 
-// parseFlag reads a flag as servers write it: true, "true", 1.
+// parseFlag parses a boolean in any of the notations that servers use.
 func parseFlag(word string) *bool {
 	yes := false
 	switch strings.ToLower(word) {
