@@ -10,14 +10,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// What we take of one list of a server.
+// Limits of one list.
 const (
 	maxItems     = 1000
 	maxPages     = 100
 	maxListBytes = 5 << 20
 )
 
-// listing says how a kind is asked for.
+// listing describes how the items of a kind are listed.
 type listing struct {
 	kind             core.Kind
 	method, list, id string
@@ -31,16 +31,16 @@ var listings = [...]listing{
 	{core.Templates, "resources/templates/list", "resourceTemplates", "uriTemplate", "resource templates", ""},
 }
 
-// list reads the whole catalog for the first time. Only a connection that breaks or
-// a deadline fails it; a list that the server cannot give becomes a warning.
+// list reads the whole catalog for the first time. It fails only if the connection is lost or ctx
+// is done; a list that the server refuses becomes a warning.
 func (c *Conn) list(ctx context.Context) error {
 	return c.Refresh(ctx, core.Tools, core.Prompts, core.Resources, core.Templates)
 }
 
-// Refresh reads the lists of the given kinds again and then replaces the catalog at
-// once. A list that the server answers with an error stays as it was, with a warning in the
-// catalog; an error is returned when the connection broke or ctx ended, and
-// then nothing has changed. One Refresh runs at a time.
+// Refresh reads the lists of the given kinds and replaces the catalog atomically. If the server
+// refuses a list with an error, its old items stay and the catalog has a warning. If the connection
+// is lost or ctx is done, Refresh returns an error and the catalog is unchanged. Calls are
+// serialized.
 func (c *Conn) Refresh(ctx context.Context, kinds ...core.Kind) error {
 	select {
 	case c.refresh <- struct{}{}:
@@ -107,11 +107,11 @@ func itemsOf(c *core.Catalog, kind core.Kind) *[]core.Item {
 type reader struct {
 	listing
 	items []core.Item
-	bound map[string][]binding // nil where arguments go into no header
+	bound map[string][]binding // nil if no arguments are sent as headers
 	seen  map[string]bool
 	bytes int
-	total int      // items that the server listed
-	bad   []string // why some were left out, the first few
+	total int      // listed by the server, including skipped ones
+	bad   []string // the first reasons why items were skipped
 	full  bool
 }
 
@@ -164,7 +164,7 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 	return r.items, warnings, nil
 }
 
-// page takes the items of one page and returns the raw cursor of the next, or nil.
+// page adds the items of one page and returns the raw cursor of the next page, or nil.
 func (r *reader) page(result []byte) (cursor []byte, err error) {
 	var list []byte
 	err = wire.Members(result, func(m wire.Member) error {
@@ -222,8 +222,8 @@ func (r *reader) add(raw []byte) {
 	r.items = append(r.items, core.Item{Name: name, Raw: raw})
 }
 
-// check returns the item's name, or why the item cannot be offered to anybody: one
-// entry that a client cannot read would cost it the whole list.
+// check returns the name of an item, or the reason to skip it. An invalid item must be skipped
+// because a client that cannot parse it may reject the whole list.
 func (r *reader) check(raw []byte) (name, reason string) {
 	named, schema := false, r.kind != core.Tools
 	err := wire.Members(raw, func(m wire.Member) error {

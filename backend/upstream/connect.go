@@ -14,18 +14,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// stopLimit is how long a server that could not be used may take to end.
+// stopLimit is how long a server may take to stop after a failed start.
 const stopLimit = 10 * time.Second
 
 var connections atomic.Int64
 
-// Connect starts the server, shakes hands and reads the whole catalog. ctx limits
-// all of that and nothing after it; it carries the startup timeout.
+// Connect starts the server, performs the handshake and reads the whole catalog. ctx limits only
+// this start, not the connection; it carries the startup timeout.
 //
-// The legacy era is tried first, because legacy servers are known to hang or exit
-// on a first message that they do not know. A JSON-RPC error or an exit on it leads to
-// server/discover, with a fresh process if the first one has exited. A server that
-// is silent and alive is waited for until ctx ends.
+// The legacy era is tried first, because some legacy servers hang or exit on an unknown first
+// message. After a JSON-RPC error or an exit, server/discover is tried, with a new process if the
+// first one has exited. If a server stays silent, Connect waits until ctx is done.
 func Connect(ctx context.Context, o Options) (*Conn, error) {
 	if o.Server == "" || (o.Dial == nil) == (o.Remote == nil) {
 		return nil, errors.New("upstream: Server and one of Dial and Remote are needed")
@@ -59,8 +58,9 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	return c, nil
 }
 
-// asEvents connects to a server at an http address that turns out to speak the older
-// transport. first is why it could not be used; it stands when this fails as well.
+// asEvents retries the connection to a remote server with the HTTP+SSE transport, as the
+// specification recommends after status 400, 404 or 405. first is the error of the first transport;
+// it is returned if this one fails as well.
 func asEvents(ctx context.Context, c *Conn, first error) (*Conn, error) {
 	status, ok := errors.AsType[*wire.StatusError](first)
 	if !ok || c.o.Remote == nil || c.o.Remote.Events || c.o.Era != "" || ctx.Err() != nil {
@@ -86,8 +86,8 @@ func asEvents(ctx context.Context, c *Conn, first error) (*Conn, error) {
 	return older, nil
 }
 
-// negotiate shakes hands in the era that is asked for, or in the one that the server
-// speaks. The connection that it returns may be another one, also with an error.
+// negotiate performs the handshake in the configured era, or in the era that the server speaks. It
+// may return a different connection than c, even with an error.
 func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 	if c.o.Era == core.Modern {
 		return c, c.discover(ctx)
@@ -107,8 +107,7 @@ func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 	return c, nil
 }
 
-// first tries the modern era. Where that fails, the connection that it returns is fresh
-// and the legacy era follows.
+// first tries the modern era. If that fails, it returns a new connection for the legacy era.
 func first(ctx context.Context, c *Conn) (*Conn, error) {
 	limited := ctx
 	if c.o.Guessed {
@@ -131,10 +130,10 @@ func first(ctx context.Context, c *Conn) (*Conn, error) {
 	return fresh, nil
 }
 
-// guessLimit is how long a server may be silent in an era that it is not known to speak.
+// guessLimit is the handshake timeout in an era that the server is not known to speak.
 const guessLimit = 20 * time.Second
 
-// discoverInstead tries the modern era after the legacy one failed with first.
+// discoverInstead tries the modern era after the legacy era failed with the error first.
 func discoverInstead(ctx context.Context, c *Conn, first error) (*Conn, error) {
 	if c.t.Err() != nil {
 		if c.o.OneProcess {
@@ -151,13 +150,13 @@ func discoverInstead(ctx context.Context, c *Conn, first error) (*Conn, error) {
 		if ctx.Err() != nil || errors.Is(err, core.ErrNeedsLogin) {
 			return c, err
 		}
-		// The server speaks neither; what it said to initialize tells more.
+		// The server speaks neither era; the error of initialize is more useful.
 		return c, first
 	}
 	return c, nil
 }
 
-// dial reaches the server and starts the goroutines that read and write.
+// dial connects to the server and starts the goroutines of the connection.
 func dial(ctx context.Context, o Options) (*Conn, error) {
 	c := &Conn{
 		o: o, closed: make(chan struct{}),
@@ -223,7 +222,7 @@ func (c *Conn) openRemote(ctx, background context.Context) error {
 	return nil
 }
 
-// speak tells the transport the era and revision, if it has to know.
+// speak sets the era and revision, also in a transport that depends on them.
 func (c *Conn) speak(era core.Era, version string) {
 	c.era, c.version = era, version
 	if t, ok := c.t.(interface{ Speak(core.Era, string) }); ok {
@@ -236,15 +235,14 @@ var (
 	errExited  = errors.New("the server exited")
 )
 
-// Exited reports whether err says that the server ended, or closed its output as a process
-// does that ends.
+// Exited reports whether err means that the server exited, or closed its output as an exiting
+// process does.
 func Exited(err error) bool { return errors.Is(err, errExited) || errors.Is(err, wire.ErrClosed) }
 
-// lastWords is how long what an exited server had written may still arrive.
+// lastWords is how long output that a server wrote before it exited may still arrive.
 const lastWords = 500 * time.Millisecond
 
-// watch ends the connection when the server exits, also when a child of it keeps
-// its output open.
+// watch closes the connection when the server exits, even if a child process keeps its output open.
 func (c *Conn) watch(ctx context.Context, exited <-chan struct{}, mux *wire.Mux) {
 	select {
 	case <-ctx.Done():
@@ -263,7 +261,7 @@ func (c *Conn) watch(ctx context.Context, exited <-chan struct{}, mux *wire.Mux)
 	}
 }
 
-// discard ends a connection that never came to be.
+// discard closes a connection whose start failed.
 func discard(ctx context.Context, c *Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
@@ -272,7 +270,7 @@ func discard(ctx context.Context, c *Conn) {
 	}
 }
 
-// startError makes a sentence of why the start failed.
+// startError converts the error of a failed start for the user.
 func (c *Conn) startError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		if core.CodeOf(context.Cause(ctx)) == core.CodeTimeout {

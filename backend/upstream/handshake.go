@@ -13,30 +13,30 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// handshake is what the server said of itself.
+// handshake is what the server declared during the handshake.
 type handshake struct {
 	capabilities json.RawMessage
 	info         json.RawMessage
 	instructions string
 	offers       map[core.Kind]bool
-	notifies     map[core.Kind]bool // it announces changes of the list
+	notifies     map[core.Kind]bool // the server announces changes of the list
 	logs         bool
 }
 
-// rpcError is a JSON-RPC error that a server answered to a request of our own.
+// rpcError is a JSON-RPC error in response to a request of Drawbridge itself.
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    struct {
-		Supported   []string `json:"supported"`   // of codeVersion
-		Undelivered bool     `json:"undelivered"` // the server did not take the request
+		Supported   []string `json:"supported"`   // with codeVersion
+		Undelivered bool     `json:"undelivered"` // the server did not process the request
 	} `json:"data"`
 }
 
-// codeVersion says that a server does not speak the version of a request.
+// codeVersion means that the server does not support the protocol version of the request.
 const codeVersion = -32022
 
-// again reports whether a server names our own version among those to try instead.
+// again reports whether the server refused a version but lists ours as supported.
 func again(err error) bool {
 	answer, ok := errors.AsType[*rpcError](err)
 	return ok && answer.Code == codeVersion && slices.Contains(answer.Data.Supported, core.ModernVersion)
@@ -46,7 +46,7 @@ func (e *rpcError) Error() string {
 	return fmt.Sprintf("the server answered with error %d: %.200s", e.Code, e.Message)
 }
 
-// request sends one of our own requests and returns its raw result.
+// request sends a request of Drawbridge itself and returns the raw result.
 func (c *Conn) request(ctx context.Context, method string, params []byte) (json.RawMessage, error) {
 	reply, err := c.t.Call(ctx, method, params, core.Span{}, nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Conn) request(ctx context.Context, method string, params []byte) (json.
 	}
 	if reply.Error != nil {
 		e := &rpcError{}
-		// An error's data may be of any shape: what cannot be read of it is left out.
+		// Ignore error data of another shape.
 		if err := json.Unmarshal(reply.Error, e); err != nil && e.Message == "" {
 			e.Message = "an error that cannot be read"
 		}
@@ -91,12 +91,11 @@ func (c *Conn) initialize(ctx context.Context) error {
 	return nil
 }
 
-// levelLimit is how long a server may take to answer that it took a log level.
+// levelLimit is the timeout of logging/setLevel.
 const levelLimit = 10 * time.Second
 
-// wantLogs asks for everything that the server can log: of a shared connection each
-// client hears what it wants, and many servers say nothing before they are asked.
-// Nothing waits for the answer, and a refusal changes nothing.
+// wantLogs requests log messages of all levels: they are filtered for each client of a shared
+// connection, and many servers send none until a level is set. Nothing depends on the response.
 func (c *Conn) wantLogs() {
 	ctx, cancel := context.WithTimeout(context.Background(), levelLimit)
 	defer cancel()
@@ -137,7 +136,7 @@ func (c *Conn) discover(ctx context.Context) error {
 	return nil
 }
 
-// learn keeps what the server said. What is malformed counts as not said.
+// learn stores what the server declared. Malformed values are ignored.
 func (c *Conn) learn(capabilities, info, instructions json.RawMessage) {
 	h := handshake{capabilities: capabilities, info: info, offers: map[core.Kind]bool{}, notifies: map[core.Kind]bool{}}
 	_ = json.Unmarshal(instructions, &h.instructions)
@@ -163,5 +162,5 @@ func (c *Conn) learn(capabilities, info, instructions json.RawMessage) {
 	c.handshake = h
 }
 
-// Offers reports whether the server declared that it has things of this kind.
+// Offers reports whether the server declared the capability for this kind.
 func (c *Conn) Offers(kind core.Kind) bool { return c.handshake.offers[kind] }

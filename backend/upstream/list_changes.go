@@ -9,20 +9,22 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// debounce is how long we wait for more after a server says that a list changed.
+// debounce is the delay between a list_changed notification and reading the list, so that several
+// changes are read at once.
 const debounce = 500 * time.Millisecond
 
-// relistLimit bounds one reading of a changed list.
+// relistLimit is the timeout for reading a changed list.
 const relistLimit = 30 * time.Second
 
-// notified sorts what belongs to no call. The reader calls it; it does not block.
+// notified dispatches notifications that belong to no call. It is called by the reader and does not
+// block.
 func (c *Conn) notified(method string, params json.RawMessage) {
 	for i, l := range listings {
 		if l.changed != "" && l.changed == method {
 			c.stale[i].Store(true)
 			select {
 			case c.changed <- struct{}{}:
-			default: // somebody is on the way
+			default: // a signal is pending
 			}
 			return
 		}
@@ -36,8 +38,8 @@ func (c *Conn) notified(method string, params json.RawMessage) {
 	}
 }
 
-// renewed is told that a lost session was replaced: its log level and subscriptions
-// are gone, and what it lists may be other.
+// renewed is called after a lost session was replaced. The log level and the subscriptions of the
+// old session are lost, and the lists may differ.
 func (c *Conn) renewed() {
 	for i := range listings {
 		c.stale[i].Store(true)
@@ -66,7 +68,7 @@ func (c *Conn) renewed() {
 	})
 }
 
-// spawn runs f in a goroutine of the connection, unless that is being closed.
+// spawn runs f in a goroutine of the connection, unless the connection is closing.
 func (c *Conn) spawn(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,8 +77,8 @@ func (c *Conn) spawn(f func()) {
 	}
 }
 
-// followChanges reads lists again after the server said that they changed. The
-// first reading may still run then: Refresh waits for it, and the change is not lost.
+// followChanges reads lists again after the server has announced changes. If the first list is
+// still being read, Refresh waits for it, so the change is not lost.
 func (c *Conn) followChanges(ctx context.Context) {
 	for {
 		select {
@@ -97,14 +99,14 @@ func (c *Conn) followChanges(ctx context.Context) {
 		case <-timer.C:
 		}
 		for i, l := range listings {
-			if c.stale[i].Swap(false) && l.kind != core.Templates { // which come with the resources
+			if c.stale[i].Swap(false) && l.kind != core.Templates { // read with the resources
 				c.relist(ctx, l.kind)
 			}
 		}
 	}
 }
 
-// wait reports whether ready was closed before ctx or the connection ended.
+// wait reports whether ready was closed before ctx and the connection ended.
 func wait(ctx context.Context, done, ready <-chan struct{}) bool {
 	select {
 	case <-ready:

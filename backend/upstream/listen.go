@@ -9,20 +9,20 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// How long we wait before we listen again after a server ended it.
+// The delay before subscriptions/listen is sent again after the server has ended it.
 const (
 	listenBackoff    = time.Second
 	maxListenBackoff = time.Minute
 )
 
-// Subscribe asks the server to announce changes of a resource, by
-// notifications/resources/updated, which reach OnNotification. It may be called
-// again for the same uri; one Unsubscribe ends it.
+// Subscribe subscribes to changes of a resource, which are announced by
+// notifications/resources/updated to OnNotification. Subscribing to the same uri again has no
+// effect.
 func (c *Conn) Subscribe(ctx context.Context, uri string) error {
 	return c.subscription(ctx, "resources/subscribe", uri, true)
 }
 
-// Unsubscribe takes a Subscribe back.
+// Unsubscribe cancels a subscription.
 func (c *Conn) Unsubscribe(ctx context.Context, uri string) error {
 	return c.subscription(ctx, "resources/unsubscribe", uri, false)
 }
@@ -49,12 +49,12 @@ func (c *Conn) subscription(ctx context.Context, method, uri string, wanted bool
 	}
 	select {
 	case c.relisten <- struct{}{}:
-	default: // the change that waits there covers this one
+	default: // a signal is pending
 	}
 	return nil
 }
 
-// listenParams says what a modern server shall tell us, or nil when that is nothing.
+// listenParams returns the params of subscriptions/listen, or nil if there is nothing to listen to.
 func (c *Conn) listenParams() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,11 +88,12 @@ func (c *Conn) listenParams() []byte {
 	return c.withModernMeta(append(append([]byte(`{"notifications":{`), fields...), '}', '}'), nil)
 }
 
-// acknowledgeLimit is how long the first list waits for a modern server's word that it
-// announces changes, or for the stream on which a legacy one does. Most need a millisecond; one that never says it is listed all the same.
+// acknowledgeLimit is how long the first listing waits until a modern server has acknowledged
+// subscriptions/listen, or until the GET stream of a legacy remote server is open. Most servers
+// need a millisecond.
 const acknowledgeLimit = time.Second
 
-// awaitListening returns once no change of a list can go unheard, or after acknowledgeLimit.
+// awaitListening waits until changes of lists are announced, or for at most acknowledgeLimit.
 func (c *Conn) awaitListening(ctx context.Context) {
 	open := (<-chan struct{})(c.listening)
 	switch {
@@ -114,9 +115,9 @@ func (c *Conn) awaitListening(ctx context.Context) {
 
 func (c *Conn) settled() { c.settle.Do(func() { close(c.listening) }) }
 
-// listen keeps one subscriptions/listen request of a modern server open: without it such
-// a server announces nothing. It starts before the first list is read, so that no change
-// falls between the two.
+// listen keeps a subscriptions/listen request of a modern server open, because such a server
+// announces nothing without it. It starts before the catalog is read, so that no change is missed
+// in between.
 func (c *Conn) listen(ctx context.Context) {
 	if !wait(ctx, c.t.Done(), c.shaken) || c.era != core.Modern {
 		return

@@ -12,14 +12,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// A modern server reached by HTTP may ask in a tool's schema, by x-mcp-header, that an
-// argument is repeated in the header Mcp-Param-NAME, so that what stands between can
-// route by it.
+// In the modern era, x-mcp-header in the input schema of a tool requires clients to repeat an
+// argument in the header Mcp-Param-NAME, so that HTTP intermediaries can route by it.
 
-// binding is an argument and its header.
+// binding is an argument of a tool that is also sent as a header.
 type binding struct {
-	path   []string // of properties
-	header string   // canonical
+	path   []string // property names from the arguments object down
+	header string   // canonical form
 }
 
 type headerSchema struct {
@@ -28,14 +27,14 @@ type headerSchema struct {
 	Properties map[string]json.RawMessage `json:"properties"`
 }
 
-// Bounds of what is read of one tool's schema.
+// Limits for the schema of one tool.
 const (
 	maxBindings      = 64
 	maxBindingLevels = 16
 )
 
-// bindings reads what a tool's entry in a list asks for. The reason says why the tool
-// may not be offered.
+// bindings returns the bindings in a tool definition. If reason is not "", they are invalid and the
+// tool must not be offered.
 func bindings(raw []byte) (list []binding, reason string) {
 	if !strings.Contains(string(raw), "x-mcp-header") {
 		return nil, ""
@@ -44,7 +43,7 @@ func bindings(raw []byte) (list []binding, reason string) {
 		InputSchema headerSchema `json:"inputSchema"`
 	}
 	if json.Unmarshal(raw, &tool) != nil {
-		return nil, "" // the schema is of another shape, and has no properties
+		return nil, "" // not a schema with properties
 	}
 	seen := map[string]bool{}
 	var walk func(properties map[string]json.RawMessage, path []string) string
@@ -84,14 +83,14 @@ func bindings(raw []byte) (list []binding, reason string) {
 	return list, ""
 }
 
-// token reports whether name may be part of a header's name.
+// token reports whether name is a valid part of a header name (RFC 9110, token).
 func token(name string) bool {
 	return name != "" && len(name) <= 200 && strings.IndexFunc(name, func(c rune) bool {
 		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
 	}) < 0
 }
 
-// paramHeaders are the headers of one call, or nil.
+// paramHeaders returns the Mcp-Param headers of a call, or nil.
 func (c *Conn) paramHeaders(call *core.Call) http.Header {
 	all := c.bound.Load()
 	if all == nil || call.Method != "tools/call" {
@@ -121,7 +120,7 @@ func (c *Conn) paramHeaders(call *core.Call) http.Header {
 	return header
 }
 
-// argument returns the argument at path as a header spells it; null counts as absent.
+// argument returns the argument at path as a header value. null counts as absent.
 func argument(value json.RawMessage, path []string) (string, bool) {
 	for _, name := range path {
 		var object map[string]json.RawMessage

@@ -8,13 +8,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Send sends call to the server in the era of the connection and returns its raw
-// reply. It notes the connection in call.Instance and changes nothing else of call.
-// What belongs to the call reaches sink, which may be nil, before Send returns.
+// Send sends call to the server in the era of the connection and returns the raw reply. It sets
+// call.Instance and changes nothing else in call. Messages that belong to the call are passed to
+// sink, which may be nil, before Send returns.
 //
-// A legacy call gets the _meta that a modern server asks for; a modern call to a
-// legacy server loses it. The result is the server's own: a modern one carries
-// resultType whatever the era of the call.
+// The _meta members that a modern server requires are added to a legacy call, and removed from a
+// modern call to a legacy server. The result is unchanged: a modern result has a resultType,
+// whatever the era of the call.
 func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	call.Instance = c.id
 	params, token, known := []byte(call.Params), call.ProgressToken, false
@@ -28,7 +28,7 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.
 	case call.Era == core.Modern:
 		params = withoutModernMeta(params)
 	}
-	if len(params) != len(call.Params) && !known { // something was added or taken away
+	if len(params) != len(call.Params) && !known { // the params were changed
 		p, err := wire.ScanParams(params)
 		if err != nil {
 			return core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the parameters cannot be read", Cause: err}
@@ -41,8 +41,8 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.
 	return c.t.Call(ctx, call.Method, params, token, sink)
 }
 
-// Ping asks the server for a sign of life. Any answer is one, also an error, but for one
-// about a session that the server no longer knows.
+// Ping checks that the server responds. Any response counts, even an error, except an error about a
+// lost session.
 func (c *Conn) Ping(ctx context.Context) error {
 	method, params := "ping", []byte(nil)
 	if c.era == core.Modern {
@@ -55,12 +55,12 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return err
 }
 
-// withModernMeta returns params with the _meta that every modern request has. What
-// is there already stays. call is nil for requests of our own.
+// withModernMeta returns params with the _meta members that every modern request requires. Existing
+// members are unchanged. call is nil for requests of Drawbridge itself.
 func (c *Conn) withModernMeta(params []byte, call *core.Call) []byte {
 	p, err := wire.ScanParams(params)
 	if err != nil {
-		return params // the server will say what is wrong with it
+		return params // the server will respond with an error
 	}
 	info, capabilities, level := c.o.ClientInfo, c.o.Capabilities, ""
 	if call != nil {
@@ -96,8 +96,8 @@ func clientInfo(client core.Client) []byte {
 	return append(raw, '}')
 }
 
-// addToMeta inserts members, each with a comma before it, into the _meta at meta
-// of params. Both objects are made when they are not there.
+// addToMeta inserts members into the _meta of params, which is at the span meta. Each member begins
+// with a comma. Missing objects are created.
 func addToMeta(params []byte, meta core.Span, members []byte) []byte {
 	if !meta.Empty() && params[meta.Start] == '{' {
 		if emptyObject(wire.Bytes(params, meta)) {
@@ -128,7 +128,7 @@ func emptyObject(object []byte) bool {
 	return empty
 }
 
-// withoutModernMeta returns params without what only the modern era knows.
+// withoutModernMeta returns params without the _meta members of the modern era.
 func withoutModernMeta(params []byte) []byte {
 	p, err := wire.ScanParams(params)
 	if err != nil {
@@ -138,8 +138,8 @@ func withoutModernMeta(params []byte) []byte {
 	return params
 }
 
-// withoutModern is withoutModernMeta where the places of _meta and of the progress token in
-// it are known. It returns where the token is now.
+// withoutModern is withoutModernMeta with known spans of _meta and of the progress token in it. It
+// returns the new span of the token.
 func withoutModern(params []byte, at, token core.Span) ([]byte, core.Span) {
 	if at.Empty() || params[at.Start] != '{' {
 		return params, token

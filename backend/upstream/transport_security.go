@@ -9,12 +9,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// secure refuses plain http to anything but this machine. The host is parsed: a name
-// that begins like a loopback address is not one.
+// secure refuses plain http to any other machine. The host is parsed, because a name can begin like
+// a loopback address.
 func (r *Remote) secure(server string) error {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Scheme != "http" || r.AllowInsecure || loopback(u.Hostname()) {
-		return nil // what is not an address at all is refused elsewhere
+		return nil // invalid URLs are refused elsewhere
 	}
 	return &core.Error{
 		Code:    core.CodeValidation,

@@ -14,7 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Pipe is a running server: a process, or an exec in a container.
+// Pipe is a running server with stdio: a process, or an exec in a container.
 type Pipe interface {
 	Stdin() io.WriteCloser // may have SetWriteDeadline
 	Stdout() io.Reader
@@ -22,72 +22,74 @@ type Pipe interface {
 	Stop(ctx context.Context) error
 }
 
-// Remote says where a server is reached by streamable HTTP.
+// Remote is the address of a server that is reached by HTTP.
 type Remote struct {
 	URL    string
 	Header http.Header  // sent with every request
-	HTTP   *http.Client // makes the requests; nil is a client of our own
-	// Events says that the server speaks the older HTTP transport, of two addresses.
+	HTTP   *http.Client // nil: a client of this package
+	// Events selects the HTTP+SSE transport of revision 2024-11-05, which has two endpoints.
 	Events bool
-	// AllowInsecure permits plain http to another machine, where everybody on the way
-	// reads and changes what is sent, tokens among it.
+	// AllowInsecure permits plain http to another machine, where anyone on the network path can
+	// read and modify messages and tokens.
 	AllowInsecure bool
-	// OnMessage sees every message as it travels, and the HTTP around it, until it returns;
-	// see wire.RemoteOptions. It must not block. May be nil.
+	// OnMessage is called with every message and its HTTP details; see wire.RemoteOptions. text is
+	// valid until it returns. It must not block. May be nil.
 	OnMessage func(sent bool, http string, text []byte)
 }
 
-// Options says how to reach a server and what to do with what it says. Server and
-// one of Dial and Remote are needed. Callbacks must not block.
+// Options configures a connection. Server and exactly one of Dial and Remote are required.
+// Callbacks must not block.
 type Options struct {
 	Server string // id
 
-	// Dial starts the server. It is called again when the server exits on the first
-	// message of an era that it does not know.
+	// Dial starts the server. It is called a second time if the server exits on the first message
+	// of an era that it does not know.
 	Dial func(ctx context.Context) (Pipe, error)
 	// Remote is set instead of Dial for a server that is reached by HTTP.
 	Remote *Remote
 
-	// Era is tried alone when it is set; "" finds out, legacy first.
+	// Era is the only era to try; "" detects the era.
 	Era core.Era
-	// First is the era to try first where Era is ""; the other one follows. "" is legacy.
+	// First is the era to try first if Era is ""; the other one follows. "" is legacy.
 	First core.Era
-	// Guessed says that First is not known to be spoken, so that silence in it is soon given up.
+	// Guessed means that the server is not known to speak First, so silence in that era has a short
+	// timeout.
 	Guessed bool
-	// OneProcess fails where a process exits on the first era that is tried, instead of
-	// starting another one for the other era: the next start begins with that one.
+	// OneProcess fails the start if the process exits on the first era that is tried, instead of
+	// starting another process for the other era. The caller is expected to begin the next start
+	// with the other era.
 	OneProcess bool
-	// Unlisted leaves the catalog unread: for a connection that serves one call.
+	// Unlisted skips reading the catalog, for a connection that serves one call.
 	Unlisted bool
 	Framing  wire.Framing
-	// MaxMessage is the size of the largest message we take, in bytes; 0 is 16 MiB.
+	// MaxMessage is the maximum size of a received message in bytes; 0 is 16 MiB.
 	MaxMessage int
-	// WriteTimeout is how long the server may neither read nor speak while something
-	// waits for it; 0 is a minute.
+	// WriteTimeout is how long the server may neither read nor write while a message waits to be
+	// sent; 0 is one minute.
 	WriteTimeout time.Duration
 
-	// ClientInfo is what we say of ourselves, a raw object; empty is
+	// ClientInfo is the raw clientInfo object that Drawbridge sends; empty is
 	// {"name":"drawbridge","version":"0"}.
 	ClientInfo json.RawMessage
-	// Capabilities is what we say we can do, a raw object; empty is {}. Servers list
-	// more tools to a client that can do more.
+	// Capabilities is the raw client capabilities object that Drawbridge sends; empty is {}.
+	// Servers may list more tools for more capabilities.
 	Capabilities json.RawMessage
 
-	// OnListChanged is called after Catalog has changed, with the kinds that were
-	// read again, from a goroutine of the connection.
+	// OnListChanged is called after Catalog has changed, for each kind that was read again, from a
+	// goroutine of the connection.
 	OnListChanged func(core.Kind)
-	// OnNotification gets every other notification that belongs to no single call,
-	// such as resources/updated and message, and message ones also when they do.
+	// OnNotification is called for every other notification that belongs to no call, such as
+	// resources/updated, and for every notifications/message, whether it belongs to a call or not.
 	OnNotification func(method string, params json.RawMessage)
-	// OnRequest answers what the server asks when no single call is concerned.
+	// OnRequest answers requests of the server that cannot be attributed to a single call.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
-	// OnJunk gets what the server printed that is not a message, cut to 512 bytes.
+	// OnJunk is called with output of the server that is not a message, truncated to 512 bytes.
 	OnJunk func(line []byte, reason string)
 
 	Log *slog.Logger
 }
 
-// transport is what a Conn needs of a connection.
+// transport is the message layer below a Conn.
 type transport interface {
 	Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error)
 	Notify(ctx context.Context, method string, params []byte) error
@@ -96,36 +98,35 @@ type transport interface {
 	Stats() wire.Stats
 }
 
-// Conn is a connection that has shaken hands and read its catalog. All methods may
-// be called from any goroutine.
+// Conn is an initialized connection with a catalog. All methods are safe for concurrent use.
 type Conn struct {
 	o    Options
 	t    transport
-	stop func(ctx context.Context) error // ends the server and every goroutine of t
+	stop func(ctx context.Context) error // stops the server and all goroutines of t
 	id   string
-	// remote is t where that is one, for the headers of a single call.
+	// remote is t if it is a *wire.Remote, else nil. It is needed for the headers of single calls.
 	remote *wire.Remote
-	bound  atomic.Pointer[map[string][]binding] // by tool; nil where arguments go into no header
+	bound  atomic.Pointer[map[string][]binding] // by tool; nil if no arguments are sent as headers
 
 	era       core.Era
 	version   string
 	handshake handshake
 	catalog   atomic.Pointer[core.Catalog]
 
-	cancel  context.CancelFunc // ends the goroutines of running
+	cancel  context.CancelFunc // stops the goroutines in running
 	running sync.WaitGroup
-	stale   [len(listings)]atomic.Bool // the server said that the list changed
-	changed chan struct{}              // holds one signal when one of stale is set
-	shaken  chan struct{}              // closed when hands are shaken
-	// listening is closed once a modern server has said that it announces changes, or
-	// will not: what is listed after that cannot change unheard.
+	stale   [len(listings)]atomic.Bool // set when the server announces a change of the list
+	changed chan struct{}              // has a buffer of one; signals that one of stale is set
+	shaken  chan struct{}              // closed after the handshake
+	// listening is closed when a modern server has confirmed or refused to announce changes.
+	// Changes of lists that are read afterwards are announced, if at all.
 	listening chan struct{}
 	settle    sync.Once     // closes listening
 	ready     chan struct{} // closed when the first catalog is read
-	// refresh holds one token while a list is read; it guards warnings.
+	// refresh is a semaphore of one: it is held while a list is read, and guards warnings.
 	refresh  chan struct{}
 	warnings map[core.Kind][]string
-	relisten chan struct{} // holds one signal when what we listen to has changed
+	relisten chan struct{} // has a buffer of one; signals that the subscriptions have changed
 
 	mu         sync.Mutex
 	subscribed []string // URIs of resources
@@ -133,19 +134,19 @@ type Conn struct {
 
 	closing sync.Once
 	closed  chan struct{} // Close has finished
-	err     error         // of stop; read after closed
+	err     error         // result of stop; read after closed
 }
 
-// Catalog returns what the server offered when it was last asked. It is never nil.
+// Catalog returns the catalog that was read last. It is never nil.
 func (c *Conn) Catalog() *core.Catalog { return c.catalog.Load() }
 
 // Era returns the era that the connection speaks.
 func (c *Conn) Era() core.Era { return c.era }
 
-// Version returns the protocol revision that was agreed on.
+// Version returns the negotiated protocol revision.
 func (c *Conn) Version() string { return c.version }
 
-// ID names this connection among all connections of this process.
+// ID returns the id of the connection, which is unique in this process.
 func (c *Conn) ID() string { return c.id }
 
 // Done is closed when the connection can no longer be used.
@@ -154,7 +155,7 @@ func (c *Conn) Done() <-chan struct{} { return c.t.Done() }
 // Err returns why Done is closed, or nil.
 func (c *Conn) Err() error { return c.t.Err() }
 
-// Stats counts oddities of the connection so far.
+// Stats returns counters of protocol irregularities on this connection.
 func (c *Conn) Stats() wire.Stats { return c.t.Stats() }
 
 // Notify sends a notification to the server. params is raw and may be empty.
@@ -165,16 +166,16 @@ func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
 	return c.t.Notify(ctx, method, params)
 }
 
-// CloseIdle closes the connections of a remote server that no request uses, because the
-// network that they went over is gone.
+// CloseIdle closes the idle TCP connections to a remote server. It is called when the network has
+// changed.
 func (c *Conn) CloseIdle() {
 	if c.remote != nil {
 		c.remote.CloseIdle()
 	}
 }
 
-// Close ends the server and waits until nothing of the connection is left, or ctx
-// ends. It may be called any number of times.
+// Close stops the server and waits until all goroutines of the connection have ended or ctx is
+// done. It may be called several times.
 func (c *Conn) Close(ctx context.Context) error {
 	c.closing.Do(func() {
 		c.cancel()
