@@ -10,9 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// readMessages hands every non-empty line of in to messages, each with memory of
-// its own. A longer line than a message may be is skipped and told to oversized.
-// It returns nil when in has ended.
+// readMessages sends every non-empty line of in to messages; the receiver owns its memory. A line
+// that exceeds the maximum message size is skipped, and oversized is called. It returns nil at the
+// end of in.
 func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, oversized func()) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	var line []byte
@@ -47,8 +47,8 @@ func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, ove
 	}
 }
 
-// events calls each with the data of every server-sent event in r, until each
-// returns false, r ends or breaks. Data may be changed after each has returned.
+// events calls each with the data of every server-sent event in r, until each returns false or r
+// ends. The data is valid until each returns.
 func events(r io.Reader, each func(data []byte) bool) error {
 	br := bufio.NewReaderSize(r, 32<<10)
 	var line, data []byte

@@ -6,15 +6,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// pending is a request that has no answer yet.
+// pending is a request without a response.
 type pending struct {
 	stop context.CancelFunc
-	sent bool // to the daemon, or about to be; guarded by Shim.mu
+	sent bool // sent to the daemon, or about to be; guarded by Shim.mu
 }
 
-// begin runs a request beside the others. One beyond maxInFlight waits for its turn, and
-// the messages behind it do not wait with it: an answer of the client or a cancellation
-// among them may be what the requests in flight are waiting for.
+// begin runs a request in a goroutine. If maxInFlight requests are in flight it waits for a slot
+// there, so that later messages are not blocked: they may be responses or cancellations that the
+// requests in flight wait for.
 func (s *Shim) begin(ctx context.Context, m message) {
 	id := string(wire.Bytes(m.raw, m.env.ID))
 	requestCtx, stop := context.WithCancel(ctx)
@@ -59,9 +59,8 @@ func (s *Shim) end(id string, p *pending, size int) {
 	p.stop()
 }
 
-// cancelled ends the request that a notifications/cancelled names, and reports whether
-// that is all there is to do. It is not for a request of the legacy era that the daemon
-// has: the daemon cancels it and has to be told.
+// cancelled handles notifications/cancelled and reports whether it need not be forwarded. For a
+// legacy request that was sent, it must be forwarded, because the daemon cancels the request.
 func (s *Shim) cancelled(m message) bool {
 	legacy := s.session.open()
 	s.mu.Lock()
@@ -70,6 +69,6 @@ func (s *Shim) cancelled(m message) bool {
 	if p == nil || p.sent && legacy {
 		return !legacy
 	}
-	p.stop() // in the modern era closing the response is the cancellation
+	p.stop() // closing the response cancels a modern request
 	return true
 }

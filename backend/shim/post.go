@@ -16,14 +16,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// errNotSent in an error's chain says that the daemon never saw the message.
+// errNotSent, in the chain of an error, means that the message did not reach the daemon.
 var errNotSent = errors.New("the daemon is not reachable")
 
-// errSessionLost says that the daemon does not know our session: it was restarted,
-// or we were silent for too long. It has not acted on the message.
+// errSessionLost means that the daemon does not know the session: it was restarted, or the session
+// was idle for too long. The message was not processed.
 var errSessionLost = errors.New("the session is gone")
 
-// request passes a request on and its answer back, whatever it takes.
+// request forwards a request and its response. It reopens a lost session up to three times.
 func (s *Shim) request(ctx context.Context, m message) {
 	for tries := 0; ; tries++ {
 		session := s.session.current()
@@ -39,7 +39,7 @@ func (s *Shim) request(ctx context.Context, m message) {
 	}
 }
 
-// tell passes on what has no answer: notifications, and the client's own responses.
+// tell forwards a message without a response: a notification or a response of the client.
 func (s *Shim) tell(ctx context.Context, m message) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -52,7 +52,7 @@ func (s *Shim) tell(ctx context.Context, m message) {
 	resp.Body.Close()
 }
 
-// exchange posts a request and writes everything that comes back to the client.
+// exchange posts a request and writes all messages of the HTTP response to the client.
 func (s *Shim) exchange(ctx context.Context, m message, session string) error {
 	resp, err := s.post(ctx, m, session)
 	if err != nil {
@@ -65,7 +65,8 @@ func (s *Shim) exchange(ctx context.Context, m message, session string) error {
 	return s.deliver(m, resp)
 }
 
-// deliver writes the messages of a response. It fails when the answer to m is not among them.
+// deliver writes the messages of an HTTP response to the client. It fails if the response to m is
+// not among them.
 func (s *Shim) deliver(m message, resp *http.Response) error {
 	if !isStream(resp) {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, wire.DefaultMaxMessage+1))
@@ -105,7 +106,7 @@ func isStream(resp *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// withID gives an error response without an id the id of the request it answers.
+// withID adds the id of the request to an error response without an id.
 func (s *Shim) withID(m message, body []byte, env wire.Envelope) []byte {
 	if id := wire.Bytes(body, env.ID); len(id) > 0 && !bytes.Equal(id, []byte("null")) {
 		return body
@@ -116,8 +117,8 @@ func (s *Shim) withID(m message, body []byte, env wire.Envelope) []byte {
 	return wire.AppendErrorObject(nil, wire.Bytes(m.raw, m.env.ID), wire.Bytes(body, env.Error))
 }
 
-// post sends a message, waiting for a daemon that is not there yet. Only a message
-// that certainly was not sent is sent again.
+// post sends a message, and waits for a daemon that is not running yet. A message is sent again
+// only if it certainly did not reach the daemon.
 func (s *Shim) post(ctx context.Context, m message, session string) (*http.Response, error) {
 	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -134,8 +135,8 @@ func (s *Shim) post(ctx context.Context, m message, session string) (*http.Respo
 		s.setHeaders(req, address, m, session)
 		resp, err := s.http.Do(req)
 		if err == nil && resp.StatusCode == http.StatusForbidden && !anew {
-			// The daemon has another port than we say: it was restarted, and its socket is
-			// still where it was. It has not looked at the message.
+			// The daemon was restarted with another port, and the connection reached it through its
+			// socket. It has not processed the message.
 			s.forget(address)
 			anew = true
 			if now, err := s.where(wait); err == nil && now != address {
@@ -186,8 +187,8 @@ func (s *Shim) setHeaders(req *http.Request, address Address, m message, session
 	}
 }
 
-// headerValue writes text as a header: as it is where that is safe, else in the
-// base64 form of the 2026-07-28 revision, streamable HTTP, "Mcp-Name".
+// headerValue encodes text as a header value: unchanged if that is safe, else in the base64 form
+// (MCP 2026-07-28, streamable HTTP, Mcp-Name).
 func headerValue(text string) string {
 	for i := range len(text) {
 		if text[i] < 0x20 || text[i] > 0x7e {
@@ -200,7 +201,7 @@ func headerValue(text string) string {
 	return text
 }
 
-// where returns the daemon's address, found once and again after it was forgotten.
+// where returns the cached address of the daemon, or finds it.
 func (s *Shim) where(ctx context.Context) (Address, error) {
 	s.mu.Lock()
 	address := s.address
@@ -210,7 +211,7 @@ func (s *Shim) where(ctx context.Context) (Address, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // a client that is gone waits no longer than for its last answers
+	go func() { // give up lastWords after the client has closed stdin
 		select {
 		case <-s.ended:
 		case <-ctx.Done():

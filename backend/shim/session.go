@@ -14,14 +14,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// session is the legacy session with the daemon. All its methods may be called
-// from any goroutine.
+// session is the legacy session with the daemon. All methods are safe for concurrent use.
 type session struct {
 	mu      sync.Mutex
 	id      string
 	version string
-	first   []byte        // the client's initialize message, to say it again
-	changed chan struct{} // closed when the stream of the present session has to end
+	first   []byte        // the client's initialize message, to repeat it
+	changed chan struct{} // closed when the stream of the current session must end
 	ended   bool
 
 	reopening sync.Mutex
@@ -31,7 +30,8 @@ func (s *session) current() string    { s.mu.Lock(); defer s.mu.Unlock(); return
 func (s *session) negotiated() string { s.mu.Lock(); defer s.mu.Unlock(); return s.version }
 func (s *session) open() bool         { return s.current() != "" }
 
-// begin makes id the session and returns what ends its stream; nil after the end.
+// begin sets the current session and returns the channel that is closed when its stream must end,
+// or nil if the shim is stopping.
 func (s *session) begin(id, version string, first []byte) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *session) stopListening() {
 	s.changed = make(chan struct{})
 }
 
-// initialize passes the legacy handshake on and keeps what a second one needs.
+// initialize forwards the legacy handshake and stores what is needed to repeat it.
 func (s *Shim) initialize(ctx context.Context, m message) {
 	answer, err := s.handshake(ctx, m)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Shim) initialize(ctx context.Context, m message) {
 	s.answer(answer)
 }
 
-// handshake posts an initialize message and begins the session that it opens.
+// handshake posts an initialize message and begins the session that the daemon opens.
 func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err error) {
 	resp, err := s.post(ctx, m, "")
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err err
 		return nil, err
 	}
 	if env.Result.Empty() {
-		return s.withID(m, answer, env), nil // a refusal
+		return s.withID(m, answer, env), nil // an error response
 	}
 	var version string
 	err = wire.Members(wire.Bytes(answer, env.Result), func(member wire.Member) error {
@@ -120,8 +120,8 @@ func readAnswer(resp *http.Response, m message) (answer []byte, err error) {
 	return nil, fmt.Errorf("drawbridge answered the handshake with status %d", resp.StatusCode)
 }
 
-// reopen shakes hands again after the session lost was refused. Several callers
-// at once make one handshake. The client learns that the lists may have changed.
+// reopen repeats the handshake after the daemon refused the session lost. Concurrent callers share
+// one handshake. The client is notified that the lists may have changed.
 func (s *Shim) reopen(ctx context.Context, lost string) error {
 	s.session.reopening.Lock()
 	defer s.session.reopening.Unlock()
@@ -129,7 +129,7 @@ func (s *Shim) reopen(ctx context.Context, lost string) error {
 	now, first := s.session.id, s.session.first
 	s.session.mu.Unlock()
 	if now != lost {
-		return nil // somebody else did it
+		return nil // another goroutine has reopened it
 	}
 	if first == nil {
 		return errSessionLost
@@ -152,8 +152,8 @@ func (s *Shim) reopen(ctx context.Context, lost string) error {
 	return nil
 }
 
-// listen keeps the session's stream open until ends is closed: notifications and
-// requests that belong to no call come on it.
+// listen keeps the GET stream of the session open until ends is closed. It carries the
+// notifications and requests that belong to no call.
 func (s *Shim) listen(whole context.Context, id string, ends <-chan struct{}) {
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
@@ -172,7 +172,7 @@ func (s *Shim) listen(whole context.Context, id string, ends <-chan struct{}) {
 			return
 		}
 		if errors.Is(err, errSessionLost) {
-			// Not in this goroutine: the new session's stream replaces this one.
+			// In another goroutine, because the stream of the new session replaces this one.
 			s.running.Go(func() { _ = s.reopen(whole, id) })
 			return
 		}
@@ -187,8 +187,8 @@ func (s *Shim) listen(whole context.Context, id string, ends <-chan struct{}) {
 	}
 }
 
-// stream opens the session's stream once and reads it to its end. It never starts
-// a daemon: the user who quits Drawbridge would not want an idle client to undo that.
+// stream opens the GET stream of the session once and reads it to its end. It never starts a
+// daemon: an idle client must not restart Drawbridge after the user has quit it.
 func (s *Shim) stream(ctx context.Context, id string) error {
 	address, err := s.o.Find(ctx, false)
 	if err != nil {
@@ -225,7 +225,7 @@ func (s *Shim) stream(ctx context.Context, id string) error {
 	})
 }
 
-// closeSession tells the daemon that the client is gone.
+// closeSession notifies the daemon that the client has disconnected.
 func (s *Shim) closeSession() {
 	id := s.session.current()
 	s.mu.Lock()
@@ -248,7 +248,7 @@ func (s *Shim) closeSession() {
 	req.Header.Set("X-Drawbridge-Shim", s.o.ID)
 	if id != "" {
 		req.Header.Set("Mcp-Session-Id", id)
-	} else { // nothing but us to say goodbye
+	} else { // no session: the DELETE only ends the shim
 		req.Header.Set("MCP-Protocol-Version", core.ModernVersion)
 	}
 	if resp, err := s.http.Do(req); err == nil {

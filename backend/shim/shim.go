@@ -17,58 +17,58 @@ import (
 )
 
 const (
-	// maxInFlight bounds the requests that are on their way at once.
+	// maxInFlight bounds the requests that are sent at the same time.
 	maxInFlight = 128
-	// maxPending bounds the requests that are in flight or wait for their turn, and
-	// maxPendingBytes their size. One beyond that is answered with an error.
+	// maxPending bounds the requests that are in flight or wait for a slot, and maxPendingBytes
+	// their total size. Further requests get an error.
 	maxPending      = 1024
 	maxPendingBytes = 64 << 20
 	// patience is how long a message waits for a daemon that is starting.
 	patience = 60 * time.Second
-	// started is when a start is surely over.
+	// started is how long after the start the memory that only the start needed is released.
 	started = 2 * time.Second
-	// lastWords is how long answers are waited for after the client closed stdin.
+	// lastWords is how long responses are awaited after the client has closed stdin.
 	lastWords = 10 * time.Second
-	// retryEvery is the pause between two tries to reach a daemon that went away.
+	// retryEvery is the delay between two attempts to reach a daemon that is not running.
 	retryEvery = 500 * time.Millisecond
 )
 
-// Address is where the bridge is and how to get in.
+// Address is the URL of the bridge and the token for it.
 type Address struct {
 	URL   string // of the endpoint, such as http://127.0.0.1:7575/mcp
 	Token string
 }
 
-// Options is what a Shim needs; Log may be nil.
+// Options configures a Shim. In, Out and Find are required.
 type Options struct {
 	In  io.Reader
 	Out io.Writer
-	// Find returns where the daemon is now. With start it starts one when none runs,
-	// and waits for it until ctx ends; without, it fails at once.
+	// Find returns the current address of the daemon. If start is true and no daemon is running, it
+	// starts one and waits for it until ctx is done; otherwise it fails immediately.
 	Find func(ctx context.Context, start bool) (Address, error)
-	// Dial connects to the daemon; nil is by TCP.
+	// Dial connects to the daemon; nil: TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// ID tells this process from other shims of the same client.
+	// ID distinguishes this process from other shims of the same client.
 	ID string
-	// Dir is the absolute path of the folder in which the client started this process,
-	// "" when unknown: what a client without roots works in.
+	// Dir is the absolute path of the folder in which the client started this process, or "". It is
+	// the workspace of a client without roots.
 	Dir string
 	Log *slog.Logger
 }
 
-// Shim passes messages until the client closes stdin. Make it with New.
+// Shim forwards messages until the client closes stdin. It must be created with New.
 type Shim struct {
 	o    Options
 	http *http.Client
 
-	write sync.Mutex // one message at a time on Out
+	write sync.Mutex // serializes writes to Out
 
 	mu      sync.Mutex
-	pending map[string]*pending // requests without an answer, by raw id
-	count   int                 // of them; an id may be used twice
-	bytes   int                 // their size
-	address Address             // the last that worked
-	modern  bool                // a request of the modern era was passed on
+	pending map[string]*pending // requests without a response, by raw id
+	count   int                 // number of such requests; a client may reuse an id
+	bytes   int                 // total size of such requests
+	address Address             // the last one that Find returned
+	modern  bool                // a modern request was forwarded
 
 	session session
 	slots   chan struct{}
@@ -76,7 +76,7 @@ type Shim struct {
 	running sync.WaitGroup
 }
 
-// New checks the options and starts nothing.
+// New returns a Shim, or an error if a required option is missing.
 func New(o Options) (*Shim, error) {
 	if o.In == nil || o.Out == nil || o.Find == nil {
 		return nil, errors.New("the shim needs stdin, stdout and a way to find the daemon")
@@ -88,7 +88,7 @@ func New(o Options) (*Shim, error) {
 		DialContext:           o.Dial,
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,
-		ResponseHeaderTimeout: 0, // a call may take as long as the daemon lets it
+		ResponseHeaderTimeout: 0, // the daemon limits the duration of calls
 		DisableCompression:    true,
 	}
 	s := &Shim{
@@ -99,13 +99,13 @@ func New(o Options) (*Shim, error) {
 	return s, nil
 }
 
-// Run passes messages until stdin ends, stdout breaks or ctx ends. The error is nil
-// when the client simply closed stdin.
+// Run forwards messages until stdin ends, stdout fails or ctx is done. It returns nil if the client
+// has closed stdin.
 func (s *Shim) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.http.CloseIdleConnections()
-	defer time.AfterFunc(started, debug.FreeOSMemory).Stop() // what only the start needed
+	defer time.AfterFunc(started, debug.FreeOSMemory).Stop()
 	in := s.o.In
 	if f, ok := in.(*os.File); ok {
 		file, restore := polled(f)
@@ -136,7 +136,7 @@ func (s *Shim) Run(ctx context.Context) error {
 	}
 }
 
-// finish waits a moment for answers that are on their way, ends the session and everything else.
+// finish waits at most lastWords for pending responses, then ends the session and all goroutines.
 func (s *Shim) finish(cancel context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
@@ -150,8 +150,8 @@ func (s *Shim) finish(cancel context.CancelCauseFunc) {
 	<-done
 }
 
-// fromClient takes one message. Requests run side by side; what has no answer
-// keeps its order, and so does the legacy handshake.
+// fromClient handles one message. Requests run concurrently. Messages without a response keep their
+// order, and so does the legacy handshake.
 func (s *Shim) fromClient(ctx context.Context, cancel context.CancelCauseFunc, raw []byte) {
 	m, problem := parseMessage(raw)
 	if problem != nil {
@@ -172,7 +172,7 @@ func (s *Shim) fromClient(ctx context.Context, cancel context.CancelCauseFunc, r
 	}
 }
 
-// message is one JSON-RPC message of the client and what its headers are made of.
+// message is a JSON-RPC message of the client with the parts that its headers are made of.
 type message struct {
 	raw    []byte
 	env    wire.Envelope
@@ -181,8 +181,8 @@ type message struct {
 	modern bool
 }
 
-// parseMessage reads the envelope. problem is a response for the client when the
-// message cannot be passed on.
+// parseMessage scans a message. problem is an error response for the client if the message cannot
+// be forwarded.
 func parseMessage(raw []byte) (m message, problem []byte) {
 	env, err := wire.Scan(raw)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Shim) answer(msg []byte) {
 		return
 	}
 	if _, err := s.o.Out.Write(line); err != nil {
-		s.o.Out = nil // the client is gone
+		s.o.Out = nil // the client has disconnected
 	}
 }
 
@@ -226,12 +226,12 @@ func (s *Shim) fail(m message, code int, text string) {
 	s.answer(wire.AppendError(nil, wire.Bytes(m.raw, m.env.ID), code, text, nil))
 }
 
-// oversized answers a line that is too long to be kept.
+// oversized responds to a line that exceeds the maximum message size.
 func (s *Shim) oversized() {
 	s.answer(wire.AppendError(nil, nil, wire.CodeInvalidRequest, "the message is larger than 16 MiB", nil))
 }
 
-// describe puts an error into words for the client.
+// describe returns the text of an error for the client.
 func describe(err error) string {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		if e.Hint != "" {

@@ -7,20 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// polled returns f as a file whose reads wait with everything else that this process
-// waits for, where f is a pipe or a socket. A read that blocks takes its thread with it:
-// what came in before would then be looked at only when the runtime's monitor, some tens
-// of microseconds later, has given the processor to another thread.
+// polled returns f as a file that uses the runtime poller, if f is a pipe or a socket. A blocking
+// read would occupy its thread: a message that was read before it would be processed only after the
+// runtime's monitor has handed the processor to another thread, some tens of microseconds later.
 //
-// A pipe is opened anew, so that nobody who shares it sees a difference. A socket cannot
-// be: restore puts it back.
+// A pipe is opened again, so that other processes that share it are not affected. That is
+// impossible for a socket, so restore makes it blocking again.
 func polled(f *os.File) (in *os.File, restore func()) {
 	same := func() {}
 	info, err := f.Stat()
 	if err != nil {
 		return f, same
 	}
-	raw, err := f.SyscallConn() // Fd would make it wait again
+	raw, err := f.SyscallConn() // Fd would make f blocking again
 	if err != nil {
 		return f, same
 	}

@@ -4,5 +4,5 @@ package shim
 
 import "os"
 
-// polled returns f as it is.
+// polled returns f unchanged.
 func polled(f *os.File) (in *os.File, restore func()) { return f, func() {} }
