@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestCloseKillsForkingProcesses, though each look at the processes may miss it.
-// It is not parallel: what is born as fast as this leaves no room for others.
+// TestCloseKillsForkingProcesses checks that Close kills processes that a process list may miss.
+// It is not parallel, because processes that fork this fast would slow other tests down.
 func TestCloseKillsForkingProcesses(t *testing.T) {
 	dir := t.TempDir()
 	script, births := filepath.Join(dir, "reborn.sh"), filepath.Join(dir, "births")
@@ -31,7 +31,7 @@ func TestCloseKillsForkingProcesses(t *testing.T) {
 		t.Error(err)
 	}
 	end := born()
-	for range 10 { // each takes as long as several lives
+	for range 10 { // each takes as long as several generations of the process
 		listDescendants()
 	}
 	if n := born(); n > end {

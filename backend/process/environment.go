@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// keepVariable marks what we start for the user and not for a server, such as
-// the window or a browser: the watchdog leaves it and its offspring alone.
+// keepVariable marks processes that were started for the user and not for a server, such as the
+// window or a browser. The watchdog does not end them or their descendants.
 const keepVariable = "DRAWBRIDGE_KEEP"
 
-// watchdogVariable tells the daemon of its watchdog: DESCRIPTOR:PID.
+// watchdogVariable passes DESCRIPTOR:PID of the watchdog to the daemon.
 const watchdogVariable = "DRAWBRIDGE_WATCHDOG"
 
-// ErrNotFound says that a command is in no folder of the PATH, or that the file
-// it names is not there.
+// ErrNotFound means that a command is in no folder of the PATH, or that the file it names does
+// not exist.
 var ErrNotFound = errors.New("executable not found")
 
-// ErrNotExecutable says that the file is there but must not be run.
+// ErrNotExecutable means that the file exists but cannot be executed.
 var ErrNotExecutable = errors.New("not executable")
 
 var safe = []string{
@@ -37,9 +37,9 @@ var safeOnWindows = []string{
 	"USERPROFILE", "USERNAME", "HOMEDRIVE", "HOMEPATH", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "OS",
 }
 
-// BaseEnv is the short list of variables that a server gets without asking, with
-// our own values: where programs, home, temporary files and settings are, and the
-// language. Tokens of other applications do not leak through it.
+// BaseEnv returns the variables that every server gets, with our own values: the locations of
+// programs, home, temporary files and settings, and the language. It contains no tokens of other
+// applications.
 func BaseEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -60,11 +60,10 @@ func isSafe(name string) bool {
 	return slices.Contains(safe, name) || strings.HasPrefix(name, "LC_")
 }
 
-// Resolve finds the executable that command means. A command with a path
-// separator is that file; a relative one is left to the working directory of the
-// start. Anything else is searched in path, the value of a PATH variable, and the
-// error then names the PATH that was used. Folders that are relative are skipped:
-// what runs must not depend on where we were started.
+// Resolve returns the executable of command. A command with a path separator is that file; if it
+// is relative, it is resolved in the working directory at start. Other commands are searched in
+// path, the value of a PATH variable, which the error then contains. Relative folders in path are
+// skipped, because the result must not depend on our working directory.
 func Resolve(command, path string) (string, error) {
 	if command == "" {
 		return "", fmt.Errorf("%w: the command is empty", ErrNotFound)
@@ -94,7 +93,7 @@ func Resolve(command, path string) (string, error) {
 	return "", fmt.Errorf("%w: %q is in no folder of the PATH %q", ErrNotFound, command, path)
 }
 
-// startError says why the system refused to run spec, in words.
+// startError describes why the system could not start spec.
 func startError(spec Spec, err error) error {
 	if errors.Is(err, errClosed) {
 		return err

@@ -9,8 +9,8 @@ import (
 )
 
 // descendantFinder finds new processes by their mark. Listing all processes and reading their
-// environments can take longer than the life of a process that only starts its successor;
-// descendantFinder reads only new processes, and signals them at once.
+// environments can take longer than the lifetime of a process that only starts its successor;
+// descendantFinder reads only new processes, and signals them immediately.
 type descendantFinder struct {
 	guilty   func(mark string) bool
 	innocent map[int]uint64 // start times of processes with another mark, by pid
@@ -46,7 +46,7 @@ func (c *descendantFinder) run(d time.Duration, sig unix.Signal) (met bool) {
 	for end := time.Now().Add(d); ; time.Sleep(time.Millisecond) {
 		names, _ := dir.Readdirnames(-1)
 		there := make(map[int]bool, len(names))
-		for i := len(names) - 1; i >= 0; i-- { // the newest first
+		for i := len(names) - 1; i >= 0; i-- { // newest first
 			pid, err := strconv.Atoi(names[i])
 			if err != nil {
 				continue
@@ -71,7 +71,7 @@ func (c *descendantFinder) run(d time.Duration, sig unix.Signal) (met bool) {
 }
 
 // judge signals pid if it is guilty. During an exec the environment of a process is empty for a
-// moment; such a process is not judged.
+// moment; such a process is checked again later.
 func (c *descendantFinder) judge(pid int, sig unix.Signal) (guilty bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err == nil && len(raw) == 0 {

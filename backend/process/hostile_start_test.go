@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SUP-09: without a free descriptor a start fails with that reason, leaves nothing
-// behind, and works again when there are some.
+// SUP-09: without a free file descriptor a start fails with that reason, leaves no process
+// behind, and succeeds again when descriptors are free.
 func TestStartWithoutFreeDescriptorsFailsAndRecovers(t *testing.T) {
 	s := newTestSpawner(t)
-	p, _ := start(t, s, "echo", 0) // the thread and the reaper are up
+	p, _ := start(t, s, "echo", 0) // starts the thread and the reaper
 	_ = p.Stop(t.Context())
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -26,7 +26,7 @@ func TestStartWithoutFreeDescriptorsFailsAndRecovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := 0
-	for extra := range 8 { // it fails at every place where a descriptor is needed
+	for extra := range 8 { // fails at every place that needs a descriptor
 		few := was
 		few.Cur = uint64(len(open) + extra)
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Launch starts a program for the user, such as a browser or our window, with
-// our whole environment and extra (KEY=value). It outlives us: neither stopping nor
-// the watchdog touches it. Launch does not wait for it.
+// Launch starts a program for the user, such as a browser or our window, with our complete
+// environment and extra (KEY=value). The program survives the end of this process: neither Stop
+// nor the watchdog ends it. Launch does not wait for it.
 func Launch(extra []string, path string, args ...string) error {
 	_, err := launch(extra, nil, path, args)
 	return err
 }
 
-// LaunchWatched is Launch, and ended tells how the program ends, should that be before we do.
+// LaunchWatched is like Launch. ended receives the result of the program when it exits.
 func LaunchWatched(extra []string, path string, args ...string) (ended <-chan error, err error) {
 	return launch(extra, nil, path, args)
 }
 
-// launch starts a program and returns the end of it. told is a file that it gets as its
+// launch starts a program. ended receives its result when it exits. told is passed as file
 // descriptor 3, or nil.
 func launch(extra []string, told *os.File, path string, args []string) (ended <-chan error, err error) {
 	for _, detach := range detachments {
@@ -45,16 +45,16 @@ func launch(extra []string, told *os.File, path string, args []string) (ended <-
 	return nil, fmt.Errorf("cannot launch %s: %w", path, err)
 }
 
-// readyVariable tells a program that LaunchShown waits for a byte on its descriptor 3.
+// readyVariable tells a program to write a byte to file descriptor 3 when it is ready.
 const readyVariable = "DRAWBRIDGE_READY"
 
-// anotherShows is the exit code of a program that found its like running and left the
-// matter to that one.
+// anotherShows is the exit code of a program that found another instance running and passed its
+// request on.
 const anotherShows = 1
 
-// LaunchShown is Launch for a program that shows something and says so by a byte on its
-// descriptor 3. It fails when the program ends before: a library is missing, or the
-// display is. After within it is believed to be on its way.
+// LaunchShown is like Launch for a program that opens a window and then writes a byte to file
+// descriptor 3. It returns an error if the program exits before, for example because a library or
+// the display is missing. After within it returns nil without waiting any longer.
 func LaunchShown(within time.Duration, extra []string, path string, args ...string) error {
 	if !hearsReady {
 		return Launch(extra, path, args...)
@@ -75,7 +75,7 @@ func LaunchShown(within time.Duration, extra []string, path string, args ...stri
 	if n, err := read.Read(make([]byte, 1)); n == 1 || errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil
 	}
-	select { // it closed the descriptor, as an end does
+	select { // the descriptor was closed, probably because the program exited
 	case err := <-ended:
 		if exit, ok := errors.AsType[*exec.ExitError](err); err == nil || ok && exit.ExitCode() == anotherShows {
 			return nil

@@ -12,7 +12,7 @@ func TestLaunchReportsWhetherWindowIsShown(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
 		within       time.Duration
-		fails        string // "": it does not
+		fails        string // "" means that it succeeds
 	}{
 		{"it is there", "printf x >&3; exit 5", time.Minute, ""},
 		{"a library is missing", "exit 127", time.Minute, "exit status 127"},

@@ -7,10 +7,11 @@ import (
 	"syscall"
 )
 
-// hearsReady: a child can be given a descriptor.
+// hearsReady reports whether a child can inherit a file descriptor by number.
 const hearsReady = true
 
-// detachments give the child a session of its own, without our terminal.
+// detachments are the ways to detach a child, tried in order. Here the child gets its own
+// session, without our terminal.
 var detachments = []func(*exec.Cmd){
 	func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} },
 }

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// ledger is the file that says which processes run, for the start after a crash.
-// It is rewritten whole, by rename, at each start and end of a process.
+// ledger is the file of running processes that the start after a crash reads. It is replaced
+// atomically, by rename, whenever a process starts or ends.
 type ledger struct {
 	path string
 
@@ -20,11 +20,10 @@ type ledger struct {
 	entries []ledgerEntry
 }
 
-// ledgerEntry is a direct child. PID and Start together are one process; they
-// mean nothing after a reboot.
+// ledgerEntry is a direct child. PID and Start together identify a process until the next reboot.
 type ledgerEntry struct {
 	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // in the unit of the platform, opaque
+	Start uint64 `json:"start"` // opaque, in a platform-specific unit
 	Name  string `json:"name"`
 	Mark  string `json:"mark"`
 }
@@ -63,8 +62,8 @@ func (l *ledger) write() error {
 	return os.Rename(temp, l.path)
 }
 
-// earlier returns what a former run wrote, or nothing when the machine was
-// started again since.
+// earlier returns the entries of an earlier run, or nothing if the machine has been rebooted
+// since.
 func (l *ledger) earlier() ([]ledgerEntry, error) {
 	text, err := os.ReadFile(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// defaultLoginLimit is how long the login shell may take unless SetLoginLimit says otherwise.
+// defaultLoginLimit is the timeout for reading the environment of the login shell, unless
+// SetLoginLimit sets another.
 const defaultLoginLimit = 10 * time.Second
 
-// loginEnvReader reads the environment of a login shell when it is first asked for it, and
-// again once the answer has expired.
+// loginEnvReader reads the environment of a login shell on first use, and again after it has been
+// expired.
 type loginEnvReader struct {
 	read    func(limit time.Duration) (map[string]string, error)
-	changed chan struct{} // holds one token after each reading but the first
+	changed chan struct{} // receives a value after each read except the first
 
 	mu    sync.Mutex
 	limit time.Duration
-	done  chan struct{} // closed when the newest reading has ended; nil before the first one
-	ended time.Time     // of the newest reading; zero while it goes on
+	done  chan struct{} // closed when the newest read has ended; nil before the first one
+	ended time.Time     // end of the newest read; zero while it is in progress
 	stale bool
-	env   map[string]string // of the newest reading that succeeded, else our own
-	known bool              // env is a login shell's
-	err   error             // of the newest reading
+	env   map[string]string // result of the newest successful read, or our own environment
+	known bool              // env is from a login shell
+	err   error             // of the newest read
 }
 
 func newLoginEnvReader(read func(limit time.Duration) (map[string]string, error)) *loginEnvReader {
@@ -35,26 +36,27 @@ func newLoginEnvReader(read func(limit time.Duration) (map[string]string, error)
 
 var login = newLoginEnvReader(readLoginEnv)
 
-// LoginEnv is the environment of the user's login shell, which knows the PATH
-// that a start from a desktop does not: node, nvm, uv, brew. The first call
-// starts reading it in the background; every call waits for the answer or for
-// ctx. It is read again only after ExpireLoginEnv. When that fails, the error comes
-// together with what an earlier reading told, else our own environment, to carry on with.
+// LoginEnv returns the environment of the user's login shell. Its PATH contains folders that a
+// process started from a desktop does not have: node, nvm, uv, brew. The first call starts
+// reading it in the background; every call waits for the result or until ctx is done. It is read
+// again only after ExpireLoginEnv. If a read fails, LoginEnv returns the error together with the
+// result of an earlier read or our own environment.
 func LoginEnv(ctx context.Context) (map[string]string, error) { return login.get(ctx) }
 
-// ExpireLoginEnv has the next LoginEnv read again what was read longer than age ago, and
-// reports whether it will.
+// ExpireLoginEnv makes the next LoginEnv read the environment again if it was read longer than
+// age ago. It reports whether the next LoginEnv will read it.
 func ExpireLoginEnv(age time.Duration) bool { return login.expire(age) }
 
-// LoginFailure is why the newest reading of the login shell failed; nil when it did not,
-// or there was none. It does not wait.
+// LoginFailure returns the error of the newest read of the login shell, or nil. It does not
+// block.
 func LoginFailure() error { return login.failure() }
 
-// SetLoginLimit sets how long the login shell may take from its next reading on. That
-// comes with the next LoginEnv where the newest one failed under another limit.
+// SetLoginLimit sets the timeout of later reads. If the newest read failed under another limit,
+// the next LoginEnv reads again.
 func SetLoginLimit(limit time.Duration) { login.setLimit(limit) }
 
-// LoginEnvChanges gets a value after each reading but the first. It has one receiver.
+// LoginEnvChanges returns a channel that receives a value after each read except the first. It
+// must have only one receiver.
 func LoginEnvChanges() <-chan struct{} { return login.changed }
 
 func (r *loginEnvReader) get(ctx context.Context) (map[string]string, error) {
@@ -117,7 +119,7 @@ func (r *loginEnvReader) setLimit(limit time.Duration) {
 func (r *loginEnvReader) expire(age time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended.IsZero() { // nobody has asked yet, or it is just being read
+	if r.ended.IsZero() { // not read yet, or a read is in progress
 		return false
 	}
 	if time.Since(r.ended) >= age {
@@ -138,10 +140,10 @@ func asMap(list []string) map[string]string {
 	return env
 }
 
-// Lookup finds a variable as servers get it: in the environment that getenv reads, else in
-// that of the login shell.
+// Lookup returns a function that returns the value of a variable as servers get it: from getenv,
+// or else from the environment of the login shell.
 func Lookup(ctx context.Context, getenv func(string) string) func(name string) string {
-	login, _ := LoginEnv(ctx) // without an answer it is our own environment
+	login, _ := LoginEnv(ctx) // our own environment if the read fails
 	return func(name string) string {
 		if v := getenv(name); v != "" {
 			return v

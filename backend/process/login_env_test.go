@@ -16,7 +16,7 @@ import (
 func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	// A start-up file that prints, and leaves something that holds stdout.
+	// A start-up file that prints, and starts a process that keeps stdout open.
 	profile := "echo 'Welcome!'\nexport PATH=/opt/node/bin:$PATH\nexport MULTI='a\nb=c'\nsleep 90 &\n"
 	if err := os.WriteFile(filepath.Join(home, ".bash_profile"), []byte(profile), 0o600); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	env, err := askShell(bash, time.Minute) // less than what holds stdout takes
+	env, err := askShell(bash, time.Minute) // less than the lifetime of the process that keeps stdout open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +50,8 @@ func TestHangingLoginShellIsAbandoned(t *testing.T) {
 	}
 }
 
-// A shell that is ended in the middle of what its start-up files run takes away the locks
-// of that; killed at once, it would leave them for every later shell of the user.
+// A shell that is ended during its start-up files lets their children remove their locks. If it
+// were killed immediately, the locks would block every later shell of the user.
 func TestKilledLoginShellLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	lock, came := filepath.Join(t.TempDir(), "lock"), filepath.Join(t.TempDir(), "came")
@@ -60,7 +60,7 @@ func TestKilledLoginShellLeavesNoLock(t *testing.T) {
 	if err := os.WriteFile(shell, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// On a busy machine the shell may be ended before it has come to its lock.
+	// On a busy machine the shell may be ended before it has created its lock.
 	for limit := 250 * time.Millisecond; ; limit *= 3 {
 		if _, err := askShell(shell, limit); err == nil {
 			t.Error("a shell that hangs has answered")
@@ -104,8 +104,8 @@ func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
 	}
 }
 
-// A program that was installed since is found, and a shell that hangs does not take away
-// what an earlier one told.
+// A newly installed program is found, and the result of an earlier read is kept if the shell
+// hangs.
 func TestLoginEnvIsReadAgainAfterExpiry(t *testing.T) {
 	t.Parallel()
 	answers := []struct {
@@ -163,7 +163,7 @@ func TestLongerLimitRetriesTimedOutLoginShell(t *testing.T) {
 		t.Error("it answered within 10 s")
 	}
 	r.setLimit(time.Minute)
-	for _, limit := range []time.Duration{time.Minute, time.Second} { // what is known stays
+	for _, limit := range []time.Duration{time.Minute, time.Second} { // the known environment is kept
 		if env, err := r.get(t.Context()); err != nil || env["PATH"] != "/slow" {
 			t.Errorf("PATH %q, %v", env["PATH"], err)
 		}

@@ -22,10 +22,10 @@ func readLoginEnv(limit time.Duration) (map[string]string, error) {
 	return askShell(loginShell(), limit)
 }
 
-// askShell runs shell as an interactive login shell, because people extend PATH
-// in either kind of start-up file, and lets it print its environment between two
-// fences: start-up files may print too. It has no terminal and a session of its own, so
-// it can neither ask nor be stopped by job control.
+// askShell runs shell as an interactive login shell, because users extend PATH in either kind of
+// start-up file, and makes it print its environment between two delimiters, because start-up
+// files may print too. The shell has no terminal and its own session, so it can neither prompt
+// nor be stopped by job control.
 func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	fence := "drawbridge-" + rand.Text()
 	script := "printf %s " + fence + "; env -0; printf %s " + fence
@@ -44,7 +44,7 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	}
 	defer out.Close()
 	cmd := exec.Command(shell, flags...)
-	// What start-up files launch (an ssh-agent) belongs to the user: keep it.
+	// Processes that start-up files launch, such as an ssh-agent, belong to the user.
 	cmd.Env = append(withoutVariables(os.Environ(), watchdogVariable, MarkVariable), keepVariable+"=1")
 	cmd.Stdout = in
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -58,7 +58,7 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	}
 	defer hangUp(cmd)
 
-	// The end is the second fence, not end of file: an agent may hold the pipe.
+	// The second delimiter is the end, not end of file: an agent may keep the pipe open.
 	_ = out.SetReadDeadline(time.Now().Add(limit))
 	var text bytes.Buffer
 	buf := make([]byte, 32<<10)
@@ -81,13 +81,13 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	}
 }
 
-// hangUpStep is how long a shell and what it runs may take to leave after each signal.
+// hangUpStep is how long a shell and its children may take to exit after each signal.
 const hangUpStep = 500 * time.Millisecond
 
-// hangUp ends a login shell as a terminal does that is closed, so that what it was in the
-// middle of can take its locks away: a killed `pyenv rehash` leaves one that makes every
-// later shell of the user wait for a minute. Under nohup nobody hears of that, and an
-// interactive shell does not hear SIGTERM; both at once would end a shell in its trap.
+// hangUp ends a login shell as closing its terminal does, so that its children can remove their
+// locks: a killed `pyenv rehash` leaves one that blocks every later shell of the user for a
+// minute. SIGHUP is ignored under nohup, and SIGTERM by interactive shells, so both are sent, one
+// after the other: both at once would end a shell inside its trap.
 func hangUp(cmd *exec.Cmd) {
 	gone := make(chan struct{})
 	go func() {
@@ -105,7 +105,7 @@ func hangUp(cmd *exec.Cmd) {
 	<-gone
 }
 
-// loginShell is the user's shell: SHELL, else what the user database says.
+// loginShell returns the user's shell: SHELL, or else the one in /etc/passwd.
 func loginShell() string {
 	if shell := os.Getenv("SHELL"); filepath.IsAbs(shell) {
 		return shell

@@ -20,10 +20,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary is also every process of the tests: ACT says which.
+// The test binary also runs as every process of the tests. The variable ACT contains the role.
 const act = "DRAWBRIDGE_TEST_ACT"
 
-// quickExit keeps the race detector from holding a process back for a second.
+// quickExit keeps the race detector from delaying the exit of a process by a second.
 const quickExit = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
@@ -40,17 +40,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// play is a server of the tests. A role is a path such as "sh>sh>deaf": each part
-// starts the next one and waits for it.
+// play runs a role of the test binary. A role is a path such as "sh>sh>deaf": each part starts
+// the next one and waits for it.
 func play(role string) int {
 	first, rest, more := strings.Cut(role, ">")
 	switch first {
-	case "echo": // a good server: ends with its input
+	case "echo": // a well-behaved server: exits at end of input
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 		return 0
 	case "exit3":
 		return 3
-	case "noisy": // last words without a line break
+	case "noisy": // last line without a newline
 		fmt.Fprint(os.Stderr, "line one\nlast words")
 		return 1
 	case "flood":
@@ -65,17 +65,17 @@ func play(role string) int {
 			fmt.Println(kv)
 		}
 		return 0
-	case "zombies": // leaves a child of a child behind 20 times a second
+	case "zombies": // leaves an orphaned grandchild behind 20 times a second
 		ready()
 		for {
 			_ = exec.Command("/bin/sh", "-c", "/bin/true &").Run()
 			time.Sleep(50 * time.Millisecond)
 		}
-	case "deaf": // ignores the end of its input, and every polite signal
+	case "deaf": // ignores end of input and every signal except SIGKILL
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		ready()
 		forever()
-	case "polite": // ignores the end of its input only
+	case "polite": // ignores only end of input
 		stop := make(chan os.Signal, 1)
 		signal.Notify(stop, syscall.SIGTERM)
 		ready()
@@ -84,7 +84,7 @@ func play(role string) int {
 	case "daemon":
 		return daemonRole()
 	case "watched":
-		os.Setenv(act, "daemon") // for the daemon, which is this binary again
+		os.Setenv(act, "daemon") // for the daemon, which is this binary as well
 		return RunWatchdog(nil, func() { note("after") })
 	case "sweep":
 		s := NewSpawner(Options{Ledger: os.Getenv("LEDGER")})
@@ -98,25 +98,25 @@ func play(role string) int {
 	}
 	child := again(rest)
 	switch first {
-	case "sh", "stay": // in the group, as sh and npx do
+	case "sh", "stay": // in the same process group, as sh and npx do
 		child.Stdin = os.Stdin
 	case "setsid":
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	case "kept": // a child that pretends to be launched for the user
+	case "kept": // a child with keepVariable
 		child.Env = append(child.Env, keepVariable+"=1")
-	case "fork": // leaves its child behind, which has a session of its own: a daemon
+	case "fork": // leaves a child with its own session behind: a daemon
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := child.Start(); err != nil {
 			return 2
 		}
 		return 0
-	case "leave": // exits and leaves its child in the group, holding stdout
+	case "leave": // exits and leaves a child in the group that keeps stdout open
 		if err := child.Start(); err != nil {
 			return 2
 		}
 		awaitReady(os.Getenv("READY"), strings.Count(rest, ">")+1)
 		return 7
-	case "drop": // exits and leaves a child that nothing connects with it
+	case "drop": // exits and leaves a child that has no relation to it
 		child.Env = []string{act + "=" + rest, "READY=" + os.Getenv("READY"), quickExit}
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := child.Start(); err != nil {
@@ -124,7 +124,7 @@ func play(role string) int {
 		}
 		awaitReady(os.Getenv("READY"), 1)
 		return 0
-	case "bare": // a child without any environment but its role
+	case "bare": // a child whose environment contains only its role
 		child.Env = []string{act + "=" + rest, "READY=" + os.Getenv("READY"), quickExit}
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	}
@@ -132,20 +132,20 @@ func play(role string) int {
 	if err := child.Run(); err != nil {
 		return 1
 	}
-	if first == "stay" { // a server that lives beside what it daemonised
+	if first == "stay" { // a server that keeps running beside its daemon
 		forever()
 	}
 	return 0
 }
 
-// forever does not return. (An empty select would be found out as a deadlock.)
+// forever blocks. An empty select would be detected as a deadlock.
 func forever() {
 	for {
 		time.Sleep(time.Hour)
 	}
 }
 
-// again is this binary in another role.
+// again returns a command that runs this binary in another role.
 func again(role string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(withoutVariables(os.Environ(), act), act+"="+role)
@@ -153,7 +153,7 @@ func again(role string) *exec.Cmd {
 	return cmd
 }
 
-// ready leaves a file with our pid in the folder READY.
+// ready creates a file named after our pid in the folder READY.
 func ready() {
 	if dir := os.Getenv("READY"); dir != "" {
 		_ = os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), nil, 0o600)
@@ -174,8 +174,8 @@ func awaitReady(dir string, n int) {
 	}
 }
 
-// daemonRole is a daemon of the watchdog tests: it starts the servers that ROLES
-// names, and does what a daemon has to do.
+// daemonRole is a daemon of the watchdog tests. It starts the servers in ROLES and does what a
+// daemon has to do.
 func daemonRole() int {
 	lost, ok := UnderWatchdog()
 	if !ok && os.Getenv("ALONE") == "" {
@@ -224,7 +224,7 @@ func daemonRole() int {
 	return code
 }
 
-// eventually polls, because the things waited for are other processes.
+// eventually polls, because it waits for other processes.
 func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
@@ -237,7 +237,7 @@ func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) 
 	}
 }
 
-// pidsIn returns the processes that reported ready in dir and are alive.
+// pidsIn returns the living processes that reported ready in dir.
 func pidsIn(dir string) (alive []int) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -254,7 +254,7 @@ func newTestSpawner(t *testing.T) *Spawner {
 	s := NewSpawner(Options{Ledger: filepath.Join(t.TempDir(), "ledger.json")})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // no patience
+		cancel() // skip the timeouts
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)
 		}
@@ -277,7 +277,7 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // a test that fails leaves nothing either
+	t.Cleanup(func() { // also if the test fails
 		for _, pid := range pidsIn(dir) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

@@ -2,13 +2,13 @@ package process
 
 import "strings"
 
-// withoutCmd returns what npm's command files for Windows, npx.cmd and npm.cmd, would have the
-// command interpreter start: node and the script beside them. Arguments then reach npm as they
-// are, where the interpreter acts on characters such as & and %. All else stays as it is.
+// withoutCmd replaces npm's batch files for Windows, npx.cmd and npm.cmd, by what they start:
+// node and the script beside them. Arguments then reach npm unchanged, whereas cmd.exe interprets
+// characters such as & and %. Other commands are returned unchanged.
 //
-// The command files prefer an npm that was installed globally over the one beside them; which
-// of the two runs makes no difference to a server. exists tells of a file; node is node's
-// path where it is not in the folder of the command file, or "".
+// The batch files prefer a globally installed npm over the one beside them, which makes no
+// difference to a server. exists reports whether a file exists; node returns the path of node if
+// it is not in the folder of the batch file, or "".
 func withoutCmd(path string, args []string, exists func(string) bool, node func() string) (string, []string) {
 	cut := strings.LastIndexAny(path, `\/`) + 1
 	dir, script := path[:cut], ""

@@ -25,9 +25,9 @@ func TestNpmCommandFilesRunWithoutCmdInterpreter(t *testing.T) {
 		{global + "npx.cmd", "", global + "npx.cmd", ""},           // no node
 		{`C:\scoop\npx.cmd`, "x", `C:\scoop\npx.cmd`, ""},          // not npm's own
 		{nodejs + "tsx.cmd", "x", nodejs + "tsx.cmd", ""},          // another program
-		{nodejs + "npx.exe", "x", nodejs + "npx.exe", ""},          // no command file
-		{"npx.cmd", nodejs + "node.exe", "npx.cmd", ""},            // its folder is not known
-		{global + "npm.cmd", nodejs + "x", global + "npm.cmd", ""}, // half of an npm
+		{nodejs + "npx.exe", "x", nodejs + "npx.exe", ""},          // not a batch file
+		{"npx.cmd", nodejs + "node.exe", "npx.cmd", ""},            // its folder is unknown
+		{global + "npm.cmd", nodejs + "x", global + "npm.cmd", ""}, // incomplete npm
 	} {
 		program, got := withoutCmd(c.path, args, exists, func() string { return c.node })
 		want := args

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// isOrphan reports whether p was left behind by the daemon: launchd has adopted
-// it, but its mark names the run.
+// isOrphan reports whether the daemon left p behind. launchd has adopted such a process, but its
+// mark contains the run.
 func isOrphan(p processInfo, daemon int, _ map[int]processInfo) bool {
 	parts := strings.Split(variable(p.pid, MarkVariable), "/")
 	return len(parts) == 4 && strings.HasPrefix(parts[1], strconv.Itoa(daemon)+"-")

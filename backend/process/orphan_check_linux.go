@@ -2,8 +2,8 @@ package process
 
 import "os"
 
-// isOrphan reports whether p was left behind by the daemon: on Linux everything
-// below us is.
+// isOrphan reports whether the daemon left p behind. On Linux, these are all descendants of this
+// process.
 func isOrphan(p processInfo, _ int, byPID map[int]processInfo) bool {
 	return isDescendant(os.Getpid(), p, byPID)
 }

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// What starts its successor and ends may be missed by each look at all processes, on a
-// crowded machine for ever. The sweep ends it without any look.
+// A process that starts its successor and exits may be missed by every process list of a crowded
+// machine. EndOrphans ends it without a process list.
 func TestSweepKillsProcessesMissedByScans(t *testing.T) {
 	t.Parallel()
 	instance := strings.ReplaceAll(filepath.ToSlash(t.TempDir()), "/", "-")
 	reborn := bear(t, MarkVariable, instance+"/earlier/reborn", 50*time.Millisecond)
 	eventually(t, time.Minute, "something is reborn", func() bool { return len(reborn(listProcesses())) > 0 })
-	blind := func() (all []processInfo) { // sees everything else
+	blind := func() (all []processInfo) { // lists all other processes
 		for _, p := range listProcesses() {
 			if !strings.HasPrefix(variable(p.pid, MarkVariable), instance+"/") {
 				all = append(all, p)
@@ -35,8 +35,8 @@ func TestSweepKillsProcessesMissedByScans(t *testing.T) {
 	}
 }
 
-// TestSweepSparesReusedGroupID: its leader is gone, and nothing but the
-// number says that it could be ours.
+// TestSweepSparesReusedGroupID: the leader of the group has exited, and only the reused id
+// suggests that the process could be ours.
 func TestSweepSparesReusedGroupID(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// pipes are the three connections to a child: index 0 reads, 1 writes. Plain
-// os.Pipe ends are used, not those of exec.Cmd, because they take deadlines and
-// because nothing then waits for their end of file.
+// pipes are the standard streams of a child; index 0 of each is the read end, index 1 the write
+// end. They are created by os.Pipe and not by exec.Cmd, because they support deadlines and
+// nothing waits for their end of file.
 type pipes struct {
 	stdin, stdout, stderr [2]*os.File
 }
@@ -44,20 +44,20 @@ func (p *pipes) closeTheirs() {
 type childOutput struct {
 	file *os.File
 
-	mu      sync.Mutex // guards the two below
+	mu      sync.Mutex // guards the fields below
 	expired bool
 	closed  bool
 }
 
-// Read reads what the child wrote. Once expired, it delivers what is in the pipe
-// and then reports the end, whoever still holds the other side.
+// Read reads the output of the child. After expire, it returns the rest of the pipe and then
+// io.EOF, even if another process keeps the write end open.
 func (o *childOutput) Read(b []byte) (int, error) {
 	n, err := o.file.Read(b)
 	switch {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		if n, _ = readAvailable(o.file, b); n > 0 { // whatever the error: this is the end
+		if n, _ = readAvailable(o.file, b); n > 0 { // any error means end of file here
 			return n, nil
 		}
 	case errors.Is(err, os.ErrClosed):
@@ -70,7 +70,7 @@ func (o *childOutput) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// expire lets reads end when the pipe is empty.
+// expire makes Read return io.EOF once the pipe is empty.
 func (o *childOutput) expire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

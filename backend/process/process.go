@@ -15,55 +15,54 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
 )
 
-// How long the default ladder waits on its steps, and how long what a dead
-// child left behind may take to end by itself.
+// Timeouts of the stop sequence, and of processes that a dead child left behind.
 const (
 	defaultCloseStdin = 2 * time.Second
 	defaultTerm       = 3 * time.Second
 	leftoverGrace     = 400 * time.Millisecond
 	stderrGrace       = 250 * time.Millisecond
 	killPatience      = 5 * time.Second
-	watchdogPatience  = 30 * time.Second // the watchdog has nothing else to do
+	watchdogPatience  = 30 * time.Second // the watchdog can wait longer: it has nothing else to do
 	poll              = 20 * time.Millisecond
-	// emptyLooks is how often in a row nothing must be found before nothing is there:
-	// a process that forks and exits while one look is under way is not in it.
+	// emptyLooks is the number of consecutive empty process lists after which a tree counts as
+	// ended. A single list can miss a process that forks and exits while the list is made.
 	emptyLooks = 3
-	// orphanGrace is how long what a dead daemon or watchdog leaves behind may take
-	// to end by itself.
+	// orphanGrace is how long processes that a dead daemon or watchdog left behind may take to
+	// exit after SIGTERM.
 	orphanGrace = 500 * time.Millisecond
 )
 
-// Spec says what to start.
+// Spec specifies a process.
 type Spec struct {
-	// Name is whose process this is (a server id). It is part of the mark and
-	// of the ledger; it must not hold '/' or NUL.
+	// Name is the server id. It is part of the mark and of the ledger, and must not contain '/'
+	// or NUL.
 	Name string
-	// Path is the executable, as Resolve returned it.
+	// Path is the executable, as returned by Resolve.
 	Path string
-	// Args are the arguments without the program's name.
+	// Args are the arguments, without the program name.
 	Args []string
-	// Env is the complete environment, KEY=value. Nothing is inherited.
+	// Env is the complete environment as KEY=value. Nothing is inherited.
 	Env []string
-	// Dir is the working directory; "" is ours.
+	// Dir is the working directory; "" means our own.
 	Dir string
-	// Stderr gets what the process writes to its standard error, and must not
-	// block: a full stderr pipe stops the process. nil discards it.
+	// Stderr receives what the process writes to stderr. It must not block, because a full pipe
+	// blocks the process. nil discards it.
 	Stderr io.Writer
-	// Stop is how patiently Stop ends the process.
+	// Stop configures the timeouts of Process.Stop.
 	Stop StopLadder
 }
 
-// StopLadder is how long Stop waits after each step before the next one.
-// Zero means the default: 2 s after closing stdin, 3 s after TERM.
+// StopLadder configures how long Stop waits after each step before the next one. Zero means the
+// default: 2 s after closing stdin, 3 s after SIGTERM.
 type StopLadder struct {
 	CloseStdin, Term time.Duration
 }
 
-// Exit is how a process ended.
+// Exit describes how a process exited.
 type Exit struct {
-	Code   int    // exit status; -1 when a signal ended it
-	Signal string // "killed", "terminated", ...; "" when it exited by itself
-	// Signalled says that Stop had sent a signal before: the end may be our own doing.
+	Code   int    // exit status; -1 if it was terminated by a signal
+	Signal string // "killed", "terminated", ...; "" if it was not terminated by a signal
+	// Signalled is set if Stop had sent a signal before, which may be why the process exited.
 	Signalled bool
 }
 
@@ -74,8 +73,7 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exited with status %d", e.Code)
 }
 
-// Process is a started child and everything it started. Its methods may be
-// called from several goroutines.
+// Process is a child process and all its descendants. Its methods are safe for concurrent use.
 type Process struct {
 	spec   Spec
 	pid    int
@@ -94,23 +92,23 @@ type Process struct {
 	lastAt  time.Time
 }
 
-// PID is the process id of the direct child.
+// PID returns the process id of the direct child.
 func (p *Process) PID() int { return p.pid }
 
-// Stdin is the child's standard input. It has SetWriteDeadline where the
-// platform can do it (not on Windows). Close is the first step of Stop.
+// Stdin returns the child's standard input. It supports SetWriteDeadline, except on Windows.
+// Closing it is the first step of Stop.
 func (p *Process) Stdin() io.WriteCloser { return p.stdin }
 
-// Stdout is the child's standard output. It ends once the child has ended,
-// even when something that escaped still holds the pipe; what was written before
-// is still delivered. It ends at once when Stop has returned.
+// Stdout returns the child's standard output. After the child has exited, it delivers the rest of
+// the pipe and then io.EOF, even if a descendant keeps the pipe open. It returns io.EOF
+// immediately after Stop has returned.
 func (p *Process) Stdout() io.Reader { return p.stdout }
 
-// Done is closed when the child has exited and everything it left behind was
-// ended. It does not wait for anybody to close stdout.
+// Done is closed when the child has exited and all its descendants have been ended. It does not
+// depend on stdout being read or closed.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit is how the child ended. It is valid once Done is closed.
+// Exit returns how the child exited. It is valid once Done is closed.
 func (p *Process) Exit() Exit {
 	select {
 	case <-p.done:
@@ -120,13 +118,13 @@ func (p *Process) Exit() Exit {
 	}
 }
 
-// Stop ends the process and its whole tree: it closes stdin, then sends TERM,
-// then KILL until nothing is left. It is idempotent and returns when everything
-// is gone. When ctx ends, the remaining patience is skipped, not the ending. The
-// error says that something could not be killed.
+// Stop ends the process and all its descendants: it closes stdin, then sends SIGTERM, then
+// SIGKILL until none is left. It is idempotent and returns when all have exited. If ctx is done,
+// Stop skips the remaining timeouts but still ends the processes. It returns an error if a
+// process could not be killed.
 //
-// Stop also releases the pipes: call it for every Process, even for one that
-// ended by itself.
+// Stop also releases the pipes, so it must be called for every Process, even after the child has
+// exited.
 func (p *Process) Stop(ctx context.Context) error {
 	return p.ending.Run(ctx, p.stop)
 }
@@ -143,7 +141,7 @@ func (p *Process) stop() error {
 	if p.ending.Wait(p.done, orDefault(p.spec.Stop.Term, defaultTerm)) {
 		return nil
 	}
-	p.ending.Expedite() // also for what the child has left behind
+	p.ending.Expedite() // also for descendants of the child
 	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
 		p.tree.kill()
 		if closeonce.WaitAtMost(p.done, poll) {
@@ -153,8 +151,9 @@ func (p *Process) stop() error {
 	return fmt.Errorf("cannot end process %d (%s): it does not react to being killed", p.pid, p.spec.Name)
 }
 
-// watch owns the end of the process: it reaps by pid, never by end of file,
-// because a grandchild that holds stdout would hide the exit for ever.
+// watch waits for the child by its pid and not for end of file on stdout, because a grandchild
+// that keeps stdout open would hide the exit indefinitely. Then it ends the descendants and
+// closes done.
 func (p *Process) watch(cmd *exec.Cmd, stderr *childOutput, ended func()) {
 	drained := make(chan struct{})
 	go func() {
@@ -172,7 +171,7 @@ func (p *Process) watch(cmd *exec.Cmd, stderr *childOutput, ended func()) {
 	p.stdout.expire()
 	timer := time.NewTimer(stderrGrace)
 	defer timer.Stop()
-	select { // so that the last words are in the log when the end is announced
+	select { // so that the last lines of stderr are in the log when done is closed
 	case <-drained:
 	case <-timer.C:
 	}
@@ -181,7 +180,7 @@ func (p *Process) watch(cmd *exec.Cmd, stderr *childOutput, ended func()) {
 	close(p.done)
 }
 
-// endLeftovers ends what a dead child left behind.
+// endLeftovers ends the descendants of a child that has exited.
 func (p *Process) endLeftovers() {
 	if p.nothingLeft() {
 		return
@@ -211,8 +210,8 @@ func (p *Process) nothingLeft() bool {
 	return true
 }
 
-// copyUntilEOF copies until the end of src. A writer that fails is ignored: stderr
-// must go on flowing or the process stops.
+// copyUntilEOF copies src to dst until io.EOF. It ignores write errors, because stderr must be
+// drained or the process blocks.
 func copyUntilEOF(dst io.Writer, src io.Reader) {
 	if dst == nil {
 		dst = io.Discard
@@ -243,7 +242,7 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// check refuses what cannot be started, with the reason that exec would blur.
+// check reports invalid fields of a Spec, with clearer errors than those of exec.
 func (s Spec) check() error {
 	if s.Name == "" || strings.ContainsAny(s.Name, "/\x00\n") {
 		return fmt.Errorf("cannot start process: bad name %q", s.Name)

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processInfo is one process as the system sees it. pid and start together name it for
-// as long as the machine runs.
+// processInfo describes a process. pid and start together identify it until the next reboot.
 type processInfo struct {
 	pid, ppid, pgid, sid int
 	start                uint64 // microseconds since 1970
@@ -24,8 +23,8 @@ type processInfo struct {
 
 const zombieState = 5 // SZOMB of sys/proc.h
 
-// listProcesses lists the processes of this user. Sessions, memory and processor time are
-// not in this table; measure adds the last two where they are wanted.
+// listProcesses lists the processes of this user. The table contains neither sessions nor memory
+// nor CPU time; measure adds the last two.
 func listProcesses() []processInfo {
 	table, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Geteuid())
 	if err != nil {
@@ -38,7 +37,8 @@ func listProcesses() []processInfo {
 	return all
 }
 
-// listDescendants is scan: nothing falls to us here, so descendants may be anywhere.
+// listDescendants is listProcesses on macOS: without a subreaper, descendants may have any
+// parent.
 func listDescendants() []processInfo { return listProcesses() }
 
 func infoOf(k *unix.KinfoProc) processInfo {
@@ -64,7 +64,7 @@ func readProcess(pid int) (processInfo, bool) {
 	return infoOf(k), true
 }
 
-// measure fills in what the process table of the system does not tell.
+// measure adds memory and CPU time, which are not in the process table.
 func measure(p *processInfo) {
 	process, err := gops.NewProcess(int32(p.pid))
 	if err != nil {
@@ -78,9 +78,9 @@ func measure(p *processInfo) {
 	}
 }
 
-// variable reads one variable of the environment a process was started with. The
-// system lays out: the count of arguments, the executable, zeros, the arguments,
-// the environment.
+// variable returns one variable of the environment with which a process was started. The layout
+// of kern.procargs2 is: the number of arguments, the executable, zeros, the arguments, the
+// environment.
 func variable(pid int, name string) string {
 	raw, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil || len(raw) < 4 {
@@ -102,26 +102,26 @@ func variable(pid int, name string) string {
 	return ""
 }
 
-// inEnvironment is variable; it does not tell whether there was anything to look into.
+// inEnvironment is variable. On macOS it does not report whether the environment was readable.
 func inEnvironment(pid int, name string) (value string, there bool) {
 	return variable(pid, name), false
 }
 
-// signalProcess sends a signal to the process that was seen, not to one that got
-// the same id since; between the look and the signal a gap of microseconds stays.
+// signalProcess sends a signal to p, unless its pid has been reused. Between the check and the
+// signal remains a race of microseconds.
 func signalProcess(p processInfo, sig unix.Signal) {
 	if now, ok := readProcess(p.pid); ok && now.start == p.start {
 		_ = unix.Kill(p.pid, sig)
 	}
 }
 
-// sameUser is true for all that scan lists.
+// sameUser is always true, because listProcesses lists only processes of this user.
 func sameUser(int) bool { return true }
 
-// becomeGuardian does nothing: there is no subreaper on macOS.
+// becomeGuardian does nothing: macOS has no child subreaper.
 func becomeGuardian() error { return nil }
 
-// marksFallToUs is false: orphans go to launchd and are found by their mark alone.
+// marksFallToUs is false: launchd adopts orphans, so they are found only by their mark.
 const marksFallToUs = false
 
 func bootID() string {
@@ -132,7 +132,7 @@ func bootID() string {
 	return strconv.FormatInt(boot.Sec, 10)
 }
 
-// programOf is the executable that a process runs.
+// programOf returns the path of the executable of a process, or "".
 func programOf(pid int) string {
 	process, err := gops.NewProcess(int32(pid))
 	if err != nil {

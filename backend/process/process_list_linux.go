@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processInfo is one process as the system sees it. pid and start together name it for
-// as long as the machine runs.
+// processInfo describes a process. pid and start together identify it until the next reboot.
 type processInfo struct {
 	pid, ppid, pgid, sid int
 	start                uint64 // clock ticks since boot
@@ -26,13 +25,13 @@ type processInfo struct {
 // ticks is USER_HZ, which is 100 on every Linux that Go runs on.
 const ticks = 100
 
-// scanPasses is how often one scan lists the processes at most.
+// scanPasses is the maximum number of passes over /proc for one list.
 const scanPasses = 4
 
-// listProcesses lists all processes. One that ends meanwhile is left out, but what it forked
-// is not: the list is made again until it holds nothing new, and the youngest are read
-// first. Otherwise a process that is replaced by its child every few milliseconds
-// would be in no scan of a machine with thousands of processes.
+// listProcesses lists all processes. A process that exits meanwhile is not in the list, but
+// processes that it forked are: listProcesses repeats its pass until there are no new processes,
+// and reads the newest first. Otherwise no list on a machine with thousands of processes would
+// contain a process that replaces itself by a child every few milliseconds.
 func listProcesses() []processInfo {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -69,10 +68,10 @@ func listProcesses() []processInfo {
 	return all
 }
 
-// listDescendants lists the descendants of this process. It costs nothing for the other
-// processes of the machine, and is soon enough for one that lives for milliseconds:
-// what loses its parent becomes our own child. Where the kernel does not list children,
-// it is scan.
+// listDescendants lists the descendants of this process. Its cost does not depend on the other
+// processes of the machine, and it is fast enough for processes that live for milliseconds,
+// because orphans become our own children. If the kernel does not list children, it is
+// listProcesses.
 func listDescendants() []processInfo {
 	self := os.Getpid()
 	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
@@ -106,7 +105,7 @@ func listDescendants() []processInfo {
 	return all
 }
 
-// children lists those of all threads of pid. It may miss one while others exit.
+// children returns the children of all threads of pid. It may miss one while others exit.
 func children(pid int) (list []int) {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
 	dir, err := os.Open(tasks)
@@ -135,7 +134,7 @@ func readProcess(pid int) (processInfo, bool) {
 	if err != nil {
 		return processInfo{}, false
 	}
-	// The name stands in parentheses and may hold anything, parentheses too.
+	// The name is in parentheses and may itself contain parentheses.
 	open, shut := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
 	if open < 0 || shut < open {
 		return processInfo{}, false
@@ -158,15 +157,15 @@ func readProcess(pid int) (processInfo, bool) {
 	}, true
 }
 
-// variable reads one variable of the environment a process was started with.
-// It is "" for the processes of other users and for those that wiped it.
+// variable returns one variable of the environment with which a process was started. It returns
+// "" for processes of other users and for those that erased it.
 func variable(pid int, name string) string {
 	value, _ := inEnvironment(pid, name)
 	return value
 }
 
-// inEnvironment is variable, and whether there was an environment to look into: it is
-// empty for a moment while a process becomes another program.
+// inEnvironment is variable and also reports whether the environment was readable. It is empty
+// for a moment during an exec.
 func inEnvironment(pid int, name string) (value string, there bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil || len(raw) == 0 {
@@ -185,8 +184,7 @@ func valueIn(environ []byte, name string) string {
 	return ""
 }
 
-// signalProcess sends a signal to exactly the process that was seen, not to one
-// that got the same id since.
+// signalProcess sends a signal to p, unless its pid has been reused.
 func signalProcess(p processInfo, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
@@ -201,19 +199,20 @@ func signalProcess(p processInfo, sig unix.Signal) {
 	}
 }
 
-// sameUser reports whether pid runs as we do.
+// sameUser reports whether pid has our effective user id.
 func sameUser(pid int) bool {
 	var st unix.Stat_t
 	return unix.Stat("/proc/"+strconv.Itoa(pid), &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
-// becomeGuardian makes us the parent of every descendant that loses its own.
+// becomeGuardian makes this process the child subreaper, and so the parent of every orphaned
+// descendant (PR_SET_CHILD_SUBREAPER, prctl(2)).
 func becomeGuardian() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// marksFallToUs says that whatever carries our mark is our descendant, so that
-// nothing else needs to be searched.
+// marksFallToUs is true: every process with our mark is our descendant, so no others have to be
+// searched.
 const marksFallToUs = true
 
 func bootID() string {
@@ -221,7 +220,7 @@ func bootID() string {
 	return strings.TrimSpace(string(raw))
 }
 
-// programOf is the executable that a process runs.
+// programOf returns the path of the executable of a process, or "".
 func programOf(pid int) string {
 	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
 	if err != nil {

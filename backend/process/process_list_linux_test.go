@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process that is replaced by its child all the time is met even where a look at all
-// processes takes longer than it lives.
+// A process that continuously replaces itself by a child is found even if making a list of all
+// processes takes longer than its lifetime.
 func TestScanFindsForkBombAmongThousands(t *testing.T) {
-	for range 1500 { // dead, but not reaped: they are in every look
+	for range 1500 { // zombies, which are in every list
 		dead, err := os.StartProcess("/bin/true", nil, &os.ProcAttr{})
 		if err != nil {
 			t.Fatal(err)
@@ -22,7 +22,7 @@ func TestScanFindsForkBombAmongThousands(t *testing.T) {
 		t.Cleanup(func() { dead.Wait() })
 	}
 	life := 50 * time.Millisecond
-	for range 3 { // where other things run beside, a look takes seconds
+	for range 3 { // on a busy machine a list takes seconds
 		began := time.Now()
 		listProcesses()
 		life = max(life, time.Since(began))
@@ -45,8 +45,9 @@ func TestScanFindsForkBombAmongThousands(t *testing.T) {
 	}
 }
 
-// bear starts a process with a value in its environment that ignores TERM, starts its
-// successor after a life so long and ends, for ever. The function finds it among others; it is ended with the test.
+// bear starts a process that ignores SIGTERM and has a value in its environment. After a lifetime
+// it starts its successor and exits, indefinitely. The returned function finds it in a process
+// list; it is ended with the test.
 func bear(t *testing.T, name, value string, life time.Duration) (reborn func([]processInfo) []processInfo) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "reborn.sh")

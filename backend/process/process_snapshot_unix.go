@@ -7,13 +7,12 @@ import (
 	"sync"
 )
 
-// snapshot is what one look at the processes saw. Many trees that end at the same time
-// share it: with a look each, twenty stubborn servers would keep the machine busy
-// with looking.
+// snapshot is a process list that trees which end at the same time share. With a list for each of
+// them, twenty servers that do not exit would keep the machine busy.
 type snapshot struct {
 	all   []processInfo
 	byPID map[int]processInfo
-	done  chan struct{} // closed when the look is over
+	done  chan struct{} // closed when the list is complete
 
 	mu    sync.Mutex // guards marks
 	marks map[int]string
@@ -22,8 +21,8 @@ type snapshot struct {
 // lookout makes one snapshot at a time.
 var lookout struct {
 	mu   sync.Mutex // guards next
-	next *snapshot  // of those who wait for a look to begin
-	eye  sync.Mutex // held by the one who looks
+	next *snapshot  // shared by all callers that wait for the next list
+	eye  sync.Mutex // held while a list is made
 }
 
 // snapshotDescendants returns a snapshot that was begun after the call.
@@ -43,7 +42,7 @@ func snapshotDescendants() *snapshot {
 	lookout.eye.Lock()
 	defer lookout.eye.Unlock()
 	lookout.mu.Lock()
-	lookout.next = nil // who comes now has to wait for the next one
+	lookout.next = nil // later callers wait for the next list
 	lookout.mu.Unlock()
 	defer close(s.done)
 	s.all = listDescendants()
@@ -54,7 +53,7 @@ func snapshotDescendants() *snapshot {
 	return s
 }
 
-// mark is the mark of one of the processes.
+// mark returns the mark of a process, or "".
 func (s *snapshot) mark(pid int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ func TestEchoWorksBothWays(t *testing.T) {
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > 30*time.Second { // a minute is how long one that stays is waited for
+	if took := time.Since(begun); took > 30*time.Second { // a process that does not exit would be waited for a minute
 		t.Errorf("a server that ends with its input took %s to stop", took)
 	}
 	if exit := p.Exit(); exit != (Exit{}) {
@@ -54,8 +54,7 @@ func TestExitReportsCodeAndSignal(t *testing.T) {
 	}
 }
 
-// Every shape of tree, each ending in a process that ignores the end of its input
-// and TERM.
+// Every shape of process tree, each ending in a process that ignores end of input and SIGTERM.
 var shapes = map[string]struct {
 	role  string
 	ready int
@@ -139,7 +138,7 @@ func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 	t.Parallel()
 	s := newTestSpawner(t)
 	var dirs []string
-	for i := range 20 { // the child itself is stubborn, or what it has started
+	for i := range 20 { // the child itself or its descendant ignores SIGTERM
 		_, dir := start(t, s, []string{"deaf", "sh>deaf"}[i%2], 1+i%2, func(s *Spec) { s.Stop = StopLadder{} })
 		dirs = append(dirs, dir)
 	}
@@ -147,8 +146,8 @@ func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Five times the promise, as everywhere where other things run beside; one after the
-	// other they would take 100 s.
+	// Five times the expected duration, because other tests run at the same time. Stopped one
+	// after the other they would take 100 s.
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
@@ -194,10 +193,9 @@ func TestNoZombieRemains(t *testing.T) {
 	})
 }
 
-// What lost its parent falls to us, and nobody waits for its end: some time after it the
-// zombie is collected, or at once when it stood in a group of ours.
-// TestDeadProcessesAreReapedUnderChurn: a server that starts something several
-// times a second must not fill the table of processes.
+// TestDeadProcessesAreReapedUnderChurn: a server that starts short-lived processes several times
+// a second must not fill the process table. Orphans become our children; zombies among them are
+// reaped immediately if they are in a process group of ours, and otherwise after reapAfter.
 func TestDeadProcessesAreReapedUnderChurn(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "zombies", 1)
 	defer p.Stop(t.Context())
@@ -214,7 +212,7 @@ func TestDeadProcessesAreReapedUnderChurn(t *testing.T) {
 	for begun := time.Now(); time.Since(begun) < 3*time.Second; time.Sleep(20 * time.Millisecond) {
 		most = max(most, zombies())
 	}
-	if most == 0 || most > 25 { // 20 end each second
+	if most == 0 || most > 25 { // 20 exit each second
 		t.Errorf("%d dead processes at once", most)
 	}
 }
@@ -253,8 +251,8 @@ func TestReaperCollectsOrphans(t *testing.T) {
 
 func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 	t.Parallel()
-	// The escaped one wiped its environment and has its own session, and its
-	// parent was gone before anybody looked: nothing tells whose it is.
+	// The escaped process erased its environment and has its own session, and its parent exited
+	// before any process list was made: nothing shows that it belongs to the tree.
 	p, dir := start(t, newTestSpawner(t), "drop>deaf", 1)
 	<-p.Done()
 	ended := make(chan error, 1)
@@ -304,7 +302,7 @@ func TestStderrIsDrainedWhenWriterFails(t *testing.T) {
 }
 
 func TestStdinHasWriteDeadline(t *testing.T) {
-	p, _ := start(t, newTestSpawner(t), "deaf", 1) // never reads
+	p, _ := start(t, newTestSpawner(t), "deaf", 1) // never reads its input
 	stdin, ok := p.Stdin().(interface{ SetWriteDeadline(time.Time) error })
 	if !ok {
 		t.Fatal("no SetWriteDeadline")
@@ -318,17 +316,17 @@ func TestStdinHasWriteDeadline(t *testing.T) {
 	}
 }
 
-// Else the data folder of a test, or of a daemon that was just ended, could be written to
+// Otherwise the data folder of a test, or of a daemon that has just exited, could be written to
 // after it was removed.
 func TestCloseWaitsForLedgerUpdate(t *testing.T) {
 	s := newTestSpawner(t)
 	p, _ := start(t, s, "exit3", 0)
-	s.ledger.mu.Lock() // the end cannot be written yet
+	s.ledger.mu.Lock() // blocks writing the ledger
 	gone := func() bool { return errors.Is(unix.Kill(p.pid, 0), unix.ESRCH) }
 	for deadline := time.Now().Add(10 * time.Second); !gone() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(20 * time.Millisecond) // only makes a failure more certain
+	time.Sleep(20 * time.Millisecond) // makes a failure more likely
 	s.mu.Lock()
 	_, known := s.live[p.pid]
 	s.mu.Unlock()

@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree finds all that belongs to one child: its group and session, its
-// descendants, whatever carries its mark, and whatever was seen to belong to it
-// before it hid.
+// tree finds all processes that belong to a child: those in its process group and session, its
+// descendants, those that carry its mark, and those that belonged to it in an earlier list.
 type tree struct {
 	mark  string
 	pid   int
@@ -42,16 +41,16 @@ func (t *tree) adopt(child *os.Process) error {
 func (t *tree) startedAt() uint64 { return t.start }
 func (t *tree) release()          {}
 
-// note remembers who belongs to the tree now.
+// note records the current members of the tree.
 func (t *tree) note() { t.members() }
 
-// members returns the living processes of the tree. Zombies of the tree that
-// fell to us are reaped on the way: nobody else waits for them.
+// members returns the living processes of the tree. It also reaps zombies of the tree that have
+// become our children, because nothing else waits for them.
 func (t *tree) members() []processInfo {
 	look := snapshotDescendants()
 	all, byPID := look.all, look.byPID
 	self := os.Getpid()
-	// Once the leader is reaped and its group is empty, its id may be given out again.
+	// After the leader is reaped and its group is empty, its id may be reused.
 	leader, there := byPID[t.pid]
 	reused := there && leader.start != t.start
 
@@ -93,7 +92,7 @@ func (t *tree) members() []processInfo {
 			reap(p.pid)
 		}
 	}
-	for pid, start := range t.seen { // forget the dead, so that the map stays small
+	for pid, start := range t.seen { // remove exited processes
 		if p, ok := byPID[pid]; !ok || p.start != start {
 			delete(t.seen, pid)
 		}
@@ -118,8 +117,8 @@ func isDescendant(ancestor int, p processInfo, byPID map[int]processInfo) bool {
 
 func (t *tree) alive() int { return len(t.members()) }
 
-// terminate asks the tree to end. CONT follows, or a stopped process would never
-// see the signal.
+// terminate sends SIGTERM to the tree. SIGCONT follows, because a stopped process would not
+// handle the signal.
 func (t *tree) terminate() {
 	for _, p := range t.members() {
 		signalProcess(p, unix.SIGTERM)
@@ -127,12 +126,12 @@ func (t *tree) terminate() {
 	}
 }
 
-// kill ends what is there now. Callers repeat it until alive says 0, because a
-// process may fork between the look and the signal.
+// kill sends SIGKILL to the current members. Callers repeat it until alive returns 0, because a
+// process may fork between the list and the signal.
 func (t *tree) kill() {
 	living := t.members()
 	for _, p := range living {
-		if p.pgid == t.pid { // at once, so that the group cannot outrun us
+		if p.pgid == t.pid { // atomically, so that the group cannot fork in between
 			_ = unix.Kill(-t.pid, unix.SIGKILL)
 			break
 		}
@@ -142,7 +141,7 @@ func (t *tree) kill() {
 	}
 }
 
-// reap collects one dead child that is known to be adopted.
+// reap reaps an adopted child that has exited.
 func reap(pid int) {
 	for {
 		_, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
@@ -161,11 +160,10 @@ func signalOf(state *os.ProcessState) string {
 
 func (s Spec) direct() Spec { return s }
 
-// checkArgs has nothing to refuse here: arguments reach the program as they are.
+// checkArgs accepts everything: arguments reach the program unchanged.
 func checkArgs(string, []string) error { return nil }
 
-// readAvailable reads what is in the pipe at this moment, without waiting and without
-// regard to a deadline.
+// readAvailable reads what is in the pipe without blocking, regardless of the deadline.
 func readAvailable(f *os.File, b []byte) (n int, err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -181,7 +179,7 @@ func readAvailable(f *os.File, b []byte) (n int, err error) {
 	return max(n, 0), errors.Join(err, cerr)
 }
 
-// missingInterpreter reports that a script exists but not the program in its first line.
+// missingInterpreter reports whether path exists but the interpreter in its first line does not.
 func missingInterpreter(path string, err error) bool {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false

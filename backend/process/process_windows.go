@@ -20,10 +20,9 @@ import (
 
 const watchdogHelps = false
 
-// ours is the job that we enter ourselves before the first child exists, so that
-// every child is born in it; the kernel ends them all when our handle closes,
-// even when we are terminated. It is never closed by us. What Launch starts
-// breaks away from it.
+// ours assigns this process to a Job Object before the first child exists, so that every child is
+// created in it. The kernel ends all of them when our handle is closed, even if we are
+// terminated; we never close it. Programs that Launch starts break away from the job.
 var ours = sync.OnceValue(func() error {
 	job, err := newJob(windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | windows.JOB_OBJECT_LIMIT_BREAKAWAY_OK)
 	if err != nil {
@@ -50,9 +49,9 @@ func newJob(limits uint32) (windows.Handle, error) {
 	return job, nil
 }
 
-// tree is a job nested in ours that holds one child and all it starts. The child
-// is created suspended, put into the job, and only then let go, so that nothing
-// it starts can be born outside.
+// tree is a Job Object, nested in ours, for one child and its descendants. The child is created
+// suspended, assigned to the job and then resumed, so that none of its descendants can be created
+// outside the job.
 type tree struct {
 	mu  sync.Mutex // guards job
 	job windows.Handle
@@ -87,7 +86,7 @@ func (t *tree) adopt(child *os.Process) error {
 	return resume(t.pid)
 }
 
-// resume lets the only thread of a suspended process run.
+// resume resumes the only thread of a suspended process.
 func resume(pid uint32) error {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
@@ -113,8 +112,8 @@ func resume(pid uint32) error {
 	return errors.New("cannot let new process run: it has no thread")
 }
 
-// terminate asks with Ctrl-Break, which console programs may handle; without a
-// console of its own a program does not hear it, and kill follows.
+// terminate sends Ctrl-Break, which console programs may handle. A program without a console does
+// not receive it and is killed later.
 func (t *tree) terminate() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, t.pid)
 }
@@ -129,7 +128,7 @@ func (t *tree) kill() {
 
 func (t *tree) alive() int { return len(t.pids()) }
 
-// basicProcessIDList is JOBOBJECT_BASIC_PROCESS_ID_LIST with room for many.
+// basicProcessIDList is JOBOBJECT_BASIC_PROCESS_ID_LIST with room for 1024 ids.
 type basicProcessIDList struct {
 	assigned, listed uint32
 	ids              [1024]uintptr
@@ -153,7 +152,7 @@ func (t *tree) pids() []uintptr {
 func (t *tree) note()             {}
 func (t *tree) startedAt() uint64 { return 0 }
 
-// release closes the job, which ends what might be left in it.
+// release closes the job, which ends all processes that are left in it.
 func (t *tree) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +162,8 @@ func (t *tree) release() {
 	}
 }
 
-// Usage measures the tree now. It fails once the process has ended.
+// Usage measures the resource usage of the process tree. It returns an error after the process
+// has exited.
 func (p *Process) Usage() (Usage, error) {
 	select {
 	case <-p.done:
@@ -206,7 +206,7 @@ func (p *Process) Usage() (Usage, error) {
 
 func signalOf(*os.ProcessState) string { return "" }
 
-// direct is s without the command interpreter where it would only be in the way.
+// direct returns s without cmd.exe if that is not needed; see withoutCmd.
 func (s Spec) direct() Spec {
 	s.Path, s.Args = withoutCmd(s.Path, s.Args, func(path string) bool {
 		info, err := os.Stat(path)
@@ -223,8 +223,8 @@ func (s Spec) direct() Spec {
 	return s
 }
 
-// checkArgs refuses arguments that cmd.exe would interpret: a .cmd or .bat file
-// runs through it, and no quoting is safe from it.
+// checkArgs reports arguments that cmd.exe would interpret. It runs .cmd and .bat files, and no
+// quoting is safe from it.
 func checkArgs(path string, args []string) error {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".cmd", ".bat":
@@ -239,15 +239,15 @@ func checkArgs(path string, args []string) error {
 	return nil
 }
 
-// readAvailable has nothing to read: pipes take no deadline here, and the job has ended
-// whoever could hold the other side.
+// readAvailable returns nothing: pipes on Windows have no deadlines, and the job has ended every
+// process that could hold the write end.
 func readAvailable(*os.File, []byte) (int, error) { return 0, nil }
 
 func missingInterpreter(string, error) bool { return false }
 
 func bootID() string { return "windows" }
 
-// endOrphansOf has nothing to do: the kernel ended everything with the job.
+// endOrphansOf does nothing: the kernel ended all processes with the job.
 func endOrphansOf(string, string, []ledgerEntry) []Orphan { return nil }
 
 func (s *Spawner) endRun() {}
@@ -258,7 +258,7 @@ func newReaper(func(pid, pgid int) (direct, group bool)) *reaper { return &reape
 
 func (*reaper) run(quit <-chan struct{}) { <-quit }
 
-// RunWatchdog is for platforms where NeedsWatchdog can be true.
+// RunWatchdog is never needed on Windows; see NeedsWatchdog.
 func RunWatchdog([]string, func()) (exitCode int) {
 	fmt.Fprintln(os.Stderr, "drawbridge: there is no watchdog on Windows")
 	return 1
@@ -266,12 +266,12 @@ func RunWatchdog([]string, func()) (exitCode int) {
 
 func lifeline(int) <-chan struct{} { return nil }
 
-// hearsReady: handles are not handed on by number here.
+// hearsReady is false: a child cannot inherit a handle by number.
 const hearsReady = false
 
-// detachments give the child a console of its own that nobody sees, so that it outlives
-// ours, and take it out of our job. A job that somebody else put us into, such as an
-// editor's, may forbid the latter: then the child stays in it.
+// detachments are the ways to detach a child, tried in order. The child gets its own hidden
+// console, so that it outlives ours, and breaks away from our job. A job in which we run, such as
+// an editor's, may forbid that; the child then stays in it.
 var detachments = []func(*exec.Cmd){
 	detached(windows.CREATE_BREAKAWAY_FROM_JOB),
 	detached(0),
@@ -283,10 +283,11 @@ func detached(more uint32) func(*exec.Cmd) {
 	}
 }
 
-// readLoginEnv is our own environment: Windows gives a desktop start the same one.
+// readLoginEnv returns our own environment, because Windows gives processes started from the
+// desktop the same one.
 func readLoginEnv(time.Duration) (map[string]string, error) { return ownEnv(), nil }
 
-// executable finds path as it is or with one of the extensions of PATHEXT.
+// executable returns path, or path with one of the extensions in PATHEXT, whichever exists.
 func executable(path string) (string, error) {
 	extensions := strings.Split(strings.ToLower(os.Getenv("PATHEXT")), ";")
 	if len(extensions) == 1 {

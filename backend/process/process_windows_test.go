@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// These tests are compiled and vetted in CI, and run by whoever has the system.
+// CI compiles and vets these tests. They run only on Windows.
 
 const windowsRole = "DRAWBRIDGE_TEST_ROLE"
 
@@ -23,14 +23,14 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(windowsRole) {
 	case "":
 		os.Exit(m.Run())
-	case "wait": // ignores the end of its input
+	case "wait": // ignores end of input
 		select {}
-	case "tree": // starts another one below a command interpreter, and waits
+	case "tree": // starts another process through cmd.exe, and waits
 		cmd := exec.Command("cmd.exe", "/c", os.Args[0])
 		cmd.Env = append(os.Environ(), windowsRole+"=wait")
 		_ = cmd.Start()
 		select {}
-	case "daemon": // starts a tree with a Spawner, says who is there, and waits to be killed
+	case "daemon": // starts a tree with a Spawner, prints its pids, and waits to be killed
 		s := NewSpawner(Options{})
 		p, err := s.Start(spec("tree"))
 		if err != nil {
@@ -100,7 +100,7 @@ func TestJobObjectKillsTreeOfTerminatedDaemon(t *testing.T) {
 	if len(pids) < 3 {
 		t.Fatalf("a tree of %v", pids)
 	}
-	_ = daemon.Process.Kill() // TerminateProcess: nothing of ours runs any more
+	_ = daemon.Process.Kill() // TerminateProcess, so no cleanup code runs
 	_ = daemon.Wait()
 	goneWithin(t, 2*time.Second, pids)
 }

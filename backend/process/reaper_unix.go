@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reaper collects dead processes that fell to us and that nobody waits for. A
-// zombie in the group of a child of ours is adopted for certain; any other may be
-// the child of an os/exec.Cmd whose Wait is under way, so it is left alone for a
-// while. Code that starts children elsewhere has to wait for them.
+// reaper reaps zombies that became our children. A zombie in the process group of one of our
+// children is certainly adopted. Any other may be the child of an os/exec.Cmd whose Wait is in
+// progress, so it is reaped only after reapAfter. Code that starts children elsewhere must wait
+// for them.
 type reaper struct {
 	owns  func(pid, pgid int) (direct, group bool)
 	since map[string]time.Time // when an unknown zombie was first seen
 }
 
-// reapAfter is how long an unknown zombie may wait for its own parent's Wait.
+// reapAfter is how long an unknown zombie is left for the Wait of its own parent.
 const reapAfter = 5 * time.Second
 
-// reapDelay is how long after the end of a process a sweep begins.
+// reapDelay is the delay between SIGCHLD and the reaping.
 const reapDelay = 250 * time.Millisecond
 
 func newReaper(owns func(pid, pgid int) (direct, group bool)) *reaper {
@@ -42,8 +42,8 @@ func (r *reaper) run(quit <-chan struct{}) {
 		case <-quit:
 			return
 		case <-died:
-			// One sweep for a whole dying tree. One that is due is never put off: with a
-			// server whose children end all the time there would be none.
+			// One pass reaps a whole tree that exits. A pending pass is not postponed; otherwise
+			// a server whose children exit continuously would prevent every pass.
 			if soon := time.Now().Add(reapDelay); due.IsZero() || soon.Before(due) {
 				due = soon
 				timer.Reset(reapDelay)
@@ -58,8 +58,8 @@ func (r *reaper) run(quit <-chan struct{}) {
 	}
 }
 
-// reapOrphans reaps what is certain or has waited long enough, and reports whether
-// unknown zombies remain.
+// reapOrphans reaps adopted zombies, and unknown ones after reapAfter. It reports whether unknown
+// zombies remain.
 func (r *reaper) reapOrphans() (remain bool) {
 	self := os.Getpid()
 	unknown := make(map[string]time.Time)

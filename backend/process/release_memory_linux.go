@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReleaseMemory gives back the memory that only a start needs: the heap's free pages, and the
-// pages of our own program file. Those come back by themselves, from the system's
-// cache, one minor fault for each 64 KiB that is used again. What stays is what is in
-// use. It blocks for some milliseconds; call it when there is nothing to do.
+// ReleaseMemory returns to the system memory that only the start-up needed: free heap pages, and
+// the pages of the program file. When these are used again, the kernel maps them from the page
+// cache, with one minor fault for each 64 KiB. ReleaseMemory blocks for some milliseconds, so
+// call it when idle.
 func ReleaseMemory() {
 	debug.FreeOSMemory()
 	self, err := os.Readlink("/proc/self/exe")
@@ -27,8 +27,8 @@ func ReleaseMemory() {
 
 type addresses struct{ start, end uintptr }
 
-// cleanRanges are the mappings of a file that were never written to: what is dropped
-// of them is still in the file. Writable ones are left alone, whatever they hold.
+// cleanRanges returns the mappings of a file that were never written to, so their content is
+// still in the file. Writable mappings are skipped.
 func cleanRanges(path string) (list []addresses) {
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -36,7 +36,7 @@ func cleanRanges(path string) (list []addresses) {
 	}
 	defer f.Close()
 	var at addresses
-	dirty := true // unless its counter says otherwise
+	dirty := true // until the counter Anonymous says otherwise
 	keep := func() {
 		if at.end != 0 && !dirty {
 			list = append(list, at)
@@ -48,7 +48,7 @@ func cleanRanges(path string) (list []addresses) {
 		line := lines.Text()
 		key, value, _ := strings.Cut(line, ":")
 		switch {
-		case key == "Anonymous": // pages that were written to; the others are the file's
+		case key == "Anonymous": // size of the pages that were written to
 			dirty = dirty || strings.TrimSpace(value) != "0 kB"
 		case !strings.Contains(key, " "): // another counter
 		default: // the head of the next mapping: 00400000-012c9000 r-xp 00000000 fe:01 1 /path

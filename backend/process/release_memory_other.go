@@ -4,5 +4,5 @@ package process
 
 import "runtime/debug"
 
-// ReleaseMemory gives back the heap's free pages.
+// ReleaseMemory returns free heap pages to the system.
 func ReleaseMemory() { debug.FreeOSMemory() }

@@ -44,7 +44,7 @@ func TestTrimReleasesOnlyFileBackedPages(t *testing.T) {
 	}
 }
 
-// resident is how much of files is mapped into this process, in kB.
+// resident returns how much of its mapped files this process has in memory, in kB.
 func resident(t *testing.T) (kb int) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -52,7 +52,7 @@ func resident(t *testing.T) (kb int) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(status)) {
-		// A program in a tmpfs, as a test's may be, counts as shared memory.
+		// A program in a tmpfs, as the test binary may be, counts as shared memory.
 		name, value, _ := strings.Cut(line, ":")
 		if name == "RssFile" || name == "RssShmem" {
 			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")))

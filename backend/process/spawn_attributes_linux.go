@@ -2,9 +2,9 @@ package process
 
 import "syscall"
 
-// attributes put the child at the head of a group of its own. The parent-death
-// signal reaches the direct child only; it is the fallback for the case that we
-// and the watchdog are killed at the same moment.
+// attributes makes the child the leader of a new process group. The parent-death signal reaches
+// only the direct child; it is the fallback if the daemon and the watchdog are killed at the same
+// moment.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

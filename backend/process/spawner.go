@@ -22,25 +22,25 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
 )
 
-// MarkVariable is the environment variable that every process of ours carries:
-// INSTANCE/RUN/NUMBER/NAME. INSTANCE stands for the data folder, RUN for one run
-// of the daemon (it begins with "PID-"), NUMBER for one start.
+// MarkVariable is the environment variable of the mark that every process started by a Spawner
+// and its descendants carry: INSTANCE/RUN/NUMBER/NAME. INSTANCE identifies the data folder, RUN
+// one run of the daemon (it begins with "PID-"), NUMBER one start.
 const MarkVariable = "DRAWBRIDGE_SERVER"
 
 // Options configure a Spawner.
 type Options struct {
-	// Log is where trouble is told; nil discards it.
+	// Log receives warnings. nil discards them.
 	Log *slog.Logger
-	// Ledger is the file in which running processes are kept for Sweep. Two
-	// daemons must not share one. "" keeps none, and Sweep then finds nothing.
+	// Ledger is the file of running processes, which EndOrphans reads. Two daemons must not share
+	// one. "" means no ledger; EndOrphans then does nothing.
 	Ledger string
 }
 
-// Spawner starts processes and knows all that run.
+// Spawner starts processes and tracks those that run.
 //
-// All children are forked by one operating system thread that lives as long as
-// the Spawner. The parent-death signal fires when the forking *thread* ends, so a
-// child of an ordinary goroutine could be killed by a thread that Go retires.
+// All children are forked by one operating system thread that lives as long as the Spawner. The
+// parent-death signal is sent when the forking *thread* exits, so a child forked by an ordinary
+// goroutine could be killed when the Go runtime ends a thread.
 type Spawner struct {
 	log      *slog.Logger
 	instance string
@@ -52,15 +52,15 @@ type Spawner struct {
 	mu     sync.Mutex // guards the fields below
 	live   map[int]*Process
 	number int
-	closed bool // nothing can be started any more
-	up     bool // the thread and the reaper run
+	closed bool // no process can be started any more
+	up     bool // the forking thread and the reaper run
 	quit   chan struct{}
 	leave  sync.Once // closes quit
 	gone   sync.WaitGroup
 }
 
-// NewSpawner returns a Spawner. It starts nothing until the first Start, but on
-// Linux makes this process a child subreaper, for good.
+// NewSpawner returns a Spawner. On Linux it makes this process a child subreaper permanently. It
+// starts no thread or goroutine before the first Start.
 func NewSpawner(o Options) *Spawner {
 	log := o.Log
 	if log == nil {
@@ -91,8 +91,8 @@ func NewSpawner(o Options) *Spawner {
 	return s
 }
 
-// Start starts a process. The error says in words what is missing: the
-// executable, its interpreter, the right to run it, or the working directory.
+// Start starts a process. The error says what is missing: the executable, its interpreter, the
+// permission to run it, or the working directory.
 func (s *Spawner) Start(spec Spec) (*Process, error) {
 	spec = spec.direct()
 	if err := spec.check(); err != nil {
@@ -135,7 +135,7 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// fork starts cmd on the locked thread and takes the child into its tree.
+// fork starts cmd on the locked thread and adds the child to its tree.
 func (s *Spawner) fork(p *Process, cmd *exec.Cmd) error {
 	failed := make(chan error, 1)
 	job := func() {
@@ -170,7 +170,7 @@ func (s *Spawner) fork(p *Process, cmd *exec.Cmd) error {
 
 var errClosed = errors.New("cannot start process: shutting down")
 
-// enter counts a start, brings up the thread for the first, and returns the mark.
+// enter starts the thread and the reaper if necessary, and returns the mark of a new process.
 func (s *Spawner) enter(name string) (mark string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,9 +200,9 @@ func (s *Spawner) enter(name string) (mark string, err error) {
 	return s.instance + "/" + s.run + "/" + strconv.Itoa(s.number) + "/" + name, nil
 }
 
-// stopFastWhen ends every process as fast as the watchdog would have, once the
-// watchdog is lost: until then a second accident would leave them all behind, so
-// the patience of the stop ladders is not for this. Nothing can be started afterwards.
+// stopFastWhen ends all processes as fast as the watchdog would have when lost is closed. If the
+// daemon were killed before they had exited, nothing would end them, so the timeouts of the stop
+// sequence are shortened. Afterwards no process can be started.
 func (s *Spawner) stopFastWhen(lost <-chan struct{}) {
 	select {
 	case <-lost:
@@ -217,13 +217,13 @@ func (s *Spawner) stopFastWhen(lost <-chan struct{}) {
 	defer cancel()
 	var stops sync.WaitGroup
 	for _, p := range all {
-		stops.Go(func() { _ = p.Stop(ctx) }) // Close tells what could not be ended
+		stops.Go(func() { _ = p.Stop(ctx) }) // Close reports errors
 	}
 	stops.Wait()
 }
 
-// owns reports whether pid is a direct child that somebody waits for, and
-// whether pgid is the group of one.
+// owns reports whether pid is a direct child, for which watch waits, and whether pgid is the
+// process group of one.
 func (s *Spawner) owns(pid, pgid int) (direct, group bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,13 +241,13 @@ func (s *Spawner) remember(p *Process, mark string) {
 	}
 }
 
-// forget is called when p has ended. It stays alive for Close until the ledger is written:
-// nothing writes there any more when Close has returned.
+// forget is called when p has ended. p stays in live until the ledger is written, so that nothing
+// writes the ledger after Close has returned.
 func (s *Spawner) forget(p *Process) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.live[p.pid] == p { // the system may have given the number away already
+		if s.live[p.pid] == p { // the pid may have been reused already
 			delete(s.live, p.pid)
 		}
 	}()
@@ -259,9 +259,9 @@ func (s *Spawner) forget(p *Process) {
 	}
 }
 
-// Close stops every process, all at once, and then whatever else became our
-// child without a mark. Nothing can be started afterwards. ctx bounds the
-// patience of the stop ladders, not the ending.
+// Close stops all processes in parallel, and then ends all others that carry the mark of this
+// run. Afterwards no process can be started. When ctx is done, the remaining timeouts are
+// skipped, but all processes are still ended.
 func (s *Spawner) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

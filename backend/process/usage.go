@@ -2,11 +2,11 @@ package process
 
 import "time"
 
-// Usage is what a process and its tree take at one moment.
+// Usage is the resource usage of a process tree.
 type Usage struct {
-	RSS  int64   `json:"rssBytes"`   // resident memory, bytes, sum over the tree; shared pages count twice
-	CPU  float64 `json:"cpuPercent"` // of one core, since the Usage before (the first: since the start)
-	Tree []Proc  `json:"tree"`       // the direct child first, then by pid
+	RSS  int64   `json:"rssBytes"`   // resident memory in bytes, sum over the tree; shared pages count more than once
+	CPU  float64 `json:"cpuPercent"` // of one core, since the previous Usage, or since the start
+	Tree []Proc  `json:"tree"`       // the direct child first, then sorted by pid
 }
 
 // Proc is one process of a tree.
@@ -14,13 +14,12 @@ type Proc struct {
 	PID  int    `json:"pid"`
 	PPID int    `json:"ppid"`
 	Name string `json:"name"`
-	Path string `json:"path,omitempty"` // the executable; "" where that cannot be read
+	Path string `json:"path,omitempty"` // path of the executable; "" if unreadable
 	RSS  int64  `json:"rssBytes"`
 }
 
-// sample turns the processor time of the whole tree into a share of the time
-// since the last sample. Time of processes that ended in between is lost, so the
-// figure never goes below zero.
+// sample returns the CPU usage since the last sample in percent of one core. The time of
+// processes that exited in between is lost, so a negative difference counts as 0.
 func (p *Process) sample(cpu time.Duration, now time.Time) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

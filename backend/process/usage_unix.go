@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Usage measures the tree now. It fails once the process has ended.
+// Usage measures the resource usage of the process tree. It returns an error after the process
+// has exited.
 func (p *Process) Usage() (Usage, error) {
 	select {
 	case <-p.done:

@@ -17,19 +17,19 @@ var underWatchdog = sync.OnceValues(func() (<-chan struct{}, bool) {
 	fd, err1 := strconv.Atoi(descriptor)
 	pid, err2 := strconv.Atoi(parent)
 	if err1 != nil || err2 != nil || fd < 3 || pid != os.Getppid() {
-		return nil, false // inherited from somebody else's daemon
+		return nil, false // inherited from another daemon
 	}
 	return lifeline(fd), true
 })
 
-// UnderWatchdog reports whether this process is a daemon that RunWatchdog
-// started. lost is closed when the watchdog has died: nobody would then clean up
-// after a second accident, so the daemon has to stop everything and itself. Call
-// it before anything is started.
+// UnderWatchdog reports whether RunWatchdog started this process as the daemon. lost is closed
+// when the watchdog has exited. If the daemon crashed after that, nothing would end its
+// processes, so it has to stop them and exit. UnderWatchdog must be called before any process is
+// started.
 func UnderWatchdog() (lost <-chan struct{}, ok bool) { return underWatchdog() }
 
-// NeedsWatchdog reports whether the daemon should be run by RunWatchdog: the
-// platform has no other way to end orphans, and none watches us yet.
+// NeedsWatchdog reports whether the daemon should be started by RunWatchdog: the platform has no
+// other way to end orphans, and no watchdog runs yet.
 func NeedsWatchdog() bool {
 	_, ok := UnderWatchdog()
 	return watchdogHelps && !ok

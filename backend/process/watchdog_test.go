@@ -19,7 +19,7 @@ import (
 // stage is a watchdog with a daemon and its servers, all real processes.
 type stage struct {
 	t            *testing.T
-	dir          string // NOTES and READY are in it
+	dir          string // contains NOTES and READY
 	watchdog     *exec.Cmd
 	exited       chan struct{}
 	daemon       int
@@ -28,7 +28,8 @@ type stage struct {
 
 const hostile = "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf,sh>bare>deaf,drop>deaf"
 
-// hostileReady counts hostile's processes; fork and drop exit and report nothing.
+// hostileReady is the number of processes of hostile that report ready; fork and drop exit and do
+// not report.
 const hostileReady = 1 + 3 + 3 + 2 + 3 + 1
 
 func raise(t *testing.T, roles string, ready int, env ...string) *stage {
@@ -40,7 +41,7 @@ func raise(t *testing.T, roles string, ready int, env ...string) *stage {
 		}
 	}
 	s.watchdog = exec.Command(os.Args[0])
-	// The watched role passes its environment on: the daemon's role is in ROLE.
+	// The watched role passes its environment on; ROLE contains the role of the daemon.
 	s.watchdog.Env = append(os.Environ(), append([]string{
 		act + "=watched", "ROLES=" + roles, "LEDGER=" + filepath.Join(s.dir, "ledger.json"),
 		"NOTES=" + filepath.Join(s.dir, "notes"), "READY=" + filepath.Join(s.dir, "ready"), quickExit,
@@ -118,7 +119,7 @@ func TestNoProcessOutlivesKilledDaemon(t *testing.T) {
 	}
 }
 
-// The ladders of these servers have patience for a minute: nobody may wait for that.
+// The stop timeouts of these servers are a minute, which must not be waited for.
 func TestDaemonStopsWhenWatchdogDies(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2, "PATIENT=1")
@@ -152,7 +153,7 @@ func TestWatchdogForwardsSignalsAndExitStatus(t *testing.T) {
 
 func TestWatchdogSparesProgramsLaunchedForUser(t *testing.T) {
 	t.Parallel()
-	s := raise(t, "deaf", 3, "KEEP=sh>deaf") // two of the launched tree
+	s := raise(t, "deaf", 3, "KEEP=sh>deaf") // two processes of the launched tree
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 	s.waitExit(30 * time.Second)
 	if alive := s.alive(); len(alive) != 2 {
@@ -200,7 +201,7 @@ func TestWatchdogStaysSmall(t *testing.T) {
 func TestSweepKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 3+3+2)
-	// Stopped first, so that neither can react to the other's death.
+	// Both are stopped first, so that neither can react to the exit of the other.
 	_ = syscall.Kill(s.daemon, syscall.SIGSTOP)
 	_ = s.watchdog.Process.Kill()
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
@@ -211,11 +212,11 @@ func TestSweepKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 	if len(s.alive()) == 0 {
 		t.Skip("nothing was left behind")
 	}
-	// Another installation on this machine must not be touched.
+	// Processes of another installation on this machine must not be ended.
 	other, dir := start(t, newTestSpawner(t), "sh>deaf", 2)
 
-	// A former run's processes are older than the daemon that sweeps them, as those
-	// of this test are older than a new process.
+	// Processes of an earlier run are older than the daemon that ends them, as those of this test
+	// are older than a new process.
 	sweeper := exec.Command(os.Args[0])
 	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+filepath.Join(s.dir, "ledger.json"), quickExit)
 	out, err := sweeper.CombinedOutput()
@@ -234,8 +235,7 @@ func TestSweepKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 	_ = other.Stop(t.Context())
 }
 
-// A process id may have been given out anew since the ledger was written: with another
-// start time it is somebody else's.
+// A pid in the ledger may have been reused: a process with another start time must not be ended.
 func TestSweepSparesReusedPID(t *testing.T) {
 	dir := t.TempDir()
 	stranger := again("deaf")

@@ -18,19 +18,18 @@ import (
 
 const watchdogHelps = true
 
-// trimAfter is when the watchdog gives back what only its own start needed.
+// trimAfter is the delay after which the watchdog calls ReleaseMemory.
 const trimAfter = time.Second
 
-// RunWatchdog runs this program again with args as the daemon, waits for its end
-// and returns its exit status (128 plus the number of a signal that ended it).
-// TERM, INT and HUP are passed on. When the daemon is dead, however it died,
-// everything it left behind is ended within about a second, except for what
-// Launch started. Then, unless the daemon exited with 0, after is called; it may
-// be nil and is for what is not our descendant: processes inside containers.
+// RunWatchdog runs this program again with args as the daemon, waits until it exits and returns
+// its exit status (128 plus the number of the signal that terminated it). It forwards SIGTERM,
+// SIGINT and SIGHUP. After the daemon has exited for any reason, it ends all its descendants
+// within about a second, except those that Launch started. Then, unless the exit status is 0, it
+// calls after, which may be nil, to end processes that are not descendants: those in containers.
 //
-// The calling process must do nothing else: its children are all reaped here.
+// The calling process must do nothing else, because RunWatchdog reaps all its children.
 func RunWatchdog(args []string, after func()) (exitCode int) {
-	// This process only waits. Keep it as small as a Go program can be.
+	// This process only waits, so it uses as little memory as possible.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(10)
 	if err := becomeGuardian(); err != nil {
@@ -49,7 +48,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 			_ = unix.Kill(daemon, s.(syscall.Signal))
 		}
 	}()
-	time.AfterFunc(trimAfter, ReleaseMemory) // the daemon needs the processor more
+	time.AfterFunc(trimAfter, ReleaseMemory) // later, because the daemon needs the CPU now
 
 	exitCode = waitFor(daemon)
 	endOrphans(daemon)
@@ -59,9 +58,9 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 	return exitCode
 }
 
-// startDaemon starts the daemon in a group of its own, so that a Ctrl-C in the
-// terminal reaches it once, through us. It gets one end of the lifeline; the other
-// is ours alone and closes when we die.
+// startDaemon starts the daemon in its own process group, so that a Ctrl-C in the terminal
+// reaches it only once, through us. It passes the read end of a pipe, the lifeline; we alone hold
+// the write end, which the kernel closes when we exit.
 func startDaemon(args []string) (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -85,13 +84,13 @@ func startDaemon(args []string) (pid int, err error) {
 	}
 	lifelines = append(lifelines, ours)
 	pid = child.Pid
-	return pid, child.Release() // waitFor reaps it, with everything else
+	return pid, child.Release() // waitFor reaps it
 }
 
-// lifelines keeps our ends from the garbage collector, which would close them.
+// lifelines holds the write ends, which the garbage collector would otherwise close.
 var lifelines []*os.File
 
-// waitFor reaps every child that ends until the daemon has.
+// waitFor reaps children until the daemon has exited, and returns its exit status.
 func waitFor(daemon int) (exitCode int) {
 	for {
 		var status unix.WaitStatus
@@ -109,8 +108,8 @@ func waitFor(daemon int) (exitCode int) {
 	}
 }
 
-// endOrphans ends everything the daemon left behind, but for what carries the
-// keep mark, and not that of a server, and its offspring.
+// endOrphans ends all processes that the daemon left behind, except those with keepVariable and
+// without MarkVariable, and their descendants.
 func endOrphans(daemon int) {
 	h := treeKiller{look: listDescendants, grace: orphanGrace, patience: watchdogPatience, over: childless}
 	h.guilty = func(all []processInfo) (guilty []processInfo) {
@@ -141,8 +140,8 @@ func endOrphans(daemon int) {
 	h.run()
 }
 
-// childless reaps the children that are dead and reports whether that was all of them:
-// then nothing below us is left, whatever a look at the processes has missed.
+// childless reaps the children that have exited and reports whether none is left. Then we have no
+// descendants, even if a process list missed some.
 func childless() bool {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
@@ -156,7 +155,8 @@ func childless() bool {
 	}
 }
 
-// lifeline watches our end of the pipe that only the watchdog holds open.
+// lifeline returns a channel that is closed when the watchdog, which holds the other end of the
+// pipe, has exited.
 func lifeline(fd int) <-chan struct{} {
 	unix.CloseOnExec(fd)
 	pipe := os.NewFile(uintptr(fd), "lifeline")
