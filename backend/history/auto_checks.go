@@ -11,70 +11,70 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// When checks run by themselves.
+// Values of Check.Auto, which sets whether a check runs automatically.
 const (
 	AutoAlways = "on"
 	AutoNever  = "off"
-	// "" is: when all its tools say that they only read.
+	// "": the check runs automatically if all its tools are read-only.
 )
 
-// Settled is how long nothing must have changed before checks run: servers change
-// their lists in bursts.
+// settled is the debounce time after a change: servers change their lists in bursts.
 const settled = 3 * time.Second
 
-// runLimit bounds one run of a check by itself.
+// runLimit is the timeout of one automatic run of a check.
 const runLimit = 5 * time.Minute
 
-// LastRun is how the newest run of a check went.
+// LastRun is the result of the most recent run of a check.
 type LastRun struct {
 	At     time.Time `json:"at"`
 	OK     bool      `json:"ok"`
 	Failed int       `json:"failed" doc:"Steps that were not as expected"`
 	Why    string    `json:"why" doc:"Who ran it: the user, or the server whose version or tools changed"`
-	// Seen is what the check's servers offered then, by server: a hash.
+	// Seen is the hash of version and tools of each server of the check at the time of the run.
 	Seen map[string]string `json:"seen,omitempty"`
 }
 
-// Documents keeps checks and how they went; *store.Store implements it.
+// Documents stores checks and their last runs. *store.Store implements it.
 type Documents interface {
 	Checks(ctx context.Context) (documents [][]byte, err error)
 	Metadata(ctx context.Context, key string) (value []byte, ok bool, err error)
 	SaveMetadata(ctx context.Context, key string, value []byte) error
 }
 
-// Watchman runs saved checks after the version or the tools of one of their servers
-// have changed.
+// Watchman runs saved checks automatically when the version or the tools of one of their servers
+// have changed. All fields except Label are required.
 type Watchman struct {
 	Documents Documents
 	Caller    Caller
 	ReadOnly  func(server, tool string) bool
-	// Offers is a hash of a server's version and tools; false while it is not known.
+	// Offers returns a hash of a server's version and tools, and false if they are not known.
 	Offers func(server string) (string, bool)
-	// Label is what the user calls a server. nil: its id.
+	// Label returns the display name of a server. nil: the server's id is used.
 	Label func(server string) string
 	By    core.Client
-	// Failed is told of each run by itself: a sentence, or "" when all was as expected.
+	// Failed is called after each automatic run, with a sentence if the check failed and "" if it
+	// passed.
 	Failed func(check, sentence string)
 	Log    *slog.Logger
 
 	changed chan string
 }
 
-// NewWatchman completes w.
+// NewWatchman returns a Watchman with the fields of w.
 func NewWatchman(w Watchman) *Watchman {
 	w.changed = make(chan string, 64)
 	return &w
 }
 
-// Changed says that a server may offer something else. It never blocks.
+// Changed reports that the version or tools of a server may have changed. It never blocks.
 func (w *Watchman) Changed(server string) {
 	select {
 	case w.changed <- server:
-	default: // so many wait that all are looked at anyway
+	default: // Run examines all checks, so a pending change is sufficient
 	}
 }
 
-// Run waits for changes until ctx ends.
+// Run runs checks after changes until ctx is done. It always returns nil.
 func (w *Watchman) Run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -96,7 +96,7 @@ func (w *Watchman) Run(ctx context.Context) error {
 	}
 }
 
-// look runs each check whose servers offer something else than at its last run.
+// look runs each check whose servers' versions or tools differ from those of its last run.
 func (w *Watchman) look(ctx context.Context) {
 	documents, err := w.Documents.Checks(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (w *Watchman) look(ctx context.Context) {
 		if !known || maps.Equal(now, last.Seen) {
 			continue
 		}
-		if last.Seen == nil || !w.allowed(&c) { // nothing to compare with: from now on there is
+		if last.Seen == nil || !w.allowed(&c) { // no earlier run, or not allowed: store the baseline only
 			last.Seen = now
 			w.save(ctx, c.Name, last)
 			continue
@@ -146,7 +146,7 @@ func (w *Watchman) label(server string) string {
 	return w.Label(server)
 }
 
-// allowed reports whether a check may run without the user.
+// allowed reports whether a check may run automatically.
 func (w *Watchman) allowed(c *Check) bool {
 	if c.Auto != "" {
 		return c.Auto == AutoAlways
@@ -159,7 +159,7 @@ func (w *Watchman) allowed(c *Check) bool {
 	return true
 }
 
-// seen is what the servers of a check offer; false while one of them is not known.
+// seen returns the hashes of the servers of a check, and false if one of them is not known.
 func (w *Watchman) seen(c *Check) (map[string]string, bool) {
 	all := make(map[string]string)
 	for _, s := range c.Steps {
@@ -172,7 +172,7 @@ func (w *Watchman) seen(c *Check) (map[string]string, bool) {
 	return all, true
 }
 
-// Note keeps how a run went, whoever began it.
+// Note stores the result of a run. why is who or what started it.
 func (w *Watchman) Note(ctx context.Context, c *Check, report CheckReport, why string) {
 	last := LastRun{At: time.Now().UTC(), OK: report.OK, Why: why}
 	for _, s := range report.Steps {
@@ -196,7 +196,7 @@ func (w *Watchman) save(ctx context.Context, name string, last LastRun) {
 	}
 }
 
-// Last is how the newest run of a check went; its At is zero when there was none.
+// Last returns the result of the most recent run of a check. Its At is zero if there was none.
 func (w *Watchman) Last(ctx context.Context, name string) (last LastRun) {
 	if document, ok, err := w.Documents.Metadata(ctx, lastRunFact(name)); err == nil && ok {
 		_ = json.Unmarshal(document, &last)

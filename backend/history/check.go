@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// Check is a named set of calls with what is expected of them.
+// Check is a named list of tool calls with their expected results.
 type Check struct {
 	Name  string `json:"name" minLength:"1" maxLength:"100" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$"`
 	Steps []Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
@@ -26,7 +26,8 @@ type Step struct {
 	Expect    Expect `json:"expect"`
 }
 
-// Expect is what a step has to give. All that is set has to hold.
+// Expect contains the conditions that the result of a step must meet. Unset fields are not
+// checked, except Outcome.
 type Expect struct {
 	Outcome  core.Outcome `json:"outcome,omitempty" enum:"ok,tool_error,protocol_error,timeout,rejected" doc:"ok when nothing is said"`
 	Contains []string     `json:"contains,omitempty" maxItems:"50" doc:"Texts that are in the result"`
@@ -34,14 +35,14 @@ type Expect struct {
 	MaxNs    int64        `json:"maxTookNs,omitempty" minimum:"0"`
 }
 
-// CheckReport is how a check went.
+// CheckReport is the result of a run of a check.
 type CheckReport struct {
 	Name  string       `json:"name"`
 	OK    bool         `json:"ok"`
 	Steps []StepReport `json:"steps" nullable:"false"`
 }
 
-// StepReport is how one step went.
+// StepReport is the result of one step.
 type StepReport struct {
 	Server  string       `json:"server"`
 	Tool    string       `json:"tool"`
@@ -55,7 +56,7 @@ type StepReport struct {
 
 var checkName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// Validate says what is wrong with a check, by field.
+// Validate returns a *core.Error that names the first invalid field, or nil.
 func (c *Check) Validate() error {
 	if !checkName().MatchString(c.Name) {
 		return field("name", "must be letters, digits, dots, dashes, at most 100")
@@ -83,7 +84,7 @@ func (c *Check) Validate() error {
 	return nil
 }
 
-// Run makes the calls of a check in their order and says what was not as expected.
+// Run performs the steps of a check in order. It continues after a step that failed.
 func (c *Check) Run(ctx context.Context, caller Caller, by core.Client) CheckReport {
 	report := CheckReport{Name: c.Name, OK: true, Steps: []StepReport{}}
 	for _, s := range c.Steps {

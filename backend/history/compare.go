@@ -17,12 +17,12 @@ type Change struct {
 	After  string `json:"after,omitempty" doc:"JSON text"`
 }
 
-// maxChanges bounds a comparison; what is beyond is left out, and said so.
+// maxChanges is the maximum number of differences that Compare returns.
 const maxChanges = 1000
 
-// Compare returns how b differs from a, in the order of paths. Texts that are not JSON,
-// because they were cut for instance, are compared as a whole. more is true when there
-// are more differences than are returned.
+// Compare returns the differences between two JSON texts, ordered by path. If one of the texts is
+// not valid JSON, for example because it was truncated, they are compared as a whole. more means
+// that there are more than maxChanges differences.
 func Compare(a, b []byte) (changes []Change, more bool) {
 	x, okX := decode(a)
 	y, okY := decode(b)
@@ -57,7 +57,7 @@ func wholeChange(a, b []byte) Change {
 	return c
 }
 
-// decode reads JSON with every number as it is written.
+// decode parses JSON. Numbers keep their spelling.
 func decode(text []byte) (any, bool) {
 	if len(text) == 0 {
 		return nil, false

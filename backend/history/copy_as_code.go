@@ -7,8 +7,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// Curl is a recorded call of a tool as a command for the API. The token is read when
-// the command runs and is not part of the text.
+// Curl returns a shell command that repeats a recorded tool call through the API at url. The
+// command reads the token from the environment variable DRAWBRIDGE_ADMIN_TOKEN.
 func Curl(url string, r *store.Record) (string, error) {
 	args, err := arguments(r)
 	if err != nil {
@@ -18,7 +18,7 @@ func Curl(url string, r *store.Record) (string, error) {
 	return "curl -sS -X POST " + quote(url+"/api/v1/call") + " \\\n  -H \"Authorization: Bearer $DRAWBRIDGE_ADMIN_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d " + quote(body), nil
 }
 
-// CLI is a recorded call of a tool as a command of Drawbridge.
+// CLI returns a shell command that repeats a recorded tool call with 'drawbridge call'.
 func CLI(r *store.Record) (string, error) {
 	args, err := arguments(r)
 	if err != nil {
@@ -37,7 +37,7 @@ func arguments(r *store.Record) (string, error) {
 	return string(r.Arguments), nil
 }
 
-// quote is one word for a POSIX shell.
+// quote quotes s as one word for a POSIX shell, if necessary.
 func quote(s string) string {
 	plain := s != ""
 	for _, c := range s {

@@ -1,6 +1,7 @@
-// Package history works with recorded calls: it replays them, compares two of them, exports them,
-// and checks that a call that worked still works.
+// Package history works with recorded calls: it replays, compares and exports them, runs checks,
+// which are saved calls with expected results, and validates results against output schemas.
+// Timeline records protocol messages for debugging.
 //
-// The store keeps the calls, and the gateway makes new ones. Exports contain what the store has,
-// which is redacted; nothing here reads a secret.
+// Package store stores the calls, and package gateway makes new ones. Exports contain the stored
+// payloads, which are redacted; this package reads no secrets.
 package history

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// Row is one call as it is written out: one line of JSONL, one row of CSV.
+// Row is an exported call: one line of JSONL or one row of CSV.
 type Row struct {
 	ID        string    `json:"id"`
 	At        time.Time `json:"at"`
@@ -51,19 +51,21 @@ func rowOf(r *store.Record) *Row {
 	}
 }
 
-// exportPage is how many calls are read at a time, so that no reader holds on to the
-// file for long.
+// exportPage is the number of calls read at a time. Short reads do not block the checkpoint of the
+// database's write-ahead log.
 const exportPage = 200
 
-// JSONL writes calls from new to old, one JSON object a line, without secrets.
+// JSONL writes calls from newest to oldest as JSON Lines, one JSON object per line. q.Limit is the
+// maximum number of calls; 0 means all.
 func JSONL(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return each(ctx, calls, q, func(r *store.Record) error { return e.Encode(rowOf(r)) })
 }
 
-// CSV writes calls from new to old with a line of names before them. A cell that a
-// spreadsheet would take for a formula begins with an apostrophe.
+// CSV writes calls from newest to oldest as CSV with a header row. q.Limit is the maximum number
+// of calls; 0 means all. A cell that a spreadsheet would interpret as a formula is prefixed with
+// an apostrophe.
 func CSV(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(columns); err != nil {
@@ -83,8 +85,8 @@ func CSV(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	return err
 }
 
-// harmless keeps a spreadsheet from running a cell, and readers of CSV from stopping at
-// a NUL.
+// harmless returns a cell that spreadsheets do not interpret as a formula, and without NUL
+// characters, at which some CSV readers stop.
 func harmless(cell string) string {
 	cell = strings.ReplaceAll(cell, "\x00", "\ufffd")
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) || strings.HasPrefix(cell, "＝") || strings.HasPrefix(cell, "＋") || strings.HasPrefix(cell, "－") || strings.HasPrefix(cell, "＠") {
@@ -93,7 +95,7 @@ func harmless(cell string) string {
 	return cell
 }
 
-// each calls f with at most q.Limit calls; 0: all.
+// each calls f with at most q.Limit calls, from newest to oldest; 0 means all.
 func each(ctx context.Context, calls Calls, q store.Query, f func(*store.Record) error) error {
 	left := q.Limit
 	for {
@@ -108,7 +110,7 @@ func each(ctx context.Context, calls Calls, q store.Query, f func(*store.Record)
 		for i := range page {
 			r, err := calls.Call(ctx, page[i].ID)
 			if core.CodeOf(err) == core.CodeNotFound {
-				continue // deleted meanwhile
+				continue // deleted in the meantime
 			} else if err != nil {
 				return err
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// HAR writes calls from new to old in the shape of an HTTP Archive, which browsers' tools
-// show as a timeline. A call is not an HTTP request: what has no meaning for it is empty, and
-// its address says server, method and name.
+// HAR writes calls from newest to oldest as an HTTP Archive 1.2, which browser tools show as a
+// timeline. Fields that have no meaning for a call are empty; the URL consists of server, method
+// and name. q.Limit is the maximum number of calls; 0 means all.
 func HAR(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	if _, err := io.WriteString(w, `{"log":{"version":"1.2","creator":{"name":"Drawbridge","version":""},"entries":[`); err != nil {
 		return err
@@ -37,7 +37,7 @@ func HAR(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 
 type harEntry struct {
 	Started  time.Time   `json:"startedDateTime"`
-	Time     float64     `json:"time"` // milliseconds, as all durations here
+	Time     float64     `json:"time"` // milliseconds, like all durations in HAR
 	Request  harRequest  `json:"request"`
 	Response harResponse `json:"response"`
 	Cache    struct{}    `json:"cache"`
@@ -49,7 +49,7 @@ type harMessage struct {
 	HTTPVersion string     `json:"httpVersion"`
 	Headers     []struct{} `json:"headers"`
 	Cookies     []struct{} `json:"cookies"`
-	HeadersSize int        `json:"headersSize"` // -1: not known
+	HeadersSize int        `json:"headersSize"` // -1: unknown
 	BodySize    int        `json:"bodySize"`
 }
 
@@ -82,7 +82,7 @@ type harTimings struct {
 	Receive float64 `json:"receive"`
 }
 
-// harCall is what HTTP has no word for.
+// harCall contains the attributes of a call that have no equivalent in HTTP.
 type harCall struct {
 	ID        string `json:"id"`
 	Client    string `json:"client"`
@@ -93,7 +93,8 @@ type harCall struct {
 	Reason    string `json:"reason"`
 }
 
-// harStatus stands for an outcome where tools colour a line by its status.
+// harStatus returns the HTTP status that represents an outcome; tools choose the color of a line
+// by it.
 func harStatus(o core.Outcome) int {
 	switch o {
 	case core.OutcomeOK:

@@ -9,39 +9,39 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// Caller makes calls; *gateway.Gateway implements it.
+// Caller makes calls. *gateway.Gateway implements it.
 type Caller interface {
 	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 }
 
-// Calls are the recorded ones; *store.Store implements it.
+// Calls reads recorded calls. *store.Store implements it.
 type Calls interface {
 	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
 	Call(ctx context.Context, id int64) (*store.Record, error)
 }
 
-// Replayer makes calls again.
+// Replayer repeats recorded calls.
 type Replayer struct {
 	Calls  Calls
 	Caller Caller
-	// ReadOnly reports whether a tool says of itself that it changes nothing.
+	// ReadOnly reports whether a tool is annotated as read-only.
 	ReadOnly func(server, tool string) bool
 }
 
-// Again is one call to make.
+// Again describes a call to repeat.
 type Again struct {
 	ID        int64
-	Arguments []byte // a JSON object instead of what was recorded; nil: what was recorded
-	Confirmed bool   // the user has agreed
+	Arguments []byte // a JSON object that replaces the recorded arguments; nil: use the recorded ones
+	Confirmed bool   // the user has confirmed the call
 	By        core.Client
 }
 
-// redactedMark is what the recorder puts in the place of a secret.
+// redactedMark is the text by which package store replaces a secret.
 const redactedMark = "[redacted]"
 
-// Replay makes a recorded call of a tool again. One whose tool may change something
-// needs the user's yes: without it the error has CodeRejected, and nothing is called.
-// What was recorded without its secrets, or was cut, cannot be sent as it is.
+// Replay repeats a recorded tool call. If the tool is not read-only and the call is not confirmed,
+// Replay returns an error with CodeRejected and calls nothing. Recorded arguments that were
+// redacted or truncated cannot be sent again; this is an error with CodeValidation.
 func (r *Replayer) Replay(ctx context.Context, again Again) (*core.Call, core.Reply, error) {
 	old, err := r.Calls.Call(ctx, again.ID)
 	if err != nil {
@@ -80,7 +80,7 @@ func field(name, what string) *core.Error {
 	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: name, Error: what}}}
 }
 
-// ToolCall is a call of a tool with these arguments, a JSON object.
+// ToolCall returns a call of a tool by the user. args is a JSON object.
 func ToolCall(by core.Client, server, tool string, args []byte) *core.Call {
 	name, _ := json.Marshal(tool)
 	p := append([]byte(`{"name":`), name...)

@@ -5,23 +5,24 @@ import (
 	"strings"
 )
 
-// maxSchema bounds a schema with all its references written out.
+// maxSchema is the maximum number of nodes of a schema with all its references expanded.
 const maxSchema = 2000
 
-// bounded reports whether checking against a schema ends soon. A stranger wrote it: one
-// that leads back to itself would never end, or overflow the stack, and a few lines of
-// references to references can stand for millions. References to elsewhere are not
-// followed at all.
+// bounded reports whether validation against a schema terminates soon. Schemas are untrusted: a
+// recursive schema could recurse without end or overflow the stack, and a few lines of nested
+// references can expand to millions of nodes. Schemas with references to other documents are
+// rejected.
 func bounded(root any) bool {
 	e := extent{root: root, known: make(map[string]int), open: make(map[string]bool)}
 	n := e.of(root)
 	return n > 0 && n <= maxSchema
 }
 
-// extent counts the parts of a schema as a tree. 0 means that there is no end.
+// extent counts the nodes of a schema with its references expanded. A count of 0 means that the
+// schema is recursive, invalid or too large.
 type extent struct {
 	root  any
-	known map[string]int // by pointer
+	known map[string]int // counts of referenced schemas by pointer
 	open  map[string]bool
 }
 
@@ -78,7 +79,7 @@ func (e *extent) target(ref string) int {
 	return n
 }
 
-// at follows a JSON Pointer.
+// at resolves a JSON Pointer (RFC 6901).
 func at(node any, pointer string) (any, bool) {
 	for _, key := range strings.Split(pointer, "/")[1:] {
 		key = strings.ReplaceAll(strings.ReplaceAll(key, "~1", "/"), "~0", "~")

@@ -8,31 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a Timeline.
+// Limits of a Timeline.
 const (
 	maxFrames     = 2000
-	maxFrameBytes = 8 << 20 // of all texts
-	MaxFrame      = 8 << 10 // kept of one message
-	frameAhead    = 1 << 10 // looked at beyond it, for secrets across the cut
+	maxFrameBytes = 8 << 20 // total size of all texts in bytes
+	MaxFrame      = 8 << 10 // maximum bytes of one message
+	frameAhead    = 1 << 10 // bytes beyond MaxFrame that are searched for secrets, so that a secret that crosses the limit is recognized
 )
 
-// Frame is one message as it went over a connection, or what stood in its place.
+// Frame is one message that was sent over a connection, or a placeholder for it.
 type Frame struct {
 	ID      int64
 	At      time.Time
 	From    string // "client", "server" or "drawbridge"
-	Session string // of a client's connection; "" in the modern era
-	Client  string // of a client's connection
-	Server  string // of a server's connection, or of a client's that leads to one server
-	Bytes   int    // of the whole message
-	HTTP    string // request line or status, and headers, of a remote server; without secrets
-	Text    string // without secrets, at most MaxFrame bytes
+	Session string // session of a client connection; "" in the modern era
+	Client  string // client of a client connection
+	Server  string // server of a server connection, or of a client connection to a single server
+	Bytes   int    // size of the complete message
+	HTTP    string // request line or status line, and headers, of a remote server; redacted
+	Text    string // redacted, at most MaxFrame bytes
 }
 
-// Timeline keeps the newest messages of the servers and clients that somebody looks
-// into, in memory. For all others it costs one look at a pointer.
+// Timeline keeps the most recent messages of the watched servers and clients in memory. For all
+// others, it only loads an atomic pointer. Its methods are safe for concurrent use.
 type Timeline struct {
-	// Redact takes secrets out of a text. It is set before use; nil takes none.
+	// Redact removes secrets from a text. It must be set before use; nil removes nothing.
 	Redact func(string) string
 
 	watched atomic.Pointer[watched]
@@ -45,8 +45,8 @@ type Timeline struct {
 
 type watched struct{ servers, clients map[string]bool }
 
-// Watch says whose messages are kept from now on. Those of others that were kept stay
-// until newer ones take their place.
+// Watch replaces the set of servers and clients whose messages are recorded. Recorded messages of
+// others remain until newer ones replace them.
 func (t *Timeline) Watch(servers, clients []string) {
 	if len(servers) == 0 && len(clients) == 0 {
 		t.watched.Store(nil)
@@ -62,19 +62,19 @@ func (t *Timeline) Watch(servers, clients []string) {
 	t.watched.Store(w)
 }
 
-// Server reports whether messages of a server are kept.
+// Server reports whether the messages of a server are recorded.
 func (t *Timeline) Server(id string) bool {
 	w := t.watched.Load()
 	return w != nil && w.servers[id]
 }
 
-// clients reports whether messages of any client are kept.
+// clients reports whether the messages of any client are recorded.
 func (t *Timeline) clients() bool {
 	w := t.watched.Load()
 	return w != nil && len(w.clients) > 0
 }
 
-// client reports whether messages of a client are kept, by any of its names.
+// client reports whether the messages of a client are recorded, under any of its names.
 func (t *Timeline) client(names ...string) bool {
 	w := t.watched.Load()
 	for _, name := range names {
@@ -85,7 +85,8 @@ func (t *Timeline) client(names ...string) bool {
 	return false
 }
 
-// Add keeps a frame. text may be cut already.
+// Add records a frame with the given text, which may be truncated already. It does not retain
+// text.
 func (t *Timeline) Add(f Frame, text []byte) {
 	f.Text = strings.ToValidUTF8(string(text[:min(len(text), MaxFrame+frameAhead)]), "\ufffd")
 	if t.Redact != nil {
@@ -116,7 +117,8 @@ func (t *Timeline) Add(f Frame, text []byte) {
 	t.frames = t.frames[old:]
 }
 
-// Message keeps a message between a server and us.
+// Message records a message between a server and Drawbridge. head is the beginning of the message
+// and bytes its size.
 func (t *Timeline) Message(server string, sent bool, at time.Time, http string, head []byte, bytes int) {
 	from := "server"
 	if sent {
@@ -125,8 +127,8 @@ func (t *Timeline) Message(server string, sent bool, at time.Time, http string, 
 	t.Add(Frame{At: at, From: from, Server: server, Bytes: bytes, HTTP: http}, head)
 }
 
-// Frames returns the newest frames of a session, or of a server, newest first. next is
-// the before of the page that follows, 0 when there is none.
+// Frames returns the frames of a session, or of a server, newest first. before and next are
+// cursors: next is the value of before for the next page, or 0 if there is none.
 func (t *Timeline) Frames(session, server string, before int64, limit int) (page []Frame, next int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

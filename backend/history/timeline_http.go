@@ -14,9 +14,10 @@ import (
 
 const sessionHeader = "Mcp-Session-Id"
 
-// Clients puts the Timeline before the address that MCP clients reach. token is the
-// header in which the name of a request's token stands; clientOf finds the client of a
-// legacy session. While no client is watched, requests pass untouched.
+// Clients returns a handler that records the requests of watched clients and their responses, and
+// calls next. token is the name of the header that contains the name of the request's token;
+// clientOf returns the client of a legacy session. While no client is watched, requests are passed
+// on unchanged.
 func (t *Timeline) Clients(next http.Handler, token string, clientOf func(session string) core.Client) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !t.clients() {
@@ -39,7 +40,8 @@ func (t *Timeline) Clients(next http.Handler, token string, clientOf func(sessio
 	})
 }
 
-// conversation is one HTTP request and its answer. Several goroutines may write to it.
+// conversation is one HTTP request and its response. The response may be written by several
+// goroutines.
 type conversation struct {
 	timeline *Timeline
 	w        http.ResponseWriter
@@ -52,14 +54,14 @@ type conversation struct {
 
 	mu      sync.Mutex // guards the fields below
 	asked   text
-	told    bool // the request is on the timeline
-	wanted  bool // its client is watched
+	told    bool // the request has been recorded
+	wanted  bool // the client is watched
 	stream  bool
-	settled bool // stream is known
+	settled bool // stream has been set
 	answer  text
 }
 
-// text is the beginning of something longer.
+// text is the beginning of a message and the size of the complete message.
 type text struct {
 	head []byte
 	size int
@@ -82,10 +84,11 @@ func (b *conversationBody) Read(p []byte) (int, error) {
 
 func (b *conversationBody) Close() error { return b.body.Close() }
 
-// claimed is the name that a client gives itself, in initialize or in _meta.
+// claimed matches the name of the client in the clientInfo of initialize or _meta.
 var claimed = lazyregexp.New(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
 
-// tell puts the request on the timeline, once, before the first of its answer. It must be called with x.mu held.
+// tell records the request, once, before the first part of its response. It must be called with
+// x.mu held.
 func (x *conversation) tell() {
 	if x.told {
 		return
@@ -119,7 +122,7 @@ func (x *conversation) Header() http.Header { return x.w.Header() }
 // WriteHeader implements http.ResponseWriter.
 func (x *conversation) WriteHeader(status int) { x.w.WriteHeader(status) }
 
-// Unwrap lets an http.ResponseController reach the connection.
+// Unwrap returns the original ResponseWriter. It is used by http.ResponseController.
 func (x *conversation) Unwrap() http.ResponseWriter { return x.w }
 
 // Flush implements http.Flusher.
@@ -138,7 +141,8 @@ func (x *conversation) Write(p []byte) (int, error) {
 	return x.w.Write(p)
 }
 
-// see gathers an answer; of a stream, one event at a time. It must be called with x.mu held.
+// see collects a response, and records the events of a stream one by one. It must be called with
+// x.mu held.
 func (x *conversation) see(p []byte) {
 	if !x.stream {
 		x.answer.add(p)

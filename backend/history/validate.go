@@ -14,37 +14,37 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Bounds of what is checked.
+// Limits of result validation.
 const (
-	maxResult   = 256 << 10 // bytes; longer results are not checked
-	maxUnjudged = 64        // results that wait; more are not checked
+	maxResult   = 256 << 10 // bytes; larger results are not validated
+	maxUnjudged = 64        // queued results; further ones are not validated
 	judgeLimit  = 10 * time.Second
 )
 
-// Recorder keeps finished calls; *store.Recorder implements it.
+// Recorder records finished calls. *store.Recorder implements it.
 type Recorder interface {
 	Record(call *core.Call, reply core.Reply)
 }
 
-// Verdicts keeps what was found; *store.Store implements it.
+// Verdicts stores verdicts. *store.Store implements it.
 type Verdicts interface {
 	SaveVerdict(ctx context.Context, id int64, v core.Verdict) error
 }
 
-// Judge stands before a Recorder and checks results against the outputSchema of their
-// tools. Calls never wait for it: it copies a result that has a schema, and looks at it
-// later. What does not fit is marked in the history; the client has had the result as
-// it is.
+// Judge is a Recorder that passes calls on to another one and validates their results against the
+// outputSchema of their tools. Calls do not wait for validation: Record copies a result that has a
+// schema, and Run validates it later. An invalid result is marked in the history; the client has
+// received it unchanged.
 type Judge struct {
 	next     Recorder
 	verdicts Verdicts
 	log      *slog.Logger
-	levels   atomic.Pointer[map[string]string]            // by server; absent: not checked
-	schemas  atomic.Pointer[map[string]map[string]string] // by server and its name for the tool
+	levels   atomic.Pointer[map[string]string]            // by server; servers without a level are not validated
+	schemas  atomic.Pointer[map[string]map[string]string] // by server and the server's name of the tool
 	queue    chan unjudged
 	skipped  atomic.Uint64
 
-	read map[string]*jsonschema.Resolved // by schema; Run owns it
+	read map[string]*jsonschema.Resolved // by schema text; accessed only by Run
 }
 
 type unjudged struct {
@@ -54,7 +54,8 @@ type unjudged struct {
 	result []byte
 }
 
-// NewJudge makes a Judge that checks nothing before SetLevels and SetSchemas.
+// NewJudge returns a Judge that validates nothing until SetLevels and SetSchemas are called. log
+// may be nil.
 func NewJudge(next Recorder, verdicts Verdicts, log *slog.Logger) *Judge {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -65,18 +66,19 @@ func NewJudge(next Recorder, verdicts Verdicts, log *slog.Logger) *Judge {
 	return j
 }
 
-// SetLevels says for each server how a result is marked, "warn" or "error"; a server
-// that is absent is not checked.
+// SetLevels sets the level with which invalid results of each server are marked, "warn" or
+// "error". Servers that are not in the map are not validated. The map must not be modified
+// afterwards.
 func (j *Judge) SetLevels(byServer map[string]string) { j.levels.Store(&byServer) }
 
-// SetSchemas replaces the schemas, JSON text, of all tools that have one: by server, and by
-// the server's name for the tool. Nobody may change the maps afterwards.
+// SetSchemas sets the output schemas, as JSON text, by server and the server's name of the tool.
+// The maps must not be modified afterwards.
 func (j *Judge) SetSchemas(byServer map[string]map[string]string) { j.schemas.Store(&byServer) }
 
-// Skipped is how many results were not checked because too many waited.
+// Skipped returns the number of results that were not validated because the queue was full.
 func (j *Judge) Skipped() uint64 { return j.skipped.Load() }
 
-// Record implements the gateway's Recorder.
+// Record implements gateway.Recorder.
 func (j *Judge) Record(call *core.Call, reply core.Reply) {
 	j.next.Record(call, reply)
 	if call.Outcome != core.OutcomeOK || call.Method != "tools/call" || len(reply.Result) > maxResult {
@@ -101,7 +103,7 @@ func (j *Judge) Record(call *core.Call, reply core.Reply) {
 	}
 }
 
-// Run checks what was recorded until ctx ends.
+// Run validates queued results until ctx is done. It always returns nil.
 func (j *Judge) Run(ctx context.Context) error {
 	for {
 		select {
@@ -121,14 +123,13 @@ func (j *Judge) Run(ctx context.Context) error {
 	}
 }
 
-// maxRead is how many schemas are kept ready.
+// maxRead is the maximum number of cached schemas.
 const maxRead = 2000
 
-// problem says what of a result does not fit; "" when all does, or when the schema is
-// one that is not checked.
+// problem returns why a result is not valid, or "" if it is valid or the schema is not supported.
 func (j *Judge) problem(schema string, result []byte) (wrong string) {
 	defer func() {
-		if recover() != nil { // a stranger's schema has found what the library does not expect
+		if recover() != nil { // an untrusted schema triggered a bug of the library
 			j.read[schema], wrong = nil, ""
 		}
 	}()
@@ -162,7 +163,8 @@ func (j *Judge) problem(schema string, result []byte) (wrong string) {
 	return ""
 }
 
-// readSchema returns nil for a schema that cannot be checked safely or at all.
+// readSchema parses a schema. It returns nil if the schema is invalid, or not safe to validate
+// against.
 func readSchema(text string) *jsonschema.Resolved {
 	tree, err := wire.Decode([]byte(text))
 	if err != nil || !bounded(tree) || wire.HasInexactNumber(tree) {
@@ -172,7 +174,7 @@ func readSchema(text string) *jsonschema.Resolved {
 	if json.Unmarshal([]byte(text), &s) != nil {
 		return nil
 	}
-	resolved, err := s.Resolve(nil) // without a loader nothing is fetched
+	resolved, err := s.Resolve(nil) // without a loader, nothing is fetched
 	if err != nil {
 		return nil
 	}
