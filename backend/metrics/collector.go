@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// looked are the values that are looked up when Prometheus asks.
+// looked collects the values that are read at the time of a scrape.
 type looked struct{ o Options }
 
 var (
@@ -53,7 +53,7 @@ func (l *looked) Collect(ch chan<- prometheus.Metric) {
 		running := l.o.Running()
 		if l.o.Statuses != nil {
 			for _, s := range l.o.Statuses() {
-				running[s.ID] += 0 // a server without calls has none, and not no series
+				running[s.ID] += 0 // a server without calls has the value 0 instead of no series
 			}
 		}
 		for server, n := range running {

@@ -17,27 +17,29 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Options are what Metrics looks at when it is asked. Each may be nil.
+// Options contains functions that provide current values at the time of a scrape. Each may be nil,
+// which omits its metrics.
 type Options struct {
 	Statuses func() []core.ServerStatus
-	Sessions func() int // open sessions of clients
-	// Running are the calls that have begun and not ended, by server; whoever asks may keep the map.
+	Sessions func() int // number of open client sessions
+	// Running returns the number of calls in flight by server. The caller may modify the map.
 	Running  func() map[string]int
 	Recorder func() (queued int, dropped uint64)
 	Store    func() (writes, queries Took)
-	Breakers func() map[string]string // "open" or "half-open" by server, for those that are not closed
-	// Connections are the HTTP connections that are open.
+	Breakers func() map[string]string // state of each circuit breaker that is not closed, "open" or "half-open", by server
+	// Connections returns the number of open HTTP connections.
 	Connections func() int
 	Usage       func(server string) (rssBytes uint64, cpuPercent float64, ok bool)
 }
 
-// Took is how often something was done, and how long that took in all.
+// Took is the number and total duration of operations of one kind.
 type Took struct {
 	Count uint64
 	Total time.Duration
 }
 
-// Metrics counts. It is an http.Handler for /metrics.
+// Metrics counts calls, restarts and HTTP requests. It is the http.Handler of /metrics. Its
+// methods are safe for concurrent use.
 type Metrics struct {
 	o        Options
 	handler  http.Handler
@@ -53,10 +55,10 @@ type Metrics struct {
 	tools toolLabels
 
 	mu     sync.Mutex     // guards the fields below
-	inARow map[string]int // restarts of each server, as last heard
+	inARow map[string]int // consecutive restarts of each server, according to its last status
 }
 
-// New makes Metrics that have counted nothing yet.
+// New returns Metrics without counts.
 func New(o Options) *Metrics {
 	m := &Metrics{
 		o:        o,
@@ -76,13 +78,13 @@ func New(o Options) *Metrics {
 	return m
 }
 
-// ServeHTTP answers Prometheus.
+// ServeHTTP serves the metrics in the Prometheus text format.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.ServeHTTP(w, r) }
 
-// Gather returns what Prometheus would be told.
+// Gather returns the current metrics in the Prometheus data model.
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
-// Call counts a call that ended.
+// Call counts a finished call. It ignores calls that are still running.
 func (m *Metrics) Call(c core.Call) {
 	if c.Outcome == core.OutcomeRunning {
 		return
@@ -97,7 +99,8 @@ func (m *Metrics) Call(c core.Call) {
 	}
 }
 
-// Request counts an HTTP request. Its route is a pattern of the table of routes, never a path.
+// Request counts an HTTP request. route is the pattern of a route, never a path, so that the
+// number of label values is bounded.
 func (m *Metrics) Request(route string, status int, took time.Duration) {
 	code := "other"
 	if status >= 100 && status < 600 {
@@ -107,7 +110,8 @@ func (m *Metrics) Request(route string, status int, took time.Duration) {
 	m.answered.WithLabelValues(route, code).Observe(took.Seconds())
 }
 
-// Server counts the restarts of a server, of which its status tells those in a row.
+// Server counts the restarts of a server. A status contains only the number of consecutive
+// restarts, so Server adds its increase since the last status.
 func (m *Metrics) Server(s core.ServerStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +123,7 @@ func (m *Metrics) Server(s core.ServerStatus) {
 	m.inARow[s.ID] = s.Restarts
 }
 
-// Forget drops the series of a server that is no longer configured.
+// Forget deletes the series of a server that is no longer configured.
 func (m *Metrics) Forget(server string) {
 	match := prometheus.Labels{"server": server}
 	m.calls.DeletePartialMatch(match)
@@ -133,7 +137,7 @@ func (m *Metrics) Forget(server string) {
 	delete(m.inARow, server)
 }
 
-// Event takes what the bus says.
+// Event updates the counts from an event.
 func (m *Metrics) Event(e event.Event) {
 	switch data := e.Data.(type) {
 	case core.Call:
@@ -147,7 +151,7 @@ func (m *Metrics) Event(e event.Event) {
 	}
 }
 
-// Run follows the events of a subscription until it or ctx ends.
+// Run handles events until the channel is closed or ctx is done. It always returns nil.
 func (m *Metrics) Run(ctx context.Context, events <-chan event.Event) error {
 	for {
 		select {

@@ -21,64 +21,65 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Bounds of what is sent.
+// Limits of the export.
 const (
 	batchSpans  = 512
-	maxSpans    = 4096 // that wait; more are dropped and counted
+	maxSpans    = 4096 // queued spans; further ones are dropped and counted
 	spanDelay   = 2 * time.Second
-	tellEvery   = time.Minute // how often the log hears of what was dropped, at most
+	tellEvery   = time.Minute // minimum interval of log entries about dropped spans
 	sendLimit   = 10 * time.Second
 	stopLimit   = 500 * time.Millisecond
 	firstPause  = time.Second
 	sendTries   = 4
-	answerBytes = 4 << 10 // read of an answer
+	answerBytes = 4 << 10 // maximum bytes read of a response
 )
 
-// SenderOptions say what a Sender sends, and where to. Endpoint is needed.
+// SenderOptions configures a Sender. Endpoint is required, and Interval if Gather is set.
 type SenderOptions struct {
-	Endpoint string // such as http://127.0.0.1:4318
+	Endpoint string // base URL, such as http://127.0.0.1:4318
 	Headers  map[string]string
-	Version  string // ours
+	Version  string // version of Drawbridge
 	Traces   bool
-	// Gather is what is counted; nil sends no metrics.
+	// Gather returns the metrics to send; nil sends no metrics.
 	Gather   func() ([]*dto.MetricFamily, error)
-	Interval time.Duration       // between two sendings of metrics
-	Redact   func(string) string // takes secrets out of names and reasons; nil takes none
+	Interval time.Duration       // interval of sending metrics
+	Redact   func(string) string // removes secrets from names and reasons; nil removes nothing
 	Log      *slog.Logger        // nil: nothing is logged
-	HTTP     *http.Client        // nil: one of its own
+	HTTP     *http.Client        // nil: a client with a timeout that does not follow redirects
 }
 
-// Sender sends a span for each call that ended, and the metrics, by OTLP over HTTP. It
-// looks on from the bus: no call waits for it, and what its receiver does not take in
-// time is dropped, counted, and told to the log when the receiver takes something again.
+// Sender exports a span for each finished call, and the metrics, over OTLP/HTTP with protobuf
+// encoding. It observes the event bus, so calls do not wait for it. Spans that the receiver does
+// not accept in time are dropped and counted; the count is logged when the receiver accepts spans
+// again.
 //
-// The messages are those of OTLP; their exporters would link gRPC into a program that
-// never speaks it.
+// It builds the OTLP messages itself, because the OpenTelemetry exporters would link gRPC into the
+// program.
 type Sender struct {
 	o       SenderOptions
 	about   *resource.Resource
 	begun   time.Time
-	dropped atomic.Uint64 // spans since the log was last told
+	dropped atomic.Uint64 // spans dropped since the last log entry
 	failing atomic.Bool
-	pause   time.Duration // before the second try
+	pause   time.Duration // backoff before the second attempt
 }
 
-// NewSender makes a Sender.
+// NewSender returns a Sender. Its Run must be called.
 func NewSender(o SenderOptions) *Sender {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Timeout: sendLimit, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the headers are for the address that was configured
+			return http.ErrUseLastResponse // the headers, which may contain credentials, are only for the configured address
 		}}
 	}
 	o.Endpoint = strings.TrimRight(o.Endpoint, "/")
 	return &Sender{o: o, about: ourselves(o.Version), begun: time.Now(), pause: firstPause}
 }
 
-// Run sends what the events tell until they or ctx end, then what waits, for at most
-// half a second.
+// Run exports events until the channel is closed or ctx is done. It then sends what is queued, for
+// at most half a second, and returns nil.
 func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
 	spans := make(chan *tracepb.Span, maxSpans)
 	sent := make(chan struct{})
@@ -107,7 +108,7 @@ func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
 	}
 }
 
-// span is a call without secrets in what is said of it.
+// span returns the span of a call, redacted.
 func (s *Sender) span(c *core.Call) *tracepb.Span {
 	if s.o.Redact != nil {
 		c.Name, c.PublicName, c.Reason = s.o.Redact(c.Name), s.o.Redact(c.PublicName), s.o.Redact(c.Reason)
@@ -115,7 +116,7 @@ func (s *Sender) span(c *core.Call) *tracepb.Span {
 	return spanOf(c)
 }
 
-// sendSpans sends what comes in, in batches.
+// sendSpans sends the spans of the channel in batches, until the channel is closed.
 func (s *Sender) sendSpans(ctx context.Context, spans <-chan *tracepb.Span) {
 	var batch []*tracepb.Span
 	var told time.Time
@@ -152,7 +153,7 @@ func (s *Sender) sendSpans(ctx context.Context, spans <-chan *tracepb.Span) {
 	}
 }
 
-// sendMetrics sends what is counted, each interval and once at the end.
+// sendMetrics sends the metrics at each interval, and a last time when ctx is done.
 func (s *Sender) sendMetrics(ctx context.Context) {
 	if s.o.Gather == nil {
 		return
@@ -181,10 +182,11 @@ func (s *Sender) sendMetrics(ctx context.Context) {
 	}
 }
 
-// errRefused is an answer that another try would get as well.
+// errRefused means that the receiver rejected the request permanently.
 var errRefused = errors.New("the receiver refused it")
 
-// send posts one message, again with growing pauses while the receiver is busy or away.
+// send posts one message. It retries with exponential backoff while the receiver is unreachable or
+// overloaded, as the OTLP specification requires.
 func (s *Sender) send(ctx context.Context, path string, m proto.Message) error {
 	body, err := proto.Marshal(m)
 	if err != nil {
@@ -209,7 +211,7 @@ func (s *Sender) send(ctx context.Context, path string, m proto.Message) error {
 			timer.Stop()
 		}
 	}
-	if ctx.Err() == nil && !s.failing.Swap(true) { // once, until it works again
+	if ctx.Err() == nil && !s.failing.Swap(true) { // log only the first failure in a row
 		s.o.Log.Warn("Cannot send telemetry", "endpoint", s.o.Endpoint, "error", err)
 	}
 	return err

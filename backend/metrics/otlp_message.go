@@ -29,15 +29,15 @@ func ourselves(version string) *resource.Resource {
 	}}
 }
 
-// spanOf is a call that ended. It belongs to the client's trace when the client said
-// which, and begins one otherwise.
+// spanOf returns the span of a finished call. It belongs to the client's trace if the client sent
+// a trace context, otherwise it starts a new trace.
 func spanOf(c *core.Call) *tracepb.Span {
 	s := &tracepb.Span{
 		Name: c.Method, Kind: tracepb.Span_SPAN_KIND_SERVER,
 		StartTimeUnixNano: uint64(c.At.UnixNano()), EndTimeUnixNano: uint64(c.At.Add(c.Took).UnixNano()),
 		SpanId: make([]byte, 8), Status: &tracepb.Status{},
 	}
-	if c.FromServer { // we ask the client
+	if c.FromServer { // a request from Drawbridge to the client
 		s.Kind = tracepb.Span_SPAN_KIND_CLIENT
 	}
 	_, _ = rand.Read(s.SpanId)
@@ -92,7 +92,8 @@ func scope(version string) *common.InstrumentationScope {
 	return &common.InstrumentationScope{Name: "drawbridge", Version: version}
 }
 
-// metricsOf turns what Prometheus would be told into OTLP, so that both count alike.
+// metricsOf converts metrics from the Prometheus data model to OTLP, so that both exports have the
+// same values.
 func metricsOf(about *resource.Resource, version string, families []*dto.MetricFamily, begun, now time.Time) *metricspb.MetricsData {
 	c := converter{uint64(begun.UnixNano()), uint64(now.UnixNano())}
 	var list []*metricspb.Metric
@@ -131,7 +132,7 @@ func (c converter) metric(f *dto.MetricFamily) *metricspb.Metric {
 			h.DataPoints = append(h.DataPoints, c.histogram(one))
 		}
 		m.Data = &metricspb.Metric_Histogram{Histogram: h}
-	default: // the Go runtime's summary of pauses: nobody misses it
+	default: // only the Go runtime's summary of GC pauses, which is omitted
 		return nil
 	}
 	return m
@@ -144,7 +145,7 @@ func (c converter) number(one *dto.Metric, value float64) *metricspb.NumberDataP
 	}
 }
 
-// histogram turns counts up to each bound into counts between bounds.
+// histogram converts cumulative buckets to the disjoint buckets of OTLP.
 func (c converter) histogram(one *dto.Metric) *metricspb.HistogramDataPoint {
 	h := one.GetHistogram()
 	sum := h.GetSampleSum()

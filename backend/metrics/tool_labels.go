@@ -7,8 +7,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Bounds of the tools that have a label of their own. Those that are called after
-// these are taken share the label otherTools, of each server.
+// Limits of the tools that have their own label value. Tools beyond the limits share the label
+// value otherTools of their server.
 const (
 	maxTools         = 256
 	maxToolsOfServer = 64
@@ -16,15 +16,15 @@ const (
 	otherTools       = "other"
 )
 
-// toolLabels are the tools that have a label of their own.
+// toolLabels is the set of tools that have their own label value.
 type toolLabels struct {
 	mu    sync.Mutex // guards the fields below
 	of    map[string]map[string]bool
 	count int
 }
 
-// label returns the label of the tool that c called. Only a tool that gave a result gets
-// a label: clients can call names that no server has.
+// label returns the label value for the tool that c called. Only a tool that returned a result
+// gets its own label value, because clients can call names that do not exist.
 func (l *toolLabels) label(c *core.Call) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *toolLabels) label(c *core.Call) string {
 	return c.Name
 }
 
-// forget gives back the labels of a server's tools.
+// forget removes the label values of a server's tools.
 func (l *toolLabels) forget(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
