@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// disk writes lines to files from one goroutine, so that a slow disk stops
-// nobody. When more lines wait than it may hold, the files miss some (the memory
-// does not) and say how many.
+// disk writes lines to files in one goroutine, so that a slow disk blocks no server. If more than
+// writeBuffer lines are queued, further lines are missing from the files, but not from memory; the
+// files contain the number of missing lines.
 type disk struct {
 	dir   string
 	jobs  chan job
 	begin sync.Once
 	done  chan struct{}
 
-	mu     sync.RWMutex // guards closed against a send
+	mu     sync.RWMutex // guards closed; read-locked while sending to jobs
 	closed bool
 
 	missMu sync.Mutex
 	missed map[string]int
 }
 
-// job is a line to write, or with done a file to delete.
+// job is a line to write or, if done is not nil, a request to delete a server's files.
 type job struct {
 	server string
 	line   Line
@@ -57,7 +57,7 @@ func (d *disk) write(server string, line Line) {
 	}
 }
 
-// remove deletes a server's files after what was written before.
+// remove deletes a server's files after all queued lines were written. It blocks until then.
 func (d *disk) remove(server string) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -79,7 +79,7 @@ func (d *disk) close() {
 	<-d.done
 }
 
-// file is one open log.
+// file is an open log file.
 type file struct {
 	f    *os.File
 	w    *bufio.Writer
@@ -111,19 +111,20 @@ func (d *disk) run() {
 				continue
 			}
 			d.put(open, j)
-			if len(d.jobs) == 0 { // nobody waits: let readers of the file see it
+			if len(d.jobs) == 0 { // the queue is empty: make the lines visible to readers of the file
 				for _, f := range open {
 					_ = f.w.Flush()
 				}
 			}
 			idle.Reset(10 * time.Second)
 		case <-idle.C:
-			flush() // hold no descriptors of quiet servers
+			flush() // close the files of idle servers
 		}
 	}
 }
 
-// put writes one line. A disk that is full or gone loses lines, never the server.
+// put writes one line. If the disk is full or missing, lines are lost without affecting the
+// server.
 func (d *disk) put(open map[string]*file, j job) {
 	f := open[j.server]
 	if f != nil && f.size >= fileBytes {
@@ -149,8 +150,8 @@ func (d *disk) put(open map[string]*file, j job) {
 	f.put(j.line)
 }
 
-// put writes one line as one JSON object, so that no text can forge another
-// line. Control characters survive; bytes that are not UTF-8 become U+FFFD.
+// put writes one line as a JSON object, so that no text can forge another line. Control characters
+// are preserved; bytes that are not UTF-8 become U+FFFD.
 func (f *file) put(line Line) {
 	text, err := json.Marshal(line)
 	if err != nil {
@@ -160,7 +161,7 @@ func (f *file) put(line Line) {
 	f.size += int64(n)
 }
 
-// open opens a server's file, after moving a full one aside.
+// open opens a server's file. It rotates the file first if it is full.
 func (d *disk) open(server string) (*file, error) {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func removeFiles(dir, server string) error {
 	return nil
 }
 
-// load fills a new log's memory from the files of the run before.
+// load fills the memory of a new log from the files of earlier runs.
 func (g *log) load(dir string) {
 	if dir == "" {
 		return

@@ -1,7 +1,7 @@
-// Package serverlog stores the stderr of servers and the events of their lives: the last lines in
-// memory, more of them in rotated files.
+// Package serverlog stores the stderr output and the lifecycle events of servers: the most recent
+// lines in memory, more of them in rotated files.
 //
-// [Log.Writer] receives stderr; it never blocks and never fails the server. Everything is bounded,
-// because servers are untrusted: line length, lines per second, memory and files. Lines are stored
-// unchanged, control characters included; [Clean] makes one safe to show.
+// [Logs.Writer] receives stderr; it never blocks and never fails. Everything is bounded, because
+// servers are untrusted: line length, lines per second, memory and files. Lines are stored with
+// control characters; [Clean] makes a line safe to display.
 package serverlog

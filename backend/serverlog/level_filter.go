@@ -2,16 +2,15 @@ package serverlog
 
 import "slices"
 
-// weights are the levels of what happened to a server, the least first.
+// weights are the levels of lifecycle lines in ascending order of severity.
 var weights = []Level{"debug", Info, Warn, Error}
 
-// Choices are what Wants knows, for the help of a command.
+// Choices lists the values that Wants accepts, for help texts.
 const Choices = "debug, info, warn, error, stderr or lifecycle"
 
-// Wants returns which lines a choice stands for: a level stands for lifecycle lines of
-// that weight and above, where what the server wrote counts as info; "stderr" stands
-// for what the server wrote alone, and "lifecycle" for what happened to it alone. ""
-// is everything. ok is false for anything else.
+// Wants returns a filter for a choice. A level selects lines of at least this severity, where
+// stderr output counts as info. "stderr" selects only stderr output, "lifecycle" only lifecycle
+// events, and "" all lines. ok is false for any other choice.
 func Wants(choice string) (wants func(Line) bool, ok bool) {
 	switch choice {
 	case "":

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// log is one server's lines.
+// log is the log of one server.
 type log struct {
 	server string
 	disk   *disk
 	now    func() time.Time
-	redact *atomic.Pointer[func(string) string] // of Logs; nil takes nothing out
+	redact *atomic.Pointer[func(string) string] // shared with Logs; nil: lines are not redacted
 
-	mu        sync.Mutex // guards all below
-	lines     []Line     // oldest first, from head
+	mu        sync.Mutex // guards the fields below
+	lines     []Line     // lines[head:] are the stored lines, oldest first
 	head      int
-	size      int // bytes of text in lines
+	size      int // total bytes of text in lines
 	followers map[*follower]struct{}
 	closed    bool
 
-	allowance float64 // lines that may still come now
+	allowance float64 // token bucket: number of lines that may be written now
 	refilled  time.Time
-	dropped   int // lines over the cap since the last that passed
+	dropped   int // lines dropped by the rate limit since the last accepted line
 }
 
-// follower is one subscription. missed counts what did not fit.
+// follower is a subscription. missed is the number of lines that did not fit into the channel.
 type follower struct {
 	lines  chan Line
 	missed int
@@ -37,7 +37,7 @@ func newLog(server string, d *disk, now func() time.Time) *log {
 	return &log{server: server, disk: d, now: now, followers: make(map[*follower]struct{}), allowance: burst, refilled: now()}
 }
 
-// add stores and spreads a line. Callers hold mu.
+// add redacts a line, stores it and sends it to the followers. It must be called with mu held.
 func (g *log) add(line Line) {
 	if g.closed {
 		return
@@ -54,7 +54,7 @@ func (g *log) add(line Line) {
 	}
 }
 
-// keep puts a line into the ring and drops the oldest over the bounds.
+// keep stores a line in memory and drops the oldest lines beyond the limits.
 func (g *log) keep(line Line) {
 	g.lines = append(g.lines, line)
 	g.size += len(line.Text)
@@ -71,7 +71,7 @@ func (g *log) keep(line Line) {
 	}
 }
 
-// send never waits. A warning takes the place of what was missed.
+// send sends a line without blocking. Missed lines are replaced by a warning with their number.
 func (f *follower) send(line Line) {
 	if f.missed > 0 {
 		warning := Line{At: line.At, Level: Warn, Text: fmt.Sprintf("%d lines missed: the reader is too slow", f.missed)}
@@ -90,8 +90,8 @@ func (f *follower) send(line Line) {
 	}
 }
 
-// admit takes one line of stderr from the allowance. The first line that passes
-// after some did not is preceded by their count. Callers hold mu.
+// admit reports whether the rate limit allows another line of stderr. Before the first line after
+// dropped ones, it adds a line with their number. It must be called with mu held.
 func (g *log) admit(now time.Time) bool {
 	g.allowance = min(burst, g.allowance+now.Sub(g.refilled).Seconds()*perSecond)
 	g.refilled = now
@@ -158,16 +158,16 @@ func (g *log) close() {
 	}
 }
 
-// writer turns the bytes of one stderr into lines.
+// writer splits the stderr output of one process into lines.
 type writer struct {
 	log *log
 
-	mu      sync.Mutex // guards the two below
+	mu      sync.Mutex // guards the fields below
 	partial []byte     // at most MaxLine bytes
-	over    int        // bytes of this line that were left out
+	over    int        // bytes of the current line beyond MaxLine
 }
 
-// Write never fails, so that copying a server's stderr never stops.
+// Write implements io.Writer. It never fails, so that copying a server's stderr never stops.
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +188,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush ends the line. Callers hold both locks.
+// flush adds the current line to the log. It must be called with both mutexes held.
 func (w *writer) flush(now time.Time) {
 	text := bytes.TrimSuffix(w.partial, []byte{'\r'})
 	if w.log.admit(now) {
@@ -201,7 +201,8 @@ func (w *writer) flush(now time.Time) {
 	w.partial, w.over = w.partial[:0], 0
 }
 
-// Close ends an unfinished last line, and tells what the cap has dropped.
+// Close adds an unfinished last line, and a line with the number of lines dropped by the rate
+// limit.
 func (w *writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,26 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// Level says what kind of line it is.
+// Level is the kind of a line: the origin Stderr, or the severity of a lifecycle event.
 type Level string
 
 const (
-	Stderr Level = "stderr" // the server wrote it
+	Stderr Level = "stderr" // written by the server to stderr
 	Info   Level = "info"   // lifecycle: started, listed, stopped
-	Warn   Level = "warn"   // something was left out or dropped
-	Error  Level = "error"  // it failed, and why
+	Warn   Level = "warn"   // lines were omitted or dropped
+	Error  Level = "error"  // a failure and its cause
 )
 
-// Line is one line of a server's log. Text is raw, without the line break.
+// Line is one line of a server's log. Text does not include the line break, and may contain
+// control characters.
 type Line struct {
 	At    time.Time `json:"at"` // UTC
 	Level Level     `json:"level"`
 	Text  string    `json:"text"`
 }
 
-// Clean makes a line safe to show in a terminal or a page: escape sequences go
-// away, every other control character and everything that reorders or hides text
-// becomes visible as \xNN or \u{NNNN}. A tab stays.
+// Clean makes a line safe to display in a terminal or on a web page. It removes terminal escape
+// sequences and replaces all other control characters, and all characters that reorder or hide
+// text, by \xNN or \u{NNNN}. Tabs are preserved.
 func Clean(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -55,8 +56,8 @@ func Clean(text string) string {
 	return b.String()
 }
 
-// CleanJSON is Clean for a JSON text: what Clean makes visible is written as an escape
-// of JSON, so that the text says the same to whoever parses it.
+// CleanJSON makes JSON text safe to display. It replaces the same characters as Clean by JSON
+// escapes, so that the text parses to the same value.
 func CleanJSON(text []byte) []byte {
 	unsafe := func(r rune) bool { return r >= 0x7f && r < 0xa0 || hidden(r) }
 	if !bytes.ContainsFunc(text, unsafe) {
@@ -77,11 +78,11 @@ func CleanJSON(text []byte) []byte {
 	return b
 }
 
-// hidden reports whether r reorders, joins invisibly or takes no room: bidi
-// controls, zero-width characters, line and paragraph separators, tags.
+// hidden reports whether r reorders text, joins characters invisibly or has no width:
+// bidirectional controls, zero-width characters, line and paragraph separators, and tags.
 func hidden(r rune) bool {
 	switch {
-	case r == 0x200d: // joins emoji; alone it hides nothing
+	case r == 0x200d: // zero-width joiner, used in emoji
 		return false
 	case r == 0x2028, r == 0x2029, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0:
 		return true
@@ -91,9 +92,9 @@ func hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// escape returns the length of the terminal sequence at the start of s: CSI, OSC
-// and its kin up to their end, two-character escapes. An unfinished one takes the
-// rest of the line. It returns 0 when there is none.
+// escape returns the length of the terminal escape sequence at the start of s, or 0 if there is
+// none: CSI, string sequences such as OSC, and two-character escapes. An unterminated sequence
+// extends to the end of the line.
 func escape(s string) int {
 	start := 0
 	var kind byte
@@ -132,9 +133,9 @@ func escape(s string) int {
 		return len(s)
 	}
 	if s[0] == 0xc2 {
-		return 0 // another C1 control: shown
+		return 0 // other C1 controls are displayed by Clean
 	}
-	if kind >= 0x20 && kind <= 0x2f { // ESC, intermediates, one final
+	if kind >= 0x20 && kind <= 0x2f { // ESC, intermediate bytes, one final byte
 		for i := start; i < len(s); i++ {
 			if s[i] < 0x20 || s[i] > 0x2f {
 				return i + 1

@@ -12,41 +12,41 @@ import (
 	"time"
 )
 
-// Bounds of one server's log.
+// Limits of one server's log.
 const (
-	MaxLine      = 8 << 10 // bytes of one line; the rest of a longer one is dropped and counted
-	ringBytes    = 1 << 20 // text kept in memory
+	MaxLine      = 8 << 10 // maximum bytes of one line; the rest is dropped and counted
+	ringBytes    = 1 << 20 // maximum bytes of text in memory
 	ringLines    = 10000
-	fileBytes    = 1 << 20 // size at which the file is rotated
-	burst        = 2000    // lines that may come at once ...
-	perSecond    = 500     // ... and how fast the allowance grows again
-	followBuffer = 256     // lines that a follower may lag behind
-	writeBuffer  = 4096    // lines that may wait for the disk
+	fileBytes    = 1 << 20 // size at which a file is rotated
+	burst        = 2000    // rate limit: maximum burst of lines ...
+	perSecond    = 500     // ... and sustained lines per second
+	followBuffer = 256     // lines buffered for a follower
+	writeBuffer  = 4096    // lines queued for the disk
 )
 
-// Logs holds the logs of all servers.
+// Logs contains the logs of all servers. Its methods are safe for concurrent use.
 type Logs struct {
 	dir string
 	now func() time.Time
 
 	redact atomic.Pointer[func(string) string]
 
-	mu     sync.Mutex // guards the map and closed
+	mu     sync.Mutex // guards logs and closed
 	logs   map[string]*log
 	closed bool
 	disk   *disk
 }
 
-// Open returns the logs kept in dir, one pair of files for each server:
-// SERVER.log and the older SERVER.1.log. dir is made when the first line comes.
-// With "" lines are kept in memory only. Close it at the end.
+// Open returns the logs stored in dir, which has two files for each server: SERVER.log and the
+// older SERVER.1.log. dir is created when the first line is written. If dir is "", lines are kept
+// in memory only. The caller must call Close.
 func Open(dir string) *Logs { return open(dir, time.Now) }
 
 func open(dir string, now func() time.Time) *Logs {
 	return &Logs{dir: dir, now: now, logs: make(map[string]*log), disk: newDisk(dir)}
 }
 
-// Close writes what waits for the disk and ends every Follow.
+// Close writes the queued lines to disk and closes the channels of all followers.
 func (l *Logs) Close() error {
 	l.mu.Lock()
 	already := l.closed
@@ -65,7 +65,7 @@ func (l *Logs) Close() error {
 	return nil
 }
 
-// of returns the log of a server, made from its files on first use.
+// of returns the log of a server. It loads the server's files on first use.
 func (l *Logs) of(server string) *log {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,17 +79,17 @@ func (l *Logs) of(server string) *log {
 	return g
 }
 
-// Redact takes secrets out of every line from now on.
+// Redact sets the function that removes secrets from all later lines.
 func (l *Logs) Redact(f func(string) string) { l.redact.Store(&f) }
 
-// Writer returns a writer for one start of a server's stderr. It splits lines,
-// keeps a line without an end until more comes (or the writer is closed), never
-// blocks and never fails. Each start needs its own.
+// Writer returns a writer for the stderr output of one process of a server. It splits the output
+// into lines and buffers an incomplete line until its end, or until Close. It never blocks and
+// never fails.
 func (l *Logs) Writer(server string) io.WriteCloser {
 	return &writer{log: l.of(server)}
 }
 
-// Append adds a line of ours. It is never dropped by the rate cap.
+// Append adds one or more lines about a server, which are not subject to the rate limit.
 func (l *Logs) Append(server string, level Level, text string) {
 	g := l.of(server)
 	g.mu.Lock()
@@ -99,18 +99,17 @@ func (l *Logs) Append(server string, level Level, text string) {
 	}
 }
 
-// Tail returns the last n lines, oldest first; all that are in memory for n <= 0.
+// Tail returns the last n lines, oldest first; all lines in memory if n <= 0.
 func (l *Logs) Tail(server string, n int) []Line { return l.of(server).tail(n) }
 
-// Follow returns the last n lines and a channel of those that come after them,
-// with none lost or doubled in between. A follower that lags behind misses lines
-// and is told how many by a Warn line. stop ends it; the channel is then closed, as it
-// is by Close.
+// Follow returns the last n lines, and a channel of the lines after them without gaps or
+// duplicates. A follower that is too slow misses lines, and then receives a Warn line with their
+// number. stop unsubscribes and closes the channel, as does Close.
 func (l *Logs) Follow(server string, n int) (last []Line, lines <-chan Line, stop func()) {
 	return l.of(server).follow(n)
 }
 
-// Remove forgets a server's lines and deletes its files.
+// Remove deletes a server's lines and files.
 func (l *Logs) Remove(server string) error {
 	l.mu.Lock()
 	g := l.logs[server]
@@ -125,7 +124,8 @@ func (l *Logs) Remove(server string) error {
 	return l.disk.remove(server)
 }
 
-// Path is the file that a server's newest lines are in, or "".
+// Path returns the path of the file with a server's newest lines, or "" if lines are kept in
+// memory only.
 func (l *Logs) Path(server string) string {
 	if l.dir == "" {
 		return ""
@@ -133,7 +133,8 @@ func (l *Logs) Path(server string) string {
 	return filepath.Join(l.dir, fileName(server, ""))
 }
 
-// fileName keeps a server's name from leaving the folder.
+// fileName returns the name of a server's file. It replaces characters that could leave the
+// folder.
 func fileName(server, suffix string) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
@@ -145,7 +146,7 @@ func fileName(server, suffix string) string {
 	return safe + suffix + ".log"
 }
 
-// cut bounds a line and says how much is missing.
+// cut truncates a line to MaxLine bytes and appends the number of missing bytes.
 func cut(text string) string {
 	if len(text) <= MaxLine {
 		return text
