@@ -14,7 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// paper is a ResponseWriter that costs nothing.
+// paper is an http.ResponseWriter that only counts the bytes.
 type paper struct {
 	header http.Header
 	n      int
@@ -28,7 +28,7 @@ func (p *paper) Header() http.Header         { return p.header }
 func (p *paper) WriteHeader(int)             {}
 func (p *paper) Write(b []byte) (int, error) { p.n += len(b); return len(b), nil }
 
-// What the bridge itself adds to a call: from the request to the gateway and back.
+// BenchmarkHotPath measures what the bridge adds to a call, without the gateway.
 func BenchmarkHotPath(b *testing.B) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		for name, size := range map[string]int{"60B": 60, "10KB": 10 << 10, "1MB": 1 << 20} {

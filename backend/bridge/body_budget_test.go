@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// slowBody is a request whose last byte comes when finish is called; size -1 is sent in chunks.
+// slowBody sends a request whose last byte is sent when finish is called. announced -1 sends it
+// chunked.
 func (s *stand) slowBody(size int, announced int64, headers ...string) (status <-chan int, finish func()) {
 	s.Helper()
 	body := strings.Replace(ping, "}", `,"params":{"pad":"`+strings.Repeat("x", size)+`"}}`, 1)
@@ -44,7 +45,7 @@ func (s *stand) slowBody(size int, announced int64, headers ...string) (status <
 	return got, func() { close(end) }
 }
 
-// holds waits until so many bytes of bodies are held.
+// holds waits until this many bytes of the body budget are in use.
 func (s *stand) holds(bytes int64) {
 	s.Helper()
 	rest := s.b.BodyBudget - bytes + 1
@@ -59,7 +60,7 @@ func (s *stand) holds(bytes int64) {
 
 const largeBody = 250 << 10
 
-// TestLargeBodiesStayWithinBudget, and meanwhile others get through.
+// TestLargeBodiesStayWithinBudget also checks that small bodies are not delayed by large ones.
 func TestLargeBodiesStayWithinBudget(t *testing.T) {
 	for _, announced := range []int64{1, -1} {
 		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 600<<10 })
@@ -92,7 +93,7 @@ func TestLargeBodiesStayWithinBudget(t *testing.T) {
 	}
 }
 
-// TestLargeBodyBeyondBudgetIsRefusedImmediately when the wait for it is over, whatever of it has come.
+// The refusal does not wait for the rest of the body.
 func TestLargeBodyBeyondBudgetIsRefusedImmediately(t *testing.T) {
 	for _, announced := range []int64{1, -1} {
 		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 300<<10 })

@@ -22,7 +22,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
-// peer is a go-sdk server on the other end of two pipes.
+// peer is a go-sdk server at the other end of two pipes.
 type peer struct {
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
@@ -54,9 +54,9 @@ func startPeer(s *mcp.Server) *peer {
 	return p
 }
 
-// asking is a server whose tools need something of the client: what the tool is
-// called after. go-sdk asks by requests in the legacy era, by input_required in the
-// modern one.
+// asking returns a server whose tools request an input from the client; the name of a tool is the
+// kind of input. go-sdk sends requests in the legacy era and returns input_required in the modern
+// era.
 func asking(cancelled chan<- string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: nil,
@@ -84,7 +84,7 @@ func asking(cancelled chan<- string) *mcp.Server {
 	return s
 }
 
-// newCells puts one shared connection to a server behind the real call path.
+// newCells returns a fixture with one shared connection to server behind the real call path.
 func newCells(t *testing.T, server *mcp.Server, era core.Era, options ...func(*Options)) *stand {
 	t.Helper()
 	reg := registry.New(registry.Options{})
@@ -114,7 +114,7 @@ func newCells(t *testing.T, server *mcp.Server, era core.Era, options ...func(*O
 	return s
 }
 
-// able is a client that can do everything and answers with who.
+// able returns the options of a client with all capabilities, which answers with who.
 func able(who string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{
@@ -133,7 +133,7 @@ func able(who string) *mcp.ClientOptions {
 	}
 }
 
-// all is one client session with roots of its own.
+// able connects a client with all capabilities and a root named after it.
 func (s *stand) able(path string, era core.Era, who string) *mcp.ClientSession {
 	s.Helper()
 	version := core.LegacyVersion
@@ -180,8 +180,8 @@ func TestServersReceiveInputInAllEraPairs(t *testing.T) {
 	}
 }
 
-// Many clients of both eras share one connection. What the server asks reaches the
-// client whose call it belongs to, or nobody.
+// Many clients of both eras share one connection. A request of the server reaches the client whose
+// call caused it, or none.
 func TestResponseFromWrongClientIsRefused(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(server), func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestResponseFromWrongClientIsRefused(t *testing.T) {
 					for range 10 {
 						res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
 						if err != nil {
-							continue // refused: it could not be told whose it was
+							continue // refused, because it could not be attributed to a call
 						}
 						if got := answerOf(t, res, err); strings.Contains(got, `"client`) && !strings.Contains(got, `"`+who+`"`) {
 							t.Errorf("%s got %s", who, got)
@@ -240,7 +240,7 @@ func TestElicitationFallsBackToUserPrompt(t *testing.T) {
 	}
 }
 
-// A question that nobody answers is answered by its deadline, in every cell.
+// In every pair of eras, an unanswered request is declined when its deadline passes.
 func TestUnansweredUserPromptIsDeclined(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {

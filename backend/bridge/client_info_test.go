@@ -65,7 +65,7 @@ func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
 			if era == core.Legacy {
 				continue
 			}
-			// Under each name the tool is called, and its arguments in headers are compared.
+			// Calls work under each name, and headers are compared with the arguments.
 			params := `"name":"` + name + `","arguments":{"region":"eu"}`
 			for region, status := range map[string]int{"eu": 200, "us": 400} {
 				resp := s.modern("/mcp", "tools/call", name, params, ClientHeader, token, "Mcp-Param-Region", region)
@@ -143,7 +143,7 @@ func TestRequestWithInvalidUTF8IsMarked(t *testing.T) {
 
 func TestTooManySessionsIsAlwaysReported(t *testing.T) {
 	s := newStand(t, nil, func(o *Options) { o.MaxSessions = 1 })
-	s.do("GET", "/mcp", "", s.open("/mcp", `{}`)...) // in use: it may not be taken away
+	s.do("GET", "/mcp", "", s.open("/mcp", `{}`)...) // in use, so it must not be evicted
 	for range 50 {
 		got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
 		if !strings.Contains(got, "too many sessions") {

@@ -7,8 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestCallDurationsUseMonotonicClock: the durations of calls must not follow the steps of the
-// wall clock, and At has lost its monotonic reading.
+// Durations must not depend on steps of the wall clock, and At has no monotonic reading.
 func TestCallDurationsUseMonotonicClock(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		s := newStand(t, nil)

@@ -14,14 +14,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Clients that use the same ids and the same progress tokens at the same time each
-// hear of their own calls and of nothing else, whoever cancels whatever.
+// Clients that use the same ids and progress tokens at the same time receive only the messages of
+// their own calls, even when other clients cancel theirs.
 func TestEqualIDsOfClientsStaySeparate(t *testing.T) {
 	const perClient = 200
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
-		// What the call is for is in its arguments alone; the token is everybody's.
+		// Only the arguments identify the call; all calls have the same token.
 		var p struct{ Arguments struct{ Who, N string } }
 		if err := json.Unmarshal(call.Params, &p); err != nil {
 			return core.Reply{}, err

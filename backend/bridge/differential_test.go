@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// behave is a server with something of everything, chosen by the call's name.
+// behave is a server whose response depends on the name in the call.
 func behave(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	var p struct {
 		Arguments struct{ Do string }
@@ -112,7 +112,8 @@ func TestFastPathAndGeneralPathAnswerAlike(t *testing.T) {
 	}
 }
 
-// play sends a request, answers what the server asks, and writes down all that came.
+// play sends a request, answers the requests of the server, and returns a transcript of all
+// messages.
 func (s *stand) play(era core.Era, session []string, method, name, params string) string {
 	s.Helper()
 	var body string
@@ -146,7 +147,7 @@ func (s *stand) play(era core.Era, session []string, method, name, params string
 	return log + canonical(one(s, resp)) + "\n"
 }
 
-// canonical sorts keys and keeps numbers as they are written.
+// canonical sorts the keys of objects and leaves numbers as they are written.
 func canonical(m string) string {
 	d := json.NewDecoder(strings.NewReader(m))
 	d.UseNumber()

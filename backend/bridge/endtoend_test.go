@@ -67,7 +67,7 @@ func newReal(t *testing.T, mode string) *stand {
 	return s
 }
 
-// eras sends the same call as a legacy and as a modern client and returns both answers.
+// eras sends the same call as a legacy and as a modern client and returns both responses.
 func (s *stand) eras(name, arguments, meta string) map[core.Era]*http.Response {
 	s.Helper()
 	params := `"name":"` + name + `","arguments":` + arguments

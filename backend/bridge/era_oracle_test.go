@@ -2,7 +2,7 @@ package bridge
 
 import "encoding/json"
 
-// metaClaims looks for the protocol version in _meta with another parser.
+// metaClaims looks for the protocol version in _meta with encoding/json.
 func metaClaims(params []byte) bool {
 	var p map[string]json.RawMessage
 	if json.Unmarshal(params, &p) != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// odd is a result that every decoding would change.
+// odd is a result that any decoding and encoding would change.
 const odd = `{"z":1.0,"content":[{"type":"hologram","n":9007199254740993,"e":"\u00e9\/"}],"structuredContent":{"b":1e3,"a":null},"a":[]}`
 
 func TestServerBytesReachClientUnchanged(t *testing.T) {
@@ -293,7 +293,7 @@ func TestStalledReaderBlocksNoOtherClient(t *testing.T) {
 		close(ended)
 		return core.Reply{Result: text("done")}, nil
 	}, func(o *Options) { o.WriteLimit = 100 * time.Millisecond })
-	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`) // and its body is not read
+	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):

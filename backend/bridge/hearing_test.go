@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ear is a listener without a connection, so that what it may hear is asked at once and
-// nobody else asks.
+// ear is a listener without a connection, so that a test can query the notification filter
+// directly.
 type ear struct {
 	s  *stand
 	ss *mcp.ServerSession
@@ -29,7 +29,7 @@ func (s *stand) ear(path, token string) ear {
 	return ear{s, ss}
 }
 
-// news are the kinds of which the listener would be told now.
+// news returns the kinds whose list_changed notification the filter would let through now.
 func (e ear) news() []string {
 	var all []string
 	for _, kind := range []string{"tools", "prompts", "resources"} {
@@ -47,8 +47,8 @@ func (e ear) tells(t *testing.T, what string, want ...string) {
 	}
 }
 
-// Lists that changed are news for who sees them, by whatever way it is bound, and an edit of
-// a profile is one for its clients alone.
+// A client is notified only if a list that it sees has changed, however it is limited to a profile.
+// An edit of a profile notifies only the clients of the profile.
 func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
 	s := newBound(t)
 	inside := map[string]ear{"token": s.ear("/mcp", "bound"), "address": s.ear("/p/p/mcp", "free"), "token at a server": s.ear("/s/in/mcp", "bound")}
@@ -70,7 +70,7 @@ func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
 	for name, e := range outside {
 		e.tells(t, name, "tools", "prompts", "resources")
 	}
-	// The same lists, announced by the server as changed.
+	// The server announces a change, but the lists are the same.
 	s.reg.Set("out", "", c, core.Tools)
 	silent("out says that it changed", inside)
 	outside["everything"].tells(t, "everything", "tools")
@@ -79,7 +79,7 @@ func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
 	for name, e := range inside {
 		e.tells(t, name, "tools", "prompts")
 	}
-	// Where it is not known what clients may see, the lists end; later changes are no news.
+	// If the visibility is unknown, the lists become empty; later changes are not announced.
 	s.b.SetVisibility(Visibility{Unknown: "mend it"})
 	for _, e := range inside {
 		e.news()
@@ -90,12 +90,12 @@ func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
 	s.reg.Set("in", "", marked("changed", "in"))
 	silent("all is unknown", inside)
 	silent("all is unknown", outside)
-	// A token that is unbound hears all of what it sees now.
+	// A token without a profile sees all changes.
 	s.b.SetVisibility(Visibility{})
 	inside["token"].tells(t, "unbound", "tools", "prompts", "resources")
 }
 
-// updates reports which servers' updates of a resource a listener would hear of.
+// updates returns the servers whose update of a resource the filter would let through.
 func (e ear) updates(uri string) []string {
 	var all []string
 	params := &mcp.ResourceUpdatedNotificationParams{URI: uri}
@@ -113,7 +113,7 @@ func (e ear) updates(uri string) []string {
 	return all
 }
 
-// A subscription is worth what its client sees at the moment of the update.
+// A subscription is checked against what its client sees at the time of the update.
 func TestResourceUpdateReachesCurrentViewersOnly(t *testing.T) {
 	s := newBound(t)
 	bound, free, sealed := s.ear("/mcp", "bound"), s.ear("/mcp", "free"), s.ear("/mcp", "sealed")
@@ -139,7 +139,7 @@ func TestResourceUpdateReachesCurrentViewersOnly(t *testing.T) {
 	check("unknown", free, "out://doc")
 }
 
-// as makes a client that shows a token.
+// as connects a client with a token.
 func (s *stand) as(path string, era core.Era, token string, o *mcp.ClientOptions) *mcp.ClientSession {
 	s.Helper()
 	version := map[core.Era]string{core.Legacy: core.LegacyVersion, core.Modern: core.ModernVersion}[era]
@@ -152,7 +152,7 @@ func (s *stand) as(path string, era core.Era, token string, o *mcp.ClientOptions
 	return cs
 }
 
-// bearer is a token that goes along with every request.
+// bearer is a transport that adds a token to every request.
 type bearer string
 
 func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -161,13 +161,13 @@ func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// hearers are real clients on a profile and beside it.
+// hearers are real clients with and without a profile.
 var hearers = map[string]struct{ path, token string }{
 	"p": {"/p/p/mcp", "free"}, "bound": {"/mcp", "bound"}, "q": {"/p/q/mcp", "free"}, "all": {"/mcp", "free"},
 }
 
-// heard are the words that came to each of the hearers. Words that it may not hear are
-// errors whenever they come; each round of what is asked for repeats what leads to them.
+// heard collects the notifications of all hearers. A notification in never is an error whenever it
+// arrives.
 type heard struct {
 	*testing.T
 	words chan [2]string
@@ -190,7 +190,7 @@ func (h *heard) await(again func(), wanted map[string][]string) {
 			if slices.Contains(h.never[got[0]], got[1]) {
 				h.Errorf("%s heard of %s", got[0], got[1])
 			}
-		case <-time.After(20 * time.Millisecond): // a stream may not have been up
+		case <-time.After(20 * time.Millisecond): // the streams may not have been open
 			again()
 		case <-deadline:
 			h.Fatalf("never heard: %v", slices.Collect(maps.Keys(open)))
@@ -221,13 +221,13 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 			mark := func() { s.b.ResourceUpdated(t.Context(), "in", json.RawMessage(`{"uri":"in://doc"}`)) }
 			n := 0
 			h.never = map[string][]string{"p": {"prompts", "resources"}, "bound": {"prompts", "resources"}, "q": {"prompts"}, "all": {"prompts"}}
-			h.await(func() { // the streams are up once everybody has heard of this
+			h.await(func() { // all streams are open when every client has received this
 				n++
 				c := marked("inside", "in")
 				c.Tools = append(c.Tools, core.Item{Name: "more" + itoa(n), Raw: json.RawMessage(`{"name":"more` + itoa(n) + `"}`)})
 				s.reg.Set("in", "", c)
 			}, everybody("tools"))
-			// What happens outside of p is no news in p. The mark comes after it.
+			// Changes outside of p are not announced in p. The mark is sent after them.
 			h.await(func() {
 				n++
 				c := marked("OUTSIDE", "out")
@@ -235,7 +235,7 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 				s.reg.Set("out", "", c)
 			}, map[string][]string{"q": {"resources"}, "all": {"resources"}})
 			h.await(mark, everybody("mark"))
-			// An edit of p is news in p alone.
+			// An edit of p is announced to the clients of p only.
 			h.never["p"], h.never["bound"] = []string{"resources"}, []string{"resources"}
 			on := false
 			h.await(func() {
@@ -249,7 +249,7 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 	}
 }
 
-// Two servers have the same URI; each listener hears of the one that it sees.
+// Two servers offer the same URI; each client receives the updates of the server that it sees.
 func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestSES01ExpiredSessionIsUnknownAndLeaksNothing: to whoever comes late, even with the
-// right token, an expired session is like one that never was, and a new one is to be had.
+// An expired session is refused like one that never existed, even with the right token, and a new
+// session can be opened.
 func TestSES01ExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
 	var clock atomic.Int64
 	s := newStand(t, nil, func(o *Options) {
@@ -44,9 +44,8 @@ func TestSES01ExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
 	}
 }
 
-// TestConcurrentSessionChangesKeepCount lets clients open, use and end
-// sessions in any order while the sweep runs: nothing races, nobody gets more than the
-// limit, and the counts come back to nothing.
+// Clients open, use and end sessions concurrently with the removal of idle ones: no client gets
+// more than the limit, and the counts return to zero.
 func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 	const most = 4
 	seed := uint64(time.Now().UnixNano())
@@ -65,7 +64,7 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 				for range 40 {
 					switch r.IntN(5) {
 					case 0, 1:
-						// A sweep or the limit may take it at once, so it says no more than hello.
+						// The session may be evicted immediately, so only a notification is sent.
 						resp := s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"probe","version":"9"}}}`, ClientHeader, who)
 						_ = messages(s, resp)
 						mine = append(mine, []string{sessionHeader, resp.Header.Get(sessionHeader), ClientHeader, who})
@@ -102,7 +101,7 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 	}
 }
 
-// TestForgedSessionIDsAreUnknown sends what no session is called.
+// TestForgedSessionIDsAreUnknown sends ids that no session has.
 func TestForgedSessionIDsAreUnknown(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/mcp", `{}`)

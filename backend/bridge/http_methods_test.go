@@ -70,7 +70,7 @@ func TestEndlessBodyIsCutOff(t *testing.T) {
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return // the connection was closed while we still wrote: as good
+		return // the connection was closed during the write, which is fine
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
@@ -94,7 +94,7 @@ func TestForgedInternalHeadersAreIgnored(t *testing.T) {
 	if from.token != "claude" || from.shim != "7" || len(h) != 1 {
 		t.Errorf("%+v %v", from, h)
 	}
-	// A made-up ticket is as good as none.
+	// A forged ticket has no effect.
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ticketHeader, "1")
 	if resp.StatusCode != http.StatusOK {
 		t.Error(resp.Status)

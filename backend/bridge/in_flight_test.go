@@ -11,7 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// A plain call of a modern client ends when we stop, and one that comes later at once.
+// A call of a modern client is cancelled at shutdown, and one that arrives later is cancelled
+// immediately.
 func TestPlainCallEndsOnShutdown(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
@@ -38,7 +39,7 @@ func TestPlainCallEndsOnShutdown(t *testing.T) {
 	}
 }
 
-// Each of many calls gets comments in its own silence, and none is left behind.
+// Each of many calls gets comments when it is silent, and no call stays in the list.
 func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	answer := make(chan struct{})
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
@@ -80,7 +81,7 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	}
 }
 
-// What clients say of themselves is remembered by what they said, not by who said it.
+// The cache key is the clientInfo, not the token.
 func TestClientInfoIsDeduplicatedByContent(t *testing.T) {
 	var i clientInfoCache
 	for range 3 * maxCachedInfos {

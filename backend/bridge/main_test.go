@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// calls is a gateway that answers by a function and remembers what it was asked.
+// calls is a Gateway that answers with a function and records the calls.
 type calls struct {
 	answer func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 
@@ -64,7 +64,7 @@ func (c *calls) last() *core.Call {
 	return c.seen[len(c.seen)-1]
 }
 
-// waits counts the lists that waited for servers.
+// waits is a Lister that counts the calls of WaitListed.
 type waits struct {
 	mu  sync.Mutex
 	ids []string
@@ -168,7 +168,7 @@ func (s *stand) post(path, body string, headers ...string) *http.Response {
 	return s.do(http.MethodPost, path, body, headers...)
 }
 
-// modern sends a request of the modern era with the headers that belong to it.
+// modern sends a modern request with the required headers.
 func (s *stand) modern(path, method, name, params string, headers ...string) *http.Response {
 	s.Helper()
 	h := []string{versionHeader, core.ModernVersion, methodHeader, method}
@@ -178,7 +178,7 @@ func (s *stand) modern(path, method, name, params string, headers ...string) *ht
 	return s.post(path, modernBody(method, params), append(h, headers...)...)
 }
 
-// modernBody makes a request with the id "m-1" and the _meta of the era.
+// modernBody returns a request with the id "m-1" and the required _meta.
 func modernBody(method, params string) string {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"probe","version":"9"}}`
 	if params != "" {
@@ -187,7 +187,7 @@ func modernBody(method, params string) string {
 	return `{"jsonrpc":"2.0","id":"m-1","method":"` + method + `","params":{` + meta + `}}`
 }
 
-// open starts a legacy session and returns the header pair that continues it.
+// open opens a legacy session and returns its headers for later requests.
 func (s *stand) open(path, capabilities string, headers ...string) []string {
 	s.Helper()
 	resp := s.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"clientInfo":{"name":"probe","version":"9"}}}`, headers...)
@@ -204,7 +204,7 @@ func (s *stand) open(path, capabilities string, headers ...string) []string {
 	return h
 }
 
-// messages reads the JSON-RPC messages of an answer, be it a document or a stream.
+// messages returns the JSON-RPC messages of a response, which is a JSON document or a stream.
 func messages(t testing.TB, resp *http.Response) []string {
 	t.Helper()
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
@@ -221,7 +221,7 @@ func messages(t testing.TB, resp *http.Response) []string {
 	return list
 }
 
-// events yields the data of server-sent events, and fails on a broken frame.
+// events returns the data of server-sent events, and fails the test on a malformed frame.
 func events(r io.Reader) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		lines := bufio.NewReader(r)
@@ -269,7 +269,7 @@ func text(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf(format, args...)))
 }
 
-// leave posts a modern call and gives up when ctx ends.
+// leave posts a modern call and disconnects when ctx is done.
 func (s *stand) leave(ctx context.Context, body string) {
 	s.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.srv.URL+"/mcp", strings.NewReader(body))

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A folder that leads to a profile which is not there any more shows nothing, not everything.
+// A folder that is bound to a deleted profile shows nothing, rather than everything.
 func TestFolderOfDeletedProfileShowsNoTools(t *testing.T) {
 	s := newBound(t)
 	lost := []string{ClientHeader, "free", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte("/lost"))}
@@ -30,8 +30,8 @@ func TestFolderOfDeletedProfileShowsNoTools(t *testing.T) {
 	}
 }
 
-// A tool outside is answered as one that does not exist, in whatever form it is asked for,
-// also where others must repeat arguments of it in headers.
+// A hidden tool is reported like one that does not exist, in every form of request, including
+// requests without the headers that the tool requires.
 func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		for _, unusual := range [][]string{nil, {"Last-Event-ID", "1"}, {"Mcp-Param-R", "other"}} {
@@ -41,7 +41,7 @@ func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 				resp := s.modern("/mcp", "tools/call", name, `"name":"`+name+`","arguments":{"r":"x"}`, append(from, unusual...)...)
 				return resp.Status + " " + strings.ReplaceAll(strings.Join(messages(s, resp), ""), name, "NAME")
 			}
-			if !cold && unusual == nil { // whoever sees it is held to its headers, although a bound client came first
+			if !cold && unusual == nil { // a client that sees the tool must send its headers, even though a bound client came first
 				s.modern("/mcp", "tools/call", "in__do", `"name":"in__do"`, ClientHeader, "bound")
 			}
 			seen := s.modern("/mcp", "tools/call", "out__hide", `"name":"out__hide","arguments":{"r":"x"}`, ClientHeader, "free")
@@ -56,8 +56,8 @@ func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 	}
 }
 
-// A request that go-sdk answers, because a value in it is spelled in an unusual way, is told
-// no more of a tool outside than one of a tool that does not exist.
+// A request that go-sdk handles because a value is written in an unusual way reveals no more about
+// a hidden tool than about a tool that does not exist.
 func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
 	s := newBound(t)
 	ask := func(name, token string) (int, string) {
@@ -65,7 +65,7 @@ func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
 		resp := s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)
 		return resp.StatusCode, strings.ReplaceAll(strings.Join(messages(s, resp), ""), name, "NAME")
 	}
-	// Its headers are compared for who sees it, once go-sdk knows of it.
+	// Once go-sdk has the tool, its headers are compared for clients that see it.
 	s.modern("/mcp", "tools/call", "out__hide", `"name":"out__hide","arguments":{"r":"x"}`, ClientHeader, "free")
 	if status, got := ask("out__hide", "free"); status != http.StatusBadRequest {
 		t.Errorf("%d %s: the headers of a tool are not compared", status, got)
@@ -78,7 +78,7 @@ func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
 	}
 }
 
-// describe_tools tells of what its client sees.
+// describe_tools describes only what the client sees.
 func TestInstructionsListOnlyServersOfTheProfile(t *testing.T) {
 	s := newBound(t)
 	s.gw.answer = func(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
@@ -97,13 +97,13 @@ func TestInstructionsListOnlyServersOfTheProfile(t *testing.T) {
 	}
 }
 
-// Nobody subscribes to what is outside, in either era.
+// Hidden resources cannot be subscribed to, in either era.
 func TestProfileHidesOtherResourcesFromSubscription(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		s := newBound(t)
 		for _, uri := range []string{"out://doc", "out://t/1"} {
 			cs := s.as("/mcp", era, "bound", &mcp.ClientOptions{})
-			_ = cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}) // refused, or never heard of
+			_ = cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}) // refused, or without effect
 		}
 		cs := s.as("/mcp", era, "bound", &mcp.ClientOptions{})
 		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}); err != nil {
@@ -123,8 +123,7 @@ func TestProfileHidesOtherResourcesFromSubscription(t *testing.T) {
 	}
 }
 
-// A call that was put aside is taken up only by a client that still sees its tool, and sees it
-// as it did.
+// A suspended call is resumed only if its client still sees the tool in the same way.
 func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 	for what, edit := range map[string]func(*stand){
 		"bound elsewhere": func(s *stand) {
@@ -166,7 +165,7 @@ func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 	}
 }
 
-// aside returns a way to call a tool as a modern client that can be asked.
+// aside returns a function that calls a tool as a modern client with all capabilities.
 func (s *stand) aside(name, token string) func(params string) string {
 	return func(params string) string {
 		body := strings.Replace(modernBody("tools/call", params+`"name":"`+name+`","arguments":{}`), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)

@@ -37,8 +37,7 @@ func TestEraIsDetectedFromHeaderAndBody(t *testing.T) {
 	}
 }
 
-// What the switch calls legacy must have no trace of the modern era that a reader of
-// its own could find, and the other way round.
+// The detection must agree with an independent parser in both directions.
 func FuzzEraSwitch(f *testing.F) {
 	f.Add("", `{"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
 	f.Add("2025-11-25", `{"method":"a","params":{"_META":{"io.modelcontextprotocol\/protocolVersion":1}}}`)

@@ -40,11 +40,11 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 		}
 		want(t, "params", string(ask.Params), `{"message":"Sure?","n":1.0}`)
 		answer := `{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"action":"accept","content":{"n":9007199254740993}}}`
-		// Another session that guesses the id is not heard.
+		// A response from another session that guesses the id is ignored.
 		if resp := s.post("/mcp", strings.Replace(answer, "accept", "decline", 1), stranger...); resp.StatusCode != http.StatusAccepted {
 			t.Error(resp.Status)
 		}
-		for range 2 { // a second answer to the same id changes nothing
+		for range 2 { // a duplicate response has no effect
 			if resp := s.post("/mcp", answer, h...); resp.StatusCode != http.StatusAccepted {
 				t.Error(resp.Status)
 			}

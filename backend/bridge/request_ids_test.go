@@ -9,8 +9,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Ids that go-sdk would round or spell in another way come back as they were sent,
-// also in what it answers itself.
+// Ids that go-sdk would round or write differently are returned byte for byte, even in responses of
+// go-sdk itself.
 func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 	s := newStand(t, nil)
 	session := s.initialize("/mcp")
@@ -19,7 +19,7 @@ func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 			got := s.body("/mcp", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`"}`, sessionHeader, session)
 			want := `"id":` + id + `,`
 			if id == `"a\u00e9"` && method == "ping" {
-				want = `"id":"aé",` // the same text
+				want = `"id":"aé",` // the same string
 			}
 			if !strings.Contains(got, want) && !strings.Contains(got, strings.TrimSuffix(want, ",")+"}") {
 				t.Errorf("%s with id %s: %s", method, id, got)

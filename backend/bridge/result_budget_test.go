@@ -10,11 +10,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestUnreadResultsStayWithinBudget: one client that does not read leaves room
-// for the others, and what finds no room says so.
+// A client that does not read leaves budget for the others, and a result beyond the budget is
+// replaced by an error.
 func TestUnreadResultsStayWithinBudget(t *testing.T) {
 	t.Parallel()
-	const size = 12 << 20 // far more than the sockets hold
+	const size = 12 << 20 // far more than the socket buffers hold
 	result := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: result}, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// connect is a real client of go-sdk in one era.
+// connect connects a go-sdk client in one era.
 func (s *stand) connect(path string, era core.Era, o *mcp.ClientOptions) *mcp.ClientSession {
 	s.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o)
@@ -132,7 +132,7 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 					}
 				}
 			}
-			// The stream may not be up when the client is: say it until it is heard.
+			// The stream may open later than the client: announce until it is received.
 			until(t, "the stream is up", func() bool {
 				s.reg.Set("files", "files", filesCatalog(), core.Tools)
 				select {
@@ -149,7 +149,7 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 			c.Templates = nil
 			s.reg.Set("files", "files", c)
 			hear("resources")
-			s.reg.Set("files", "files", c, core.Tools) // the same list, but the server says so
+			s.reg.Set("files", "files", c, core.Tools) // the same list, announced as changed
 			hear("tools")
 			select {
 			case <-elsewhere:
@@ -220,7 +220,7 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "after one left", count(), "subscribe ")
-	_ = b.Close() // leaves without a word
+	_ = b.Close() // disconnects without unsubscribing
 	until(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
 }
 
@@ -236,7 +236,7 @@ func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 	if !s.updated("files", p) || s.updated("files", p) || s.updated("files", p) {
 		t.Error("the first tells, the others wait")
 	}
-	// Another server's update of the same URI waits, and is not told under this one's name.
+	// The update of another server for the same URI is queued.
 	if s.updated("other", p) || !s.isNotifying(files) || s.isNotifying(other) {
 		t.Error("both are told at once")
 	}
@@ -252,7 +252,7 @@ func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 	if !s.updated("files", p) {
 		t.Error("a later update is told again")
 	}
-	// Of those that wait, the newest is told, in the turn of the oldest.
+	// Queued updates of a server are replaced by the newest, which keeps the place of the oldest.
 	newest := &mcp.ResourceUpdatedNotificationParams{URI: p.URI}
 	if s.updated("files", p) || s.updated("other", p) || s.updated("files", newest) {
 		t.Error("two tell at once")

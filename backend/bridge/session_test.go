@@ -189,7 +189,7 @@ func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 	idle, used, listening := s.open("/mcp", `{}`), s.open("/mcp", `{}`), s.open("/mcp", `{}`)
 	stream := s.do("GET", "/mcp", "", listening...)
 	clock.Add(20 * 60)
-	// The hot path counts as use, which the SDK does not see.
+	// Use through the fast path counts, although the SDK does not see it.
 	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, used...))
 	clock.Add(11 * 60)
 	s.b.closeIdleSessions()
@@ -239,7 +239,7 @@ func TestSessionsPerClientAreBounded(t *testing.T) {
 	if resp := s.post("/mcp", ping, other...); resp.StatusCode != 200 {
 		t.Errorf("other client: %s", resp.Status)
 	}
-	for _, h := range all[7:] { // all in use: none may be taken away
+	for _, h := range all[7:] { // all are in use, so none may be evicted
 		s.do("GET", "/mcp", "", h...)
 	}
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, ClientHeader, "greedy")

@@ -15,8 +15,7 @@ import (
 
 const canAll = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
 
-// wanting is a legacy server that asks for a name, then says it, with progress
-// before and after.
+// wanting is a legacy server that requests a name and returns it, with progress before and after.
 func wanting(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	progress := func() {
 		if token := wire.Bytes(call.Params, call.ProgressToken); len(token) > 0 {
@@ -32,7 +31,7 @@ func wanting(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, 
 	return core.Reply{Result: json.RawMessage(`{"content":[],"got":` + string(reply.Result) + string(reply.Error) + `}`)}, nil
 }
 
-// able sends a call of math__add as a modern client that can do everything.
+// ask sends a call of math__add as a modern client with all capabilities.
 func (s *stand) ask(path, params string, headers ...string) []string {
 	s.Helper()
 	body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
@@ -62,7 +61,7 @@ func TestModernClientAnswersLegacyServerRequest(t *testing.T) {
 			if len(first) != 1 || !strings.Contains(first[0], `"resultType":"input_required","inputRequests":{"input-1":{"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"x":1.0}}}}`) {
 				t.Fatal(first)
 			}
-			// Written differently, with a token of its own: the same request.
+			// The same request, written differently and with another progress token.
 			second := s.ask("/mcp", `"arguments": {"b":[2], "a":1.0},`+answers+`,"requestState":"`+s.state(first[0])+`"`)
 			if len(second) != 1 || !strings.Contains(second[0], `"got":{"action":"accept","content":{"n":9007199254740993}}`) || !strings.Contains(second[0], `"resultType":"complete"`) {
 				t.Fatal(second)

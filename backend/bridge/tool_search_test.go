@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// modes gives the token that is called as a mode that mode.
+// modes gives each token that is named after a tool mode that mode.
 func (s *stand) modes() {
 	s.b.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"search": {ToolMode: ToolsSearch}, "deferred": {ToolMode: ToolsDeferred}, "odd": {ToolMode: "odd"}}})
 }
@@ -28,7 +28,7 @@ func (s *stand) tool(era core.Era, token, name, arguments string) string {
 	return strings.Join(messages(s, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`,"_meta":{"progressToken":9}}}`, session...)), "")
 }
 
-// textOf is what a tool's result says.
+// textOf returns the text of a tool result.
 func textOf(t testing.TB, answer string) string {
 	t.Helper()
 	var m struct {
@@ -89,7 +89,7 @@ func TestToolSearchFindsAndCallsTools(t *testing.T) {
 					t.Errorf("%s: %s", bad, got)
 				}
 			}
-			// What stands for others is not a tool among them, and nobody else has it.
+			// The built-in tools are not found by the search, and other clients do not have them.
 			for _, name := range []string{"call_tool", "find_tools"} {
 				s.tool(era, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
 				if c := s.gw.last(); c.Server != "" || c.Local != nil {
@@ -139,7 +139,7 @@ func TestDeferredListingShowsNamesOnly(t *testing.T) {
 	}
 }
 
-// A search sees what its profile holds, and call_tool reaches no further.
+// The search finds only tools of the profile, and call_tool calls no others.
 func TestToolSearchStaysWithinProfile(t *testing.T) {
 	s := newBound(t)
 	s.gw.answer = func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
@@ -168,7 +168,7 @@ func TestToolSearchStaysWithinProfile(t *testing.T) {
 	}
 }
 
-// recorder keeps what the gateway records.
+// recorder collects the recorded calls.
 type recorder struct{ calls []core.Call }
 
 func (r *recorder) Record(c *core.Call, _ core.Reply) { r.calls = append(r.calls, *c) }
@@ -179,8 +179,8 @@ func (noServer) For(context.Context, *core.Call) (gateway.Upstream, error) {
 	return nil, core.Errorf(core.CodeUnavailable, "no server runs")
 }
 
-// call_tool is no way around what a tool is held to: the real policy refuses it, and the
-// record names the real tool.
+// call_tool cannot bypass the policy: the real policy refuses the real tool, and the record names
+// it.
 func TestPolicySeesToolBehindCallTool(t *testing.T) {
 	s := newStand(t, nil)
 	s.modes()
@@ -211,7 +211,7 @@ func TestPolicySeesToolBehindCallTool(t *testing.T) {
 	}
 }
 
-// No arguments make call_tool panic, or send what is not an object.
+// No arguments make unwrapCallTool panic or forward arguments that are not an object.
 func FuzzUnfold(f *testing.F) {
 	for _, seed := range []string{`{"name":"call_tool","arguments":{"name":"a","arguments":{}}}`, `{"arguments":{"arguments":"{}","name":"b"},"name":"call_tool","_meta":{}}`, `{"name":"call_tool"}`} {
 		f.Add([]byte(seed))

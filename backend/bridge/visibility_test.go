@@ -15,7 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// marked is a catalog whose every word but the names says where it stands.
+// marked returns a catalog in which every text except the names contains word.
 func marked(word, prefix string) *core.Catalog {
 	raw := func(format string, args ...any) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(format, args...))
@@ -33,8 +33,8 @@ func marked(word, prefix string) *core.Catalog {
 	}
 }
 
-// newBound has the servers out and in, in this order, the profile p of in without the
-// tool hide, the profile q of everything, and the token bound, which is bound to p.
+// newBound returns a fixture with the servers out and in, in this order, the profile p (in without
+// the tool hide), the profile q (everything), and the token bound, which is limited to p.
 func newBound(t *testing.T, options ...func(*Options)) *stand {
 	s := newStand(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 		return core.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
@@ -58,7 +58,7 @@ func (s *stand) reach(profiles ...config.Profile) {
 	s.b.SetVisibility(r)
 }
 
-// inside are the ways to come under the profile p: a path and headers.
+// inside returns the ways for a client to be limited to the profile p, as paths and headers.
 func inside() map[string][]string {
 	work := base64.RawURLEncoding.EncodeToString([]byte("/office"))
 	return map[string][]string{
@@ -72,8 +72,8 @@ func inside() map[string][]string {
 	}
 }
 
-// outsiders are requests for what the profile does not hold, with public names (%s is
-// the server's prefix) and the server's own.
+// outsiders are requests for items outside of the profile, under public names (%s is the prefix of
+// the server) and the server's own names.
 var outsiders = []struct{ method, name, params string }{
 	{"tools/list", "", ``}, {"prompts/list", "", ``}, {"resources/list", "", ``}, {"resources/templates/list", "", ``},
 	{"tools/call", "out__do", `"name":"out__do","arguments":{}`},
@@ -91,8 +91,8 @@ var outsiders = []struct{ method, name, params string }{
 	{"completion/complete", "", `"ref":{"type":"ref/resource","uri":"out://t/{x}"},"argument":{"name":"x","value":""}`},
 }
 
-// A client on a profile neither lists nor calls what is outside of it, by whatever way it
-// came under the profile, in both eras, on the hot path and on the long one.
+// A client that is limited to a profile can neither list nor call other items, however it is
+// limited, in both eras, on the fast path and through go-sdk.
 func TestProfileHidesOtherToolsFromListAndCall(t *testing.T) {
 	for way, req := range inside() {
 		for _, cold := range []bool{false, true} {
@@ -132,7 +132,7 @@ func (s *stand) probe(era core.Era, path string, from []string) {
 	server := strings.HasPrefix(path, "/s/")
 	for _, o := range outsiders {
 		if server && o.method == "resources/read" {
-			continue // at the address of one server every URI is its own
+			continue // at the endpoint of one server every URI belongs to it
 		}
 		if server && strings.Contains(o.params, "ref/resource") {
 			continue
@@ -146,7 +146,7 @@ func (s *stand) probe(era core.Era, path string, from []string) {
 			}
 		}
 	}
-	// What is inside is there, and the same URI of an earlier server outside is not in its way.
+	// Items of the profile are visible, even if an earlier hidden server has the same URI.
 	prefix := "in__"
 	if server {
 		prefix = ""
@@ -187,7 +187,7 @@ func (s *stand) innocent(what, answer string) {
 	}
 }
 
-// A token that is bound to a profile has no other address, whatever the method.
+// A token that is limited to a profile is refused at all other endpoints, for every method.
 func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 	s := newBound(t, func(o *Options) {
 		o.Self = registry.New(registry.Options{})
@@ -207,7 +207,7 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 			s.innocent(path, string(answer))
 		}
 	}
-	// One whose profile is gone sees nothing at all, and hears what to do.
+	// A client whose profile was deleted sees nothing, and gets an error that says what to do.
 	for _, path := range []string{"/mcp", "/p/p/mcp", "/p/gone/mcp", "/s/in/mcp"} {
 		answer := strings.Join(messages(s, s.modern(path, "tools/list", "", "", ClientHeader, "sealed")), "")
 		s.innocent(path, answer)
@@ -220,8 +220,8 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 	}
 }
 
-// Where the configuration cannot be read nobody knows who is bound, so nobody sees anything,
-// and an open session no more.
+// If the configuration cannot be read, the restrictions are unknown, so no client sees anything,
+// not even in an open session.
 func TestUnknownVisibilityHidesEverything(t *testing.T) {
 	s := newBound(t)
 	session := s.open("/mcp", `{}`, ClientHeader, "bound")
@@ -247,7 +247,7 @@ func TestUnknownVisibilityHidesEverything(t *testing.T) {
 	}
 }
 
-// Sessions do not carry what their client sees: an edit holds for the next request.
+// Sessions do not cache what their client sees: an edit applies to the next request.
 func TestProfileEditAppliesToOpenSessions(t *testing.T) {
 	s := newBound(t)
 	session := s.open("/mcp", `{}`, ClientHeader, "bound")
@@ -263,7 +263,7 @@ func TestProfileEditAppliesToOpenSessions(t *testing.T) {
 	}
 }
 
-// What is the same reach is not set again; what is not, must be.
+// An equal visibility is not set again; a different one must be.
 func TestDifferentVisibilitiesAreNotEqual(t *testing.T) {
 	s := newBound(t)
 	r := func() Visibility {
