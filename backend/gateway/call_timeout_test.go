@@ -15,7 +15,7 @@ import (
 func TestSilentServerTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.wait = time.Minute // a slow start is not the call's own time
+		f.wait = time.Minute // a slow start does not count
 		f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 			<-ctx.Done()
 			return core.Reply{}, ctx.Err()
@@ -52,7 +52,7 @@ func TestProgressResetsTheTimeoutUpToTheCeiling(t *testing.T) {
 	})
 }
 
-// asker answers requests of the server after a while.
+// asker is a sink that answers requests of the server after a delay.
 type asker struct{ after time.Duration }
 
 func TestTimeoutPausesDuringClientInput(t *testing.T) {

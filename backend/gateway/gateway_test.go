@@ -24,7 +24,7 @@ func (f sendFunc) Send(ctx context.Context, call *core.Call, sink core.Sink) (co
 	return f(ctx, call, sink)
 }
 
-// fixture is a gateway whose neighbours do as the test says.
+// fixture is a gateway with fakes for everything around it.
 type fixture struct {
 	*Gateway
 	plan    policy.Plan
@@ -47,7 +47,7 @@ func (f *fixture) Listed(*core.Call) error                  { return f.offered }
 func (f *fixture) End(policy.Plan, core.Reply, error, bool) {}
 func (f *fixture) For(_ context.Context, call *core.Call) (Upstream, error) {
 	if f.wait > 0 {
-		time.Sleep(f.wait) // in a bubble
+		time.Sleep(f.wait) // inside a synctest bubble
 	}
 	if f.find != nil {
 		return nil, f.find
@@ -243,7 +243,7 @@ func (nothing) Ask(context.Context, string, json.RawMessage) (core.Reply, error)
 	return core.Reply{}, nil
 }
 
-// discard records nothing and keeps nothing.
+// discard is a Recorder that does nothing.
 type discard struct{ *fixture }
 
 func (discard) Record(*core.Call, core.Reply) {}
@@ -252,7 +252,7 @@ func TestCallAllocationsAreBounded(t *testing.T) {
 	f := newFixture()
 	g := New(Options{Upstreams: f, Policy: f, Recorder: discard{f}, Bus: &f.bus})
 	call, ctx := toolCall(), context.Background()
-	const most = 7 // context and timer with their closures, and the flight
+	const most = 7 // context, timer, their closures, and the inFlightCall
 	if n := testing.AllocsPerRun(200, func() { _, _ = g.Call(ctx, call, nothing{}) }); n > most {
 		t.Fatalf("%v allocations, at most %d", n, most)
 	}
@@ -342,15 +342,14 @@ func TestCallIsRunningUntilItEnds(t *testing.T) {
 	}
 }
 
-// TestClockStepDoesNotChangeDurations: the wall clock was moved between the arrival of a
-// call and its end, as after the machine slept or by a time server.
+// The wall clock is set between the start and the end of a call.
 func TestClockStepDoesNotChangeDurations(t *testing.T) {
 	t.Parallel()
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		f := newFixture()
 		call := toolCall()
 		call.Began = time.Now()
-		call.At = call.Began.UTC().Add(-step) // as the clock had it then
+		call.At = call.Began.UTC().Add(-step) // the wall clock before the step
 		if _, err := f.Call(t.Context(), call, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -360,8 +359,7 @@ func TestClockStepDoesNotChangeDurations(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForInFlightCalls: a call that only waits for its server, or that comes
-// later, is not waited for.
+// Drain waits neither for a call that waits for its server nor for a later one.
 func TestDrainWaitsForInFlightCalls(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
@@ -377,7 +375,7 @@ func TestDrainWaitsForInFlightCalls(t *testing.T) {
 	<-sent
 	expired, cancel := context.WithCancel(t.Context())
 	cancel()
-	f.Drain(expired) // does not wait longer than ctx
+	f.Drain(expired) // returns when ctx is done
 	drained := make(chan struct{})
 	go func() { defer close(drained); f.Drain(t.Context()) }()
 	for waits := false; !waits; time.Sleep(time.Millisecond) {
@@ -392,9 +390,9 @@ func TestDrainWaitsForInFlightCalls(t *testing.T) {
 	}
 	calls.Go(call)
 	<-sent
-	answers <- struct{}{} // of either; the other goes on
+	answers <- struct{}{} // ends either call; the other continues
 	answers <- struct{}{}
 	<-drained
 	calls.Wait()
-	f.Drain(t.Context()) // nothing is left
+	f.Drain(t.Context()) // no call is left
 }

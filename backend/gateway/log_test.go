@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The log tells of each call once it is asked to, and never what was said in it.
+// At debug level each call is logged, without its arguments and result.
 func TestDebugLogListsEachCall(t *testing.T) {
 	t.Parallel()
 	f := newFixture()

@@ -10,8 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// Whoever looks on hears how far a call is while it runs, a few times a second at most, and
-// nothing of it after its end.
+// Observers receive progress a few times a second at most, and none after the call has ended.
 func TestObserversReceiveProgressOfRunningCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
@@ -22,7 +21,7 @@ func TestObserversReceiveProgressOfRunningCall(t *testing.T) {
 				<-time.After(time.Millisecond)
 				sink.Notify("notifications/progress", nil)
 			}
-			go func() { // late, and so long after the last one that it would be told
+			go func() { // late, and long enough after the last one to be published
 				<-time.After(2 * progressInterval)
 				sink.Notify("notifications/progress", nil)
 			}()

@@ -17,8 +17,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// retrying is a gateway with a real policy in which "files" has the given rules; send
-// is told which try it is, from 1.
+// retrying returns a gateway with a real policy that has the given rules for "files". send gets the
+// number of the attempt, from 1.
 func retrying(t *testing.T, rules string, send func(ctx context.Context, try int) (core.Reply, error)) (*Gateway, *fixture) {
 	t.Helper()
 	views := registry.New(registry.Options{})
@@ -44,8 +44,8 @@ var (
 	fine   = core.Reply{Result: []byte(`{"content":[]}`)}
 )
 
-// A call is tried again as the rules say: after their pauses, as often as they say, one
-// row in the history that counts the tries, and one judgement for the breaker.
+// A call is retried with the configured delays and limits. It has one row in the history, which
+// counts the attempts, and counts once for the breaker.
 func TestCallIsRetriedByRules(t *testing.T) {
 	const twice = `, "retry": {"delaysMs": [1000, 4000]}`
 	for name, c := range map[string]struct {
@@ -93,7 +93,7 @@ func errorIf(yes bool, err error) error {
 	return nil
 }
 
-// Who takes a call back does not wait for the pause to end, and nothing is sent again.
+// Cancelling a call ends its backoff, and the call is not sent again.
 func TestCallCancelledDuringBackoffIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
@@ -110,8 +110,8 @@ func TestCallCancelledDuringBackoffIsNotRetried(t *testing.T) {
 	})
 }
 
-// Each try has the whole timeout, and a failed call counts once against its server
-// however often it was tried.
+// Each attempt has the whole timeout, and a failed call counts once for the breaker, whatever the
+// number of attempts.
 func TestRetriesCountOnceInBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := retrying(t, `, "trust": true, "retry": {"attempts": 3, "delaysMs": [1]}, "breaker": {"failures": 2}`, func(context.Context, int) (core.Reply, error) {
@@ -125,8 +125,8 @@ func TestRetriesCountOnceInBreaker(t *testing.T) {
 	})
 }
 
-// A panic ends its own call alone: it is answered and recorded as internal, its place
-// is free again, and log and history have the stack that no client sees.
+// A panic ends only its own call: the call is recorded as internal, its slot is released, and the
+// log and the history have the stack, which no client sees.
 func TestPanicEndsOnlyItsOwnCall(t *testing.T) {
 	var log bytes.Buffer
 	g, f := retrying(t, `, "concurrency": {"max": 1, "queue": 1}`, func(_ context.Context, try int) (core.Reply, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
-// Calls whose times run side by side each end at their own, whatever ends before or after,
-// and by a Life as by any other context.
+// Concurrent calls each time out at their own deadline, whichever calls end before or after, with a
+// core.Life or any other context.
 func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 				}
 				all = append(all, func() {
 					time.Sleep(begins)
-					if quick { // ends before its time is over
+					if quick { // ends before its deadline
 						one, cancel := context.WithTimeout(t.Context(), limit/2)
 						defer cancel()
 						ctx = one
@@ -67,7 +67,7 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 	}
 }
 
-// A call that ends well leaves the life of its owner alone: it may go on with another one.
+// A call that succeeds does not end the core.Life of its caller, which may be used again.
 func TestCallRecordOutlivesItsRequest(t *testing.T) {
 	f := newFixture()
 	life := core.NewLife(t.Context())
@@ -79,7 +79,7 @@ func TestCallRecordOutlivesItsRequest(t *testing.T) {
 	}
 }
 
-// varied is a fixture with a plan for each call.
+// varied is a fixture with a separate plan for each call.
 type varied struct {
 	*fixture
 	plans map[string]policy.Plan

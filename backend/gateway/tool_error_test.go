@@ -39,8 +39,7 @@ func TestFailedToolReasonIsExtracted(t *testing.T) {
 	}
 }
 
-// What a tool says of its failure is kept as docs/errors.md has it: 2,000 characters, and
-// the suffix whole.
+// The reason is limited as docs/errors.md describes: 2,000 characters, with the whole suffix.
 func TestFailedToolReasonIsLimitedTo2000Characters(t *testing.T) {
 	t.Parallel()
 	long, cut := strings.Repeat("é", 5000), strings.Repeat("é", 2000)+"…"
