@@ -16,13 +16,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// older is a server of the older HTTP transport.
+// older is a server with the HTTP+SSE transport.
 type older struct {
 	mu     sync.Mutex
-	out    chan string // events of the newest stream
+	out    chan string // events of the latest stream
 	end    chan struct{}
-	status int    // of posts; 0 is 202
-	to     string // what it names to post to
+	status int    // of the responses to POSTs; 0 is 202
+	to     string // the endpoint that it announces
 	seen   []string
 }
 
@@ -85,7 +85,7 @@ func (s *older) say(format string, args ...any) {
 	s.out <- "event: message\ndata: " + strings.ReplaceAll(fmt.Sprintf(format, args...), `,"`, ",\ndata: \"") + "\n\n"
 }
 
-// A server of the older transport works by its type, and also where only its address is known.
+// An HTTP+SSE server works if its type is configured, and also if only its URL is.
 func TestLegacySSEServerWorks(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string]bool{"by its type": true, "found out": false} {
@@ -125,7 +125,7 @@ func TestHostileLegacySSEServers(t *testing.T) {
 		server := httptest.NewServer(s)
 		enough := 30 * time.Second
 		if one.want == "" {
-			enough = 2 * time.Second // nothing comes
+			enough = 2 * time.Second // no event is sent
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), enough)
 		_, err := Connect(ctx, Options{Server: "s", Remote: &Remote{URL: server.URL + "/mcp", Header: http.Header{"X-Test": {"secret"}}, Events: true}})
@@ -157,8 +157,7 @@ func TestHostileLegacySSEServers(t *testing.T) {
 	}
 }
 
-// Whoever looks into a server of the older transport sees what is said both ways, whole
-// and in order.
+// OnMessage sees the messages of an HTTP+SSE server in both directions, complete and in order.
 func TestLegacySSEMessagesAreTraced(t *testing.T) {
 	t.Parallel()
 	s := newOlder()

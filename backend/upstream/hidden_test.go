@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// What an address holds besides host and path may be a secret: no error and no line of
-// the log repeats it, whatever the server answers and also when nobody does.
+// The userinfo and the query of a URL may contain secrets: no error and no log line contains them,
+// whatever the server responds, and even if it does not respond.
 func TestErrorsNeverContainURLSecrets(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{

@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// scripted is a server in memory that declares capabilities, answers every request
-// with an empty object, and tells which requests came.
+// scripted is an in-memory server that declares capabilities, answers every request with an empty
+// object, and reports the requests.
 type scripted struct {
 	stdin        *io.PipeWriter
 	stdout       *io.PipeReader
@@ -43,7 +43,7 @@ func newScripted(capabilities string) *scripted {
 			if m.Method == "initialize" {
 				result = `{"protocolVersion":"` + core.LegacyVersion + `","capabilities":` + s.capabilities + `,"serverInfo":{"name":"s","version":"1"}}`
 			}
-			if m.ID != nil && m.Method != "logging/setLevel" { // which it forgets to answer
+			if m.ID != nil && m.Method != "logging/setLevel" { // which it never answers
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
 			}
 		}
@@ -67,7 +67,7 @@ func TestLogLevelRequestDoesNotDelayStart(t *testing.T) {
 		server := newScripted(capabilities)
 		connect(t, Options{Dial: func(context.Context) (Pipe, error) { return server, nil }})
 		level := false
-		enough := 200 * time.Millisecond // to see that nothing is asked
+		enough := 200 * time.Millisecond // long enough to see that nothing is requested
 		if wanted {
 			enough = 30 * time.Second
 		}

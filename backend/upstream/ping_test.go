@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A ping that is answered by an error about the session is no sign of life, in either
-// transport; an error about the ping itself is one.
+// An error about a lost session fails a ping, in either transport; an error about the ping itself
+// does not.
 func TestPingAnsweredByLostSessionFails(t *testing.T) {
 	for name, refuse := range map[string]func(w http.ResponseWriter, id json.RawMessage){
 		"400": func(w http.ResponseWriter, _ json.RawMessage) {
@@ -54,8 +54,8 @@ func TestPingAnsweredByLostSessionFails(t *testing.T) {
 	}
 }
 
-// The older transport answers a request that could not be delivered in the server's place.
-// That answer is no sign of life either.
+// The HTTP+SSE transport answers a request that could not be delivered itself. Such a response
+// fails a ping as well.
 func TestUndeliveredPingFails(t *testing.T) {
 	s := newOlder()
 	c := connectRemote(t, s, "", func(o *Options) { o.Remote.Events = true })

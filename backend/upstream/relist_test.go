@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// bubbled is a server in this process over pipes whose waiting a bubble understands:
-// it answers a request with what the test says, and not at all where that is "".
+// bubbled is a server over in-process pipes, which work in a synctest bubble. result returns the
+// result for a method; "" sends no response.
 type bubbled struct {
 	stdin  *io.PipeWriter
 	stdout *io.PipeReader
@@ -65,7 +65,7 @@ func (s *bubbled) Stop(context.Context) error {
 	return nil
 }
 
-// logged is what was logged.
+// logged collects log output.
 type logged struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder
@@ -83,8 +83,8 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// A list that is read again has 30 seconds. After that the old one stays, a line in the
-// log says why, and the next change is read as if nothing had been.
+// Reading a changed list has a timeout of 30 seconds. Then the old list stays, the reason is
+// logged, and the next change is read as usual.
 func TestChangedListHasThirtySecondTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

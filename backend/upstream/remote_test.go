@@ -23,7 +23,7 @@ func connectRemote(t *testing.T, h http.Handler, era core.Era, change func(*Opti
 		change(&o)
 	}
 	c := connect(t, o)
-	t.Cleanup(func() { // before the connection is closed, which needs the server
+	t.Cleanup(func() { // runs before the connection is closed, which needs the server
 		_ = c.Close(context.Background())
 		server.Close()
 	})
@@ -58,7 +58,7 @@ func TestRemoteServerWorksInBothEras(t *testing.T) {
 	}
 }
 
-// script is a legacy server whose answer to tools/call is written by hand.
+// script is a legacy server with a scripted response to tools/call.
 type script struct {
 	t    *testing.T
 	call func(w http.ResponseWriter, id string)
@@ -156,7 +156,7 @@ func TestRemoteRedirectsStayOnOrigin(t *testing.T) {
 	}
 }
 
-// A server that says when to try again is quoted: in seconds, or as a date.
+// Retry-After is included in the error, as seconds or as a date.
 func TestRetryAfterOfRemoteServerReachesClient(t *testing.T) {
 	for value, want := range map[string]string{
 		"3": "Try again in 3s.", time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat): "Try again in 1m",

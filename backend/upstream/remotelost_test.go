@@ -21,7 +21,7 @@ type forgetful struct {
 	mu       sync.Mutex
 	n        int
 	session  string
-	deaf     bool // it opens no new ones
+	deaf     bool // it refuses to open new sessions
 	tool     string
 	sessions atomic.Int64
 }
@@ -66,8 +66,7 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A lost session costs no call, however many are under way, and what the server lists is
-// read again.
+// A lost session fails no call, however many are in flight, and the lists are read again.
 func TestLostSessionIsReplacedAndCallsAreServed(t *testing.T) {
 	t.Parallel()
 	server := &forgetful{tool: "old"}
@@ -115,8 +114,7 @@ func TestUnreplaceableSessionEndsConnection(t *testing.T) {
 	}
 }
 
-// A stream that ends early is opened again where it ended, after the pause that the
-// server asked for.
+// An interrupted stream is resumed at its last event, after the delay that the server requested.
 func TestInterruptedStreamIsResumed(t *testing.T) {
 	t.Parallel()
 	var resumed []string
@@ -155,7 +153,7 @@ func TestInterruptedStreamIsResumed(t *testing.T) {
 	}
 }
 
-// What a hostile server does is bounded, has a name, and costs the next call nothing.
+// The effects of a hostile server are bounded, have a clear error, and do not affect the next call.
 func TestHostileRemoteServersAreContained(t *testing.T) {
 	t.Parallel()
 	endless := func(kind, start, chunk string) func(http.ResponseWriter, string) {
@@ -255,7 +253,7 @@ func TestInvalidHeaderNameExcludesTool(t *testing.T) {
 	}
 }
 
-// The era that a server turned out to speak is tried first, and the other one follows.
+// The known era is tried first, then the other one.
 func TestKnownEraIsTriedFirst(t *testing.T) {
 	t.Parallel()
 	var first atomic.Pointer[string]

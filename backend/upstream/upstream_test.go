@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// process is a test server as a real process: this binary running itself.
+// process runs a test server as a real process: this test binary.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -104,7 +104,7 @@ func send(t testing.TB, c *Conn, era core.Era, params string) core.Reply {
 	return reply
 }
 
-// until polls for a condition that another goroutine brings about.
+// until polls for a condition.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -249,7 +249,7 @@ func TestModernServerListChangesAreReceived(t *testing.T) {
 	}
 }
 
-// soon returns the next value of c, and fails when none comes.
+// soon returns the next value of c, and fails the test if none arrives.
 func soon[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {
@@ -318,7 +318,7 @@ func TestCallsWorkAcrossEras(t *testing.T) {
 	}
 }
 
-// What a modern request says already reaches a modern server as it was said.
+// A modern request with complete _meta is forwarded to a modern server unchanged.
 func TestCompleteRequestIsForwardedUnchanged(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("modern")})
@@ -329,7 +329,7 @@ func TestCompleteRequestIsForwardedUnchanged(t *testing.T) {
 			t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
 		}
 	}
-	// Of a legacy request it says nothing, whatever it claims.
+	// For a legacy request, Introduced has no effect.
 	reply, err := c.Send(t.Context(), &core.Call{Era: core.Legacy, Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{"a":1}}`), Introduced: true}, nil)
 	if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
 		t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
