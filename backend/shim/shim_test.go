@@ -22,8 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// daemon is a real MCP endpoint, legacy or modern, whose sessions can be forgotten
-// as a restart does.
+// daemon is a real MCP endpoint, legacy or modern, which can lose its sessions as a restart does.
 type daemon struct {
 	*httptest.Server
 	handler atomic.Pointer[http.Handler]
@@ -70,7 +69,7 @@ func (d *daemon) restart() {
 	d.handler.Store(&h)
 }
 
-// terminal is the client's end of the shim.
+// terminal is the client's side of the shim.
 type terminal struct {
 	t     *testing.T
 	in    *io.PipeWriter
@@ -117,7 +116,7 @@ func (term *terminal) send(format string, args ...any) {
 	}
 }
 
-// expect returns the next line that holds want; other lines are passed over.
+// expect returns the next line that contains want, and skips other lines.
 func (term *terminal) expect(want string) string {
 	term.t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -173,7 +172,7 @@ func TestShimSurvivesDaemonRestart(t *testing.T) {
 	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	term.expect(`"id":1`)
 	d.restart()
-	d.CloseClientConnections() // the stream notices and a new session begins
+	d.CloseClientConnections() // the stream ends, and a new session begins
 	term.expect("notifications/tools/list_changed")
 	term.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
 	if line := term.expect(`"id":2`); !strings.Contains(line, `"result"`) {
@@ -185,7 +184,7 @@ func TestCallWithExpiredSessionIsRetriedInNewOne(t *testing.T) {
 	d := newDaemon(t, false)
 	term := start(t, d.find)
 	term.initialize()
-	d.restart() // the old stream stays open: only the call can notice
+	d.restart() // the old stream stays open, so only the call detects the restart
 	term.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
 	if line := term.expect(`"id":2`); !strings.Contains(line, `"result"`) {
 		t.Fatalf("got %s", line)
@@ -197,7 +196,7 @@ func TestShimWaitsForStartingDaemon(t *testing.T) {
 	var asked atomic.Int32
 	term := start(t, func(ctx context.Context, start bool) (Address, error) {
 		if asked.Add(1) == 1 {
-			return Address{URL: "http://127.0.0.1:1/mcp", Token: "good"}, nil // what an old runtime file says
+			return Address{URL: "http://127.0.0.1:1/mcp", Token: "good"}, nil // from a stale runtime file
 		}
 		return d.find(ctx, start)
 	})
@@ -287,7 +286,7 @@ func TestNamesAreWrittenAsHeadersSafely(t *testing.T) {
 	}
 }
 
-// By its socket a daemon is reached whatever its port has become, and refuses the old one.
+// A daemon that is reached through its socket refuses requests with its old port.
 func TestStaleDaemonAddressIsResolvedAgain(t *testing.T) {
 	d := newDaemon(t, true)
 	refusals := 0
@@ -308,7 +307,7 @@ func TestStaleDaemonAddressIsResolvedAgain(t *testing.T) {
 		t.Errorf("%s after %d refusals", got, refusals)
 	}
 
-	// Who is refused at every address says so, and asks no further.
+	// A shim that is refused at every address reports the error and stops.
 	always := start(t, func(context.Context, bool) (Address, error) {
 		return Address{URL: old.URL + "/" + fmt.Sprint(asked.Add(1)), Token: "good"}, nil
 	})
@@ -318,8 +317,8 @@ func TestStaleDaemonAddressIsResolvedAgain(t *testing.T) {
 	}
 }
 
-// silentDaemon answers a handshake and holds every other request until it is closed or
-// cancelled. It counts what it holds and hears.
+// silentDaemon answers the handshake and holds every other request until it is closed or cancelled.
+// It counts the held requests and reports the received messages.
 func silentDaemon(t *testing.T) (find func(context.Context, bool) (Address, error), held *atomic.Int64, heard chan string) {
 	t.Helper()
 	held, heard = new(atomic.Int64), make(chan string, 4096)
@@ -383,17 +382,17 @@ func TestMessagesAreReadWhileRequestSlotsAreFull(t *testing.T) {
 	const calls = maxInFlight + 3
 	for n := range calls {
 		term.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait"}}`, n+1)
-		if n == 0 { // which of the others get a place is not certain
+		if n == 0 { // the order of the others is not defined
 			expectHeard(t, heard, "call 1")
 		}
 	}
-	// The answer to a question of the server, and a cancellation, behind all of them.
+	// A response to a request of the server and a cancellation, behind all requests.
 	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	expectHeard(t, heard, "notifications/cancelled1")
 	if n := held.Load(); n > maxInFlight {
 		t.Errorf("%d requests are in flight", n)
 	}
-	// One that was never sent is cancelled here: the daemon does not know it.
+	// A request that was never sent is cancelled by the shim: the daemon does not know it.
 	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, calls)
 	term.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	expectHeard(t, heard, "notifications/roots/list_changed")

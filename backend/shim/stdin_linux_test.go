@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whoever shares a client's pipe or socket with us finds it as it was.
+// Other processes that share the pipe or socket are not affected.
 func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 	pipe := func() (theirs, ours *os.File) {
 		var fds [2]int
@@ -30,7 +30,7 @@ func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 	for name, open := range map[string]func() (theirs, ours *os.File){"pipe": pipe, "socket": socket} {
 		theirs, ours := open()
 		in, restore := polled(ours)
-		// Only what waits in the poller has deadlines.
+		// Only files in the poller support deadlines.
 		if err := in.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Errorf("%s: a read would hold a thread: %v", name, err)
 		}
@@ -55,8 +55,8 @@ func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 		ours.Close()
 	}
 
-	// Of a client that has written and gone already, what it wrote is read, also from a named
-	// pipe, whose opening may wait for a writer.
+	// Data of a client that has already exited is read, even from a named pipe, whose opening may
+	// wait for a writer.
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 		t.Error("a client that has gone is waited for")
 	}
 
-	// What never waits, and what a terminal's other programs share, stays as it is.
+	// Regular files, which never block, and terminals, which other programs share, are unchanged.
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
