@@ -18,18 +18,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// While more waits for a server than it may, a call waits for room, and not a moment
-// longer than its own deadline; so does a notification.
+// If the send queue of a server is full, a call or notification waits for space, but not beyond its
+// deadline.
 func TestCallWaitingForQueueEndsAtDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, says := io.Pipe()
-		hears, out := io.Pipe() // nobody reads
+		hears, out := io.Pipe() // never read
 		m := wire.NewMux(wire.MuxOptions{Server: "deaf", In: in, Out: out, WriteTimeout: time.Hour})
 		var all sync.WaitGroup
 		all.Go(func() { _ = m.Run() })
 		large := []byte(`{"arguments":{"text":"` + strings.Repeat("x", 5<<20) + `"}}`)
-		for range 2 { // the first is being written, the second fills what may wait
+		for range 2 { // the first is being written, the second fills the queue
 			all.Go(func() { _, _ = m.Call(context.Background(), "tools/call", large, core.Span{}, nil) })
 			synctest.Wait()
 		}
@@ -54,8 +54,8 @@ func TestCallWaitingForQueueEndsAtDeadline(t *testing.T) {
 	})
 }
 
-// Sixteen requests of a server wait for the user or a client at once. One more is refused
-// at once, and there is room again as soon as one is answered.
+// Sixteen requests of a server may wait for the user or a client at the same time. Another one is
+// refused immediately, until one of them is answered.
 func TestServerRequestsAreLimitedToSixteen(t *testing.T) {
 	t.Parallel()
 	in, says := io.Pipe()
@@ -122,7 +122,7 @@ func TestServerRequestsAreLimitedToSixteen(t *testing.T) {
 	if line := heard(); !strings.Contains(line, `"accept"`) {
 		t.Fatal(line)
 	}
-	ask(21) // there is room for one
+	ask(21) // one slot is free
 	ask(22)
 	if line := heard(); !strings.Contains(line, `"id":"q22"`) || !strings.Contains(line, "-32000") {
 		t.Errorf("request 22: %s", line)

@@ -114,7 +114,7 @@ func TestResponseWithoutResultOrErrorFailsCall(t *testing.T) {
 	}
 }
 
-// told keeps what is logged as a warning.
+// told is a slog.Handler that collects warnings.
 type told chan slog.Record
 
 func (c told) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
@@ -133,7 +133,7 @@ func TestFloodIsBoundedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
 	for kind, name := range []string{"progress", "log", "unknown", "requests"} {
 		if kind == 0 {
-			continue // belongs to the call, see the slow sink
+			continue // belongs to a call: see TestSlowSinkDoesNotStallOtherCalls
 		}
 		t.Run(name, func(t *testing.T) {
 			var seen atomic.Int64
@@ -150,7 +150,7 @@ func TestFloodIsBoundedAndLoggedOnce(t *testing.T) {
 			if seen.Load() > 10_000 {
 				t.Errorf("%d of 100,000 notifications passed", seen.Load())
 			}
-			if warnings := len(said); warnings != 1 && name != "requests" { // those are refused one by one
+			if warnings := len(said); warnings != 1 && name != "requests" { // requests are refused one by one
 				t.Errorf("%d warnings", warnings)
 			}
 		})
@@ -167,7 +167,7 @@ func TestNonReadingServerFailsCallThenConnection(t *testing.T) {
 	defer cancel()
 	params := `{"arguments":{"text":"` + strings.Repeat("x", 200_000) + `"}}`
 	_, err := m.Call(ctx, "tools/call", []byte(params), core.Span{}, nil)
-	if !errors.Is(err, context.DeadlineExceeded) { // else it would be the connection's end
+	if !errors.Is(err, context.DeadlineExceeded) { // otherwise the connection has ended
 		t.Error(err)
 	}
 	select {

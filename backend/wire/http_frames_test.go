@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Whoever looks on sees the status and the headers of a remote server, and what it says
-// beside messages; no value of a configured header, and none whose name speaks of a secret.
+// The trace contains the status, the headers and the non-message content of a remote server, but no
+// values of configured headers and of headers whose names indicate a secret.
 func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 	d := &dialectServer{refuse: refusal(404, "", "")}
 	down := make(chan struct{})
@@ -50,7 +50,7 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 		t.Error("no error")
 	}
 	<-down
-	r.fail(io.EOF) // no farewell
+	r.fail(io.EOF) // no DELETE at the end
 	_ = r.Close(context.Background())
 	mu.Lock()
 	defer mu.Unlock()
@@ -68,7 +68,7 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 	}
 }
 
-// A message of a stream is shown once.
+// A message of a stream is traced once.
 func TestStreamedReplyIsDeliveredOnce(t *testing.T) {
 	d := &dialectServer{refuse: refusal(404, "", ""), call: refusal(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"once\":1}}\n\n")}
 	r := d.open(t)
@@ -80,7 +80,7 @@ func TestStreamedReplyIsDeliveredOnce(t *testing.T) {
 	r.o.OnMessage = nil
 }
 
-// Where no answer comes, the reason stands in its place, without the address.
+// If there is no response, the trace contains the reason, without the address.
 func TestUnansweredHTTPRequestIsTraced(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := server.URL

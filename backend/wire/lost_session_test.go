@@ -15,16 +15,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// dialectServer is a legacy server whose sessions can be lost, with its own way to refuse
-// an unknown one.
+// dialectServer is a legacy server whose sessions can be lost, with a configurable way to refuse an
+// unknown session.
 type dialectServer struct {
-	refuse func(w http.ResponseWriter, id string) // a request in a session that is not known
-	call   func(w http.ResponseWriter, id string) // nil: the tool answers
+	refuse func(w http.ResponseWriter, id string) // responds to a request with an unknown session
+	call   func(w http.ResponseWriter, id string) // nil: return a result
 
 	mu      sync.Mutex
 	session string
 	opened  int
-	made    int // calls of the tool
+	made    int // number of tool calls
 	useless bool
 }
 
@@ -96,7 +96,7 @@ func (d *dialectServer) open(t *testing.T) *Remote {
 	return r
 }
 
-// refusal answers with status, and text in which %s is the id of the request.
+// refusal responds with status and text, in which %s is the id of the request.
 func refusal(status int, kind, text string) func(http.ResponseWriter, string) {
 	return func(w http.ResponseWriter, id string) {
 		w.Header().Set("Content-Type", kind)
@@ -107,8 +107,8 @@ func refusal(status int, kind, text string) func(http.ResponseWriter, string) {
 
 const jsonKind = "application/json"
 
-// A session that the server has forgotten is replaced whatever the server says. What it
-// refused before it looked at the request is sent again, once.
+// A session that the server has lost is replaced, whatever the response is. A request that the
+// server refused before processing it is sent again, once.
 func TestLostSessionIsDetectedInEveryForm(t *testing.T) {
 	for name, refuse := range map[string]func(http.ResponseWriter, string){
 		"404":                       refusal(404, "text/plain", ""),
@@ -137,8 +137,8 @@ func TestLostSessionIsDetectedInEveryForm(t *testing.T) {
 	}
 }
 
-// An error that names the session and comes where a result belongs may follow a call that
-// had an effect. Such a call is not made twice: it fails clearly, and the next one works.
+// An error about the session in place of a result may follow a call that had an effect. Such a call
+// is not repeated: it fails with a clear error, and the next call works.
 func TestPossiblyExecutedCallIsNotRepeatedInNewSession(t *testing.T) {
 	for name, refuse := range map[string]func(http.ResponseWriter, string){
 		"an error":         refusal(200, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session terminated"},"id":ID}`),
@@ -169,8 +169,8 @@ func TestPossiblyExecutedCallIsNotRepeatedInNewSession(t *testing.T) {
 	}
 }
 
-// A tool may speak of sessions of its own. Its error reaches the client as it is, and our
-// session stays.
+// A tool may have sessions of another kind. Its error is forwarded unchanged, and the MCP session
+// is kept.
 func TestErrorAboutOtherSessionIsForwarded(t *testing.T) {
 	for name, status := range map[string]int{"an error": 200, "an error with 400": 400} {
 		t.Run(name, func(t *testing.T) {
@@ -187,8 +187,7 @@ func TestErrorAboutOtherSessionIsForwarded(t *testing.T) {
 	}
 }
 
-// Servers behind one address that do not share their sessions cost single calls, not the
-// connection.
+// Servers behind one URL that do not share their sessions fail single calls, not the connection.
 func TestRefusedSessionIsClearError(t *testing.T) {
 	d := &dialectServer{refuse: refusal(404, "", ""), useless: true}
 	r := d.open(t)
@@ -202,7 +201,7 @@ func TestRefusedSessionIsClearError(t *testing.T) {
 	}
 }
 
-// A server that has no stream of announcements and says so by 404 or 400 keeps its session.
+// A server without a GET stream that responds with 404 or 400 keeps its session.
 func TestMissingNotificationStreamIsNotLostSession(t *testing.T) {
 	for _, status := range []int{400, 404} {
 		d := &dialectServer{refuse: refusal(404, "", "")}
@@ -232,7 +231,8 @@ func TestMissingNotificationStreamIsNotLostSession(t *testing.T) {
 	}
 }
 
-// A server author who looks for the reason of a cancellation finds our timeout, not a client.
+// The reason of the cancellation names the timeout, so that a server author does not blame the
+// client.
 func TestTimeoutIsForwardedAsCancellation(t *testing.T) {
 	if got := cancelReason(core.Errorf(core.CodeTimeout, "late")); got != "the request took too long" {
 		t.Errorf("a timeout is %q", got)

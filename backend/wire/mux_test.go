@@ -22,11 +22,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// recorder is a sink that keeps what it gets.
+// recorder is a sink that records what it receives.
 type recorder struct {
 	mu   sync.Mutex
 	got  []string
-	gate chan struct{} // Notify waits for it when it is set
+	gate chan struct{} // if not nil, Notify waits for it
 	ask  func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 }
 
@@ -49,7 +49,7 @@ func (r *recorder) all() []string {
 	return append([]string(nil), r.got...)
 }
 
-// start runs a Mux over a test server and ends both with the test.
+// start runs a Mux with a test server until the test ends.
 func start(t testing.TB, mode string, change func(*wire.MuxOptions)) *wire.Mux {
 	t.Helper()
 	pipe, err := mcptest.Start(mode)
@@ -254,7 +254,7 @@ func TestAmbiguousServerRequestIsRefused(t *testing.T) {
 	<-first
 }
 
-// closeAfter closes a pipe when so many lines went through it.
+// closeAfter closes a pipe after a number of lines were written to it.
 type closeAfter struct {
 	io.WriteCloser
 	lines int
@@ -271,7 +271,7 @@ func (c *closeAfter) Write(p []byte) (int, error) {
 func TestServerExitFailsEachCallOnce(t *testing.T) {
 	t.Parallel()
 	const calls = 10
-	// The server ends when it has all of them: a call that comes later was never sent.
+	// The server exits when it has received all calls; a later call would not have been sent.
 	m := start(t, "silent-call", func(o *wire.MuxOptions) { o.Out = &closeAfter{WriteCloser: o.Out.(io.WriteCloser), lines: calls} })
 	var wg sync.WaitGroup
 	for range calls {
@@ -287,8 +287,8 @@ func TestServerExitFailsEachCallOnce(t *testing.T) {
 	}
 }
 
-// unsent reports whether the error says that nothing of the call reached the server, so
-// that it may be made again.
+// unsent reports whether the error means that no part of the call reached the server, so that it
+// may be repeated.
 func unsent(err error) bool {
 	e, ok := errors.AsType[*core.Error](err)
 	return ok && e.Unsent
@@ -320,11 +320,11 @@ func TestCancelledServerRequestIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	m := start(t, "ask-cancel", nil)
 	sink := &recorder{ask: func(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
-		<-ctx.Done() // if it was asked at all before it was taken back
+		<-ctx.Done() // if it was asked at all before the cancellation
 		return core.Reply{}, ctx.Err()
 	}}
 	mustCall(t, m, `{}`, sink)
-	for range 20 { // an answer would be on its way now
+	for range 20 { // a response would have arrived by now
 		reply, err := m.Call(t.Context(), "answers", nil, core.Span{}, nil)
 		if err != nil || string(reply.Result) != `{"answers":0}` {
 			t.Fatalf("%s, %v", reply.Result, err)

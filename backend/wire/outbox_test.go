@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// narrow takes at once only what it has room for, and sometimes nothing.
+// narrow is a writer that accepts only as many bytes at once as it has space for, and sometimes
+// none.
 type narrow struct {
 	mu     sync.Mutex
 	out    bytes.Buffer
@@ -54,7 +55,7 @@ func (n *narrow) Write(p []byte) (int, error) {
 }
 
 func (n *narrow) keep(p []byte) (int, error) {
-	n.mu.Lock() // size looks meanwhile
+	n.mu.Lock() // size is called concurrently
 	defer n.mu.Unlock()
 	return n.out.Write(p)
 }
@@ -65,8 +66,8 @@ func (n *narrow) size() int {
 	return n.out.Len()
 }
 
-// Messages of several senders, some written at once and some not, arrive whole and
-// those of each sender in its order.
+// Messages of several senders, some written immediately and some queued, arrive complete, and in
+// order for each sender.
 func TestConcurrentWritesKeepOrder(t *testing.T) {
 	t.Parallel()
 	w := &narrow{t: t}
@@ -113,7 +114,8 @@ func TestConcurrentWritesKeepOrder(t *testing.T) {
 	}
 }
 
-// While many calls wait for a server, what is sent to it meanwhile is one write: each wakes it.
+// Messages that are queued during a write are written together, because each write wakes the
+// server.
 func TestConcurrentMessagesAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	w := &narrow{t: t}
@@ -132,7 +134,7 @@ func TestConcurrentMessagesAreWrittenTogether(t *testing.T) {
 		t.Errorf("%d writes for the first message of a few calls", w.writes)
 	}
 	o.mu.Lock()
-	left := len(o.buf) // of what was tried
+	left := len(o.buf) // after the failed attempts
 	o.mu.Unlock()
 	o.calls.Store(crowd)
 	for range crowd {

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// frames reads a stream to its end, one string for each message.
+// frames reads a stream to its end and returns its messages.
 func frames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string, err error) {
 	t.Helper()
 	l := newLineReader(r, framing, limit)
@@ -32,7 +32,7 @@ func frames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string
 	}
 }
 
-// What a header promises is bounded as a line is, and so is the block of headers itself.
+// The announced length and the header block are bounded, like a line.
 func TestHeadersAreBounded(t *testing.T) {
 	t.Parallel()
 	if _, err := frames(t, strings.NewReader("Content-Length: 999999999999\r\n\r\n{}"), Auto, 1<<20); !errors.Is(err, errEndless) {

@@ -16,8 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// amnesiac is a legacy server that has forgotten every session, and takes its time with
-// opening another. Its stream of announcements ends soon.
+// amnesiac is a legacy server that has lost every session and opens new ones slowly. Its GET stream
+// ends soon.
 func amnesiac(t *testing.T) (url string) {
 	var hello atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func openAmnesiac(t *testing.T) *Remote {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		r.fail(errors.New("the test is over")) // no farewell: nobody listens
+		r.fail(errors.New("the test is over")) // no DELETE: the server does not listen
 		_ = r.Close(context.Background())
 	})
 	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
@@ -54,8 +54,8 @@ func openAmnesiac(t *testing.T) *Remote {
 	return r
 }
 
-// A call whose time ends while a lost session is replaced fails, and is not answered with
-// nothing. The connection is given another chance by the next one.
+// A call whose deadline passes while a lost session is replaced fails, rather than returning an
+// empty reply. The next call tries to replace the session again.
 func TestCallEndingDuringSessionReplacementFails(t *testing.T) {
 	t.Parallel()
 	r := openAmnesiac(t)
@@ -71,8 +71,8 @@ func TestCallEndingDuringSessionReplacementFails(t *testing.T) {
 	}
 }
 
-// A server that never opens another session ends the connection, also when only the
-// stream of announcements waits for it, which has no deadline.
+// If the server never opens another session, the connection ends, even if only the GET stream waits
+// for it, which has no deadline.
 func TestUnreplacedSessionEndsConnection(t *testing.T) {
 	t.Parallel()
 	r := openAmnesiac(t)
@@ -92,7 +92,7 @@ func TestUnreplacedSessionEndsConnection(t *testing.T) {
 	}
 }
 
-// What a server calls its events travels back in a header: a giant name is not kept.
+// Event ids are sent back in a header, so oversized ids are not stored.
 func TestStreamIsNotResumedAfterOversizedEventID(t *testing.T) {
 	t.Parallel()
 	var p resumption
@@ -131,8 +131,8 @@ func (c *countingTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	return resp, err
 }
 
-// A server that ends the stream of a call after each event must not make the call hold on to
-// every one of these streams.
+// A server that ends the stream of a call after each event must not make the call keep all streams
+// open.
 func TestResumedStreamIsClosedBeforeNext(t *testing.T) {
 	const streams = 12
 	var opened atomic.Int64
