@@ -28,8 +28,9 @@ var (
 	outOfMemory  = lazyregexp.New(`heap out of memory|MemoryError|OutOfMemoryError`)
 )
 
-// Action says what the user can do about the reason that Line found, in full sentences. lines
-// are those that it was found in, and command is what was started. "" where nothing is known.
+// Action returns what the user can do about reason, the result of Line, in full sentences. lines
+// are those from which Line picked it, and command is the command that was started. It returns ""
+// if nothing is known.
 func Action(reason string, lines []string, command string) string {
 	if reason == "" {
 		return ""
@@ -76,7 +77,7 @@ func Action(reason string, lines []string, command string) string {
 	return ""
 }
 
-// program is the program that a reason says is not there.
+// program returns the program that a reason reports as missing, or "".
 func program(reason string) string {
 	return strings.TrimPrefix(anyGroup(notFoundHere().FindStringSubmatch(reason)), "./")
 }
@@ -111,7 +112,7 @@ func missingModule(reason, command string) string {
 	return ""
 }
 
-// missingKey says where a key goes that the server asks for.
+// missingKey returns how to set the key or variable that the reason reports as missing, or "".
 func missingKey(reason string, lines []string) string {
 	if !lacking().MatchString(reason) {
 		return ""
@@ -147,7 +148,7 @@ func missingKey(reason string, lines []string) string {
 	return fmt.Sprintf("Set %s in env of the server, or under Environment where the page edits it.", name)
 }
 
-// StartDocker says how to get an answer of Docker, which failed with the text said.
+// StartDocker returns how to make Docker available after it failed with the error text said.
 func StartDocker(said string) string {
 	return startDocker(runtime.GOOS, said)
 }

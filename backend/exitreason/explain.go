@@ -10,21 +10,21 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// MaxLines is how many lines of standard error are worth reading: a usage text or a stack
-// may stand between the sentence and the end.
+// MaxLines is the number of last lines of stderr that Line examines. A usage text or a stack
+// trace may follow the decisive line.
 const MaxLines = 200
 
-// maxText is the longest sentence that Line returns, in characters.
+// maxText is the maximum length of the result of Line, in characters.
 const maxText = 300
 
-// Scores of lines: the highest wins, and among equals the first. Only what a runtime prints
-// when it ends a program is taken from the end, because earlier ones were survived.
+// Scores of lines. The line with the highest score wins; among equal scores the first one. Only
+// symptoms are taken from the end, because the program continued after the earlier ones.
 const (
-	scoreSymptom  = 1 // a line that says nothing of a failure
+	scoreSymptom  = 1 // a line without signs of a failure
 	scorePhrase   = 3 // "... is required", "not found"
 	scoreError    = 5 // "Error: ...", "[ERROR] ..."
 	scoreUncaught = 9 // an exception, panic or error that ended the program
-	bonusVariable = 1 // it names an environment variable
+	bonusVariable = 1 // the line names an environment variable
 )
 
 var (
@@ -57,14 +57,14 @@ type candidate struct {
 	score int
 }
 
-// Line returns the line of a program's standard error, oldest first, that the user would
-// pick as the reason of its end: without time, stack, usage text or decoration. "" where
-// none says anything.
+// Line returns the line of a program's stderr (oldest line first) that best explains its exit,
+// without time stamp, stack trace, usage text or decoration, and at most 300 characters long. It
+// returns "" if no line explains anything.
 func Line(lines []string) string {
 	lines = lines[max(0, len(lines)-MaxLines):]
 	said, code := npmSaid(lines)
 	if strings.ContainsFunc(code, unicode.IsLetter) {
-		return shorten(said) // npm did not come to start the program
+		return shorten(said) // npm failed before it started the program
 	}
 	r := reader{lines: lines}
 	best := r.best()
@@ -74,7 +74,7 @@ func Line(lines []string) string {
 	return shorten(best.text)
 }
 
-// reader walks over the lines of one failure.
+// reader iterates over the lines of one failure.
 type reader struct {
 	lines []string
 	at    int // the next line
@@ -93,7 +93,7 @@ func (r *reader) best() (best candidate) {
 	return best
 }
 
-// next reads one line, or a block of a runtime's own.
+// next reads one line, or a multi-line block of a known runtime.
 func (r *reader) next() candidate {
 	raw := r.lines[r.at]
 	r.at++
@@ -102,7 +102,7 @@ func (r *reader) next() candidate {
 		return r.traceback()
 	}
 	if m := rustPanic().FindStringSubmatch(raw); m != nil {
-		if strings.HasPrefix(m[1], "'") || r.at == len(r.lines) { // as it was before 1.73
+		if strings.HasPrefix(m[1], "'") || r.at == len(r.lines) { // format before Rust 1.73
 			return candidate{strings.TrimSpace(m[1]), scoreUncaught}
 		}
 		r.at++
@@ -124,7 +124,7 @@ func (r *reader) next() candidate {
 	return r.judge(text)
 }
 
-// judge scores a line by what it says.
+// judge scores a line by its content.
 func (r *reader) judge(text string) candidate {
 	text, level := unlogged(text)
 	c := candidate{text: text, score: scoreSymptom}
@@ -148,13 +148,13 @@ func (r *reader) judge(text string) candidate {
 	return c
 }
 
-// thrown reports whether a stack follows in the lines below.
+// thrown reports whether a stack trace follows in the next lines.
 func (r *reader) thrown() bool {
 	return slices.ContainsFunc(r.lines[r.at:min(len(r.lines), r.at+20)], frame().MatchString)
 }
 
-// traceback reads what Python prints of an exception: the frames are indented, and what
-// follows them is the exception. Of several the last one ended the program.
+// traceback reads a Python traceback: the frames are indented, and the exception follows them. Of
+// several chained exceptions the last one ended the program.
 func (r *reader) traceback() candidate {
 	for ; r.at < len(r.lines); r.at++ {
 		line := r.lines[r.at]
@@ -168,14 +168,14 @@ func (r *reader) traceback() candidate {
 		}
 		r.at++
 		if rest := strings.Join(r.lines[r.at:], "\n"); strings.Contains(rest, "Traceback (most recent call last):") {
-			return candidate{} // another one follows from it
+			return candidate{} // another exception is chained to it
 		}
 		return candidate{r.whole(strings.TrimSpace(line)), scoreUncaught}
 	}
 	return candidate{}
 }
 
-// skipSource passes over the line of source that a runtime shows above a caret.
+// skipSource skips the source line that a runtime prints above a caret.
 func (r *reader) skipSource() bool {
 	for i := r.at; i < min(r.at+4, len(r.lines)); i++ {
 		if caret().MatchString(r.lines[i]) {
@@ -194,7 +194,7 @@ var (
 	causeLine   = lazyregexp.New(`^\s*\[cause\]: (?:\w*Error(?: \[\w+\])?: )?(.+?)(?: \{)?$`)
 )
 
-// whole adds to a first line what only the lines below it say.
+// whole appends to text the details that only the following lines contain.
 func (r *reader) whole(text string) string {
 	below := r.lines[r.at:min(len(r.lines), r.at+30)]
 	switch {
@@ -235,7 +235,8 @@ func (r *reader) whole(text string) string {
 	return text
 }
 
-// undecorated is a line without the frame, bullet or sign around it.
+// undecorated returns a line without the frame, bullet or symbol around it, or "" if it contains
+// no letters.
 func undecorated(line string) string {
 	text := strings.TrimFunc(line, func(c rune) bool {
 		return unicode.IsSpace(c) || c == '|' || c == '*' || c == '=' || c == '•' || c == '×' || c == '\ufe0f' || unicode.Is(unicode.So, c) || c >= 0x2500 && c <= 0x259f
@@ -246,8 +247,8 @@ func undecorated(line string) string {
 	return text
 }
 
-// unlogged is the message of a line that a logger wrote, and its level: "error", "quiet" for
-// one that reports no failure, "" where it is not known.
+// unlogged returns the message of a log line, and its level: "error", "quiet" for levels that
+// report no failure, or "" if unknown.
 func unlogged(text string) (message, level string) {
 	text = levelStamp().ReplaceAllString(logPrefix().ReplaceAllString(text, ""), "")
 	if strings.HasPrefix(text, "{") {
@@ -265,7 +266,7 @@ func unlogged(text string) (message, level string) {
 			switch v := record.Level.(type) {
 			case string:
 				level = named(v)
-			case float64: // as pino counts
+			case float64: // numeric levels of pino
 				level = map[bool]string{true: "error", false: "quiet"}[v >= 50]
 			}
 			return text, level
@@ -284,7 +285,7 @@ func unlogged(text string) (message, level string) {
 			return text, "" // the beginning of a sentence
 		}
 		if level = named(name); level == "error" && m[0] == m[2] && strings.Contains(text[m[3]:m[1]], ":") {
-			return text, level // "ERROR: ..." reads well as it is
+			return text, level // "ERROR: ..." needs no change
 		}
 		return strings.TrimSpace(text[m[1]:]), level
 	}
@@ -307,7 +308,7 @@ func shorten(text string) string {
 	return text
 }
 
-// variables are the environment variables that a text names, in its order.
+// variables returns the environment variables that text names, in order of appearance.
 func variables(text string) (names []string) {
 	for _, name := range variable().FindAllString(text, -1) {
 		if !strings.HasPrefix(name, "ERR_") && !strings.HasSuffix(name, "_NOT_FOUND") && !slices.Contains(names, name) {

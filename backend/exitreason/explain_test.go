@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// failure is one file of testdata: what a program wrote to standard error before it ended,
-// and the sentence that the user picks as the reason. origin is "recorded", or "written" for
-// what is known of a runtime's format alone.
+// failure is one file of testdata: the stderr of a program before it exited, and the line that
+// the user would pick as the reason. origin is "recorded", or "written" if only the format of a
+// runtime is known.
 type failure struct {
 	name, command, exit, origin, want, action string
 	lines                                     []string
@@ -46,7 +46,7 @@ func failures(t *testing.T) (all []failure) {
 			}
 		}
 		for _, line := range strings.Split(body, "\n") {
-			if strings.TrimSpace(line) != "" { // as the log gives them
+			if strings.TrimSpace(line) != "" { // as in the log
 				f.lines = append(f.lines, line)
 			}
 		}
@@ -55,7 +55,7 @@ func failures(t *testing.T) (all []failure) {
 	return all
 }
 
-// TestReasonPicksDecisiveLine prints the table with -v.
+// TestReasonPicksDecisiveLine prints a table of the results with -v.
 func TestReasonPicksDecisiveLine(t *testing.T) {
 	right, recorded, rightRecorded := 0, 0, 0
 	all := failures(t)

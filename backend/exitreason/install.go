@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Install says how to get a program that servers commonly need on this system, and what to
-// do about one that is not known.
+// Install returns how to install a program that servers commonly need on this system, and general
+// advice for an unknown program.
 func Install(program string) string {
 	return install(program, runtime.GOOS, func(name string) bool {
 		_, err := exec.LookPath(name)
@@ -16,12 +16,12 @@ func Install(program string) string {
 	})
 }
 
-// recipe is one program: what it belongs to, where it is described, and its name in each
-// package manager. "" means that the manager does not have it.
+// recipe describes a program: its product, its documentation, and its name in each package
+// manager, "" if the manager does not have it.
 type recipe struct {
 	product, address               string
 	apt, dnf, pacman, brew, winget string
-	unix                           string // a command where no package manager helps
+	unix                           string // a command for systems without a suitable package manager
 }
 
 var (

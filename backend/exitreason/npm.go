@@ -10,12 +10,12 @@ import (
 var (
 	npmError = lazyregexp.New(`^npm (?:error|ERR!)(?: |$)`)
 	npmCode  = lazyregexp.New(`^code (E?[A-Z0-9_]+)$`)
-	// npmFact is a line that the user cannot use: the error as a table.
+	// npmFact matches lines with details that do not help the user.
 	npmFact = lazyregexp.New(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
 )
 
-// Npm is why npm failed, out of the last lines of stderr: its code and the first sentence
-// after it. "" means that it has not failed.
+// Npm returns why npm failed according to the last lines of stderr: its error code and the first
+// sentence after it. It returns "" if npm has not failed.
 func Npm(lines []string) string {
 	text, _ := npmSaid(lines)
 	return text

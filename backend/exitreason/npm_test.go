@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What npm 10 and 11 print, as it is.
+// Original output of npm 10 and 11.
 var npmPrints = map[string]string{
 	"npm error code E404: Not Found - GET https://registry.npmjs.org/no-such-thing - Not found": `npm error code E404
 npm error 404 Not Found - GET https://registry.npmjs.org/no-such-thing - Not found
@@ -32,7 +32,7 @@ npm error errno -39
 npm error ENOTEMPTY: directory not empty, rename '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod' -> '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/.zod-x'
 npm error A complete log of this run can be found in: /root/.npm/_logs/x.log`,
 	"npm error: could not determine executable to run": "npm error could not determine executable to run\nnpm error A complete log of this run can be found in: /root/x.log",
-	"": "npm warn deprecated inflight@1.0.6\nnpm notice New major version of npm available!\nready\nnpm error process terminated\nnpm error signal SIGTERM", // by us
+	"": "npm warn deprecated inflight@1.0.6\nnpm notice New major version of npm available!\nready\nnpm error process terminated\nnpm error signal SIGTERM", // stopped by us
 }
 
 func TestNpmFailureReasonIsItsErrorLine(t *testing.T) {
