@@ -8,8 +8,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// contained is a process in a container as its owner sees it, and how it is stopped. An
-// Exec and a Box differ in how they learn of the end and in what they do about it.
+// contained is the part that Exec and Box have in common: the streams, the exit status and the
+// state of Stop. They differ in how they detect the exit and in how they stop the process.
 type contained struct {
 	cli    *client.Client
 	at     Engine
@@ -18,7 +18,7 @@ type contained struct {
 	stdin  stdin
 	stdout *io.PipeReader
 
-	streamed chan struct{} // closed at the end of the output
+	streamed chan struct{} // closed at the end of stdout and stderr
 	done     chan struct{}
 	exit     Exit // set before done closes
 
@@ -32,18 +32,19 @@ func newContained(cli *client.Client, at Engine, mark string) contained {
 	}
 }
 
-// Stdin is the process's standard input. It has SetWriteDeadline.
+// Stdin returns the process's standard input. It supports SetWriteDeadline.
 func (p *contained) Stdin() io.WriteCloser { return p.stdin }
 
-// Stdout is the process's standard output, and ends with it. It has to be read:
-// while it is not, stderr does not flow either.
+// Stdout returns the process's standard output. It must be read, because otherwise stderr is
+// blocked as well.
 func (p *contained) Stdout() io.Reader { return p.stdout }
 
-// Done is closed when the process has ended: with it everything in a container of its
-// own, and in another one what it started there, as far as there is a shell to end it.
+// Done is closed when the process has exited. In a container that was created for it, all its
+// descendants have exited too. In another container they have been killed, if there is a shell to
+// do that.
 func (p *contained) Done() <-chan struct{} { return p.done }
 
-// Exit is how the process ended. It is valid once Done is closed.
+// Exit returns how the process exited. It is valid once Done is closed.
 func (p *contained) Exit() Exit {
 	select {
 	case <-p.done:

@@ -19,39 +19,39 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Image says what to make a container from, and how it is confined.
+// Image specifies a container to create, and its limits.
 type Image struct {
 	Engine  Engine
 	Ref     string   // "mcp/time:latest"
-	Program string   // in place of the image's own entry point; "" keeps that
-	Args    []string // in place of the image's own arguments, when Program is set or there are any
-	Env     []string // added to the image's own, KEY=value
-	User    string   // "" is the image's own
-	Workdir string   // "" is the image's own
+	Program string   // replaces the entry point of the image; "" keeps it
+	Args    []string // replace the command of the image if Program is set or Args is not empty
+	Env     []string // KEY=value, added to the environment of the image
+	User    string   // "" means that of the image
+	Workdir string   // "" means that of the image
 	Mounts  []Mount
-	Network string  // "" is the Engine's default
-	Memory  int64   // bytes; 0 is no limit
-	CPUs    float64 // 0 is no limit
-	Init    bool    // a small init is process 1 and reaps what ends
-	Pull    bool    // fetch the image when it is not there
-	Server  string  // whose it is, for the label
+	Network string  // "" means the Engine's default
+	Memory  int64   // bytes; 0 means no limit
+	CPUs    float64 // 0 means no limit
+	Init    bool    // run an init as process 1, which reaps zombies
+	Pull    bool    // pull the image if it is missing
+	Server  string  // server id, for the label
 
-	Stderr io.Writer         // must not block; nil discards
-	Say    func(line string) // told of what takes long; may be nil
-	Ledger string            // folder in which it is kept for Sweep; "" keeps none
-	// CloseStdin and Term are how long Stop waits after these steps; zero means 2 s and 3 s.
+	Stderr io.Writer         // must not block; nil discards it
+	Say    func(line string) // called with progress messages and warnings; may be nil
+	Ledger string            // folder of the records for Sweep; "" means none
+	// CloseStdin and Term are the timeouts of these steps of Stop; zero means 2 s and 3 s.
 	CloseStdin, Term time.Duration
 }
 
-// Mount is a folder or volume in a container.
+// Mount is a bind mount or a volume in a container.
 type Mount struct {
-	Source   string // a path here, or the name of a volume
+	Source   string // a path on the host, or the name of a volume
 	Target   string
 	ReadOnly bool
 }
 
-// Box is a container made from an image, whose main process is the server. Nothing
-// in it can escape: with that process the container ends, and all that runs inside.
+// Box is a container created from an image, whose main process is the server. When that process
+// exits, the Engine ends all processes in the container, so none can escape.
 type Box struct {
 	contained
 	image  Image
@@ -59,9 +59,9 @@ type Box struct {
 	cancel context.CancelFunc
 }
 
-// Create makes a container from image and returns when its process runs. ctx bounds
-// that only, the download of the image included. Errors wrap ErrNoDocker, ErrPermission,
-// ErrNoImage or ErrNoBinary where one of them is the reason; then nothing is left.
+// Create creates a container from image and starts it. ctx bounds only that, including the pull
+// of the image. Errors wrap ErrNoDocker, ErrPermission, ErrNoImage, ErrRefused or ErrNoBinary if
+// one of them is the cause. If Create fails, it has removed the container.
 func Create(ctx context.Context, image Image) (*Box, error) {
 	if image.Ref == "" {
 		return nil, errors.New("cannot make container: no image given")
@@ -77,7 +77,8 @@ func Create(ctx context.Context, image Image) (*Box, error) {
 		return nil, err
 	}
 	b := &Box{contained: newContained(cli, at, rand.Text()), image: image}
-	// Before the container is made: a crash in between leaves an entry, never a container.
+	// Written before the container is created: a crash in between leaves a record without a
+	// container, never a container without a record.
 	if err := enlist(image.Ledger, entry{Engine: at, Mark: b.mark}); err != nil {
 		image.Say("this container will not be found after a crash: " + err.Error())
 	}
@@ -88,7 +89,7 @@ func Create(ctx context.Context, image Image) (*Box, error) {
 	return b, nil
 }
 
-// undo removes what a failed start has left.
+// undo removes what a failed start has created.
 func (b *Box) undo() {
 	if b.conn.Conn != nil {
 		b.conn.Close()
@@ -119,16 +120,16 @@ func (b *Box) start(ctx context.Context) error {
 		defer close(b.streamed)
 		_, err := stdcopy.StdCopy(writer, sink{b.image.Stderr}, b.conn.Reader)
 		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
-			err = nil // watch or Stop said that it is over
+			err = nil // set by watch or Stop
 		}
 		_ = writer.CloseWithError(err)
 	}()
-	// Asked before the start, so that no end is missed; the answer outlives this start.
+	// Wait before the start, so that an early exit is not missed. The wait must outlive ctx.
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := b.cli.ContainerWait(watching, b.id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
 	if _, err := b.cli.ContainerStart(ctx, b.id, client.ContainerStartOptions{}); err != nil {
 		cancel()
-		go func() { // the client's goroutine ends when its word is heard, and not before
+		go func() { // the client's goroutine ends only after its result was received
 			select {
 			case <-end.Result:
 			case <-end.Error:
@@ -147,7 +148,7 @@ func (b *Box) start(ctx context.Context) error {
 	return nil
 }
 
-// create makes the container, fetching the image where it has to and may.
+// create creates the container. It pulls the image if that is missing and Pull is set.
 func (b *Box) create(ctx context.Context) error {
 	for pulled := false; ; pulled = true {
 		created, err := b.cli.ContainerCreate(ctx, b.options())
@@ -201,8 +202,8 @@ func (b *Box) options() client.ContainerCreateOptions {
 	return client.ContainerCreateOptions{Config: config, HostConfig: host}
 }
 
-// pull fetches the image, without credentials: where they are needed, docker pull has
-// them.
+// pull pulls the image without credentials. For images that need a login, the user has to run
+// docker pull.
 func (b *Box) pull(ctx context.Context) error {
 	b.image.Say(fmt.Sprintf("fetching image %q", b.image.Ref))
 	failed := func(err error) error {
@@ -225,13 +226,13 @@ func (b *Box) pull(ctx context.Context) error {
 	return nil
 }
 
-// watch owns the end.
+// watch waits for the exit of the container and closes done.
 func (b *Box) watch(ctx context.Context, end client.ContainerWaitResult) {
 	defer b.cancel()
 	select {
 	case r := <-end.Result:
 		b.exit = Exit{Code: int(r.StatusCode)}
-	case <-end.Error: // the Engine went away, or ended the wait
+	case <-end.Error: // the Engine stopped, or ended the wait
 		b.exit = b.ask(ctx)
 	}
 	_ = b.stdin.Close()
@@ -245,7 +246,8 @@ func (b *Box) watch(ctx context.Context, end client.ContainerWaitResult) {
 	close(b.done)
 }
 
-// ask asks what has become of the container until the Engine says it, or is gone.
+// ask polls the Engine for the exit status until the container has stopped, the Engine does not
+// answer or ctx is done.
 func (b *Box) ask(ctx context.Context) Exit {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -270,10 +272,10 @@ func (b *Box) ask(ctx context.Context) Exit {
 	return Exit{Code: -1, Reason: "the Docker Engine went away", Away: true}
 }
 
-// ID is the container's id, shortened as the docker command does.
+// ID returns the id of the container, shortened as by the docker command.
 func (b *Box) ID() string { return short(b.id) }
 
-// commandless recognises an image that names no program.
+// commandless reports whether err means that an image has no command.
 func commandless(err error) bool {
 	return strings.Contains(strings.ToLower(err.Error()), "no command specified")
 }

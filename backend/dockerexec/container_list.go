@@ -10,24 +10,24 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Found is a container as a list shows it.
+// Found is a container in a list.
 type Found struct {
-	ID      string // as the docker command shortens it
+	ID      string // shortened as by the docker command
 	Name    string
 	Image   string
 	State   string // "running", "exited", ...
-	Status  string // for people: "Up 3 minutes"
+	Status  string // for display: "Up 3 minutes"
 	Created time.Time
 	Project string // of docker compose, or ""
 	Service string // of docker compose, or ""
-	Ours    bool   // made for a server of ours
+	Ours    bool   // created by Drawbridge
 }
 
-// maxFound bounds List.
+// maxFound is the maximum number of containers that List returns.
 const maxFound = 500
 
-// List returns the containers of an Engine, the newest first; with all the stopped ones
-// too. at and version say which Engine answered.
+// List returns the containers of an Engine, newest first. all includes stopped ones. at and
+// version identify the Engine that answered.
 func List(ctx context.Context, engine Engine, all bool) (list []Found, at Engine, version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -59,7 +59,7 @@ func List(ctx context.Context, engine Engine, all bool) (list []Found, at Engine
 
 func short(id string) string { return id[:min(len(id), 12)] }
 
-// Inside is what there is in a container.
+// Inside describes a container.
 type Inside struct {
 	Found
 	User        string
@@ -67,30 +67,30 @@ type Inside struct {
 	Entrypoint  []string
 	Command     []string
 	Environment []string // names
-	Shell       bool     // there is one; without it a process is hard to end
-	Init        bool     // process 1 is a small init
+	Shell       bool     // there is a /bin/sh; without it a process may be impossible to stop
+	Init        bool     // process 1 is an init
 	Programs    []Program
 	Processes   []Process
 }
 
-// Program is a program in a container that can run servers, or may be one.
+// Program is a program in a container that runs servers or may be one.
 type Program struct{ Name, Path string }
 
 // Process is a process in a container.
 type Process struct{ PID, User, Command string }
 
-// The bounds of Look.
+// Limits of Look.
 const (
 	maxPrograms  = 100
 	maxProcesses = 100
 	maxCommand   = 300 // bytes of a process's command line
 )
 
-// interpreters are programs that servers are run with.
+// interpreters are programs that run servers.
 var interpreters = []string{"node", "npx", "bun", "bunx", "deno", "python3", "python", "uv", "uvx", "pipx", "java", "dotnet", "ruby", "php", "go", "docker"}
 
-// Look looks into a container. What the container itself says is shown and never used
-// as a command.
+// Look inspects a container. Data from the container is only displayed and never used as a
+// command.
 func Look(ctx context.Context, engine Engine, name string) (*Inside, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func Look(ctx context.Context, engine Engine, name string) (*Inside, error) {
 	return in, nil
 }
 
-// running adds what only a running container shows.
+// running adds the details that only a running container has.
 func (in *Inside) running(ctx context.Context, cli *client.Client, id string) {
 	in.Shell = there(ctx, cli, id, "/bin/sh")
 	if in.Shell {
@@ -160,15 +160,15 @@ func there(ctx context.Context, cli *client.Client, id, path string) bool {
 	return err == nil
 }
 
-// searcher prints the paths of the programs that it is given, and of those in PATH whose
-// names hold "mcp".
+// searcher prints the paths of the programs in its arguments, and of those in PATH whose names
+// contain "mcp".
 const searcher = `for p in "$@"; do command -v "$p"; done
 IFS=:
 for d in $PATH; do
   for f in "$d"/*mcp*; do [ -x "$f" ] && echo "$f"; done
 done`
 
-// search finds programs through a shell in the container.
+// search runs searcher in the container.
 func search(ctx context.Context, cli *client.Client, id string) (list []Program) {
 	out, err := output(ctx, cli, id, "", append([]string{"/bin/sh", "-c", searcher, "sh"}, interpreters...))
 	if err != nil {

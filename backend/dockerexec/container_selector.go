@@ -11,26 +11,26 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Place says which container is meant: by Name, else by Label, else by Service. A
-// label or service may be carried by several: the newest running one is taken.
+// Place selects a container: by Name, else by Label, else by Service. If several containers have
+// the label or service, the newest running one is selected.
 type Place struct {
 	Engine  Engine
 	Name    string // or id
 	Label   string // "key" or "key=value"
 	Service string // of docker compose
-	Project string // of docker compose; "" is any
-	// Start starts the container when it is stopped. Ending a process in it does not
-	// stop it again.
+	Project string // of docker compose; "" means any
+	// Start starts the container if it is stopped. It is not stopped again when the process in it
+	// is.
 	Start bool
 }
 
-// The labels that docker compose gives to its containers.
+// Labels that docker compose sets on its containers.
 const (
 	composeService = "com.docker.compose.service"
 	composeProject = "com.docker.compose.project"
 )
 
-// labels are what the container has to carry; nil when it has a name.
+// labels returns the labels that the container must have, or nil if it is selected by name.
 func (p Place) labels() []string {
 	switch {
 	case p.Name != "":
@@ -43,7 +43,7 @@ func (p Place) labels() []string {
 	return []string{composeService + "=" + p.Service}
 }
 
-// String names the container for people.
+// String describes the container for display.
 func (p Place) String() string {
 	switch {
 	case p.Name != "":
@@ -56,13 +56,14 @@ func (p Place) String() string {
 	return fmt.Sprintf("of compose service %q", p.Service)
 }
 
-// life is one run of a container.
+// life identifies one run of a container.
 type life struct {
 	id    string // of the container
-	begun string // as the Engine says it: another run has another time
+	begun string // StartedAt of the Engine, which differs between runs
 }
 
-// locate returns the container, which runs.
+// locate returns the selected container if it runs. It starts the container first if p.Start is
+// set.
 func locate(ctx context.Context, cli *client.Client, at Engine, p Place) (life, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -90,11 +91,12 @@ func locate(ctx context.Context, cli *client.Client, at Engine, p Place) (life, 
 	}
 }
 
-// nameShape is the shape of a container's name or id; the Engine itself shows names with a
-// slash in front.
+// nameShape matches the names and ids of containers. The Engine itself shows names with a leading
+// slash.
 var nameShape = regexp.MustCompile(`^/?[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// checkName refuses what would be another request of the Engine's: the name stands in a path.
+// checkName rejects strings that would change the path of the request to the Engine, which
+// contains the name.
 func checkName(name string) error {
 	if nameShape.MatchString(name) {
 		return nil
@@ -102,8 +104,8 @@ func checkName(name string) error {
 	return fmt.Errorf("%q cannot be the name of a container. Names are made of letters, digits and _ . -", name)
 }
 
-// over reports whether this run of the container has ended. While the Engine does not
-// answer it has not.
+// over reports whether this run of the container has ended. It returns false while the Engine
+// does not answer.
 func (l life) over(ctx context.Context, cli *client.Client) bool {
 	now, err := cli.ContainerInspect(ctx, l.id, client.ContainerInspectOptions{})
 	if err != nil {
@@ -113,7 +115,7 @@ func (l life) over(ctx context.Context, cli *client.Client) bool {
 	return state == nil || !state.Running || state.StartedAt != l.begun
 }
 
-// explain says of err which container was meant.
+// explain converts err with the package's explain and adds which container was selected.
 func (p Place) explain(at Engine, err error) error {
 	err = explain(at, p.Name, err)
 	if p.Name == "" && (errors.Is(err, ErrNoContainer) || errors.Is(err, ErrNotRunning)) {
@@ -122,7 +124,7 @@ func (p Place) explain(at Engine, err error) error {
 	return err
 }
 
-// pick finds the container's name or id. It need not run.
+// pick returns the name or id of the selected container, which may be stopped.
 func (p Place) pick(ctx context.Context, cli *client.Client, at Engine) (string, error) {
 	if p.Name != "" {
 		return p.Name, checkName(p.Name)
@@ -150,7 +152,7 @@ func (p Place) pick(ctx context.Context, cli *client.Client, at Engine) (string,
 	return list.Items[best].ID, nil
 }
 
-// better prefers what runs, then what is newer.
+// better prefers running containers, then newer ones.
 func better(c, than container.Summary) bool {
 	running, other := c.State == container.StateRunning, than.State == container.StateRunning
 	if running != other {

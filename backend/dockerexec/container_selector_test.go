@@ -17,7 +17,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// labelledBox makes a stopped container with labels.
+// labelledBox creates a stopped container with labels.
 func labelledBox(t *testing.T, labels map[string]string) (id string) {
 	t.Helper()
 	cli := needEngine(t)
@@ -46,7 +46,7 @@ func TestContainerIsFoundByComposeService(t *testing.T) {
 	needEngine(t)
 	service, project := "web-"+rand.Text(), "shop-"+rand.Text()
 	id := labelledBox(t, map[string]string{composeService: service, composeProject: project})
-	labelledBox(t, map[string]string{composeService: service, composeProject: "another"}) // newer, and stopped
+	labelledBox(t, map[string]string{composeService: service, composeProject: "another"}) // newer but stopped
 	for _, p := range []Place{{Service: service}, {Service: service, Project: project}} {
 		if _, err := Start(t.Context(), Spec{Place: p, Cmd: []string{"cat"}}); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("%s: %v", p, err)
@@ -104,7 +104,7 @@ func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatalf("%s: not noticed", p)
 		}
-		if err := Await(t.Context(), p); err != nil { // it runs already
+		if err := Await(t.Context(), p); err != nil { // it already runs
 			t.Error(err)
 		}
 	}

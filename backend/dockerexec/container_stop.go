@@ -10,11 +10,12 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Stop ends the process and removes the container: it closes stdin, then sends TERM,
-// then kills. It is idempotent and returns when the container is gone. When ctx ends,
-// the remaining patience is skipped. After an error the container stays in the ledger.
+// Stop stops the process and removes the container: it closes stdin, then sends SIGTERM, then
+// kills. It is idempotent and returns when the container has been removed. If ctx is done, Stop
+// skips the remaining timeouts. If it returns an error, the record of the container remains in
+// the ledger.
 //
-// Stop also releases the connection: call it for every Box.
+// Stop also releases the connection, so it must be called for every Box.
 func (b *Box) Stop(ctx context.Context) error {
 	return b.ending.Run(ctx, b.stop)
 }
@@ -48,8 +49,8 @@ func (b *Box) term() {
 	_, _ = b.cli.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "TERM"})
 }
 
-// removeMarked removes what carries the mark as a label until nothing does, and
-// returns how many containers there were.
+// removeMarked removes all containers with the mark as a label until none is left, and returns
+// their number.
 func removeMarked(ctx context.Context, cli *client.Client, at Engine, mark string) (removed int, err error) {
 	seen := map[string]bool{}
 	for {
@@ -62,7 +63,7 @@ func removeMarked(ctx context.Context, cli *client.Client, at Engine, mark strin
 		}
 		for _, c := range list.Items {
 			seen[c.ID] = true
-			// A conflict says that the Engine is removing it at this moment.
+			// A conflict means that the Engine is removing it at this moment.
 			_, rm := cli.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 			if rm != nil && !errdefs.IsNotFound(rm) && !errdefs.IsConflict(rm) {
 				err = errors.Join(err, rm)

@@ -18,7 +18,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// made makes a container that is stopped with its test.
+// made creates a container that is stopped at the end of the test.
 func made(t *testing.T, image Image) *Box {
 	t.Helper()
 	needEngine(t)
@@ -38,7 +38,7 @@ func made(t *testing.T, image Image) *Box {
 	return b
 }
 
-// leftOf lists the containers that one Box left.
+// leftOf returns the containers that a Box left behind.
 func leftOf(t *testing.T, mark string) []string {
 	t.Helper()
 	list, err := engine.cli.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
@@ -145,7 +145,7 @@ func TestFailedContainerCreationIsNamedAndCleanedUp(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		t.Logf("%s: %v", name, err)
-		if name == "no Docker" { // which nobody can ask: it stays to be swept
+		if name == "no Docker" { // which cannot be queried, so the record remains for Sweep
 			files, _ := filepath.Glob(filepath.Join(ledger, "*"))
 			for _, file := range files {
 				os.Remove(file)

@@ -12,33 +12,32 @@ import (
 	"slices"
 	"strings"
 
-	// The Engine's client lives in moby's own module now. The module
-	// github.com/docker/docker ended at v28.5.2 and carries vulnerability reports
-	// that will never be marked as fixed there.
+	// The client of the Engine has its own module in moby now. The module
+	// github.com/docker/docker ended at v28.5.2, and vulnerability reports against it will never
+	// be marked as fixed.
 	"github.com/moby/moby/client"
 )
 
-// Engine says which Docker Engine is meant. The zero value is the one that the docker
-// command would use.
+// Engine selects a Docker Engine. The zero value is the one that the docker command would use.
 type Engine struct {
-	Host    string `json:"host"`              // "unix:///var/run/docker.sock", "tcp://..."; it wins over Context
+	Host    string `json:"host"`              // "unix:///var/run/docker.sock", "tcp://..."; takes precedence over Context
 	Context string `json:"context,omitempty"` // name of a docker context
 }
 
-// endpoint is where an Engine is reached.
+// endpoint is the address of an Engine.
 type endpoint struct {
-	host    string // "" is the client's own default
+	host    string // "" means the default of the client
 	tls     string // folder with ca.pem, cert.pem, key.pem, or ""
-	env     bool   // everything comes from DOCKER_HOST and its kin
+	env     bool   // configured by DOCKER_HOST and related variables
 	context string // of the docker command, or ""
 }
 
-// connect makes a client for an Engine. It does not dial yet. at is where that is.
+// connect returns a client for an Engine. It does not dial yet. at is the resolved Engine.
 func connect(engine Engine) (cli *client.Client, at Engine, err error) {
 	where := endpoint{host: engine.Host}
 	switch {
 	case engine.Host != "":
-		// The certificates of the environment are for the Engine that it names.
+		// The certificates of the environment belong to the Engine in DOCKER_HOST.
 		where.env = engine.Host == os.Getenv("DOCKER_HOST")
 	case engine.Context == "default":
 		where = standard()
@@ -79,9 +78,9 @@ func present(dir, name string) string {
 	return path
 }
 
-// find follows the docker command: DOCKER_HOST, else the context that
-// DOCKER_CONTEXT or the docker configuration names, else the default socket, or
-// that of Docker Desktop or of a rootless Engine when the default one is absent.
+// find selects the Engine as the docker command does: DOCKER_HOST, else the context in
+// DOCKER_CONTEXT or in the docker configuration, else the default socket. If that is missing, it
+// uses the socket of Docker Desktop or of a rootless Engine.
 func find() (endpoint, error) {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		return endpoint{host: host, env: true}, nil
@@ -92,7 +91,7 @@ func find() (endpoint, error) {
 	return standard(), nil
 }
 
-// dockerFolder is where the docker command keeps its configuration.
+// dockerFolder returns the folder of the docker command's configuration.
 func dockerFolder() string {
 	if folder := os.Getenv("DOCKER_CONFIG"); folder != "" {
 		return folder
@@ -101,7 +100,8 @@ func dockerFolder() string {
 	return filepath.Join(home, ".docker")
 }
 
-// currentContext is the context that the docker command would use, "default" without one.
+// currentContext returns the name of the context that the docker command would use, "default" if
+// none is set.
 func currentContext() string {
 	name := os.Getenv("DOCKER_CONTEXT")
 	if name == "" {
@@ -109,14 +109,14 @@ func currentContext() string {
 			CurrentContext string `json:"currentContext"`
 		}
 		if text, err := os.ReadFile(filepath.Join(dockerFolder(), "config.json")); err == nil {
-			_ = json.Unmarshal(text, &config) // a broken file is the docker command's to report
+			_ = json.Unmarshal(text, &config) // the docker command reports an invalid file
 		}
 		name = config.CurrentContext
 	}
 	return cmp.Or(name, "default")
 }
 
-// standard is the Engine of this machine.
+// standard returns the endpoint of the local Engine.
 func standard() endpoint {
 	if runtime.GOOS == "windows" {
 		return endpoint{}
@@ -135,17 +135,17 @@ func standard() endpoint {
 	return endpoint{}
 }
 
-// Context is an Engine that the docker command knows by a name.
+// Context is a context of the docker command.
 type Context struct {
 	Name    string
 	Address string
 	Current bool
 }
 
-// maxContexts bounds Contexts.
+// maxContexts is the maximum number of contexts, besides the default one, that Contexts returns.
 const maxContexts = 100
 
-// Contexts lists the contexts of the docker command, the default one first.
+// Contexts returns the contexts of the docker command, the default one first.
 func Contexts() []Context {
 	current, folder := currentContext(), dockerFolder()
 	list := []Context{{Name: "default", Address: standard().host, Current: current == "default"}}
@@ -164,7 +164,7 @@ func Contexts() []Context {
 	return list
 }
 
-// namedContext reads what `docker context` keeps about one context.
+// namedContext reads the endpoint of a context.
 func namedContext(folder, name string) (endpoint, error) {
 	id := contextID(name)
 	text, err := os.ReadFile(filepath.Join(folder, "contexts", "meta", id, "meta.json"))
@@ -184,7 +184,7 @@ func namedContext(folder, name string) (endpoint, error) {
 	return at, nil
 }
 
-// contextID is the folder that the docker command keeps a context in.
+// contextID returns the name of the folder in which the docker command stores a context.
 func contextID(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:])

@@ -11,23 +11,22 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// What can be missing, from the outside in. Errors of this package wrap one of
-// them where the user has to do something different about each.
+// Errors of this package wrap one of these if the user can do something about the cause.
 var (
 	ErrNoDocker = errors.New("the Docker Engine does not answer")
 	ErrNoImage  = errors.New("no such image")
-	// ErrRefused says that the Engine does not make such a container.
+	// ErrRefused means that the Engine rejects the configuration of the container.
 	ErrRefused     = errors.New("the Docker Engine refuses to make the container")
 	ErrPermission  = errors.New("the Docker Engine refuses this user")
 	ErrNoContainer = errors.New("no such container")
 	ErrNotRunning  = errors.New("the container is not running")
 	ErrNoBinary    = errors.New("no such program in the container")
-	// ErrNoShell says that a process could not be ended: the image has no shell to
-	// do it with. Restarting the container does.
+	// ErrNoShell means that a process could not be stopped, because the image has no shell that
+	// could send a signal. Restarting the container stops it.
 	ErrNoShell = errors.New("the process inside cannot be ended: the image has no shell")
 )
 
-// explain turns an error of the Engine's client into one of ours.
+// explain converts an error of the Engine's client into one of this package.
 func explain(at Engine, container string, err error) error {
 	host := at.Host
 	switch {
@@ -35,7 +34,7 @@ func explain(at Engine, container string, err error) error {
 		return nil
 	case errors.Is(err, fs.ErrPermission), errdefs.IsPermissionDenied(err),
 		client.IsErrConnectionFailed(err) && strings.Contains(err.Error(), "permission denied"):
-		// The client keeps only the text of this error; hence the look at it.
+		// The client preserves only the text of this error.
 		return fmt.Errorf("%w: %s (is this user in the group docker?)", ErrPermission, host)
 	case errdefs.IsNotFound(err):
 		return fmt.Errorf("%w: %q", ErrNoContainer, container)
@@ -49,7 +48,7 @@ func explain(at Engine, container string, err error) error {
 	return err
 }
 
-// installed is false where a socket of this machine is not even there.
+// installed returns false if host is a Unix socket that does not exist.
 func installed(host string) bool {
 	path, local := strings.CutPrefix(host, "unix://")
 	if !local {

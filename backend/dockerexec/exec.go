@@ -18,7 +18,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// How long the Engine may take for one answer, and how the ladder waits.
+// Timeout of one request to the Engine, and timeouts of the stop sequence.
 const (
 	answerLimit       = 10 * time.Second
 	defaultCloseStdin = 2 * time.Second
@@ -27,27 +27,28 @@ const (
 	outputGrace       = 500 * time.Millisecond
 )
 
-// Spec says what to run where.
+// Spec specifies a process in a container.
 type Spec struct {
 	Place
 	Cmd     []string  // program and arguments
-	Env     []string  // added to the container's own, KEY=value
-	User    string    // "" is the container's own
-	Workdir string    // "" is the container's own
-	Stderr  io.Writer // must not block; nil discards
-	Ledger  string    // folder in which running execs are kept for Sweep; "" keeps none
-	// CloseStdin and Term are how long Stop waits after these steps; zero means 2 s and 3 s.
+	Env     []string  // KEY=value, added to the environment of the container
+	User    string    // "" means that of the container
+	Workdir string    // "" means that of the container
+	Stderr  io.Writer // must not block; nil discards it
+	Ledger  string    // folder of the records for Sweep; "" means none
+	// CloseStdin and Term are the timeouts of these steps of Stop; zero means 2 s and 3 s.
 	CloseStdin, Term time.Duration
 
-	attribution time.Duration // how long a killed process waits for the end of its container; zero means outputGrace
+	attribution time.Duration // how long to check whether the end of the container killed the process; zero means outputGrace
 }
 
-// Exit is how a process ended.
+// Exit describes how a process exited.
 type Exit struct {
-	Code int // exit status; 128 plus the signal when one ended it; -1 when unknown
-	// Reason says why Code is unknown.
+	Code int // exit status; 128 plus the signal if one terminated it; -1 if unknown
+	// Reason is why Code is unknown, or "".
 	Reason string
-	// Away says that it is not the process's own doing: the container or the Engine went away.
+	// Away is set if the container or the Engine stopped, so the exit is not a failure of the
+	// process.
 	Away bool
 }
 
@@ -58,26 +59,26 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exited with status %d", e.Code)
 }
 
-// Exec is one process inside a container and what it started there.
+// Exec is a process in an existing container, together with its descendants there.
 type Exec struct {
 	contained
 	spec      Spec
 	id        string // of the exec
 	container string // full id
 	life      life
-	pid       int // in the container; 0 without a shell
+	pid       int // in the container; 0 if the image has no shell
 	shell     bool
 
-	poke      chan struct{} // ask the Engine now
-	abandoned chan struct{} // closed when the process lives and cannot be ended
+	poke      chan struct{} // makes watch query the Engine immediately
+	abandoned chan struct{} // closed if the process runs and cannot be stopped
 	signalled atomic.Bool   // by Stop
 }
 
-// Start runs spec.Cmd in a running container and returns when it runs. ctx bounds
-// the start only. Errors wrap ErrNoDocker, ErrPermission, ErrNoContainer,
-// ErrNotRunning or ErrNoBinary where one of them is the reason.
+// Start runs spec.Cmd in a running container and returns when it has started. ctx bounds only the
+// start. Errors wrap ErrNoDocker, ErrPermission, ErrNoContainer, ErrNotRunning or ErrNoBinary if
+// one of them is the cause.
 //
-// There is never a terminal: it would echo, translate line ends and merge stderr
+// The process never has a terminal, which would echo input, translate line ends and merge stderr
 // into stdout.
 func Start(ctx context.Context, spec Spec) (*Exec, error) {
 	if spec.Name == "" && spec.Label == "" && spec.Service == "" || len(spec.Cmd) == 0 || spec.Cmd[0] == "" {
@@ -148,9 +149,9 @@ func (e *Exec) start(ctx context.Context) (err error) {
 		_, err := stdcopy.StdCopy(out, stderr, e.conn.Reader)
 		_ = out.release()
 		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
-			err = nil // watch or Stop said that it is over
+			err = nil // set by watch or Stop
 		}
-		_ = writer.CloseWithError(err) // nil is the end
+		_ = writer.CloseWithError(err) // nil means io.EOF
 		e.ask()
 	}()
 	if err := e.confirm(ctx, told); err != nil {
@@ -163,7 +164,7 @@ func (e *Exec) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// confirm waits until the process runs, or says why it does not.
+// confirm waits until the process has started, or returns why it has not.
 func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
 	if e.shell {
 		var line string
@@ -185,8 +186,8 @@ func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
 			return nil
 		}
 	}
-	// Without the wrapper's word the Engine has to say that the process runs. A
-	// program that is missing shows as one that ended with 126 or 127 at once.
+	// Without the wrapper's line, query the Engine. A missing program shows as an immediate exit
+	// status of 126 or 127.
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -199,7 +200,7 @@ func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
 		case !now.Running && (now.ExitCode == 126 || now.ExitCode == 127):
 			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Place)
 		case !now.Running && (now.PID > 0 || e.ended()):
-			return nil // ran, and is over
+			return nil // started, and has exited already
 		}
 		select {
 		case <-tick.C:
@@ -218,7 +219,7 @@ func (e *Exec) ended() bool {
 	}
 }
 
-// endEarly ends what a failed start may have begun.
+// endEarly stops a process that a failed start may have left.
 func (e *Exec) endEarly() {
 	_ = e.conn.CloseWrite()
 	if e.shell {
@@ -230,21 +231,20 @@ func (e *Exec) endEarly() {
 	e.stdout.Close()
 }
 
-// missing recognises the Engine's words for a program that is not there.
+// missing reports whether text is an error of the Engine about a missing program.
 func missing(text string) bool {
 	return strings.Contains(text, "executable file not found") ||
 		strings.Contains(text, "no such file or directory") && strings.Contains(text, "exec")
 }
 
-// Stubborn says that the image has no shell, so that the process can be ended only by
-// closing its input, or from the host where we may.
+// Stubborn reports whether the image has no shell, so that the process can be stopped only by
+// closing its stdin, or from the host if we have the permission.
 func (e *Exec) Stubborn() bool { return !e.shell }
 
-// PID is the process id inside the container, or 0 when the image has no shell
-// that could tell.
+// PID returns the process id inside the container, or 0 if the image has no shell.
 func (e *Exec) PID() int { return e.pid }
 
-// stdin is the writing half of the connection.
+// stdin is the write half of the connection.
 type stdin struct {
 	conn *client.HijackedResponse
 	once *sync.Once
@@ -254,8 +254,8 @@ func (s stdin) Write(p []byte) (int, error) { return s.conn.Conn.Write(p) }
 
 func (s stdin) SetWriteDeadline(t time.Time) error { return s.conn.Conn.SetWriteDeadline(t) }
 
-// Close ends the process's input. Where the connection has no halves (a named
-// pipe) nothing happens and Stop goes on to its next step.
+// Close closes the process's stdin. If the connection does not support half-closing (a named
+// pipe), it does nothing, and Stop continues with its next step.
 func (s stdin) Close() (err error) {
 	s.once.Do(func() {
 		if err = s.conn.CloseWrite(); errors.Is(err, net.ErrClosed) {
@@ -265,7 +265,7 @@ func (s stdin) Close() (err error) {
 	return err
 }
 
-// sink never fails, so that a log that does not work stops nothing.
+// sink ignores write errors, so that a failing log does not block the process.
 type sink struct{ w io.Writer }
 
 func (s sink) Write(p []byte) (int, error) {

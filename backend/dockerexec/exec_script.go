@@ -5,24 +5,25 @@ import (
 	"io"
 )
 
-// MarkVariable is in the environment of every process that we start in a
-// container, and of what that starts, so that it can be found again.
+// MarkVariable is an environment variable of every process that we start in a container.
+// Descendants inherit it, so that they can be found.
 const MarkVariable = "DRAWBRIDGE_EXEC"
 
-// What the wrapper says first on stderr. The record separator cannot start a
-// line that a program writes by accident.
+// First line on stderr, written by the wrapper. Programs do not start a line with a record
+// separator by accident.
 const (
 	startedLine = "\x1edrawbridge-pid "
 	missingLine = "\x1edrawbridge-missing"
 )
 
-// wrapper reports the process id, which exec keeps, or that there is no such program.
+// wrapper prints the process id, which exec keeps, or that the program is missing.
 const wrapper = `command -v "$1" >/dev/null 2>&1 || { printf '\036drawbridge-missing\n' >&2; exit 127; }
 printf '\036drawbridge-pid %s\n' "$$" >&2
 exec "$@"`
 
-// ender sends signal $1 to group $2 (0: none) and to all that carry a mark of $3,
-// and prints how many of these there were. Without grep only the group is reached.
+// ender sends signal $1 to process group $2 (0: none) and to all processes with one of the marks
+// in $3, and prints the number of the latter. Without grep in the image only the group is
+// signalled.
 const ender = `[ "$2" -gt 1 ] && kill -"$1" -- -"$2" 2>/dev/null
 n=0
 for d in /proc/[0-9]*; do
@@ -37,8 +38,8 @@ func wrapped(cmd []string) []string {
 	return append([]string{"/bin/sh", "-c", wrapper, "sh"}, cmd...)
 }
 
-// herald reads the wrapper's first line off a process's stderr and passes the
-// rest on. tell gets the line once.
+// herald extracts the wrapper's line from the beginning of stderr and passes the rest on. tell is
+// called once with the line, or with "" if it is missing.
 type herald struct {
 	dst  io.Writer
 	tell func(line string)
@@ -46,12 +47,12 @@ type herald struct {
 	line []byte
 }
 
-// maxHerald bounds what is waited for when the line never comes.
+// maxHerald is the maximum length of the wrapper's line.
 const maxHerald = 256
 
 func (h *herald) Write(p []byte) (int, error) {
 	if h.seen {
-		_, _ = h.dst.Write(p) // a log that fails must not stop the process
+		_, _ = h.dst.Write(p) // a failing log must not block the process
 		return len(p), nil
 	}
 	h.line = append(h.line, p...)
@@ -72,16 +73,15 @@ func (h *herald) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// holdback keeps stdout back until the wrapper's line has come: the Engine may
-// deliver the first answer before it, and nobody reads while Start waits. It is used
-// by one goroutine only.
+// holdback buffers stdout until the wrapper's line has arrived: the Engine may deliver stdout
+// before it, and nothing reads stdout during Start. It is not safe for concurrent use.
 type holdback struct {
 	w    io.Writer
 	held []byte
 	open bool
 }
 
-// maxHeld is where holding back ends in any case.
+// maxHeld is the maximum size of the buffer. If it is exceeded, holdback stops buffering.
 const maxHeld = 1 << 20
 
 func (h *holdback) Write(p []byte) (int, error) {
@@ -95,7 +95,7 @@ func (h *holdback) Write(p []byte) (int, error) {
 	return h.w.Write(p)
 }
 
-// release passes on what was held. It blocks until that is read.
+// release writes the buffer to w, and blocks until it has been read.
 func (h *holdback) release() error {
 	h.open = true
 	held := h.held

@@ -19,7 +19,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// buffer is a log that may be written and read at the same time.
+// buffer is a log that supports concurrent reads and writes.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -55,7 +55,7 @@ func TestEchoKeepsStreamsSeparate(t *testing.T) {
 	if err := e.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > 30*time.Second { // less than one that stays is waited for
+	if took := time.Since(begun); took > 30*time.Second { // less than the wait for a process that does not exit
 		t.Errorf("a server that ends with its input took %s to stop", took)
 	}
 	if exit := e.Exit(); exit.Code != 0 {
@@ -66,7 +66,7 @@ func TestEchoKeepsStreamsSeparate(t *testing.T) {
 	}
 }
 
-// Each ignores the end of its input and TERM.
+// Each ignores end of input and SIGTERM.
 var stubborn = map[string][]string{
 	"direct":     {"sh", "-c", `trap "" TERM; while :; do sleep 1; done`},
 	"tree":       {"sh", "-c", `trap "" TERM; sh -c 'while :; do sleep 1; done'; :`},
@@ -85,7 +85,7 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 			if err := e.Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(begun); took > 25*time.Second { // five times the promise
+			if took := time.Since(begun); took > 25*time.Second { // five times the expected duration
 				t.Errorf("took %s", took)
 			}
 			if exit := e.Exit(); exit.Code != 137 {
@@ -162,7 +162,7 @@ func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
 	}
 }
 
-// reachable reports whether the container's processes are ours to signal.
+// reachable reports whether we may signal the container's processes.
 func reachable(t *testing.T, id string) bool {
 	t.Helper()
 	found, err := engine.cli.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
@@ -258,15 +258,15 @@ func TestEachMissingPartHasItsOwnError(t *testing.T) {
 
 func TestRefusedSocketIsAPermissionError(t *testing.T) {
 	t.Parallel()
-	// Root may open any socket, so the client's words stand in for it.
+	// Root can open any socket, so this test uses the error text of the client.
 	err := explain(Engine{Host: "unix:///x.sock"}, "c", &os.PathError{Op: "dial", Err: os.ErrPermission})
 	if !errors.Is(err, ErrPermission) {
 		t.Errorf("err = %v", err)
 	}
 }
 
-// TestStoppedContainerEndsExec gives a slow Engine longer than the program does to say that
-// the container ended.
+// TestStoppedContainerEndsExec gives a slow Engine more time than the program does to report the
+// end of the container.
 func TestStoppedContainerEndsExec(t *testing.T) {
 	const attribution = time.Minute
 	for name, end := range map[string]func(id string) error{
@@ -278,7 +278,7 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 			_, err := engine.cli.ContainerRemove(context.Background(), id, client.ContainerRemoveOptions{Force: true})
 			return err
 		},
-		"restarted": func(id string) error { // it runs again when we ask
+		"restarted": func(id string) error { // it runs again when the Engine is queried
 			_, err := engine.cli.ContainerRestart(context.Background(), id, client.ContainerRestartOptions{Timeout: new(int)})
 			return err
 		},
@@ -327,7 +327,7 @@ func TestSweepKillsExecsOfKilledDaemon(t *testing.T) {
 	if err != nil || n < 2 {
 		t.Errorf("ended %d, %v", n, err)
 	}
-	// The shell of the sweep itself, which ended the others, may be there for a moment.
+	// The shell of the sweep itself, which killed the others, may still exist for a moment.
 	eventually(t, time.Minute, "nothing left", func() bool { return len(inside(t, id)) == 0 })
 	<-e.Done()
 	if files, _ := os.ReadDir(ledger); len(files) != 0 {

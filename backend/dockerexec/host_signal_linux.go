@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// signalFromHost sends a signal to a process by its id outside, when the Engine
-// runs on this machine and we are allowed to. The control group has to name the
-// container: an id of another machine means nothing here.
+// signalFromHost signals a process by its pid on the host, if the Engine runs on this machine and
+// we have the permission. The cgroup of the process must contain the container's id, because the
+// pid may belong to another machine.
 func signalFromHost(pid int, container, name string) bool {
 	if pid <= 1 {
 		return false
@@ -22,7 +22,7 @@ func signalFromHost(pid int, container, name string) bool {
 	if name == "KILL" {
 		signal = syscall.SIGKILL
 	}
-	if syscall.Kill(-pid, signal) == nil { // runc makes it the leader of a group
+	if syscall.Kill(-pid, signal) == nil { // runc makes it a process group leader
 		return true
 	}
 	return syscall.Kill(pid, signal) == nil

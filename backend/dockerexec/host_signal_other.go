@@ -2,5 +2,5 @@
 
 package dockerexec
 
-// signalFromHost can do nothing: containers run inside a virtual machine here.
+// signalFromHost does nothing: containers run in a virtual machine here.
 func signalFromHost(int, string, string) bool { return false }

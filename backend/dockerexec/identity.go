@@ -9,15 +9,16 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Identity says which image is meant by a name that may mean another one tomorrow.
+// Identity identifies an image whose name may refer to another image later.
 type Identity struct {
-	ID      string   // "sha256:...", of this Engine
-	Digests []string // "mcp/time@sha256:...", as the registries that it came from call it
-	Tags    []string // "mcp/time:latest", what it is called here
-	Running bool     // a container of the server runs it
+	ID      string   // "sha256:...", local to the Engine
+	Digests []string // "mcp/time@sha256:...", in the registries that it was pulled from
+	Tags    []string // "mcp/time:latest", local names
+	Running bool     // a running container of the server uses it
 }
 
-// Digest is what the registry calls the image that name means, "" when it came from none.
+// Digest returns the registry digest of the image for name, or "" if it was not pulled from a
+// registry.
 func (i Identity) Digest(name string) string {
 	for _, one := range i.Digests {
 		if of, digest, _ := strings.Cut(one, "@"); familiar(of) == familiar(name) {
@@ -27,15 +28,15 @@ func (i Identity) Digest(name string) string {
 	return ""
 }
 
-// familiar leaves out what the docker command adds to a name of Docker Hub.
+// familiar removes the prefixes that the docker command adds to names of Docker Hub.
 func familiar(name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "index."), "docker.io/")
 	return strings.TrimPrefix(name, "library/")
 }
 
-// Identify asks which image the containers of server run that were made from ref, and when
-// there is none, which image the next one would run. It fetches nothing. ErrNoImage says
-// that the image is not here yet.
+// Identify returns the image that the running container of server uses, if it was created from
+// ref, or else the local image that the next container would use. It does not pull. It returns
+// ErrNoImage if the image is not present.
 func Identify(ctx context.Context, engine Engine, server, ref string) (Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -49,13 +50,14 @@ func Identify(ctx context.Context, engine Engine, server, ref string) (Identity,
 		return Identity{}, explain(at, "", err)
 	}
 	for _, c := range found.Items {
-		// The list names the image as it is called now; the container keeps what it was made from.
+		// The list shows the current name of the image; the container keeps the one from which it
+		// was created.
 		made, err := cli.ContainerInspect(ctx, c.ID, client.ContainerInspectOptions{})
 		if err != nil || made.Container.Config == nil || made.Container.Config.Image != ref {
 			continue
 		}
 		i, err := identify(ctx, cli, at, made.Container.Image)
-		if err != nil { // it was taken away since, and runs all the same
+		if err != nil { // the image was removed, but the container still runs
 			i = Identity{ID: made.Container.Image}
 		}
 		i.Running = true
@@ -75,8 +77,8 @@ func identify(ctx context.Context, cli *client.Client, at Engine, ref string) (I
 	return Identity{ID: image.ID, Digests: image.RepoDigests, Tags: image.RepoTags}, nil
 }
 
-// Newest asks the registry, through the Engine and without credentials, for the digest that
-// ref has there now.
+// Newest returns the digest that ref has in its registry now. The Engine queries the registry,
+// without credentials.
 func Newest(ctx context.Context, engine Engine, ref string) (digest string, err error) {
 	cli, at, err := connect(engine)
 	if err != nil {
@@ -93,8 +95,8 @@ func Newest(ctx context.Context, engine Engine, ref string) (digest string, err 
 	return answer.Descriptor.Digest.String(), nil
 }
 
-// RunEngine is the Engine that the arguments of a docker command name, the zero one when
-// they name none.
+// RunEngine returns the Engine that the arguments of a docker command select, or the zero Engine
+// if they select none.
 func RunEngine(args []string) (e Engine) {
 	globals, _, _, _, _ := splitRun(args)
 	for n := 0; n < len(globals); {

@@ -24,7 +24,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// tag gives an image another name, which goes with the test.
+// tag adds a name to an image until the end of the test.
 func tag(t *testing.T, source, name string) {
 	t.Helper()
 	if _, err := engine.cli.ImageTag(t.Context(), client.ImageTagOptions{Source: source, Target: name}); err != nil {
@@ -43,7 +43,7 @@ func TestRunningImageIsReportedAfterTagMoves(t *testing.T) {
 		t.Fatalf("before any container: %+v, %v", was, err)
 	}
 	made(t, Image{Ref: name, Program: "/bin/cat", Server: "mover"})
-	tag(t, bareImage, name) // as a pull or a build does
+	tag(t, bareImage, name) // as after a pull or a build
 	for server, running := range map[string]bool{"mover": true, "another": false} {
 		is, err := Identify(t.Context(), Engine{}, server, name)
 		if err != nil || is.Running != running || (is.ID == was.ID) != running {
@@ -63,10 +63,9 @@ func TestRunningImageIsReportedAfterTagMoves(t *testing.T) {
 	}
 }
 
-// shop is a registry with one image, as small as the Engine takes it. Its tag moves from
-// the first manifest to the second.
+// shop is a minimal registry with one image. Its tag moves from the first manifest to the second.
 type shop struct {
-	name      string // with the address
+	name      string // including the address
 	manifests [2][]byte
 	blobs     map[string][]byte
 	moved     atomic.Bool
@@ -137,7 +136,7 @@ func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 	if newest, err := Newest(t.Context(), Engine{}, ref); err != nil || newest != second {
 		t.Errorf("the newest is %s, %v; want %s", newest, err, second)
 	}
-	pinned := ref + "@" + second // the tag beside it is for people
+	pinned := ref + "@" + second // the tag is ignored
 	t.Cleanup(func() { removeImage(s.name + "@" + second) })
 	made(t, Image{Ref: pinned, Program: "/cat", Server: "pinned", Pull: true})
 	if is, err := Identify(t.Context(), Engine{}, "pinned", pinned); err != nil || !is.Running || is.Digest(s.name) != second {
@@ -177,14 +176,14 @@ func TestEngineOfDockerCommandIsParsed(t *testing.T) {
 	}
 }
 
-// removeImage takes a name of an image away; the Engine keeps the image of other names.
+// removeImage removes a name of an image. The Engine keeps an image that has other names.
 func removeImage(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, _ = engine.cli.ImageRemove(ctx, name, client.ImageRemoveOptions{Force: true})
 }
 
-// layer is one with a program that copies its input.
+// layer returns a layer with one program, which copies its input.
 func layer(t *testing.T) []byte {
 	t.Helper()
 	path, err := exec.LookPath("busybox")

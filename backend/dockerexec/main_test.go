@@ -21,8 +21,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The tests use a real Engine and two images made here from a static busybox, so
-// that no registry is needed. Without an Engine they are skipped, in CI they fail.
+// The tests use a real Engine and two images built here from a static busybox, so that no
+// registry is needed. Without an Engine they are skipped, except in CI, where they fail.
 const (
 	shellImage = "drawbridge-test/shell:1"
 	bareImage  = "drawbridge-test/bare:1" // no shell
@@ -83,7 +83,7 @@ func prepareEngine() error {
 	return errors.Join(err, importImage(ctx, cli, bareImage, program, "busybox", "cat", "sleep"))
 }
 
-// importImage makes an image with one program under several names.
+// importImage creates an image with one program under several names.
 func importImage(ctx context.Context, cli *client.Client, ref string, program []byte, path string, links ...string) error {
 	if _, err := cli.ImageInspect(ctx, ref); err == nil {
 		return nil
@@ -123,7 +123,7 @@ func importImage(ctx context.Context, cli *client.Client, ref string, program []
 	return err
 }
 
-// box creates a container that sleeps, started unless told otherwise.
+// box creates a container that sleeps, and starts it if started is set.
 func box(t *testing.T, image string, started bool) (id string) {
 	t.Helper()
 	cli := needEngine(t)
@@ -152,8 +152,8 @@ func box(t *testing.T, image string, started bool) (id string) {
 	return created.ID
 }
 
-// inside lists the processes of a container by their command lines, zombies left
-// out, without the sleep that keeps it up.
+// inside returns the command lines of the processes in a container, without zombies and without
+// the sleep that keeps it running.
 func inside(t *testing.T, id string) (commands []string) {
 	t.Helper()
 	top, err := engine.cli.ContainerTop(t.Context(), id, client.ContainerTopOptions{Arguments: []string{"-eo", "pid,stat,args"}})

@@ -2,7 +2,7 @@ package dockerexec
 
 import "testing"
 
-// A container's name stands in the path of a request: nothing but a name may be sent.
+// The name of a container is part of a request path, so nothing else may be accepted.
 func TestContainerInspectRequestsNameOnly(t *testing.T) {
 	t.Parallel()
 	for name, fine := range map[string]bool{
@@ -13,7 +13,7 @@ func TestContainerInspectRequestsNameOnly(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 		if name == "" {
-			continue // then the container is found by its labels
+			continue // selected by labels
 		}
 		at := Place{Name: name}
 		if _, err := at.pick(t.Context(), nil, Engine{}); (err == nil) != fine {

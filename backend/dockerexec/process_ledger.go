@@ -12,19 +12,19 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// entry is a running exec, in a file of its own.
+// entry is the record of a running exec or container, stored in its own file.
 type entry struct {
 	Engine
-	Container string `json:"container"` // "" is the one that carries Mark as a label: it is ours
+	Container string `json:"container"` // "" means the container with Mark as a label, which we created
 	User      string `json:"user"`
 	Mark      string `json:"mark"`
-	Exec      string `json:"exec,omitempty"` // its id, where no shell can find it by Mark
+	Exec      string `json:"exec,omitempty"` // exec id, if the image has no shell that could find the process by Mark
 }
 
 func entryPath(ledger, mark string) string { return filepath.Join(ledger, mark+".json") }
 
-// enlist writes the exec down. A ledger that cannot be written costs the sweep
-// after a crash, nothing else.
+// enlist writes the record of the exec. An error is ignored, because it affects only the cleanup
+// after a crash.
 func (e *Exec) enlist() {
 	one := entry{Engine: e.at, Container: e.container, User: e.spec.User, Mark: e.mark}
 	if !e.shell {
@@ -33,7 +33,7 @@ func (e *Exec) enlist() {
 	_ = enlist(e.spec.Ledger, one)
 }
 
-// enlist writes an entry down; without a ledger it does nothing.
+// enlist writes an entry. Without a ledger it does nothing.
 func enlist(ledger string, one entry) error {
 	if ledger == "" {
 		return nil
@@ -56,13 +56,13 @@ func delist(ledger, mark string) {
 	}
 }
 
-// sweepers is how many containers are looked into at once.
+// sweepers is the number of containers that Sweep cleans up in parallel.
 const sweepers = 6
 
-// Sweep ends what a killed daemon left running in containers, by its ledger
-// folder, removes the containers of its `docker run` commands, and returns how many
-// processes and containers there were. An entry goes away once its container was
-// asked or is gone; while the Engine does not answer it stays.
+// Sweep ends the processes that a killed daemon left running in containers, according to the
+// ledger folder, removes the containers of its docker run commands, and returns the number of
+// both. A record is removed when its container has been cleaned up or does not exist; it remains
+// while the Engine does not answer.
 func Sweep(ctx context.Context, ledger string) (ended int, err error) {
 	files, err := os.ReadDir(ledger)
 	if errors.Is(err, os.ErrNotExist) {
@@ -100,15 +100,15 @@ func Sweep(ctx context.Context, ledger string) (ended int, err error) {
 	return ended, errors.Join(errs...)
 }
 
-// group are the entries that one look into a container can end.
+// group is a set of entries that one command in a container can end.
 type group struct {
-	entry          // the first
-	marks []string // of all
+	entry          // the first entry
+	marks []string // of all entries
 	paths []string
 }
 
-// groups reads the entries of a ledger. One that was torn by the crash is removed:
-// there is nothing to find it by.
+// groups reads the entries of a ledger. It removes an incomplete file, because nothing can be
+// found with it.
 func groups(ledger string, files []os.DirEntry) map[string]*group {
 	all := map[string]*group{}
 	for _, file := range files {
@@ -152,7 +152,7 @@ func (g *group) sweep(ctx context.Context) (ended int, err error) {
 func (g *group) end(ctx context.Context) (ended int, err error) {
 	engine := g.Engine
 	if engine.Context != "" {
-		engine.Host = "" // the context knows the certificates as well
+		engine.Host = "" // the context includes the certificates
 	}
 	cli, at, err := connect(engine)
 	if err != nil {
@@ -169,7 +169,7 @@ func (g *group) end(ctx context.Context) (ended int, err error) {
 		}
 		return ended, explain(at, g.Container, err)
 	}
-	for range 20 { // until a look finds nothing more
+	for range 20 { // until no more processes are found
 		n, err := signalInside(ctx, cli, g.Container, g.User, "KILL", 0, g.marks...)
 		if err != nil {
 			return ended, explain(at, g.Container, err)

@@ -17,41 +17,40 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 )
 
-// The labels of containers that a `docker run` of ours made: whose they are, and
-// which start of it.
+// Labels of containers that docker run commands create for us: the server id, and the mark of the
+// start.
 const (
 	ServerLabel = "drawbridge.server"
 	runLabel    = "drawbridge.run"
 )
 
-// Run is the user's `docker run` command, changed so that its container is found
-// again. Ending the docker command does not end the container when that ignores the
-// end of its input: the Engine runs it, not the command. Remove does.
+// Run is the user's docker run command, changed so that its container can be found again. The
+// container is run by the Engine, so it survives the docker command if it ignores the end of its
+// input. Remove removes it.
 type Run struct {
 	// Args are the arguments to start the command with.
 	Args []string
-	// NoTerminal says that -t was left out of them: a terminal echoes what is
-	// written, and translates line ends.
+	// NoTerminal is set if -t was removed from Args, because a terminal echoes input and
+	// translates line ends.
 	NoTerminal bool
 
 	at     runEntry
 	ledger string
 }
 
-// runEntry is what it takes to reach the container again after a crash.
+// runEntry is the record from which a container is found after a crash.
 type runEntry struct {
 	Command string   `json:"command"` // the docker command
-	Globals []string `json:"globals"` // its options before "run": which Engine
-	Env     []string `json:"env"`     // the part that says which Engine
+	Globals []string `json:"globals"` // its options before "run", which select the Engine
+	Env     []string `json:"env"`     // the variables that select the Engine; see engineEnv
 	Mark    string   `json:"mark"`
-	CIDFile string   `json:"cidfile"` // where the command writes the container's id; "" when it is told another place
+	CIDFile string   `json:"cidfile"` // file to which the command writes the container's id; "" if the user specified another one
 }
 
-// FollowRun recognises a command that runs a container in the foreground: docker,
-// its options, and run. command is the executable, env its whole environment. ledger
-// is the folder that Sweep looks into; "" keeps nothing for a sweep.
+// FollowRun recognizes a docker run command. command is the executable, and env its complete
+// environment. ledger is the folder that Sweep reads; "" means none.
 //
-// A command hidden in a script or behind sudo is not recognised.
+// A command inside a script or behind sudo is not recognized.
 func FollowRun(server, command string, args, env []string, ledger string) (r *Run, ok bool) {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(command)), ".exe")
 	if name != "docker" {
@@ -73,7 +72,7 @@ func FollowRun(server, command string, args, env []string, ledger string) (r *Ru
 	return r, true
 }
 
-// Enlist writes the run down for a sweep. Call it before the command is started.
+// Enlist writes the record for Sweep. It must be called before the command is started.
 func (r *Run) Enlist() error {
 	if r.ledger == "" {
 		return nil
@@ -88,7 +87,7 @@ func (r *Run) Enlist() error {
 	return os.WriteFile(r.at.path(r.ledger), text, 0o600)
 }
 
-// Forget takes the run out of the ledger. Call it when the command could not be started.
+// Forget removes the record. It must be called if the command could not be started.
 func (r *Run) Forget() error {
 	if r.ledger == "" {
 		return nil
@@ -96,9 +95,9 @@ func (r *Run) Forget() error {
 	return r.at.delist(r.ledger)
 }
 
-// Remove ends and removes the container, however far it came. Call it when the
-// docker command has ended. It returns when the container is gone, or when ctx ends;
-// then the run stays in the ledger.
+// Remove removes the container in any state. It must be called after the docker command has
+// exited. It returns when the container has been removed or ctx is done; in the latter case the
+// record remains.
 func (r *Run) Remove(ctx context.Context) error {
 	_, err := r.at.remove(ctx)
 	if err == nil {
@@ -124,15 +123,15 @@ func (e *runEntry) delist(ledger string) error {
 	return errors.Join(errs...)
 }
 
-// lateCreation is how long a container may take to appear after the command that
-// asked for it was killed.
+// lateCreation is how long after the end of the docker command its container may still be
+// created.
 const lateCreation = 2 * time.Second
 
-// remove removes what carries the mark until nothing does, and returns how many
-// containers there were.
+// remove removes the containers with the mark until none is left, and returns their number.
 func (e *runEntry) remove(ctx context.Context) (removed int, err error) {
-	// The command makes the file, writes the id when there is one, and takes an empty
-	// file away. One that is still empty is of a command killed while it waited.
+	// The docker command creates the file, writes the id when the container exists, and removes
+	// an empty file when it exits. A file that is still empty means that the command was killed
+	// while it waited for the Engine.
 	var patience time.Duration
 	if id, err := os.ReadFile(e.CIDFile); e.CIDFile != "" && err == nil && len(id) == 0 {
 		patience = lateCreation
@@ -149,7 +148,8 @@ func (e *runEntry) remove(ctx context.Context) (removed int, err error) {
 			for _, id := range ids {
 				seen[id] = true
 			}
-			// It fails when --rm is removing the container at this moment: the next look tells.
+			// Fails if --rm is removing the container at this moment; the next iteration checks
+			// that.
 			_, err = e.docker(ctx, append([]string{"rm", "--force", "--volumes"}, ids...)...)
 		case len(seen) > 0 || time.Since(begun) >= patience:
 			return len(seen), nil
@@ -164,8 +164,8 @@ func (e *runEntry) remove(ctx context.Context) (removed int, err error) {
 	}
 }
 
-// docker runs the same command against the same Engine. The command, not the
-// Engine's API, because it knows contexts, certificates and ssh.
+// docker runs the user's docker command with the same global options. It uses the command and not
+// the Engine's API, because the command supports contexts, certificates and ssh.
 func (e *runEntry) docker(ctx context.Context, args ...string) (string, error) {
 	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, e.Command, append(slices.Clone(e.Globals), args...)...))
 	cmd.Env = e.Env
@@ -179,7 +179,7 @@ func (e *runEntry) docker(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// sweepRun removes the container of one entry in the ledger.
+// sweepRun removes the container of a runEntry.
 func sweepRun(ctx context.Context, ledger, path string) (removed int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -187,7 +187,7 @@ func sweepRun(ctx context.Context, ledger, path string) (removed int, err error)
 	}
 	var e runEntry
 	if json.Unmarshal(text, &e) != nil || e.Mark == "" || e.path(ledger) != path {
-		return 0, os.Remove(path) // torn by the crash, before the command was started
+		return 0, os.Remove(path) // incomplete: the crash happened before the command was started
 	}
 	if removed, err = e.remove(ctx); err == nil {
 		err = e.delist(ledger)
@@ -195,8 +195,8 @@ func sweepRun(ctx context.Context, ledger, path string) (removed int, err error)
 	return removed, err
 }
 
-// engineEnv keeps of an environment what says which Engine is meant and how to
-// reach it. It is written to the ledger, so nothing else may be in it.
+// engineEnv returns the variables that select an Engine and are needed to reach it. It contains
+// no others, because the result is written to the ledger.
 func engineEnv(env []string) (kept []string) {
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -207,7 +207,7 @@ func engineEnv(env []string) (kept []string) {
 		}
 	}
 	if kept == nil {
-		kept = []string{} // nil would be our own
+		kept = []string{} // nil would mean our own environment
 	}
 	return kept
 }

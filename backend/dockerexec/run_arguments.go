@@ -2,8 +2,8 @@ package dockerexec
 
 import "strings"
 
-// The docker command's options that take no value; every other one takes one. A
-// short one's name is one letter.
+// Options of the docker command. Flags take no value, all others take one. Short options are
+// single letters.
 var (
 	globalFlags  = map[string]bool{"D": true, "debug": true, "tls": true, "tlsverify": true}
 	globalValues = map[string]bool{"config": true, "c": true, "context": true, "H": true, "host": true, "l": true,
@@ -13,8 +13,8 @@ var (
 		"q": true, "quiet": true, "read-only": true, "rm": true, "sig-proxy": true, "t": true, "tty": true, "use-api-socket": true}
 )
 
-// splitRun takes the arguments of docker apart: the options that say which Engine,
-// the words that say "run", the options of the run, and the image with its command.
+// splitRun splits the arguments of docker into its global options, the verb ("run" or "container
+// run"), the options of run, and the image with its command.
 func splitRun(args []string) (globals, verb, options, rest []string, ok bool) {
 	n := 0
 	for n < len(args) && strings.HasPrefix(args[n], "-") {
@@ -47,7 +47,8 @@ func splitRun(args []string) (globals, verb, options, rest []string, ok bool) {
 	return globals, verb, args[:n], args[n:], true
 }
 
-// width is how many arguments an option takes: 2 when its value is the next one.
+// width returns the number of arguments that an option occupies: 2 if its value is the next
+// argument.
 func width(option string, flags map[string]bool) int {
 	if long, ok := strings.CutPrefix(option, "--"); ok {
 		if name, _, valued := strings.Cut(long, "="); valued || flags[name] {
@@ -56,7 +57,7 @@ func width(option string, flags map[string]bool) int {
 		return 2
 	}
 	for i, letter := range option[1:] {
-		if !flags[string(letter)] { // the rest of the word is its value, or the next word
+		if !flags[string(letter)] { // its value is the rest of the argument, or the next argument
 			if i+2 < len(option) {
 				return 1
 			}
@@ -69,8 +70,8 @@ func width(option string, flags map[string]bool) int {
 	return 1
 }
 
-// withoutTerminal leaves -t out of the options of a run, and reports whether it was
-// there and whether the id already goes into a file.
+// withoutTerminal removes -t from the options of run. It reports whether it was set, and whether
+// --cidfile is.
 func withoutTerminal(options []string) (kept []string, terminal, cidfile bool) {
 	for n := 0; n < len(options); {
 		option, w := options[n], min(width(options[n], runFlags), len(options)-n)
@@ -95,8 +96,8 @@ func withoutTerminal(options []string) (kept []string, terminal, cidfile bool) {
 	return kept, terminal, cidfile
 }
 
-// withoutT takes the t out of a word of short options, such as -it, but not out of a
-// value, such as -eterm=x.
+// withoutT removes the t from combined short options, such as -it, but not from a value, such as
+// -eterm=x.
 func withoutT(word string) (short string, had bool) {
 	short = "-"
 	for i := 1; i < len(word); i++ {
@@ -117,7 +118,7 @@ func withoutT(word string) (short string, had bool) {
 	return short, had
 }
 
-// RunImage finds the image among the arguments of a docker command that runs one.
+// RunImage returns the index of the image in the arguments of a docker run command.
 func RunImage(args []string) (index int, ok bool) {
 	_, _, _, rest, ok := splitRun(args)
 	if !ok || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {

@@ -19,7 +19,7 @@ import (
 func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		command, args, want string // want is without what is added after "run"
+		command, args, want string // want omits what is added after "run"
 		terminal            bool
 	}{
 		{"docker", "run -i --rm mcp/fetch", "run -i --rm mcp/fetch", false},
@@ -31,7 +31,7 @@ func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
 		{"docker", "run -t=false -i img", "run -i img", false},
 		{"docker", "run -itv /a:/t img -t", "run -iv /a:/t img -t", true},
 		{"docker", "run -eterm=t -i img", "run -eterm=t -i img", false},
-		{"docker", "run -e -t -i img", "run -e -t -i img", false}, // -t is the variable
+		{"docker", "run -e -t -i img", "run -e -t -i img", false}, // -t is the value of -e
 		{"docker", "run --name -t -i img", "run --name -t -i img", false},
 		{"docker", "run --network=host -i -- img -t", "run --network=host -i -- img -t", false},
 		{"docker", "--context far run -i img", "--context far run -i img", false},
@@ -86,8 +86,7 @@ func TestLedgerContainsNoSecret(t *testing.T) {
 	}
 }
 
-// stays is a program that ignores the end of its input and, as the first process of
-// its container, TERM.
+// stays is a program that ignores end of input and, as process 1 of its container, SIGTERM.
 const stays = "while :; do /bin/sleep 1; done"
 
 // foreground starts docker run and waits until its container runs.
@@ -131,7 +130,7 @@ func foreground(t *testing.T, ledger string, options []string, program ...string
 	return r, cmd, stdin, bufio.NewReader(out)
 }
 
-// running counts the running containers of a run.
+// running returns the number of running containers of a run.
 func running(t *testing.T, r *Run) int {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-q", "--filter", "label="+runLabel+"="+r.at.Mark)
@@ -141,7 +140,7 @@ func running(t *testing.T, r *Run) int {
 	return len(strings.Fields(out))
 }
 
-// left lists what remains of a run: containers and files.
+// left returns the containers and files that remain of a run.
 func left(t *testing.T, r *Run, ledger string) string {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-aq", "--filter", "label="+runLabel+"="+r.at.Mark)
@@ -174,7 +173,7 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 			if rest := left(t, r, ledger); rest != "" {
 				t.Errorf("left: %s", rest)
 			}
-			if err := r.Remove(t.Context()); err != nil { // twice is once
+			if err := r.Remove(t.Context()); err != nil { // Remove is idempotent
 				t.Error(err)
 			}
 		})

@@ -18,7 +18,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// ask makes watch look at once.
+// ask makes watch query the Engine immediately.
 func (e *Exec) ask() {
 	select {
 	case e.poke <- struct{}{}:
@@ -26,8 +26,8 @@ func (e *Exec) ask() {
 	}
 }
 
-// watch owns the end: it asks the Engine when an event or the end of the output
-// hints at it, and now and then.
+// watch waits for the exit of the process. It queries the Engine after an event, after the end of
+// the output, and periodically.
 func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	go e.listen(ctx)
@@ -57,7 +57,7 @@ func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 				over = true
 			}
 			pause = often
-		case e.ended(): // its output is over, and it lives on
+		case e.ended(): // its output has ended, but it still runs
 			failures, pause = 0, often
 		default:
 			failures = 0
@@ -68,7 +68,7 @@ func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 		timer.Reset(pause)
 	}
 	if e.shell && e.exit.Reason == "" {
-		// The group's id may be in use again: only what carries our mark.
+		// Signals only processes with our mark, because the id of the group may have been reused.
 		ctx, stop := context.WithTimeout(context.Background(), answerLimit)
 		_, _ = e.signal(ctx, "KILL", 0)
 		stop()
@@ -80,13 +80,13 @@ func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 	case <-e.streamed:
 	case <-grace.C:
 	}
-	// Something without our mark may hold the output for ever; it ends anyway.
+	// A process without our mark may keep the output open, so reading has a deadline.
 	_ = e.conn.Conn.SetReadDeadline(time.Now().Add(outputGrace))
 	e.delist()
 	close(e.done)
 }
 
-// look asks whether the process has ended.
+// look queries the Engine whether the process has exited.
 func (e *Exec) look() (exit Exit, over bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
@@ -104,11 +104,11 @@ func (e *Exec) look() (exit Exit, over bool, err error) {
 	return Exit{Code: now.ExitCode}, true, nil
 }
 
-// killed is the status of a process that was killed, as all are with their container.
+// killed is the exit status after SIGKILL, which a process also has if its container was stopped.
 const killed = 128 + 9
 
-// attributed finds out whether a process was killed because its container ended, which
-// the Engine says a moment later.
+// attributed determines whether a process was killed because its container was stopped, which the
+// Engine reports shortly afterwards.
 func (e *Exec) attributed(exit Exit) Exit {
 	if exit.Code != killed {
 		return exit
@@ -130,13 +130,13 @@ func (e *Exec) attributed(exit Exit) Exit {
 	return exit
 }
 
-// listen pokes watch when the Engine tells of the end of an exec or a container.
+// listen calls ask when the Engine reports the end of an exec or a container.
 func (e *Exec) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		events := e.cli.Events(ctx, client.EventsListOptions{
 			Filters: make(client.Filters).Add("container", e.container).Add("event", "exec_die", "die", "destroy"),
 		})
-		e.ask() // what happened before the subscription
+		e.ask() // for events before the subscription
 	stream:
 		for {
 			select {
@@ -157,12 +157,12 @@ func (e *Exec) listen(ctx context.Context) {
 	}
 }
 
-// Stop ends the process and what it started in the container: it closes stdin,
-// then sends TERM, then KILL. It is idempotent and returns when the Engine says
-// that the process has ended. When ctx ends, the remaining patience is skipped.
-// ErrNoShell says that the process may still run.
+// Stop stops the process and its descendants in the container: it closes stdin, then sends
+// SIGTERM, then SIGKILL. It is idempotent and returns when the Engine reports that the process
+// has exited. If ctx is done, Stop skips the remaining timeouts. ErrNoShell means that the
+// process may still run.
 //
-// Stop also releases the connection: call it for every Exec.
+// Stop also releases the connection, so it must be called for every Exec.
 func (e *Exec) Stop(ctx context.Context) error {
 	return e.ending.Run(ctx, e.stop)
 }
@@ -179,7 +179,7 @@ func (e *Exec) stop() error {
 		return nil
 	}
 	e.signalled.Store(true)
-	_ = e.end("TERM") // the wait below shows whether it had an effect
+	_ = e.end("TERM") // the wait below shows whether it was effective
 	e.ask()
 	if e.ending.Wait(e.done, or(e.spec.Term, defaultTerm)) {
 		return nil
@@ -195,13 +195,12 @@ func (e *Exec) stop() error {
 	if err == nil {
 		err = errors.New("it does not react to being killed")
 	}
-	close(e.abandoned) // nobody can do more
+	close(e.abandoned) // nothing more can be done
 	<-e.done
 	return fmt.Errorf("cannot end %q in the container %s: %w", e.spec.Cmd[0], e.spec.Place, err)
 }
 
-// end sends a signal while the Engine says that the process runs, because its id
-// may belong to another one afterwards.
+// end sends a signal if the process still runs. After its exit its pid could be reused.
 func (e *Exec) end(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
@@ -219,14 +218,13 @@ func (e *Exec) end(name string) error {
 	return err
 }
 
-// signal runs the ender in the container and returns how many processes with our
-// mark it found.
+// signal runs ender in the container and returns the number of processes with our mark.
 func (e *Exec) signal(ctx context.Context, name string, group int) (found int, err error) {
 	return signalInside(ctx, e.cli, e.container, e.spec.User, name, group, e.mark)
 }
 
 func signalInside(ctx context.Context, cli *client.Client, container, user, name string, group int, marks ...string) (int, error) {
-	pattern := MarkVariable + "=" + strings.Join(marks, "\n"+MarkVariable+"=") // one a line, any of them
+	pattern := MarkVariable + "=" + strings.Join(marks, "\n"+MarkVariable+"=") // one pattern per line
 	out, err := output(ctx, cli, container, user, []string{"/bin/sh", "-c", ender, "sh", name, strconv.Itoa(group), pattern})
 	if err != nil {
 		return 0, err
@@ -235,8 +233,7 @@ func signalInside(ctx context.Context, cli *client.Client, container, user, name
 	return found, nil
 }
 
-// output runs a command of our own in a container and returns what it printed, at most
-// 64 KB.
+// output runs a command in a container and returns its stdout, at most 64 KiB.
 func output(ctx context.Context, cli *client.Client, container, user string, cmd []string) (string, error) {
 	created, err := cli.ExecCreate(ctx, container, client.ExecCreateOptions{AttachStdout: true, AttachStderr: true, User: user, Cmd: cmd})
 	if err != nil {

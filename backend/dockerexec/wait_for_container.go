@@ -8,13 +8,12 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// pingPause is the pause between two tries to reach an Engine that did not answer.
+// pingPause is the interval of attempts to reach an Engine that does not answer.
 const pingPause = 500 * time.Millisecond
 
-// Await returns when a start at p, which failed for want of the Engine or the
-// container, may succeed: the Engine answers again, or it tells of a container that
-// started. It returns early rather than late. An error is that of ctx, or says that
-// waiting helps nothing.
+// Await blocks until a start at p, which failed because of the Engine or the container, may
+// succeed: the Engine answers again, or it reports that a container has started. It may return
+// too early. The error is that of ctx, or means that waiting is useless.
 func Await(ctx context.Context, p Place) error {
 	cli, at, err := connect(p.Engine)
 	if err != nil {
@@ -28,7 +27,7 @@ func Await(ctx context.Context, p Place) error {
 				return nil
 			}
 			if p == (Place{Engine: p.Engine}) {
-				return nil // it is the Engine alone that was missing
+				return nil // only the Engine was missing
 			}
 			if found, err := started(ctx, cli, at, p); found || err != nil {
 				return err
@@ -36,7 +35,7 @@ func Await(ctx context.Context, p Place) error {
 		} else if errors.Is(explain(at, "", err), ErrPermission) {
 			return err
 		}
-		away = true // the stream of events broke as well
+		away = true // which also ended the event stream
 		pause := time.NewTimer(pingPause)
 		select {
 		case <-pause.C:
@@ -54,8 +53,8 @@ func answers(ctx context.Context, cli *client.Client) error {
 	return err
 }
 
-// started waits for the event of a container's start. It reports false when the events
-// ended, because the Engine did.
+// started waits for the start event of the container. It returns false if the event stream ended,
+// because the Engine stopped.
 func started(ctx context.Context, cli *client.Client, at Engine, p Place) (bool, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -67,8 +66,8 @@ func started(ctx context.Context, cli *client.Client, at Engine, p Place) (bool,
 		filters.Add("label", label)
 	}
 	events := cli.Events(following, client.EventsListOptions{Filters: filters})
-	// It may have started before the events were followed. What is to be started by us
-	// is not: that is for the next start to do.
+	// The container may have started before the subscription. Do not start it here; the next
+	// start does that.
 	passive := p
 	passive.Start = false
 	if _, err := locate(ctx, cli, at, passive); err == nil {
