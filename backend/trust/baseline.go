@@ -12,81 +12,80 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// Store keeps the records; *store.Store does.
+// Store persists the trust records. *store.Store implements it.
 type Store interface {
 	Trust(ctx context.Context, server string) ([]store.Trusted, error)
 	TrustedDefinition(ctx context.Context, server, kind, name string) ([]byte, error)
 	SaveTrust(ctx context.Context, server string, list []store.Trusted, gone [][2]string, happened []store.TrustEvent) error
 	TrustEvents(ctx context.Context, server string, before int64, limit int) ([]store.TrustEvent, int64, error)
-	// Replaced counts how often the file was set aside and a new one begun.
+	// Replaced returns how many times the database file was quarantined and replaced by a new one.
 	Replaced() uint64
 }
 
-// Options are what a Book works with. Store is needed.
+// Options configure a Baseline. Store is required.
 type Options struct {
 	Store Store
-	Log   *slog.Logger     // nil: nothing is logged
-	Now   func() time.Time // nil: time.Now
-	// Rejudge is called after an answer: what the server offers is to be judged anew. It is
-	// called without any lock of the Book.
+	Log   *slog.Logger     // no logging if nil
+	Now   func() time.Time // time.Now if nil
+	// Rejudge is called after a review or a change of the mode of a server. It must arrange that
+	// Judge is called again for the server. It is called without any lock of the Baseline.
 	Rejudge func(server string)
-	// Changed tells that what waits, or what is warned of, is no longer what it was. It
-	// is called from Run.
+	// Changed is called by Run after the pending changes or the warnings of a server have changed.
 	Changed func(server string)
 }
 
-// Kinds of what is trusted.
+// Kinds of definitions.
 const (
 	Tool         = "tool"
-	Instructions = "instructions" // what a server says about its use as a whole
-	Server       = "server"       // how it is started or reached
+	Instructions = "instructions" // instructions of the server's initialize result
+	Server       = "server"       // how the server is started or reached
 )
 
-// What happens when a definition has changed; the words of the configuration.
+// Modes for changed definitions, as in the configuration.
 const (
 	Ask    = "ask"
 	Accept = "accept"
 	Block  = "block"
 )
 
-// Bounds.
+// Limits.
 const (
-	maxEarlier    = 8         // definitions that were trusted before
-	maxRecords    = 4000      // of one server, of what it no longer lists
-	maxDefinition = 256 << 10 // bytes that are kept for people to compare
-	maxEvents     = 2000      // that wait for the disk, of one server
+	maxEarlier    = 8         // hashes kept of previously trusted versions of a definition
+	maxRecords    = 4000      // records per server of tools that it no longer lists
+	maxDefinition = 256 << 10 // bytes of a definition that are stored for diffs
+	maxEvents     = 2000      // unsaved events per server
 	storeLimit    = 5 * time.Second
-	lastLimit     = 2 * time.Second    // of the last write of a run
-	newFor        = 7 * 24 * time.Hour // how long something counts as new
-	perHour       = 20                 // events of one definition
+	lastLimit     = 2 * time.Second    // timeout of the last write at shutdown
+	newFor        = 7 * 24 * time.Hour // how long a tool counts as new
+	perHour       = 20                 // events recorded per definition and hour
 	readAfter     = 100 * time.Millisecond
-	lookEvery     = 5 * time.Minute // whether the file that has the records was set aside
+	lookEvery     = 5 * time.Minute // interval of checks whether the database file was replaced
 )
 
-// Baseline holds what is trusted. All methods may be called from any goroutine.
+// Baseline holds the trusted definitions of all servers. Its methods are safe for concurrent use.
 type Baseline struct {
 	o    Options
 	wake chan struct{}
-	// saving is held while records are written, so that an older state never follows a newer one.
+	// saving is held during writes, so that an older state never overwrites a newer one.
 	saving sync.Mutex
 
 	mu      sync.Mutex
 	servers map[string]*serverBaseline
 	jobs    []job
-	told    map[string]bool // warnings that the log has
-	touched map[string]bool // servers whose people should look again
+	told    map[string]bool // warnings that are recorded as events
+	touched map[string]bool // servers for which Changed has to be called
 }
 
-// job is a definition that is to be read for warnings.
+// job is a definition to scan for warnings.
 type job struct {
 	server string
 	key    key
 	hash   Hash
 	raw    []byte
-	fresh  bool // it was seen for the first time just now
+	fresh  bool // the definition is new
 }
 
-// New returns a Book. Run must run for it to be written and read.
+// New returns a Baseline. Definitions are saved and scanned only while Run runs.
 func New(o Options) *Baseline {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -103,14 +102,14 @@ func New(o Options) *Baseline {
 	return &Baseline{o: o, wake: make(chan struct{}, 1), servers: map[string]*serverBaseline{}, told: map[string]bool{}, touched: map[string]bool{}}
 }
 
-// Rule is what the configuration says of one server.
+// Rule is the configuration of one server.
 type Rule struct {
 	Server string
 	Mode   string // Ask, Accept or Block
-	Launch Hash   // of command, arguments, names of variables and address; only the hash is kept
+	Launch Hash   // hash of command, arguments, variable names and URL
 }
 
-// Apply takes over the configuration. Servers that are not named keep their records.
+// Apply sets the configured servers. The stored records of other servers are kept.
 func (b *Baseline) Apply(rules []Rule) {
 	var again []string
 	b.mu.Lock()
@@ -136,8 +135,8 @@ func (b *Baseline) Apply(rules []Rule) {
 	}
 }
 
-// launch notes that a server is started or reached in another way. Nothing is withheld
-// for it here: a new command has its own approval, and the tools are compared anyway.
+// launch records that a server is started or reached in a different way. It withholds nothing: a
+// new command requires a separate approval, and the tools are compared in any case.
 func (b *Baseline) launch(s *serverBaseline, h Hash) {
 	b.load(s)
 	k := key{Server, ""}
@@ -160,9 +159,9 @@ func (b *Baseline) serverBaseline(server string) *serverBaseline {
 	return s
 }
 
-// Judge compares what a server offers with what is trusted. It returns the names of the
-// tools that are to be withheld, each with the reason, and whether the instructions are.
-// What is new is trusted from now on.
+// Judge compares the tools and instructions that a server lists with the trusted ones. It returns
+// the names of the tools to withhold, each with the reason, and whether to withhold the
+// instructions. Definitions that are seen for the first time become trusted.
 func (b *Baseline) Judge(server string, tools []core.Item, instructions string) (withheld map[string]string, mute bool) {
 	defer b.wakeWriter()
 	b.mu.Lock()
@@ -193,7 +192,8 @@ func (b *Baseline) Judge(server string, tools []core.Item, instructions string) 
 	return withheld, mute
 }
 
-// judgeDefinition judges one definition.
+// judgeDefinition is Judge for one definition. It returns the reason to withhold it, or "". The
+// caller must hold b.mu.
 func (b *Baseline) judgeDefinition(s *serverBaseline, k key, raw, definition []byte, first bool) (why string) {
 	h, now := hashOf(definition), b.o.Now()
 	it, fresh := s.items[k], false
@@ -254,11 +254,11 @@ func (b *Baseline) wakeWriter() {
 	}
 }
 
-// Run writes what changed and reads what is new, until ctx ends.
+// Run saves changes and scans new definitions until ctx is cancelled. It always returns nil.
 func (b *Baseline) Run(ctx context.Context) error {
 	again := time.NewTimer(lookEvery)
 	defer again.Stop()
-	// What was offered in an earlier run was read then: a start has more urgent work.
+	// Delay the first scan: startup has more urgent work.
 	begin := time.NewTimer(readAfter)
 	defer begin.Stop()
 	select {
@@ -290,5 +290,5 @@ func (b *Baseline) Run(ctx context.Context) error {
 	}
 }
 
-// ignored drops an error at the end of a run, when nobody can do anything about it.
+// ignored drops the error of the last write at shutdown, which nobody can act on.
 func ignored(error) error { return nil }

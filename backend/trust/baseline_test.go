@@ -27,7 +27,7 @@ func openStore(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// shelfOf is a Book on a database of its own.
+// newBook returns a Baseline with a new database.
 func newBook(t *testing.T) *Baseline {
 	t.Helper()
 	s := openStore(t, filepath.Join(t.TempDir(), "h.db"))
@@ -131,7 +131,7 @@ func TestTrustSurvivesRestartOutageAndEmptyList(t *testing.T) {
 	b := New(Options{Store: s})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
 	judge(t, b, tool("read", "Reads."), tool("write", "Writes."))
-	judge(t, b) // it crashed, or lists nothing
+	judge(t, b) // the server crashed or lists nothing
 	judge(t, b, tool("write", "Writes. Changed."), tool("read", "Reads."))
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestLaterToolIsMarkedNew(t *testing.T) {
 	}
 }
 
-// brokenStore fails until it is mended.
+// brokenStore fails to read until it is repaired.
 type brokenStore struct {
 	Store
 	broken bool

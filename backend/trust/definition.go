@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Hash names one definition.
+// Hash is the first half of the SHA-256 of a canonical definition.
 type Hash [16]byte
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
@@ -21,19 +21,17 @@ func hashOf(definition []byte) Hash {
 	return Hash(sum[:16])
 }
 
-// notDefined are members of a tool that do not count: its name is what the record is
-// kept under, and neither of the others is meant for the model.
+// notDefined are the members of a tool that are not hashed: the name is the key of the record, and
+// the others are not shown to the model.
 var notDefined = []string{"name", "_meta", "icons"}
 
-// maxNesting is the deepest JSON that is brought into order; what is deeper counts as
-// it is written.
+// maxNesting is the maximum depth of JSON that canonical sorts. Deeper JSON is hashed as it is.
 const maxNesting = 200
 
 var errDeep = errors.New("nested too deep")
 
-// canonical brings a tool's JSON into an order that depends on its meaning alone: keys
-// are sorted, space is gone. A key that stands twice stays twice, because clients differ
-// in which one they take.
+// canonical returns a tool's JSON with sorted keys and without white space. Duplicate keys are
+// preserved, because clients differ in which one they use.
 func canonical(raw []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -111,14 +109,14 @@ func ordered(d *json.Decoder, out []byte, depth int) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Bounds of what the user reads.
+// Limits of Text.
 const (
 	maxLines = 2000
 	maxLine  = 1000 // characters
 )
 
-// Text is a definition as lines that the user can read: each value under its path,
-// and with every character that cannot be seen spelled out.
+// Text formats a definition as lines for the user: each value with its path, and with invisible
+// characters escaped by Visible.
 func Text(definition []byte) []string {
 	if len(definition) == 0 {
 		return nil
@@ -138,7 +136,7 @@ func Text(definition []byte) []string {
 	return lines
 }
 
-// first are the members that people look for.
+// first lists the members that Text shows first.
 var first = []string{"title", "description", "annotations", "inputSchema", "outputSchema"}
 
 func flatten(path string, value any, lines []string) []string {
@@ -192,7 +190,7 @@ func flatten(path string, value any, lines []string) []string {
 	}
 }
 
-// spell puts a text of several lines under its path.
+// spell appends a string value and its path, on several lines if it contains line breaks.
 func spell(path, text string, lines []string) []string {
 	parts := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if len(parts) == 1 && path != "" {
@@ -220,23 +218,23 @@ type DiffLine struct {
 	Text string `json:"text"`
 }
 
-// What a DiffLine can be.
+// Values of DiffLine.Op.
 const (
 	LineSame = "same"
-	LineOld  = "old" // was there before
-	LineNew  = "new" // is there now
-	LineGap  = "gap" // lines that are the same were left out
+	LineOld  = "old" // removed line
+	LineNew  = "new" // added line
+	LineGap  = "gap" // omitted equal lines
 )
 
-// maxCompared bounds the table of a comparison; what is larger is shown whole, the old
-// above the new.
+// maxCompared limits the lines of each text that Diff compares, because the table of the comparison
+// grows with their product. Longer texts are shown as all old lines followed by all new lines.
 const maxCompared = 600
 
-// around is how many equal lines stay around a difference.
+// around is the number of context lines around a difference.
 const around = 3
 
-// Diff compares two texts line by line, and leaves out what is the same far from any
-// difference.
+// Diff compares two texts line by line. Equal lines outside the context of a difference are
+// omitted.
 func Diff(before, after []string) []DiffLine {
 	lo := 0
 	for lo < len(before) && lo < len(after) && before[lo] == after[lo] {

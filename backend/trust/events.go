@@ -9,17 +9,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// What an event says.
+// Values of Event.What.
 const (
-	EventNew      = "new"      // trusted on first sight
-	EventChanged  = "changed"  // no longer what was trusted: withheld
-	EventAccepted = "accepted" // the new definition is trusted now
-	EventBlocked  = "blocked"  // the user wants it withheld
-	EventReturned = "returned" // it reads again as it did when it was trusted
+	EventNew      = "new"      // trusted on first use
+	EventChanged  = "changed"  // different from the trusted definition: withheld
+	EventAccepted = "accepted" // the new definition became trusted
+	EventBlocked  = "blocked"  // withheld by the user
+	EventReturned = "returned" // the definition is a trusted one again
 	EventWarned   = "warned"
 )
 
-// Event is something that happened to a definition.
+// Event is an entry in the history of a definition.
 type Event struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`
@@ -32,7 +32,8 @@ type Event struct {
 	NewHash string    `json:"newHash"`
 }
 
-// Events tells what happened, newest first.
+// Events returns the history of a server, or of all servers for "", newest first. It saves pending
+// events first. before and limit select a page; the second result is the cursor of the next page.
 func (b *Baseline) Events(ctx context.Context, server string, before int64, limit int) ([]Event, int64, error) {
 	if err := b.Flush(ctx); err != nil {
 		b.o.Log.Warn("Cannot keep which tools are trusted", "error", err)
@@ -56,7 +57,8 @@ func hexOf(b []byte) string {
 	return fmt.Sprintf("%x", b)
 }
 
-// recordEvent keeps an event of one definition. One that changes all the time is noted now and then.
+// recordEvent records an event of one definition, at most perHour per hour, because some servers
+// change a definition on every listing. The caller must hold b.mu.
 func (b *Baseline) recordEvent(s *serverBaseline, k key, it *item, what, detail string, before, after *Hash) {
 	now := b.o.Now()
 	if now.Sub(it.since) >= time.Hour {

@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// Visible spells out every character of text that the user would not see.
+// Visible replaces invisible and control characters other than line breaks and tabs by escapes such
+// as ⟨U+200B⟩.
 func Visible(text string) string {
 	if !strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && (unseen(c) != "" || unicode.IsControl(c)) }) {
 		return text
@@ -29,7 +30,7 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// unseen names what kind of character c is that has no shape of its own, or "".
+// unseen returns the class of an invisible character, or "" for any other character.
 func unseen(c rune) string {
 	switch {
 	case c >= 0xE0000 && c <= 0xE007F:
@@ -50,8 +51,9 @@ func unseen(c rune) string {
 	return ""
 }
 
-// concealed finds characters that hide something, and says what, or "". Joiners between
-// letters that need them, flags, and one selector after an emoji are what they should be.
+// concealed describes the first character in text that hides something, or returns "". Legitimate
+// uses are not reported: joiners after letters that need them, flags, and a single variation
+// selector.
 func concealed(text string) string {
 	plain := true
 	for i := 0; i < len(text); i++ {
@@ -104,7 +106,7 @@ func concealed(text string) string {
 	return ""
 }
 
-// tagged reads the beginning of what tag characters say.
+// tagged decodes the beginning of a text in tag characters (U+E0000 block) and quotes it.
 func tagged(runes []rune) string {
 	var b strings.Builder
 	for _, c := range runes {
@@ -115,8 +117,8 @@ func tagged(runes []rune) string {
 	return fmt.Sprintf("%q", b.String())
 }
 
-// folded is text as a reader takes it: without what cannot be seen, letters that look
-// alike made the same, in lower case, with single spaces.
+// folded normalizes text for the rules: without invisible characters, with lookalike letters
+// replaced by Latin ones, in lower case and with single spaces.
 func folded(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -149,7 +151,7 @@ func folded(text string) string {
 	return b.String()
 }
 
-// alike maps letters of other alphabets to the Latin letters that they look like.
+// alike maps Cyrillic and Greek letters to the Latin letters that they look like.
 var alike = func() map[rune]rune {
 	m := map[rune]rune{}
 	from, to := []rune("аеорсухікјѕһԁԛԝАВЕКМНОРСТХІЈЅαοινρτυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"), []rune("aeopcyxikjshdqwABEKMHOPCTXIJSaoivptukABEZHIKMNOPTYX")
@@ -159,7 +161,7 @@ var alike = func() map[rune]rune {
 	return m
 }()
 
-// mixed reports whether a word is written in Latin letters and letters that only look
+// mixed reports whether a word contains both Latin letters and letters of other alphabets that look
 // like them.
 func mixed(word string) bool {
 	latin, other := false, false

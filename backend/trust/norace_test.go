@@ -2,5 +2,5 @@
 
 package trust
 
-// cleanDefinitions is how many are scanned.
+// cleanDefinitions is the number of harmless definitions to scan.
 const cleanDefinitions = 10_000

@@ -2,8 +2,9 @@ package trust
 
 import "strings"
 
-// needs holds for each of rules words of which a text must have one for its pattern to be
-// tried: looking for words costs a hundredth of a pattern. nil tries it always.
+// needs is parallel to rules. A text must contain one of the words of a rule before its pattern is
+// tried, because a word search costs about a hundredth of a pattern match. A rule with nil is
+// always tried.
 var needs = []([]string){
 	words("not |n't|dont|never|without|no need|avoid|refrain"),
 	words("not |n't|never"),
@@ -32,7 +33,7 @@ var needs = []([]string){
 
 func words(list string) []string { return strings.Split(list, "|") }
 
-// couldMatch reports whether the pattern of rule n could be in text.
+// couldMatch reports whether the pattern of rule n can match text.
 func couldMatch(n int, text string) bool {
 	if n >= len(needs) || needs[n] == nil {
 		return true

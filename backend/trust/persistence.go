@@ -10,22 +10,22 @@ import (
 
 type key struct{ kind, name string }
 
-// serverBaseline is what is known of one server.
+// serverBaseline holds the records of one server.
 type serverBaseline struct {
 	id         string
 	mode       string
 	configured bool
 	loaded     bool
-	known      bool   // it has been listed before
-	retired    bool   // it was configured, and is no longer
-	epoch      uint64 // Replaced of the Store that has its records
+	known      bool   // tools or instructions of the server have been seen
+	retired    bool   // no longer configured
+	epoch      uint64 // Store.Replaced when the records were last in sync with the file
 	items      map[key]*item
 	gone       [][2]string
 	events     []store.TrustEvent
-	lost       int // events that found no room
+	lost       int // events dropped because of maxEvents
 }
 
-// item is what is known of one definition.
+// item is the record of one definition.
 type item struct {
 	firstAt time.Time
 	late    bool
@@ -33,23 +33,23 @@ type item struct {
 	earlier []Hash
 	always  bool
 	blocked bool
-	present bool // the server lists it now
+	present bool // in the server's current list
 	waiting *waiting
 
-	definition []byte // to be saved with hash; nil: it is on disk
-	version    int    // grows with every change
-	saved      int    // the version that is on disk
-	lost       bool   // the definition went with a file that was set aside
-	read       Hash   // the definition that warnings and mentions are of
+	definition []byte // trusted definition, nil when saved
+	version    int    // incremented by every change
+	saved      int    // version on disk
+	lost       bool   // the definition was in a quarantined file
+	read       Hash   // hash of the definition that warnings and mentions belong to
 	warnings   []Warning
 	mentions   []string
 	shadows    []Warning
 
-	noted int // events in the hour that began at
+	noted int // events recorded in the hour from since
 	since time.Time
 }
 
-// waiting is a definition that waits for the user.
+// waiting is a changed definition that waits for a review.
 type waiting struct {
 	hash       Hash
 	at         time.Time
@@ -58,8 +58,9 @@ type waiting struct {
 	warnings   []Warning
 }
 
-// load reads the records of a server once. While the disk cannot be read, what is seen is
-// trusted for this run only, and the records count again as soon as they can be read.
+// load reads the records of a server on first use. While they cannot be read, first-seen
+// definitions are trusted in memory only, and the records apply as soon as they can be read. The
+// caller must hold b.mu.
 func (b *Baseline) load(s *serverBaseline) {
 	if s.loaded {
 		return
@@ -88,7 +89,7 @@ func (b *Baseline) load(s *serverBaseline) {
 	}
 }
 
-// trust makes h what is trusted.
+// trust makes the definition with hash h the trusted one.
 func (it *item) trust(h Hash, definition []byte) {
 	if it.hash != h {
 		it.earlier = slices.DeleteFunc(append(it.earlier, it.hash), func(old Hash) bool { return old == h })
@@ -102,9 +103,9 @@ func bounded(definition []byte) []byte {
 	return slices.Clone(definition[:min(len(definition), maxDefinition)])
 }
 
-// forget bounds what is kept of a server that lists ever new names, beside those that it lists now. What came last goes first:
-// a server that lists thousands of names for a moment must not make us forget those that were
-// trusted, and so trust them anew.
+// forget limits the records of tools that a server no longer lists to maxRecords. The newest
+// records are deleted first: a server that lists thousands of names for a moment must not cause the
+// deletion of older records, because their tools would then be trusted again on first use.
 func (b *Baseline) forget(s *serverBaseline) {
 	if len(s.items) <= maxRecords {
 		return
@@ -122,7 +123,7 @@ func (b *Baseline) forget(s *serverBaseline) {
 	}
 }
 
-// Flush writes what is not on disk.
+// Flush saves all unsaved records and events.
 func (b *Baseline) Flush(ctx context.Context) error {
 	b.saving.Lock()
 	defer b.saving.Unlock()
@@ -149,7 +150,7 @@ func (b *Baseline) flush(ctx context.Context, id string) error {
 		b.mu.Unlock()
 		return nil
 	}
-	if !s.loaded { // its records are not known: nothing may take their place
+	if !s.loaded { // unknown records must not be overwritten
 		b.load(s)
 	}
 	if !s.loaded {
@@ -193,24 +194,26 @@ func (b *Baseline) flush(ctx context.Context, id string) error {
 	return nil
 }
 
-// markUnsaved notes that the file that had the records was set aside: a new one gets them. Only the
-// definitions, which are nowhere else, are lost until the server lists them again.
+// markUnsaved marks all records as unsaved after the database file was quarantined, so that they
+// are written to the new file. Definitions that are not in memory are missing until the server
+// lists them again.
 func (s *serverBaseline) markUnsaved() {
 	for _, it := range s.items {
 		it.saved, it.lost = 0, it.definition == nil
 	}
 }
 
-// retire drops a server that is no longer configured and whose records are all on disk: should it
-// come back, they are read from there, under whatever name it has by then. It must be called with b.mu held.
+// retire drops a server from memory that is no longer configured and whose records are all saved.
+// If it is configured again, they are loaded from disk, under its name at that time. The caller
+// must hold b.mu.
 func (b *Baseline) retire(s *serverBaseline) {
 	if s.retired {
 		delete(b.servers, s.id)
 	}
 }
 
-// Rename lets move give a server's records on disk another name. Nothing is written meanwhile,
-// and the server is known under its new name by what is on disk.
+// Rename calls move, which renames a server's records on disk. No records are written during the
+// call, and the records of the new name are loaded from disk afterwards.
 func (b *Baseline) Rename(ctx context.Context, from, to string, move func() error) error {
 	b.saving.Lock()
 	defer b.saving.Unlock()
@@ -224,7 +227,7 @@ func (b *Baseline) Rename(ctx context.Context, from, to string, move func() erro
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.servers, to) // of an earlier server of that name
+	delete(b.servers, to) // records of an earlier server of that name
 	return nil
 }
 

@@ -17,9 +17,9 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 	b := New(Options{Store: s})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}, {Server: "docs", Mode: Ask}})
 	judge(t, b, tool("read", "Reads."))
-	b.Judge("docs", []core.Item{tool("read", "Reads documents.")}, "") // which had the new name before
+	b.Judge("docs", []core.Item{tool("read", "Reads documents.")}, "") // an earlier server with the new name
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
-	judge(t, b, tool("read", "Reads."), tool("write", "Writes.")) // not on disk yet
+	judge(t, b, tool("read", "Reads."), tool("write", "Writes.")) // not saved yet
 	err := b.Rename(t.Context(), "files", "docs", func() error {
 		_, err := s.RenameServer(t.Context(), "files", "docs")
 		return err
@@ -34,7 +34,7 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 	if w, _ := b.Judge("docs", []core.Item{tool("read", "Evil."), tool("write", "Evil.")}, ""); len(w) != 2 {
 		t.Errorf("of two that changed %v is withheld", w)
 	}
-	// A server that takes the old name later is a new one.
+	// A later server with the old name is a new one.
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 	}
 }
 
-// replacedStore is a file that was set aside: everything that was written is gone.
+// replacedStore simulates a quarantined file: everything written before is lost.
 type replacedStore struct {
 	Store
 	times uint64
@@ -76,7 +76,7 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	judge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed.")) // their words are known again
+	judge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed.")) // the definitions are known again
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}

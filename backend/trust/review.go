@@ -10,38 +10,38 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// ToolChange is a definition that is not the one that was trusted.
+// ToolChange is a definition that differs from the trusted one.
 type ToolChange struct {
 	Server   string     `json:"server"`
 	Kind     string     `json:"kind" enum:"tool,instructions"`
-	Name     string     `json:"name"` // the server's own; empty of instructions
-	At       time.Time  `json:"at"`   // when it was noticed
+	Name     string     `json:"name"` // as the server lists it; empty for instructions
+	At       time.Time  `json:"at"`   // when the change was seen
 	State    string     `json:"state" enum:"waiting,blocked,added,changed,removed"`
 	OldHash  string     `json:"oldHash"`
-	NewHash  string     `json:"newHash"` // empty when it is blocked and has not changed
+	NewHash  string     `json:"newHash"` // empty if blocked and unchanged
 	Diff     []DiffLine `json:"diff" nullable:"false"`
-	Warnings []Warning  `json:"warnings" nullable:"false"` // of the new definition
+	Warnings []Warning  `json:"warnings" nullable:"false"` // warnings about the new definition
 }
 
-// States of a ToolChange that is withheld.
+// States of a withheld ToolChange.
 const (
 	Waiting = "waiting"
 	Blocked = "blocked"
 )
 
-// ToolStatus is what is to be said of a tool besides its definition.
+// ToolStatus is the trust state of a tool.
 type ToolStatus struct {
-	New      bool      `json:"new"` // it came less than a week ago, when its server was known already
+	New      bool      `json:"new"` // first listed less than 7 days ago by an already known server
 	FirstAt  time.Time `json:"firstAt"`
-	Always   bool      `json:"always"` // its changes are always accepted
+	Always   bool      `json:"always"` // changes are always accepted
 	Withheld string    `json:"withheld,omitempty" enum:",waiting,blocked"`
 	Hash     string    `json:"hash"`
 	Warnings []Warning `json:"warnings" nullable:"false"`
 }
 
-// Changes lists what is withheld, of one server or of all for "", oldest first. What a
-// server no longer lists does not count. A diff is made for those only whose name is
-// given, or for all of a server.
+// Changes returns the withheld definitions of one server, or of all configured servers for "",
+// sorted by server and time, with their diffs. Definitions that a server no longer lists are left
+// out.
 func (b *Baseline) Changes(ctx context.Context, server string) ([]ToolChange, error) {
 	list := b.changes(server)
 	for i := range list {
@@ -57,7 +57,7 @@ func (b *Baseline) Changes(ctx context.Context, server string) ([]ToolChange, er
 	return list, nil
 }
 
-// Waiting lists what waits for the user, without differences. It does no I/O.
+// Waiting returns the changes that wait for a review, without diffs. It does no I/O.
 func (b *Baseline) Waiting() []ToolChange {
 	b.mu.Lock()
 	modes := map[string]string{}
@@ -119,7 +119,7 @@ func compareText(a, b string) int {
 	return 0
 }
 
-// definitions returns what is trusted and what waits; nil when nothing does.
+// definitions returns the trusted definition and the waiting one, which is nil if there is none.
 func (b *Baseline) definitions(ctx context.Context, server string, k key) (before, after []byte, err error) {
 	b.mu.Lock()
 	if s := b.servers[server]; s != nil {
@@ -137,7 +137,7 @@ func (b *Baseline) definitions(ctx context.Context, server string, k key) (befor
 	return before, after, err
 }
 
-// ToolStatuses tells of all tools of a server that are known.
+// ToolStatuses returns the status of every recorded tool of a server, by name.
 func (b *Baseline) ToolStatuses(server string) map[string]ToolStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +154,7 @@ func (b *Baseline) ToolStatuses(server string) map[string]ToolStatus {
 	return all
 }
 
-// Instructions tells of what a server says about its use as a whole.
+// Instructions returns the status of a server's instructions. ok is false if none are recorded.
 func (b *Baseline) Instructions(server string) (ToolStatus, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,23 +181,24 @@ func (b *Baseline) toolStatus(it *item) ToolStatus {
 	return st
 }
 
-// Review is what the user says of a definition.
+// Review is a decision of the user about a definition.
 type Review struct {
 	Server, Kind, Name string
-	// Hash is the definition that the user saw; "" is whatever waits now.
+	// Hash identifies the definition that was shown to the user; "" means the one that is waiting
+	// now.
 	Hash string
 	Word string // Yes, Always, No or Usual
 }
 
-// What the user can say.
+// Values of Review.Word.
 const (
-	Yes    = "accept" // this definition is trusted
-	Always = "always" // this one, and every later one
-	No     = "block"  // it is withheld until it is accepted
-	Usual  = "ask"    // as the configuration says; takes always and block back
+	Yes    = "accept" // trust this definition
+	Always = "always" // trust this definition and all later ones
+	No     = "block"  // withhold until accepted
+	Usual  = "ask"    // use the mode of the configuration; reverts always and block
 )
 
-// Review takes approval, and keeps it before it returns.
+// Review applies a decision and saves it before it returns.
 func (b *Baseline) Review(ctx context.Context, a Review) error {
 	if err := b.review(a); err != nil {
 		return err
@@ -261,8 +262,8 @@ func what(k key) string {
 	return fmt.Sprintf("tool %q", k.name)
 }
 
-// Compare tells what would change for clients if server listed these tools instead of
-// those that are trusted, without changing anything.
+// Compare returns how tools differ from the trusted tools that the server lists now. It changes
+// nothing.
 func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item) ([]ToolChange, error) {
 	b.mu.Lock()
 	s := b.serverBaseline(server)
@@ -306,15 +307,15 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 	return list, nil
 }
 
-// States of a ToolChange that Compare finds.
+// States of a ToolChange that Compare returns.
 const (
 	Added   = "added"
 	Changed = "changed"
 	Removed = "removed"
 )
 
-// Expect says that the user has seen these definitions and accepted them, before the
-// server lists them: those that are trusted now stay known as earlier ones.
+// Expect records that the user has accepted these definitions before the server lists them.
+// Definitions of unknown tools are ignored. why is the detail of the events.
 func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item, why string) error {
 	b.mu.Lock()
 	s := b.serverBaseline(server)
@@ -327,7 +328,7 @@ func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item,
 			continue
 		}
 		old := it.hash
-		// The old one stays trusted until the new one is listed.
+		// The old definition stays trusted until the new one is listed.
 		it.earlier = append(it.earlier, h)
 		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlier):]
 		it.version++
@@ -337,7 +338,7 @@ func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item,
 	return b.Flush(ctx)
 }
 
-// LaunchHash names how a server is started or reached.
+// LaunchHash returns the hash for Rule.Launch of parts, which must be encodable as JSON.
 func LaunchHash(parts any) Hash {
 	b, _ := json.Marshal(parts)
 	return hashOf(b)

@@ -117,7 +117,7 @@ func TestReviewsSurviveRestart(t *testing.T) {
 	}
 }
 
-// failing keeps nothing, for a while.
+// failing fails to save for a while.
 type failing struct {
 	Store
 	off bool

@@ -10,15 +10,15 @@ import (
 	"unicode"
 )
 
-// Warning is one sign of an attack in a definition.
+// Warning is a possible sign of an attack in a definition.
 type Warning struct {
 	Code   string `json:"code" enum:"hidden-text,hides-from-user,reads-files,commands,other-tools,overrides,sends-away,shadowing,lookalike,encoded,same-name"`
 	Reason string `json:"reason"` // one sentence
-	Where  string `json:"where"`  // the member: "description", "inputSchema.properties.path.description"
-	Quote  string `json:"quote"`  // what was found, with a little around it, every character visible
+	Where  string `json:"where"`  // path of the member, such as "inputSchema.properties.path.description"
+	Quote  string `json:"quote"`  // the matching text with some context, escaped by Visible
 }
 
-// What a Warning can be about. SameName is a remark: nothing may be wrong.
+// Values of Warning.Code. SameName is a remark that often has a harmless reason.
 const (
 	HiddenText    = "hidden-text"
 	HidesFromUser = "hides-from-user"
@@ -33,12 +33,12 @@ const (
 	SameName      = "same-name"
 )
 
-// rule is a pattern over folded text. Patterns look for orders to the model, not for
-// words: clean tools speak of secrets, files and users all day.
+// rule is a pattern for folded text. Patterns match instructions to the model, not single words:
+// the descriptions of harmless tools often mention secrets, files and users.
 type rule struct {
 	code, reason string
 	pattern      *regexp.Regexp
-	unless       *regexp.Regexp // in what was found: it is meant otherwise
+	unless       *regexp.Regexp // pattern in or just before the match that makes it harmless
 }
 
 const (
@@ -47,8 +47,8 @@ const (
 	private = `(conversation|chat|message|prompt|session) (history|log|context|transcript)|(whole|entire|full|complete|previous|prior|all) (of )?(the |your |our )?(conversation|chat|dialog(ue)?|messages|context window|prompts?)|system (prompt|message|instructions)|(environment|env) variables?|env vars|api[- ]?keys?|access tokens?|credentials|passwords?|private keys?|ssh keys?|secrets?|\.env( file)?\b`
 )
 
-// rules are compiled when the first definition is read: this program is also the shim and
-// the watchdog, which read none.
+// rules are compiled on first use, because the shim and the watchdog, which are the same program,
+// never scan a definition.
 var rules = sync.OnceValue(func() []rule {
 	return []rule{
 		// Hiding something from the user.
@@ -65,7 +65,7 @@ var rules = sync.OnceValue(func() []rule {
 		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
 			`(so (that )?the user (is not|isn't|does not|doesn't|won't|will not) (get )?(upset|worried|alarmed|suspicious|notice|aware|confused|see))|without (the )?user('s)? (knowledge|knowing|noticing|awareness)|(不要|别)(告诉|通知|让)(用户|使用者)|no (le )?(digas|menciones|informes) (nada |esto )?al usuario|sag(e|t)? dem (be)?nutzer nicht|n'en parle(z)? pas à l'utilisateur`), nil},
 
-		// Reading what is none of its business.
+		// Reading private data.
 		{ReadsFiles, "It names a file that holds secrets of yours.", regexp.MustCompile(secrets), regexp.MustCompile(`mcp\.json schema`)},
 		{ReadsFiles, "It tells the model to read something private and hand it over.", regexp.MustCompile(
 			`\b(read|open|load|cat|fetch|get|collect|gather|retrieve|extract|take|dump|print|grab|find|access|copy)( out)? [^.]*(` + private + `)[^.]*\b(and|then|to) (then )?(pass|send|include|put|provide|append|attach|add|embed|store|insert|use|paste|supply|write|encode|place|submit|upload|post|return)( [^.]*)? ?(as|in|into|to|with|under|inside)\b`), regexp.MustCompile(`in (the|its) (result|response|output|answer)|metadata in`)},
@@ -80,7 +80,7 @@ var rules = sync.OnceValue(func() []rule {
 		{Commands, "It tells the model to run a command.", regexp.MustCompile(
 			`(curl|wget|iwr|invoke-webrequest)\b[^|\n]{0,120}\| ?(sudo )?(ba|z|da)?sh\b|/dev/tcp/|\b(base64 (-d|--decode)|nc -e|chmod \+x|bash -c|powershell (-enc|-e |-nop)|rm -rf [~/])|\b(first|must|always|before)\b[^.]*\b(run|execute) (the |this |following |these )*(shell |terminal |bash |system )?commands?:? ?['"` + "`" + `]?(curl|wget|cat|env|printenv|nc|scp|ssh|sh|bash|python|node|npx|rm|chmod)\b`), nil},
 
-		// Getting in front of other tools.
+		// Interfering with other tools.
 		{OtherTools, "It tells the model what to do with other tools.", regexp.MustCompile(
 			`\b(before|after) (each|every|any) tool calls?\b|\b(each|every|any) time (you )(use|call|invoke|run) (a|any|another) (other )?(tool|function)\b|\b(before|prior to|after|whenever|when|each time|every time|any time) (you )?(are )?(us(e|ing)|call(ing)?|invok(e|ing)|execut(e|ing)|run(ning)?) (any|all|every|each)( of)?( the)?( other)?( available)? ?(tools?|functions?|mcp tools?)\b(,| you| must| always| first|\.|$)?`), regexp.MustCompile(`tools? (in|from|of) this (server|mcp)|these tools`)},
 		{OtherTools, "It tells the model what to do with other tools.", regexp.MustCompile(
@@ -92,7 +92,7 @@ var rules = sync.OnceValue(func() []rule {
 		{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
 			`\b(the |any )?(behaviou?r|usage|recipient|recipients|arguments?|parameters?|output|results?) of (the )?([a-z0-9_.-]+ tool|other tools?|another tool|any other tool|[a-z0-9]+_[a-z0-9_]+)\b[^.]*\b(must|should|has to|have to|needs? to|always|is to|are to|must be|change|replace)`), nil},
 
-		// Giving orders beyond what a description is for.
+		// Overriding instructions.
 		{Overrides, "It tells the model to set aside what it was told.", regexp.MustCompile(
 			`\b(ignore|disregard|forget|override|bypass|discard|set aside) (all |any |every |the |your |my )*(of the |of your )?(previous|prior|above|earlier|preceding|existing|original|former|other|system|safety|user's?|current|default|security)[ -]?(and [a-z]+ )?(instructions?|rules?|prompts?|guidelines?|directions?|messages?|polic(y|ies)|restrictions?|guardrails|constraints|warnings?|confirmations?)|\byou are (now|no longer) (a|an|in|bound|the|restricted|dan)\b|\b(new|updated|real|actual|true|hidden|secret) (system )?(instructions?|directives?|prompt)( for (you|the (model|assistant|ai|agent)))?( are|:| follow)|\b(system|admin|developer|root|god|maintenance|debug|jailbreak) (override|mode (enabled|activated|on|is on))|\bact as if\b[^.]*\b(no (rules|restrictions|guidelines)|approved|authori[sz]ed)|\bjailbreak|(忽略|无视)(之前|以上|所有|先前)的?(所有)?(指令|指示|规则)`), nil},
 		{Overrides, "It is written like an order to the model, in a block of its own.", regexp.MustCompile(
@@ -101,7 +101,7 @@ var rules = sync.OnceValue(func() []rule {
 			`\b(without|no need (for|to)|do not|don't|never|skip|bypass|avoid) (any |the |waiting |wait |for |ask(ing)? |request(ing)? |requir(e|ing) |get(ting)? )*(the )?(user('s)? |human |explicit |further |additional |prior |manual )+(for )?(confirmation|approval|consent|permission|review)|\b(user|human) (has|have) (already )?(approved|consented to|authori[sz]ed|agreed to) (this|all|every|any|everything)|\bauto[- ]?(approve|accept|confirm) (this|all|every|any)\b`), regexp.MustCompile(`(do not|don't|never) (execut|run|delet|call|us|proceed|send|appl|modif)|(never|do not|don't) skip|(never|don't|do not) bypass|(never|don't|do not) [a-z ]*without`)},
 		{HiddenText, "It holds a comment that a page would not show.", regexp.MustCompile(`<!--.{12,}?-->|<(span|div|p)[^>]*(display: ?none|font-size: ?0|visibility: ?hidden|color: ?(white|#fff))`), nil},
 
-		// Sending things away.
+		// Sending data to third parties.
 		{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
 			`\b(must|always|should|also|first|then|please|needs? to|have to|make sure|be sure|automatically|every|all|and) (be )?([a-z]+ ){0,3}(send|sent|forward(ed)?|bcc('?d)?|cc('?d)?|copy|copied|e-?mail(ed)?|post(ed)?|upload(ed)?|report(ed)?|transmit(ted)?|exfiltrat(e|ed)|redirect(ed)?|proxied|routed|go|replaced?|changed?|set) [^.]*\b(to|at|via|through|with|by) [^ ]{0,20}([a-z0-9._%+-]+@[a-z0-9-]+\.[a-z]{2,}|https?://[a-z0-9.-]+|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})`), regexp.MustCompile(`example\.(com|org|net)|localhost|127\.0\.0\.1|user@|e\.g\.`)},
 		{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
@@ -109,10 +109,10 @@ var rules = sync.OnceValue(func() []rule {
 	}
 })
 
-// blob is a long run without a space that could only be encoded text.
+// blob matches a long run of characters that looks like encoded data.
 var blob = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}`) })
 
-// Bounds of what is read of one definition.
+// Limits of the scan of one definition.
 const (
 	maxScanned   = 256 << 10 // bytes of one text
 	maxTexts     = 2000
@@ -120,11 +120,12 @@ const (
 	quoteAround  = 40
 	maxQuote     = 240
 	maxMentions  = 32
-	whiteColumns = 100 // spaces in a row, or
-	whiteRows    = 25  // empty lines, that push text out of sight
+	whiteColumns = 100 // consecutive spaces that push text out of sight
+	whiteRows    = 25  // consecutive line breaks that push text out of sight
 )
 
-// Scan reads one definition for signs of an attack. It needs no other definition.
+// Scan returns the warnings about one definition that do not depend on other definitions, at most
+// maxWarnings.
 func Scan(name string, definition []byte) []Warning {
 	s := scanner{}
 	s.lookalike("name", name)
@@ -150,8 +151,8 @@ func (s *scanner) add(code, reason, where, quote string) {
 	s.found = append(s.found, Warning{code, reason, where, quote})
 }
 
-// walk reads every text of a definition: descriptions anywhere in a schema are shown to
-// the model, and so are names, defaults and enums.
+// walk scans every string of a definition. Descriptions anywhere in a schema are shown to the
+// model, and so are names, defaults and enums.
 func (s *scanner) walk(_ string, definition []byte) {
 	d := json.NewDecoder(bytes.NewReader(definition))
 	d.UseNumber()
@@ -191,13 +192,13 @@ func (s *scanner) value(path string, value any, depth int) {
 	}
 }
 
-// key reads the name of a parameter.
+// key scans the name of a parameter.
 func (s *scanner) key(path, key string) {
 	if hidden := concealed(key); hidden != "" {
 		s.add(HiddenText, "Its parameters hold "+hidden+".", Visible(path), quote(key, 0, len(key)))
 	}
 	s.lookalike(path, key)
-	if len(key) > 60 { // a sentence in the place of a name
+	if len(key) > 60 { // a sentence instead of a name
 		s.match(path, strings.NewReplacer("_", " ", "-", " ").Replace(key))
 	}
 }
@@ -231,7 +232,7 @@ func (s *scanner) text(path, text string) {
 	s.match(path, text)
 }
 
-// letters counts the distinct characters of text.
+// letters returns the number of distinct characters in text.
 func letters(text string) int {
 	seen := map[rune]bool{}
 	for _, c := range text {
@@ -261,7 +262,8 @@ func (s *scanner) match(path, text string) {
 	}
 }
 
-// pushed finds text behind so much white space that nobody scrolls there.
+// pushed finds text that is preceded by so much white space that it is out of sight, and returns
+// its index.
 func pushed(text string) (at int, ok bool) {
 	columns, rows := 0, 0
 	for i, c := range text {
@@ -295,12 +297,13 @@ func quote(text string, from, to int) string {
 	return Visible(strings.Join(strings.Fields(out), " "))
 }
 
-// word is what could be the name of a tool in a sentence.
+// word matches words in a sentence that can be the name of a tool.
 var word = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `] (?:tool|function)|(?:tool|function) ['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `]`)
 })
 
-// mentions are the words in a definition's texts that could name other tools.
+// mentions returns the words in a definition's descriptions that can be names of tools, at most
+// maxMentions.
 func mentions(definition []byte) []string {
 	var value any
 	if json.Unmarshal(definition, &value) != nil {

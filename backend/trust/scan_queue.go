@@ -8,8 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// readAll reads definitions that nobody has read for warnings. It works beside the
-// servers: nothing waits for it.
+// readAll scans the queued definitions. It runs in the goroutine of Run, so that no server waits
+// for it.
 func (b *Baseline) readAll(ctx context.Context) {
 	b.mu.Lock()
 	jobs := b.jobs
@@ -34,11 +34,12 @@ func (b *Baseline) readAll(ctx context.Context) {
 	b.compare(fresh)
 }
 
-// storeWarnings puts what was read to its definition, if that is still the one. It must be called with b.mu held.
+// storeWarnings stores the result of a scan, unless the definition has changed in the meantime. The
+// caller must hold b.mu.
 func (b *Baseline) storeWarnings(j job, warnings []Warning, named []string) {
 	s := b.servers[j.server]
 	if s == nil {
-		return // it is gone meanwhile
+		return // removed in the meantime
 	}
 	it := s.items[j.key]
 	if it == nil {
@@ -61,7 +62,7 @@ func (b *Baseline) storeWarnings(j job, warnings []Warning, named []string) {
 	}
 }
 
-// warn notes a warning, once.
+// warn records a warning as an event, once per definition. The caller must hold b.mu.
 func (b *Baseline) warn(s *serverBaseline, k key, w Warning, h Hash) {
 	if w.Code == SameName {
 		return
@@ -77,7 +78,8 @@ func (b *Baseline) warn(s *serverBaseline, k key, w Warning, h Hash) {
 	b.event(s, store.TrustEvent{At: b.o.Now(), Server: s.id, Kind: k.kind, Name: k.name, What: EventWarned, Detail: w.Reason + " " + w.Quote, NewHash: slices.Clone(h[:])})
 }
 
-// compare looks for definitions that speak of other servers' tools. It must be called with b.mu held.
+// compare updates the warnings about definitions that mention tools of other servers or share a
+// name with them. The caller must hold b.mu.
 func (b *Baseline) compare(fresh map[string]bool) {
 	holders := map[string][]*serverBaseline{}
 	for _, id := range sorted(b.servers) {
@@ -114,7 +116,8 @@ func (b *Baseline) compare(fresh map[string]bool) {
 	}
 }
 
-// shadows are the warnings of one definition that follow from what other servers have.
+// shadows returns the warnings about one definition that depend on the tools of other servers.
+// holders maps a tool name to the servers that list it.
 func (b *Baseline) shadows(s *serverBaseline, k key, it *item, holders map[string][]*serverBaseline) (found []Warning) {
 	for _, name := range it.mentions {
 		tool := name

@@ -22,8 +22,8 @@ type cleanTool struct {
 	raw  []byte
 }
 
-// clean makes n definitions in the style of public servers: all of the file, and
-// sentences of the kind that their tools are described with, over many objects.
+// clean returns n definitions in the style of public servers: those of the file, and generated ones
+// that combine typical sentences with many kinds of objects.
 func clean(t testing.TB, n int) []cleanTool {
 	t.Helper()
 	var list []cleanTool
@@ -90,7 +90,7 @@ func TestCleanDefinitionsRaiseWarningsBelowOnePercent(t *testing.T) {
 	if warned*100 >= len(tools) {
 		t.Errorf("%d of %d clean definitions raise a warning", warned, len(tools))
 	}
-	known := 0 // of those in the words of real servers
+	known := 0 // warnings about definitions from real servers
 	for _, c := range tools[:len(corpus(t, "clean.txt"))] {
 		if len(Scan(c.name, c.raw)) > 0 {
 			known++
