@@ -17,24 +17,25 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// GrantTime is how long the user's "for a while" lasts.
+// GrantTime is the lifetime of a temporary permission.
 const GrantTime = 10 * time.Minute
 
-// serverApproval is the key that holds for every tool of a server that has none of its own.
+// serverApproval is the configuration key that applies to the tools of a server without a setting
+// of their own.
 const serverApproval = "approval"
 
-// KeepAlive is how often a client that wants progress hears some while its call waits.
+// KeepAlive is the interval of progress notifications while a call waits.
 const KeepAlive = 10 * time.Second
 
-// approval holds a call that needs approval. Nobody answering is a no, and so is
-// nobody there to ask.
+// approval blocks a call that needs the user's approval until there is a decision. It denies the
+// call if the user does not answer in time or cannot be asked.
 func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.Sink) error {
 	if call.Method != "tools/call" || call.Continues {
 		return nil
 	}
 	s, t := plan.server, plan.tool
 	word, why := decide(rules, s, t, call.Client.Token, plan.hints)
-	if call.ByPerson && word != config.ApprovalDeny { // they know what they do
+	if call.ByPerson && word != config.ApprovalDeny { // the user makes this call
 		return nil
 	}
 	switch word {
@@ -51,7 +52,7 @@ func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, 
 		return nil
 	}
 	if err := s.breaker.checkOpen(); err != nil {
-		return err // nobody is asked in vain
+		return err // do not ask for a call that will be refused anyway
 	}
 	if p.Approvals == nil || p.Reachable != nil && !p.Reachable() {
 		call.Approval = core.ApprovalNobody
@@ -62,7 +63,7 @@ func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, 
 	return p.ask(ctx, call, plan, sink, grant, reason(rules, s, t, call))
 }
 
-// ask shows the call to the user and waits.
+// ask shows the call to the user and waits for the decision.
 func (p *Policy) ask(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, grant grantKey, why string) error {
 	began := time.Now()
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
@@ -105,10 +106,11 @@ func (p *Policy) ask(ctx context.Context, call *core.Call, plan *Plan, sink core
 	return nil
 }
 
-// strictness orders what may be said; the client's word can only make it stricter.
+// strictness orders the approval settings. The setting of a client applies only if it is stricter
+// than that of the tool.
 var strictness = map[string]int{config.ApprovalNever: 0, config.ApprovalDestructive: 1, config.ApprovalAsk: 2, config.ApprovalDeny: 3}
 
-// decide says what holds for a call: never, ask or deny, and why.
+// decide returns the approval setting for a call, which is never, ask or deny, and the reason.
 func decide(rules *ruleset, s *server, t *tool, token string, hints registry.Hints) (word, why string) {
 	word, why = t.approval, t.approvalKey+" of server "+s.id+" is "+t.approval
 	if client := rules.clients[token]; strictness[client] > strictness[word] {
@@ -129,7 +131,7 @@ func decide(rules *ruleset, s *server, t *tool, token string, hints registry.Hin
 	return word, why
 }
 
-// reason says to the user why they are asked: whose wish it is, in words and not by its key.
+// reason explains to the user which setting requires the approval, without its configuration key.
 func reason(rules *ruleset, s *server, t *tool, call *core.Call) string {
 	word, before := t.approval, "a tool of "+shorten(s.label)+" runs"
 	if t.approvalKey != serverApproval {
@@ -161,8 +163,8 @@ func arguments(call *core.Call) []byte {
 	return call.Params[call.Arguments.Start:call.Arguments.End]
 }
 
-// clientKey names a client for what the user allows it: its token, or without one
-// what it says of itself, marked, since anybody could say that.
+// clientKey identifies a client: by its token, or without one by the name that it reports. A NUL
+// byte marks such a name, because any client can report it.
 func clientKey(c core.Client) string {
 	if c.Token != "" {
 		return c.Token
@@ -190,9 +192,9 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// SendKeepAlives sends progress to a client that wants some, every KeepAlive until stop is
-// called, so that it does not give up while its call waits. reached is the progress
-// that it knows of.
+// SendKeepAlives sends a progress notification every KeepAlive until stop is called, so that the
+// client does not time out while its call waits. It does nothing if the call has no progress token.
+// reached is the progress that the client has received last. stop waits until nothing more is sent.
 func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message string) (stop func()) {
 	if sink == nil || call.ProgressToken.Empty() {
 		return func() {}
@@ -209,7 +211,7 @@ func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message st
 			case <-done:
 				return
 			case <-tick.C:
-				// Progress has to grow, and the server may begin with any number: these are tiny.
+				// Progress must increase, and the server may start with any number. Use tiny steps.
 				params := fmt.Appendf(nil, `{"progressToken":%s,"progress":%s,"message":%s}`, token, strconv.FormatFloat(reached+float64(n)/1e6, 'f', -1, 64), text)
 				sink.Notify("notifications/progress", params)
 			}
@@ -221,7 +223,7 @@ func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message st
 	}
 }
 
-// grants are what the user has allowed for a while. The zero value is ready to use.
+// grants holds the temporary permissions. The zero value is ready to use.
 type grants struct {
 	mu  sync.Mutex // guards all
 	all map[grantKey]time.Time
@@ -229,7 +231,7 @@ type grants struct {
 
 type grantKey struct{ client, server, tool string }
 
-// Grant is one thing that the user has allowed for a while.
+// Grant is a temporary permission for a client to call a tool.
 type Grant struct {
 	Client string    `json:"client"`
 	Server string    `json:"server"`
@@ -251,7 +253,7 @@ func (g *grants) add(key grantKey, until time.Time) {
 			delete(g.all, k)
 		}
 	}
-	if len(g.all) < maxGrants { // beyond that, the user is asked again
+	if len(g.all) < maxGrants { // if full, the user is asked again
 		g.all[key] = until
 	}
 }
@@ -273,7 +275,7 @@ func (g *grants) retain(still func(server string) bool) {
 	}
 }
 
-// Grants lists what the user has allowed for a while, the next to end first.
+// Grants returns the temporary permissions, sorted by expiry.
 func (p *Policy) Grants() []Grant {
 	p.grants.mu.Lock()
 	defer p.grants.mu.Unlock()
@@ -290,7 +292,7 @@ func (p *Policy) Grants() []Grant {
 	return list
 }
 
-// ForgetGrants takes back what the user has allowed for a while.
+// ForgetGrants revokes all temporary permissions.
 func (p *Policy) ForgetGrants() { p.grants.retain(func(string) bool { return false }) }
 
 func (p *Policy) granted(call *core.Call) bool {

@@ -57,11 +57,11 @@ func TestApprovalOutcomes(t *testing.T) {
 		answer approvals.Answer
 		noted  core.Approval
 		passes bool
-		later  int // questions when it is called three times
+		later  int // total questions in three calls
 	}{
 		{"once", approvals.Answer{Action: approvals.Accept, Scope: approvals.Once}, core.ApprovedOnce, true, 3},
 		{"for a while", approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}, core.ApprovedMinutes, true, 1},
-		{"always", approvals.Answer{Action: approvals.Accept, Scope: approvals.Always}, core.ApprovedAlways, true, 3}, // until the configuration is read
+		{"always", approvals.Answer{Action: approvals.Accept, Scope: approvals.Always}, core.ApprovedAlways, true, 3}, // until the configuration is reloaded
 		{"denied", approvals.Answer{Action: approvals.Decline}, core.Denied, false, 3},
 		{"closed", approvals.Answer{Action: approvals.Cancel}, core.Denied, false, 3},
 		{"nobody", approvals.Answer{Action: approvals.Decline, Expired: true}, core.ApprovalExpired, false, 3},
@@ -88,7 +88,7 @@ func TestApprovalOutcomes(t *testing.T) {
 	}
 }
 
-// The question is read by the user, so its reason is a sentence and no key.
+// The reason is shown to the user, so it is a sentence and contains no configuration key.
 func TestApprovalReasonIsASentence(t *testing.T) {
 	for _, c := range []struct{ server, root, want string }{
 		{`, "approval": "ask"`, ``, "You want to be asked before a tool of files runs."},
@@ -167,8 +167,8 @@ func TestApprovalIsNotRequestedInVain(t *testing.T) {
 	}
 }
 
-// With the real inbox: the deadline is two minutes, and a caller that leaves takes its
-// question along.
+// With the real inbox: the deadline is two minutes, and a question is withdrawn when its caller
+// cancels.
 func TestApprovalDeadlineMeansDenial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := approvals.New(approvals.Options{Bus: new(event.Bus)})

@@ -12,11 +12,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// maxFields is how many wrong values one refusal names.
+// maxFields limits how many invalid fields an error names.
 const maxFields = 20
 
-// input refuses arguments that do not fit the tool's schema, where the configuration
-// wants that. A schema that cannot be understood refuses nothing: the server judges.
+// input refuses arguments that do not match the tool's input schema, if validation is enabled. With
+// an unsupported schema it refuses nothing and leaves validation to the server.
 func (p *Policy) input(call *core.Call, t *tool, target registry.Target) error {
 	if !t.validate || call.Method != "tools/call" || target.Raw == nil {
 		return nil
@@ -35,7 +35,8 @@ func (p *Policy) input(call *core.Call, t *tool, target registry.Target) error {
 	return nil
 }
 
-// invalid says every field in the sentence, too: it is what a model reads.
+// invalid returns the error for invalid arguments. The message also names the fields, because
+// models read only the message.
 func invalid(call *core.Call, fields []core.FieldError) error {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
@@ -46,21 +47,22 @@ func invalid(call *core.Call, fields []core.FieldError) error {
 	return e
 }
 
-// schemaCache holds the schemas that were compiled. The zero value is ready to use.
+// schemaCache caches compiled schemas. The zero value is ready to use.
 type schemaCache struct {
 	mu  sync.Mutex // guards all
 	all map[[2]string]compiled
 }
 
 type compiled struct {
-	raw    *byte // of the definition that it was made from
+	raw    *byte // first byte of the definition, which identifies it
 	schema *inputSchema
 }
 
-// maxCompiled bounds the schemas that are kept.
+// maxCompiled limits the cached schemas.
 const maxCompiled = 4096
 
-// schema returns the tool's, compiled when it is first needed; nil when it cannot be.
+// schema returns the compiled schema of a tool, or nil if it is unsupported. It is compiled on
+// first use.
 func (i *schemaCache) schema(server, tool string, raw []byte) *inputSchema {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -76,15 +78,15 @@ func (i *schemaCache) schema(server, tool string, raw []byte) *inputSchema {
 	return c.schema
 }
 
-// inputSchema is a tool's schema of its arguments, ready to be used.
+// inputSchema is the compiled input schema of a tool.
 type inputSchema struct {
-	judge *jsonschema.Resolved // decides whether arguments fit
-	doc   any                  // the same schema, by which misfits finds what does not
-	old   bool                 // a dialect in which format is a rule and $ref stands alone
+	judge *jsonschema.Resolved // decides whether arguments are valid
+	doc   any                  // decoded schema, for validationErrors
+	old   bool                 // draft 7 or older: format is enforced, and keywords beside $ref are ignored
 }
 
-// check names what of value does not fit; nothing when all does, or when the library
-// finds in a stranger's schema what it does not expect.
+// check returns the invalid fields of value. It returns nil if value is valid, or if the library
+// panics on an untrusted schema.
 func (s *inputSchema) check(value any) (wrong []core.FieldError) {
 	defer func() {
 		if recover() != nil {
@@ -108,15 +110,15 @@ const (
 	latest = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// dialects are those that are understood, by what stands for each: the library knows
-// two. Draft 6 is a part of draft 7, and what draft 4 and 2019-09 say otherwise is not
-// understood or refused before.
+// dialects maps the supported dialects to the two that the library implements. Draft 6 is a subset
+// of draft 7. The incompatible parts of draft 4 and 2019-09 are either unsupported or rejected
+// before.
 var dialects = map[string]string{
 	"": latest, "json-schema.org/schema": latest, "json-schema.org/draft/2020-12/schema": latest, "json-schema.org/draft/2019-09/schema": latest,
 	"json-schema.org/draft-07/schema": draft7, "json-schema.org/draft-06/schema": draft7, "json-schema.org/draft-04/schema": draft7,
 }
 
-// dialect returns what stands for the dialect that a schema names.
+// dialect returns the implemented dialect for the $schema of a schema.
 func dialect(name string) (stands string, ok bool) {
 	name = strings.TrimSuffix(name, "#")
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "http://"), "https://")
@@ -127,7 +129,7 @@ func dialect(name string) (stands string, ok bool) {
 func compileSchema(raw []byte) (schema *inputSchema) {
 	defer func() {
 		if recover() != nil {
-			schema = nil // a stranger's schema
+			schema = nil // untrusted schema on which the library panics
 		}
 	}()
 	var tool struct {
@@ -148,7 +150,7 @@ func compileSchema(raw []byte) (schema *inputSchema) {
 	if s.Schema, known = dialect(s.Schema); !known {
 		return nil
 	}
-	judge, err := s.Resolve(nil) // without a loader nothing is fetched
+	judge, err := s.Resolve(nil) // without a loader, remote references are not fetched
 	if err != nil {
 		return nil
 	}

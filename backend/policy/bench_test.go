@@ -7,8 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// BenchmarkAdmit is what policy costs a call: with nothing configured, and with a check
-// of every kind.
+// BenchmarkAdmit measures the cost per call without configuration and with all kinds of checks.
 func BenchmarkAdmit(b *testing.B) {
 	for name, server := range map[string]string{
 		"nothing":    ``,

@@ -12,67 +12,67 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// breaker gives a server a rest that failed so often in a row, and its callers an
-// answer at once.
+// breaker is a circuit breaker. It refuses the calls to a server that has failed repeatedly, so
+// that callers get an error immediately.
 //
-//	closed > failures in a row reach the limit > open > the rest is over > half-open
-//	half-open > one call tries: it fails > open; the server answers > closed
+//	closed > consecutive failures reach the limit > open > the open time is over > half-open
+//	half-open > one probe call: it fails > open; the server answers > closed
 //
-// What ends in another turn than it began in, because the breaker changed meanwhile,
-// does not count. Nor do other calls that were under way when a connection was lost: a
-// crash is one failure, however many calls it takes along. A nil breaker lets everything through. While all is well, a call
-// costs two loads and no lock.
+// A call that ends in another turn than it began in is not counted: the breaker has changed its
+// state, or a connection was lost. A crash is therefore one failure, however many calls were in
+// flight. A nil breaker admits every call. While there are no failures, a call costs two atomic
+// loads and no lock.
 type breaker struct {
 	server string
 	config.Breaker
 	onChange func(BreakerStatus)
 
-	well atomic.Bool   // closed, without a failure in this row
-	turn atomic.Uint64 // counts changes and lost connections; a ticket holds it
+	well atomic.Bool   // closed and without consecutive failures
+	turn atomic.Uint64 // counts state changes and lost connections; compared with that of a ticket
 
 	mu      sync.Mutex // guards the fields below
 	state   BreakerState
-	row     int // failures in a row while closed
+	row     int // consecutive failures while closed
 	since   time.Time
 	probing bool
 }
 
-// BreakerState is closed while calls go through.
+// BreakerState is the state of a circuit breaker. Calls are admitted while it is closed.
 type BreakerState string
 
 const (
 	BreakerClosed   BreakerState = "closed"
 	BreakerOpen     BreakerState = "open"
-	BreakerHalfOpen BreakerState = "half-open" // the next call tries, or one is trying
+	BreakerHalfOpen BreakerState = "half-open" // the next call is a probe, or a probe is in flight
 )
 
-// BreakerStatus is what the user may know of a server's breaker.
+// BreakerStatus is the status of a server's breaker.
 type BreakerStatus struct {
 	Server   string       `json:"server"`
 	State    BreakerState `json:"state"`
-	Failures int          `json:"failures"` // in a row, that opened it
-	RetryAt  time.Time    `json:"retryAt"`  // when a call may try; zero unless open
+	Failures int          `json:"failures"` // consecutive failures that opened it
+	RetryAt  time.Time    `json:"retryAt"`  // when a probe is allowed; zero unless open
 	Reason   string       `json:"reason"`   // one sentence
 }
 
-// ticket belongs to an admitted call: the turn in which it began.
+// ticket is held by an admitted call. turn is the one in which the call began.
 type ticket struct {
 	turn  uint64
 	probe bool
 }
 
-// callOutcome is what the end of a call says of its server.
+// callOutcome is what the result of a call indicates about its server.
 type callOutcome uint8
 
 const (
-	neutral callOutcome = iota // it was not the server's turn to show anything
+	neutral callOutcome = iota // the result says nothing about the server
 	worked
-	failed // it did not answer in time
-	lost   // the connection broke
+	failed // the call timed out
+	lost   // the connection was lost
 )
 
-// classifyOutcome tells transport errors and timeouts from everything else. An error of a tool
-// is an answer.
+// classifyOutcome distinguishes transport errors and timeouts from other results. An error result
+// of a tool counts as success. sent reports whether the call was sent to the server.
 func classifyOutcome(err error, sent bool) callOutcome {
 	if err == nil {
 		return worked
@@ -91,7 +91,7 @@ func classifyOutcome(err error, sent bool) callOutcome {
 	return neutral
 }
 
-// newBreaker returns nil for one that never opens.
+// newBreaker returns nil if c disables the breaker.
 func newBreaker(server string, c config.Breaker, onChange func(BreakerStatus)) *breaker {
 	if c.Failures <= 0 {
 		return nil
@@ -101,7 +101,8 @@ func newBreaker(server string, c config.Breaker, onChange func(BreakerStatus)) *
 	return b
 }
 
-// reuse returns b where next has the same rules, so that it goes on counting.
+// reuse returns b if next has the same settings, so that its state is preserved. Otherwise it
+// resets b and returns next.
 func (b *breaker) reuse(next *breaker) *breaker {
 	if b != nil && next != nil && b.Breaker == next.Breaker {
 		return b
@@ -110,7 +111,7 @@ func (b *breaker) reuse(next *breaker) *breaker {
 	return next
 }
 
-// admit lets a call through, or refuses it.
+// admit admits a call or returns an error with core.CodeBreakerOpen.
 func (b *breaker) admit() (ticket, error) {
 	if b == nil {
 		return ticket{}, nil
@@ -134,7 +135,7 @@ func (b *breaker) admit() (ticket, error) {
 	return ticket{turn: b.turn.Load()}, nil
 }
 
-// end counts how an admitted call ended.
+// end records the outcome of an admitted call.
 func (b *breaker) end(t ticket, j callOutcome) {
 	if b == nil || j == worked && b.well.Load() || j == neutral && !t.probe {
 		return
@@ -147,7 +148,7 @@ func (b *breaker) end(t ticket, j callOutcome) {
 	now := time.Now()
 	switch {
 	case t.probe && j == neutral:
-		b.probing = false // the next call tries
+		b.probing = false // the next call is the probe
 	case t.probe && j == worked:
 		b.change(BreakerClosed, now)
 	case t.probe:
@@ -167,7 +168,7 @@ func (b *breaker) end(t ticket, j callOutcome) {
 	}
 }
 
-// change must be called with b.mu held.
+// change sets the state and starts a new turn. The caller must hold b.mu.
 func (b *breaker) change(to BreakerState, now time.Time) {
 	b.state, b.since, b.probing = to, now, false
 	b.turn.Add(1)
@@ -180,7 +181,7 @@ func (b *breaker) change(to BreakerState, now time.Time) {
 	}
 }
 
-// reset closes the breaker: the user has seen to the server.
+// reset closes the breaker.
 func (b *breaker) reset() {
 	if b == nil {
 		return
@@ -194,8 +195,8 @@ func (b *breaker) reset() {
 	b.well.Store(true)
 }
 
-// checkOpen refuses as admit does, but takes nothing. It is for those who would rather
-// not begin what admit will refuse.
+// checkOpen returns the error of an open breaker without admitting a call. It avoids work for a
+// call that admit will refuse.
 func (b *breaker) checkOpen() error {
 	if b == nil || b.well.Load() {
 		return nil
@@ -208,7 +209,7 @@ func (b *breaker) checkOpen() error {
 	return nil
 }
 
-// refusal must be called with b.mu held.
+// refusal returns the error of an open breaker. The caller must hold b.mu.
 func (b *breaker) refusal(now time.Time) error {
 	e := core.Errorf(core.CodeBreakerOpen, "server %q failed %d times in a row and rests", b.server, b.Failures)
 	e.Hint, e.Retriable = "A call is trying it now: try again in a moment.", true
@@ -218,7 +219,7 @@ func (b *breaker) refusal(now time.Time) error {
 	return e
 }
 
-// status must be called with b.mu held.
+// status returns the status as of the last state change. The caller must hold b.mu.
 func (b *breaker) status() BreakerStatus {
 	s := BreakerStatus{Server: b.server, State: b.state}
 	switch b.state {
@@ -232,7 +233,7 @@ func (b *breaker) status() BreakerStatus {
 	return s
 }
 
-// current is the status at this moment; false while calls go through.
+// current returns the status at this moment. ok is false while the breaker is closed.
 func (b *breaker) current() (BreakerStatus, bool) {
 	if b == nil || b.well.Load() {
 		return BreakerStatus{}, false

@@ -11,15 +11,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// model is the breaker's specification, written to be read and not to be fast.
+// model is a simple reference implementation of the breaker.
 type model struct {
 	limit   int
 	open    time.Duration
 	row     int
 	resting bool
 	until   time.Time
-	trying  int // the call that tries, 0 for none
-	age     int // grows with each change; what began in another age does not count
+	trying  int // id of the probe, 0 if there is none
+	age     int // incremented by every change; calls of another age are not counted
 	began   map[int]int
 }
 
@@ -62,7 +62,7 @@ func (m *model) end(id int, j callOutcome, now time.Time) {
 	}
 }
 
-// For any sequence of calls, ends and time, the breaker admits what its specification does.
+// For random sequences of calls, results and time, the breaker behaves like the model.
 func TestBreakerMatchesModel(t *testing.T) {
 	for seed := range uint64(400) {
 		synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestBreakerOpensAfterFiveFailuresForThirtySeconds(t *testing.T) {
 		for range 4 {
 			_, _ = s.make(call("plain", ""), "", gone)
 		}
-		_, _ = s.make(call("plain", ""), `{"isError":true}`, nil) // an error of a tool is an answer
+		_, _ = s.make(call("plain", ""), `{"isError":true}`, nil) // an error result of a tool is a success
 		for range 5 {
 			if _, err := s.make(call("plain", ""), "", late); err != nil {
 				t.Fatal(err)
@@ -153,7 +153,7 @@ func TestBreakerOpensAfterFiveFailuresForThirtySeconds(t *testing.T) {
 	})
 }
 
-// A crash fails every call that is under way, all at once. It is one failure.
+// A crash fails all calls in flight at once. It counts as one failure.
 func TestCrashUnderManyCallsCountsOnce(t *testing.T) {
 	b := newBreaker("s", config.Breaker{Failures: 5, Open: time.Minute}, nil)
 	crash := func(calls int) {

@@ -8,9 +8,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// offered refuses a call of a tool or prompt that its server's View does not hold: one
-// that the server does not have, or that the configuration hides. The target's Raw is
-// nil when the server has not been listed, so that the question is still open.
+// offered refuses a call of a tool or prompt that the server does not list or that the
+// configuration hides. The Raw of the returned target is nil if the server has not been listed yet,
+// so that the call has to be checked again later.
 func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 	if call.Local != nil {
 		return listed, nil
@@ -26,8 +26,8 @@ func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 		word = "resource"
 	}
 	if call.Server == "" {
-		// A name of a server whose list is incomplete may be one that was left out. Who is
-		// bound to a profile hears nothing of servers outside of it.
+		// If the list of the server is incomplete, the name may have been left out. Clients that
+		// are bound to a profile get no information about servers outside of it.
 		if id, name, split := strings.Cut(call.PublicName, "__"); split && kind != "" && call.Profile == "" {
 			if view, ok := p.Views.Server(id); ok {
 				if err := incomplete(id, view, word, name); err != nil {
@@ -47,11 +47,11 @@ func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 		return registry.Target{}, core.Errorf(core.CodeNotFound, "no server is called %q", call.Server)
 	}
 	if kind == "" {
-		return listed, nil // servers answer for URIs and completions that they do not list
+		return listed, nil // servers accept URIs and completions that they do not list
 	}
 	target, ok := view.Own(kind, call.Name)
 	if ok && kind == core.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
-		ok = false // the view is about to follow a new configuration
+		ok = false // the view does not reflect the new configuration yet
 	}
 	if w, held := view.Withheld(call.Name); held && !ok && kind == core.Tools {
 		return target, withheld(call.Server, w)
@@ -67,7 +67,7 @@ func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 	return target, nil
 }
 
-// withheld is the refusal of a tool that the server offers and nobody has accepted.
+// withheld returns the error for a tool whose changed definition has not been accepted.
 func withheld(server string, w registry.Withheld) error {
 	return &core.Error{
 		Code:    core.CodeRejected,
@@ -76,8 +76,8 @@ func withheld(server string, w registry.Withheld) error {
 	}
 }
 
-// incomplete is the refusal of what a server may have and does not list; nil when its
-// list is complete.
+// incomplete returns the error for a name that may be missing from an incomplete list of a server.
+// It returns nil if the list is complete.
 func incomplete(server string, view *registry.View, word, name string) error {
 	for _, o := range view.Offers() {
 		if left := leftOut(o.Catalog, word); left != "" {
@@ -89,7 +89,7 @@ func incomplete(server string, view *registry.View, word, name string) error {
 	return nil
 }
 
-// leftOut is what a server's list lacks, in words, or "".
+// leftOut returns the warning that a server's list is incomplete, or "".
 func leftOut(c *core.Catalog, word string) string {
 	if c == nil {
 		return ""
@@ -102,7 +102,7 @@ func leftOut(c *core.Catalog, word string) string {
 	return ""
 }
 
-// listed stands for what needs not be listed.
+// listed is the target of calls whose names need not be listed.
 var listed = registry.Target{Raw: []byte("{}")}
 
 func shown(call *core.Call) string {

@@ -49,7 +49,7 @@ func TestInvalidArgumentsAreRefusedByName(t *testing.T) {
 		{"read", `{"path":"a","x":1}`, `x is not known`},
 		{"read", `{"n":"secret","x":1}`, `path is required|x is not known|n must be integer, not string`},
 		{"put", `{"anything":1}`, ``},
-		{"odd", `{"anything":1}`, ``}, // a reference to a file is not a schema of ours
+		{"odd", `{"anything":1}`, ``}, // references to files are unsupported
 		{"plain", `{"anything":1}`, ``},
 	} {
 		_, err := s.make(call(c.tool, c.arguments), "{}", nil)
@@ -408,13 +408,13 @@ func TestStrictPreset(t *testing.T) {
 				passed++
 			}
 		}
-		if passed != 25 || len(s.Breakers()) != 1 { // 20 at once, and 5 of the next 10 until the breaker opens
+		if passed != 25 || len(s.Breakers()) != 1 { // a burst of 20, and 5 of the next 10 until the breaker opens
 			t.Errorf("%d passed, %v", passed, s.Breakers())
 		}
 	})
 }
 
-// progress counts what a client hears.
+// progress records the notifications to a client.
 type progress struct {
 	mu   sync.Mutex
 	said []string

@@ -9,41 +9,41 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// ruleset is a configuration as the call path needs it. It is immutable but for the
-// counters that its parts keep.
+// ruleset is a configuration compiled for the call path. It is immutable, except for the state of
+// its breakers and limits.
 type ruleset struct {
 	servers map[string]*server
-	clients map[string]string // approval of single clients, by token; nil when none is set
-	other   *server           // for servers that are not configured: our own
+	clients map[string]string // approval settings by client token; nil if there are none
+	other   *server           // rules for servers that are not configured, such as built-in ones
 }
 
-// server is what the calls of one server are held to.
+// server holds the rules for the calls of one server.
 type server struct {
 	id, label string
 	trust     bool
-	shared    bool // everybody speaks to the same process
+	shared    bool // all clients share one process
 	honorTTL  bool
 	filter    *config.Filter
 	rules     config.Rules
-	base      tool   // of tools without settings, and of everything that is not a tool
-	plain     tool   // of everything that is not a tool
-	launch    string // what runs: another program is another server
+	base      tool   // rules for tools without settings
+	plain     tool   // rules for requests other than tools/call
+	launch    string // identifies the program or URL; a different one counts as another server
 	tools     map[string]*tool
 	breaker   *breaker
 	slots     *slots
 }
 
-// tool is what the calls of one tool are held to.
+// tool holds the rules for the calls of one tool.
 type tool struct {
 	timeout, ceiling       time.Duration
 	timeoutKey, ceilingKey string
-	plain                  bool // nothing is configured but times and the breaker
+	plain                  bool // only timeouts, retries and the breaker apply
 	approval               string
 	approvalKey            string
 	allow                  []string
 	retry                  config.Retry
 	buckets                *buckets
-	ownLimits              map[string]*buckets // of single clients, by token
+	ownLimits              map[string]*buckets // limits of clients, by token
 	cacheTTL               time.Duration
 	validate               bool
 }
@@ -65,9 +65,9 @@ func (s *server) tool(call *core.Call) *tool {
 	return &s.base
 }
 
-// Apply makes c the rules in force. Counters of servers whose rules stay go on; kept
-// results are forgotten, and so is what was allowed for a while of a server that runs
-// something else now.
+// Apply replaces the rules by those of c. Limits and breakers keep their state if their settings
+// have not changed. The result cache is cleared, and temporary permissions are revoked for servers
+// that were removed or run a different program.
 func (p *Policy) Apply(c *config.Config) {
 	p.applying.Lock()
 	defer p.applying.Unlock()
@@ -98,16 +98,16 @@ func (p *Policy) Apply(c *config.Config) {
 		})
 		for id, was := range old.servers {
 			if next.servers[id] == nil {
-				was.breaker.reset() // whoever shows it learns that it is over
+				was.breaker.reset() // notify OnBreaker that the breaker is gone
 			}
 		}
 	}
 }
 
-// compile puts one server together. was is what it was before, or nil.
+// compile builds the rules of one server. was holds its previous rules, or is nil.
 func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolicy, was *server) *server {
 	if was == nil {
-		was = &server{} // which has no counters to go on with
+		was = &server{} // no state to take over
 	}
 	s := &server{
 		id: c.ID, label: c.Label, trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
@@ -150,7 +150,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 	return s
 }
 
-// override returns the base with what is set for one tool.
+// override returns the base rules with the settings of one tool applied.
 func (s *server) override(name string, set config.Tool, was *server) *tool {
 	t := s.base
 	path := "tools." + name + "."
@@ -194,7 +194,7 @@ func (s *server) override(name string, set config.Tool, was *server) *tool {
 	return &t
 }
 
-// limitClient gives the calls of one client a limit of their own.
+// limitClient sets the rate limit of one client.
 func (t *tool) limitClient(token string, limit config.RateLimit, setting string, was map[string]*buckets) {
 	if t.ownLimits == nil {
 		t.ownLimits = make(map[string]*buckets)
@@ -202,7 +202,7 @@ func (t *tool) limitClient(token string, limit config.RateLimit, setting string,
 	t.ownLimits[token] = newBuckets(limit, token, setting, was[token])
 }
 
-// settle notes whether t asks for more than what every call needs.
+// settle sets t.plain, once all other fields are set.
 func (t *tool) settle(s *server) {
 	t.plain = t.approval == config.ApprovalNever && t.buckets == nil && t.ownLimits == nil && t.cacheTTL == 0 && !t.validate && s.slots == nil
 }

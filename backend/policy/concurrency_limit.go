@@ -9,8 +9,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// slots are the places for calls that a server works on at once, and the queue before
-// them. nil has no limit.
+// slots limits the concurrent calls of a server. Further calls wait in a queue. A nil *slots
+// imposes no limit.
 type slots struct {
 	server  string
 	places  chan struct{}
@@ -26,8 +26,8 @@ func newSlots(server string, c config.Concurrency) *slots {
 	return &slots{server: server, places: make(chan struct{}, c.Max), queue: int64(c.Queue)}
 }
 
-// acquire takes a place, and waits for one for at most the call's timeout. A call that
-// finds the queue full is turned away: that is no error of the server.
+// acquire acquires a slot for a call. It waits for at most the call's timeout. It refuses the call
+// if the queue is full, which does not count as a failure of the server.
 func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error {
 	if s == nil {
 		return nil
@@ -65,7 +65,7 @@ func (s *slots) turnAway(format string, about any) error {
 	return e
 }
 
-// release gives the call's place back.
+// release releases the slot of the call, if it has one.
 func (plan *Plan) release() {
 	if plan.slot {
 		plan.slot = false

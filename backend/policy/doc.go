@@ -3,5 +3,5 @@
 // [Policy.Admit] runs the checks in order: visibility, schema of the arguments, approval, rate
 // limit, circuit breaker, concurrency. Each check is one file. The rules are compiled when a
 // configuration is applied, not per call; admitting a call without rules allocates nothing.
-// [Policy.Explain] gives the same decision without making it count.
+// [Policy.Explain] returns the same decision without counting it as a call.
 package policy

@@ -9,39 +9,40 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Explanation says whether a call would pass now, check by check in the order in which
-// they apply.
+// Explanation reports whether a call would be admitted now, with the verdict of each check in the
+// order of evaluation.
 type Explanation struct {
 	Server     string    `json:"server"`
-	Tool       string    `json:"tool"`       // the server's own name
-	PublicName string    `json:"publicName"` // what clients call it where all servers share one address; "" when it is hidden
+	Tool       string    `json:"tool"`       // name as the server lists it
+	PublicName string    `json:"publicName"` // name on the endpoint that all servers share; "" if hidden
 	Client     string    `json:"client"`
 	Passes     bool      `json:"passes"`
 	Checks     []Verdict `json:"checks" nullable:"false"`
 	TimeoutMs  int64     `json:"timeoutMs"`
 	MaxMs      int64     `json:"maxRequestMs"`
-	Attempts   int       `json:"attempts"` // tries in all
+	Attempts   int       `json:"attempts"` // maximum number of attempts
 }
 
-// Verdict is what one check would say.
+// Verdict is the result of one check.
 type Verdict struct {
 	Name   string `json:"name"`
 	Result string `json:"result" enum:"pass,refuse,ask,wait,off"`
 	Detail string `json:"detail"` // one sentence
-	Key    string `json:"key"`    // the setting that decides, "" where none does
+	Key    string `json:"key"`    // deciding configuration key, "" if there is none
 }
 
-// What a check can say.
+// Values of Verdict.Result.
 const (
 	Pass   = "pass"
 	Refuse = "refuse"
-	Ask    = "ask"  // the user decides
-	Wait   = "wait" // for a free place
+	Ask    = "ask"  // the user is asked
+	Wait   = "wait" // the call waits for a free slot
 	Off    = "off"  // nothing is configured
 )
 
-// Explain says what would happen to a call of a tool by the client with that token,
-// without making one. tool is the server's own name, or what clients call it.
+// Explain returns the decision about a call of a tool by the client with the token client, without
+// making the call. tool is the name that the server lists or the public name. An empty client means
+// the user.
 func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 	view, ok := p.Views.Server(server)
 	rules := p.rules.Load()

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stand is a Policy with one server, whose catalog has tools with different hints.
+// stand is a Policy with one server that offers tools with different hints.
 type stand struct {
 	*Policy
 	t     testing.TB
@@ -31,7 +31,8 @@ const catalog = `[
 	{"name":"plain"}
 ]`
 
-// withRules makes a stand of the keys of server "files" and, before it, of the root.
+// withRules returns a stand for a configuration with the given keys of the server "files" and of
+// the root.
 func withRules(t testing.TB, server, root string, o Options) *stand {
 	t.Helper()
 	s := &stand{t: t, views: registry.New(registry.Options{})}
@@ -72,7 +73,7 @@ func call(tool, arguments string) *core.Call {
 	return c
 }
 
-// make admits a call and ends it at once with reply or err.
+// make admits a call and ends it with reply or err.
 func (s *stand) make(c *core.Call, reply string, err error) (Plan, error) {
 	plan, refused := s.Admit(context.Background(), c, nil)
 	if refused == nil {
@@ -81,7 +82,7 @@ func (s *stand) make(c *core.Call, reply string, err error) (Plan, error) {
 	return plan, refused
 }
 
-// person answers every question in the same way, after a while.
+// person gives the same answer to every question, after a delay.
 type person struct {
 	answer approvals.Answer
 	after  time.Duration

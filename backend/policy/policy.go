@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Views tells what each server offers. A *registry.Registry does.
+// Views returns what each server offers. *registry.Registry implements it.
 type Views interface {
 	Server(id string) (*registry.View, bool)
 }
@@ -22,17 +22,17 @@ type Approvals interface {
 	Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error)
 }
 
-// Options are what a Policy works with. Views is needed.
+// Options configure a Policy. Views is required.
 type Options struct {
 	Views     Views
-	Approvals Approvals // nil: nobody can be asked
-	// Reachable reports whether the user would see a question now. Nil: they would.
+	Approvals Approvals // nil if the user cannot be asked
+	// Reachable reports whether the user would see a question now. Nil means always.
 	Reachable func() bool
-	// OnBreaker is told when a server begins or ends its rest. It must not block.
+	// OnBreaker is called when the state of a breaker changes. It must not block.
 	OnBreaker func(BreakerStatus)
 }
 
-// Policy holds the rules in force. All methods may be called from any goroutine.
+// Policy enforces the rules of the configuration. Its methods are safe for concurrent use.
 type Policy struct {
 	Options
 	rules  atomic.Pointer[ruleset]
@@ -43,21 +43,21 @@ type Policy struct {
 	applying sync.Mutex
 }
 
-// Plan is what an admitted call is allowed. End must be called when the call is over.
+// Plan holds the limits of an admitted call. Policy.End must be called after the call.
 type Plan struct {
-	Timeout  time.Duration // without an answer or progress
-	Ceiling  time.Duration // in all
-	Unlisted bool          // the server has not been listed yet: ask Listed once it has
-	// TimeoutKey and CeilingKey are the settings that these come from.
+	Timeout  time.Duration // maximum time without a response or progress
+	Ceiling  time.Duration // maximum total time
+	Unlisted bool          // the server has not been listed yet; call Policy.Listed once it has
+	// TimeoutKey and CeilingKey are the configuration keys of Timeout and Ceiling.
 	TimeoutKey, CeilingKey string
-	// Cached is the answer, when no server needs to be asked.
+	// Cached is the cached reply. If it is not nil, the server need not be called.
 	Cached *core.Reply
 
 	server  *server
 	tool    *tool
 	hints   registry.Hints
-	ticket  ticket // of the breaker
-	slot    bool   // of the server's
+	ticket  ticket // for the breaker
+	slot    bool   // a slot of the server is held
 	keepFor cacheKey
 }
 
@@ -68,10 +68,10 @@ func New(o Options) *Policy {
 	return p
 }
 
-// Admit asks each check in turn; the first that refuses decides, with a *core.Error.
-// It may wait for the user and for a free place; meanwhile, a client that wants
-// progress hears some, through sink. It notes in call what the user said and how long
-// it waited. A plan that comes with an error needs no End.
+// Admit runs the checks in order and returns the *core.Error of the first one that refuses the
+// call. It may block for the user's approval, during which it sends progress notifications to sink,
+// and for a free slot. It sets Approval, Queued and Cached of call. If it returns an error, End
+// need not be called.
 func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (plan Plan, err error) {
 	rules := p.rules.Load()
 	s := rules.server(call.Server)
@@ -92,7 +92,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 	if err := names(call); err != nil {
 		return plan, err
 	}
-	if t.plain && rules.clients == nil { // nothing is configured but what follows
+	if t.plain && rules.clients == nil { // only the breaker applies
 		plan.ticket, err = s.breaker.admit()
 		return plan, err
 	}
@@ -108,7 +108,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 	if p.cached(call, &plan) {
 		return plan, nil
 	}
-	if err := s.breaker.checkOpen(); err != nil { // before anybody waits for a place
+	if err := s.breaker.checkOpen(); err != nil { // before waiting for a slot
 		return plan, err
 	}
 	if err := s.slots.acquire(ctx, call, &plan); err != nil {
@@ -121,7 +121,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 	return plan, nil
 }
 
-// Listed repeats what Admit could not ask of a server that had not been listed yet.
+// Listed repeats the checks that Admit skips if the server has not been listed yet.
 func (p *Policy) Listed(call *core.Call) error {
 	s := p.rules.Load().server(call.Server)
 	target, err := p.offered(call, s)
@@ -131,8 +131,8 @@ func (p *Policy) Listed(call *core.Call) error {
 	return p.input(call, s.tool(call), target)
 }
 
-// End takes note of how a call ended that was admitted with plan: reply and err are
-// those of the server, sent says that it was passed on to it.
+// End records the result of a call that was admitted with plan and releases its slot. reply and err
+// are those of the server; sent reports whether the call was sent to it.
 func (p *Policy) End(plan Plan, reply core.Reply, err error, sent bool) {
 	if plan.Cached != nil {
 		return

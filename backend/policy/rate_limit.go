@@ -11,17 +11,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// maxBuckets bounds the callers and tools that one limit tells apart. Who comes when
-// all are in use shares the bucket of the nameless.
+// maxBuckets limits the buckets of one rate limit. When all of them are in use, further callers
+// share a single bucket.
 const maxBuckets = 4096
 
-// buckets are the token buckets of one limit, one for each caller and tool.
+// buckets holds the token buckets of one rate limit, one for each caller and tool.
 type buckets struct {
 	limit     rate.Limit
 	burst     int
 	bySession bool
-	client    string // whose limit it is, "" for one of all clients
-	setting   string // the key that it comes from, below the server's or policy.clients
+	client    string // client that the limit applies to, "" for all
+	setting   string // configuration key, relative to the server or starting with policy.clients
 
 	mu  sync.Mutex // guards all
 	all map[bucketKey]*rate.Limiter
@@ -29,7 +29,7 @@ type buckets struct {
 
 type bucketKey struct{ who, tool string }
 
-// newBuckets returns nil for no limit, and was where that is the same limit.
+// newBuckets returns nil if there is no limit. It returns was if the settings have not changed.
 func newBuckets(c config.RateLimit, client, setting string, was *buckets) *buckets {
 	if c.PerSecond <= 0 {
 		return nil
@@ -42,8 +42,8 @@ func newBuckets(c config.RateLimit, client, setting string, was *buckets) *bucke
 	return b
 }
 
-// limit returns the buckets of a client's calls: its own for the tool, else its own,
-// else those of the tool, else those of the server.
+// limit returns the rate limit for the calls of a client: that of the client for the tool,
+// otherwise that of the client, otherwise that of the tool, otherwise that of the server.
 func (t *tool) limit(token string) *buckets {
 	if own := t.ownLimits[token]; own != nil {
 		return own
@@ -51,7 +51,7 @@ func (t *tool) limit(token string) *buckets {
 	return t.buckets
 }
 
-// rateOf refuses a call of a tool that its caller calls too often.
+// rateOf refuses a tool call that exceeds the rate limit of its caller.
 func rateOf(call *core.Call, t *tool) error {
 	b := t.limit(call.Client.Token)
 	if b == nil || call.Method != "tools/call" || call.Continues {
@@ -67,7 +67,7 @@ func rateOf(call *core.Call, t *tool) error {
 	return e
 }
 
-// takeToken takes a token, or says how long it is until there is one.
+// takeToken takes a token and returns 0, or returns the time until one is available.
 func (b *buckets) takeToken(key bucketKey, now time.Time) (wait time.Duration) {
 	r := b.bucket(key, now).ReserveN(now, 1)
 	if wait = r.DelayFrom(now); wait > 0 {
@@ -79,7 +79,7 @@ func (b *buckets) takeToken(key bucketKey, now time.Time) (wait time.Duration) {
 func (b *buckets) key(call *core.Call) bucketKey {
 	who := call.Client.Token
 	if who == "" {
-		who = "\x00" + call.Client.Name // as it claims
+		who = "\x00" + call.Client.Name // self-reported
 	}
 	if b.bySession {
 		switch {
@@ -100,7 +100,7 @@ func (b *buckets) bucket(key bucketKey, now time.Time) *rate.Limiter {
 	}
 	if len(b.all) >= maxBuckets {
 		for k, l := range b.all {
-			if l.TokensAt(now) >= float64(b.burst) { // as good as new
+			if l.TokensAt(now) >= float64(b.burst) { // a full bucket is equivalent to a new one
 				delete(b.all, k)
 			}
 		}
@@ -116,7 +116,7 @@ func (b *buckets) bucket(key bucketKey, now time.Time) *rate.Limiter {
 	return l
 }
 
-// String says the limit in words.
+// String describes the limit in words.
 func (b *buckets) String() string {
 	by := "each client"
 	switch {
@@ -130,7 +130,7 @@ func (b *buckets) String() string {
 	return fmt.Sprintf("%g times a second by %s, %d at once", float64(b.limit), by, b.burst)
 }
 
-// atLeast rounds up to what the user can read.
+// atLeast rounds a duration up to a readable one.
 func atLeast(d time.Duration) time.Duration {
 	unit := time.Second
 	if d < time.Second {
@@ -139,7 +139,7 @@ func atLeast(d time.Duration) time.Duration {
 	return (d + unit - 1).Truncate(unit)
 }
 
-// peek is take that takes nothing.
+// peek returns the time until a token is available, without taking one.
 func (b *buckets) peek(key bucketKey) time.Duration {
 	b.mu.Lock()
 	l := b.all[key]

@@ -2,8 +2,7 @@ package policy
 
 import "github.com/drawbridge-mcp/drawbridge/backend/core"
 
-// The bounds of a call's params. A client that needs more is told so, in words,
-// before the server sees anything.
+// Limits of the params of a call. A call that exceeds them is refused before it reaches the server.
 const (
 	MaxArguments = 4 << 20 // bytes
 	MaxDepth     = 500     // nested objects and arrays
@@ -11,7 +10,7 @@ const (
 	MaxURI       = 8 << 10 // bytes of a resource's URI
 )
 
-// size refuses params that are too large.
+// size refuses arguments, or params without arguments, that are too large.
 func size(call *core.Call) error {
 	n := len(call.Params)
 	if !call.Arguments.Empty() {
@@ -26,7 +25,7 @@ func size(call *core.Call) error {
 	return e
 }
 
-// depth refuses params that are nested so deeply that a server may break on them.
+// depth refuses params that are nested so deeply that they may crash a server.
 func depth(call *core.Call) error {
 	if len(call.Params) <= 2*MaxDepth || deepest(call.Params) <= MaxDepth {
 		return nil
@@ -36,7 +35,7 @@ func depth(call *core.Call) error {
 	return e
 }
 
-// deepest returns how deep objects and arrays are nested in raw, strings aside.
+// deepest returns the maximum nesting of objects and arrays in the JSON text raw.
 func deepest(raw []byte) (most int) {
 	level := 0
 	for i := 0; i < len(raw); i++ {
@@ -58,7 +57,7 @@ func deepest(raw []byte) (most int) {
 	return most
 }
 
-// names refuses a name or URI that nothing can have.
+// names refuses a name or URI that is too long.
 func names(call *core.Call) error {
 	most, field := MaxName, "name"
 	if call.Method == "resources/read" || call.Method == "completion/complete" {

@@ -13,18 +13,20 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// Bounds of what is kept.
+// Limits of the cache.
 const (
 	maxKept      = 1024     // results
-	maxKeptBytes = 32 << 20 // of all results
-	maxKeptOne   = 1 << 20  // of one
+	maxKeptBytes = 32 << 20 // bytes of all results
+	maxKeptOne   = 1 << 20  // bytes of one result
 )
 
-// cacheKey names a result by who asked whom for what. The empty key keeps nothing.
+// cacheKey identifies a result by caller, server and request. The empty key means that the result
+// is not cached.
 type cacheKey string
 
-// cached looks for a result that still stands, and notes under which key a new one
-// is to be kept. Only what says of itself that it changes nothing is kept.
+// cached sets plan.Cached to a fresh cached result and reports whether there is one. Otherwise it
+// sets the key under which End stores the result. Only resources and the results of tools that are
+// marked read-only are cached.
 func (p *Policy) cached(call *core.Call, plan *Plan) bool {
 	switch call.Method {
 	case "tools/call":
@@ -51,13 +53,13 @@ func (p *Policy) cached(call *core.Call, plan *Plan) bool {
 	return false
 }
 
-// keyOf makes the key of a call; false when its answer cannot be another's. Callers
-// that may not see the same have different keys: another client, another view, and
-// with a server that is not shared, another session or folder.
+// keyOf returns the cache key of a call. ok is false if the result must not be reused. Callers that
+// may get different results have different keys: the key contains the client, the view and, unless
+// the server is shared, the session and the workspace.
 func (p *Policy) keyOf(call *core.Call, s *server) (cacheKey, bool) {
 	view, ok := p.Views.Server(s.id)
 	if !ok || bytes.Contains(call.Params, []byte(`"requestState"`)) {
-		return "", false // a part of a longer exchange
+		return "", false // part of a multi-step exchange
 	}
 	var b bytes.Buffer
 	for _, part := range []string{s.id, call.Method, call.Name, clientKey(call.Client), string(call.Era), view.Hash()} {
@@ -74,8 +76,8 @@ func (p *Policy) keyOf(call *core.Call, s *server) (cacheKey, bool) {
 	return cacheKey(b.String()), true
 }
 
-// canonical writes raw with its keys in order and without white space. It reports
-// false for what two readers may understand in two ways.
+// canonical writes raw with sorted keys and without white space. It returns false for JSON that
+// parsers may interpret differently.
 func canonical(b *bytes.Buffer, raw []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -90,8 +92,7 @@ func canonical(b *bytes.Buffer, raw []byte) bool {
 
 var errAmbiguous = errors.New("ambiguous")
 
-// unambiguous reads one value and refuses a key that occurs twice and text that was
-// no valid Unicode.
+// unambiguous decodes one value. It refuses duplicate keys and text that is not valid Unicode.
 func unambiguous(d *json.Decoder) (any, error) {
 	t, err := d.Token()
 	if err != nil {
@@ -133,7 +134,7 @@ func unambiguous(d *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// cache holds results, the one that was used last in front. The zero value is ready to use.
+// cache is an LRU cache of results. The zero value is ready to use.
 type cache struct {
 	mu    sync.Mutex // guards the fields below
 	byKey map[cacheKey]*list.Element
@@ -165,7 +166,7 @@ func (c *cache) find(key cacheKey, now time.Time) (*core.Reply, bool) {
 	return k.reply, true
 }
 
-// store keeps a good result. What asks for input, or is an error, is none.
+// store caches a complete result. It ignores errors and requests for input.
 func (c *cache) store(plan *Plan, reply core.Reply) {
 	var about struct {
 		IsError    bool   `json:"isError"`
@@ -177,7 +178,7 @@ func (c *cache) store(plan *Plan, reply core.Reply) {
 		return
 	}
 	ttl := plan.tool.cacheTTL
-	if ttl == 0 { // a resource: as long as its server says, at most a day
+	if ttl == 0 { // a resource: the TTL of its server, at most one day
 		ttl = time.Duration(min(max(about.TTL, 0), (24*time.Hour).Milliseconds())) * time.Millisecond
 	}
 	if ttl == 0 {
@@ -200,7 +201,7 @@ func (c *cache) store(plan *Plan, reply core.Reply) {
 	}
 }
 
-// remove must be called with c.mu held.
+// remove deletes an entry. The caller must hold c.mu.
 func (c *cache) remove(at *list.Element) {
 	k := c.order.Remove(at).(*cachedResult)
 	delete(c.byKey, k.key)

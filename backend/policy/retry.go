@@ -9,10 +9,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// Again says whether a call that failed with err may be tried once more, and after
-// which pause. tries is how often it was tried; sent, that it was passed on to its
-// server. What may have reached the server is tried again only where the user
-// trusts the server's word that once more does no harm.
+// Again reports whether a call that failed with err may be retried, and after which pause. tries is
+// the number of attempts so far; sent reports whether the call was sent to the server. A call that
+// may have reached the server is retried only if the server is trusted and the call is read-only or
+// idempotent.
 func (plan *Plan) Again(call *core.Call, tries int, err error, sent bool) (pause time.Duration, again bool) {
 	if plan.tool == nil || tries > plan.tool.retry.Attempts {
 		return 0, false
@@ -20,7 +20,7 @@ func (plan *Plan) Again(call *core.Call, tries int, err error, sent bool) (pause
 	r := &plan.tool.retry
 	e, ours := errors.AsType[*core.Error](err)
 	if !ours || e.Code != core.CodeUnavailable || !e.Retriable {
-		return 0, false // an answer, a timeout, or nothing that time would mend
+		return 0, false // a response, a timeout or a permanent error
 	}
 	if sent && !e.Unsent && !plan.harmless(call) {
 		return 0, false
@@ -35,7 +35,7 @@ func (plan *Plan) Again(call *core.Call, tries int, err error, sent bool) (pause
 	return pause/2 + rand.N(pause/2+1), true
 }
 
-// harmless reports whether the same call may be made twice, as a trusted server says.
+// harmless reports whether a call may be repeated, according to the hints of a trusted server.
 func (plan *Plan) harmless(call *core.Call) bool {
 	if !plan.server.trust {
 		return false

@@ -4,12 +4,11 @@ import (
 	"strings"
 )
 
-// maxExpanded bounds a schema with all of its references followed. Beyond it, one that
-// refers to itself among them, checking could take longer than anybody waits: schemas
-// are written by strangers.
+// maxExpanded limits the number of nodes of a schema after all references are expanded. Validation
+// against a larger or recursive schema could take too long; schemas are untrusted.
 const maxExpanded = 10_000
 
-// bounded reports whether a schema stays below maxExpanded.
+// bounded reports whether the expanded schema has at most maxExpanded nodes.
 func bounded(doc any) bool {
 	left := maxExpanded
 	return expand(doc, doc, &left)
@@ -32,7 +31,7 @@ func expand(doc, node any, left *int) bool {
 			case "$dynamicRef", "$recursiveRef":
 				return false
 			case "$defs", "definitions":
-				continue // counted where they are referred to
+				continue // counted where they are referenced
 			case "$ref":
 				to, ok := resolve(doc, v)
 				if !ok || !expand(doc, to, left) {
@@ -48,7 +47,7 @@ func expand(doc, node any, left *int) bool {
 	return true
 }
 
-// resolve follows a JSON pointer within doc. References of other kinds are not followed.
+// resolve follows a reference with a JSON pointer within doc. It does not support other references.
 func resolve(doc, ref any) (any, bool) {
 	text, ok := ref.(string)
 	if !ok || !strings.HasPrefix(text, "#/") {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A schema must not make a check that never ends, neither by itself nor with the
-// arguments that a client may send.
+// A schema must not cause an endless validation, with any arguments.
 func TestInfinitelyExpandingSchemaIsIgnored(t *testing.T) {
 	doubling := `{"inputSchema":{"$ref":"#/$defs/d0","$defs":{`
 	for i := range 40 {

@@ -18,13 +18,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// validationErrors finds where a value does not fit a schema, and names the places without
-// repeating a value. The library that decides whether it fits stops at the first place
-// and says it in words for programmers. What misfits does not know of a schema it takes
-// for fitting, so that it never blames what is right.
+// validationErrors finds the fields of a value that do not match a schema and describes them
+// without quoting the value. The validation library stops at the first error and its messages are
+// meant for programmers. Keywords that validationErrors does not support count as satisfied, so
+// that it never reports a valid field.
 type validationErrors struct {
-	doc  any  // the whole schema, for its references
-	old  bool // as in inputSchema
+	doc  any  // root of the schema, for references
+	old  bool // see inputSchema
 	list []core.FieldError
 }
 
@@ -35,7 +35,7 @@ func (m *validationErrors) add(at []string, format string, about ...any) {
 	}
 }
 
-// path names a place in the arguments. Names come from the caller: long ones are cut.
+// path formats the path of a field. The names come from the caller, so long ones are shortened.
 func path(parts []string) string {
 	if len(parts) == 0 {
 		return "arguments"
@@ -47,8 +47,8 @@ func path(parts []string) string {
 	return strings.Join(short, ".")
 }
 
-// validate holds value, which stands at a place of the arguments, against one part of the
-// schema. It ends because the schema is bounded.
+// validate validates value, whose path is at, against a subschema. It terminates because the schema
+// is bounded.
 func (m *validationErrors) validate(schema, value any, at []string) {
 	if schema == false {
 		m.add(at, "is not allowed")
@@ -90,8 +90,8 @@ func (m *validationErrors) validate(schema, value any, at []string) {
 	}
 }
 
-// validateType looks at what holds for values of every type. What comes after would only repeat
-// that the type is wrong.
+// validateType checks type, enum and const. It returns false for a wrong type, which makes further
+// checks pointless.
 func (m *validationErrors) validateType(s map[string]any, value any, at []string) bool {
 	var want []string
 	switch t := s["type"].(type) {
@@ -148,8 +148,8 @@ func isInteger(value any) bool {
 	return is || fraction && f == math.Trunc(f)
 }
 
-// validateAlternatives complains once when no alternative fits: each would complain for itself, and
-// that would confuse.
+// validateAlternatives adds a single error if no alternative matches. The errors of every
+// alternative would be confusing.
 func (m *validationErrors) validateAlternatives(s map[string]any, key string, value any, at []string) {
 	list, ok := s[key].([]any)
 	if !ok || len(list) == 0 {
@@ -164,7 +164,7 @@ func (m *validationErrors) validateAlternatives(s map[string]any, key string, va
 	m.add(at, "fits none of the forms that are allowed")
 }
 
-// schemaNumber is a number of the schema.
+// schemaNumber returns a numeric keyword of a schema.
 func schemaNumber(s map[string]any, key string) (float64, bool) {
 	switch n := s[key].(type) {
 	case int64:
@@ -175,7 +175,7 @@ func schemaNumber(s map[string]any, key string) (float64, bool) {
 	return 0, false
 }
 
-// boundWords say what a number must be, before its bound.
+// boundWords are the messages for numeric limits. The limit follows.
 var boundWords = map[string]string{
 	"minimum": "must be at least", "exclusiveMinimum": "must be greater than",
 	"maximum": "must be at most", "exclusiveMaximum": "must be less than",
@@ -187,8 +187,8 @@ func (m *validationErrors) validateNumber(s map[string]any, v float64, at []stri
 		"maximum": func(l float64) bool { return v > l }, "exclusiveMaximum": func(l float64) bool { return v > l },
 	} {
 		l, ok := schemaNumber(s, key)
-		// An int64 beyond 2^53 may be the bound itself once it is rounded; a bound that
-		// excludes is broken by itself.
+		// An exclusive limit is violated by the limit itself. An int64 beyond 2^53 is not reported,
+		// because it may only equal the limit after rounding.
 		if !ok || !wrong(l) && !(strings.HasPrefix(key, "exclusive") && v == l && v > -1<<53 && v < 1<<53) {
 			continue
 		}
@@ -196,10 +196,10 @@ func (m *validationErrors) validateNumber(s map[string]any, v float64, at []stri
 	}
 }
 
-// sizeUnits name what the bounds of a length count.
+// sizeUnits are the units of the length keywords.
 var sizeUnits = map[string]string{"Length": "characters", "Items": "items", "Properties": "properties"}
 
-// validateLength looks at how much there is of something.
+// validateLength checks the minimum and maximum keywords of a length n.
 func (m *validationErrors) validateLength(s map[string]any, of string, n int, at []string) {
 	unit := sizeUnits[of]
 	if l, ok := schemaNumber(s, "min"+of); ok && float64(n) < l {
@@ -224,7 +224,8 @@ func (m *validationErrors) validateString(s map[string]any, v string, at []strin
 	}
 }
 
-// formats are those that schemas of the older dialects rule by. Newer ones only note them.
+// formats are the formats that the older dialects enforce. In newer dialects format is an
+// annotation.
 var formats = map[string]func(string) bool{
 	"date-time": func(v string) bool { _, err := time.Parse(time.RFC3339, strings.ToUpper(v)); return err == nil },
 	"date":      func(v string) bool { _, err := time.Parse(time.DateOnly, v); return err == nil },
@@ -252,7 +253,7 @@ func (m *validationErrors) validateArray(s map[string]any, v []any, at []string)
 	m.validateLength(s, "Items", len(v), at)
 	first, _ := s["prefixItems"].([]any)
 	rest := s["items"]
-	if list, ok := rest.([]any); ok { // as older dialects write it
+	if list, ok := rest.([]any); ok { // tuple syntax of the older dialects
 		first, rest = list, s["additionalItems"]
 		if !m.old {
 			return

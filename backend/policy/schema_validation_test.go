@@ -36,7 +36,7 @@ func TestEachInvalidArgumentIsExplainedForModels(t *testing.T) {
 		{`{"not":{"required":["a"]}}`, `{"a":1}`, `arguments does not fit the schema`},
 		{`{"unevaluatedProperties":false}`, `{"a":1}`, `arguments does not fit the schema`},
 		{`false`, `{"a":1}`, `arguments is not allowed`},
-		// Formats are rules in the older dialects, and notes in the newer.
+		// Formats are enforced in the older dialects only.
 		{`{"properties":{"a":{"format":"email"}}}`, `{"a":"secret"}`, ``},
 		{`{` + old + `"properties":{"a":{"format":"email"},"b":{"format":"nothing we know"}}}`, `{"a":"secret","b":""}`, `a is not a valid email`},
 		{`{` + old + `"properties":{"a":{"anyOf":[{"format":"ipv4"},{"format":"ipv6"}]}}}`, `{"a":"::1"}`, ``},
@@ -79,8 +79,8 @@ func TestFormatsOfOlderSchemaDialects(t *testing.T) {
 	}
 }
 
-// Whoever fits is not blamed: what misfits says of a value that the library takes would
-// refuse a call that is right.
+// validationErrors must not report errors for arguments that the library accepts, because valid
+// calls would be refused.
 func FuzzValidArgumentsAreAccepted(f *testing.F) {
 	parts := []string{`true`, `{}`, `{"type":"string"}`, `{"type":["integer","null"]}`, `{"minimum":2,"maximum":3}`, `{"enum":[1,"a",null]}`,
 		`{"items":{"type":"integer"},"minItems":1}`, `{"prefixItems":[{"type":"string"}]}`, `{"required":["a"]}`, `{"additionalProperties":false}`,
@@ -101,7 +101,7 @@ func FuzzValidArgumentsAreAccepted(f *testing.F) {
 		if s == nil || err != nil || strings.Contains(schema, "format") {
 			return
 		}
-		defer func() { _ = recover() }() // the library did not expect this schema: check takes it for fitting
+		defer func() { _ = recover() }() // the library panics on this schema: check accepts the value
 		if s.judge.Validate(v) != nil {
 			return
 		}
@@ -112,7 +112,8 @@ func FuzzValidArgumentsAreAccepted(f *testing.F) {
 	})
 }
 
-// The library reads constants as float64: what it would compare wrongly is not refused.
+// The library decodes constants as float64. Values that it would compare incorrectly are not
+// refused.
 func TestLargeSchemaConstantRefusesNothing(t *testing.T) {
 	raw := []byte(`{"inputSchema":{"properties":{"n":{"const":9007199254740993}}}}`)
 	if compileSchema(raw) != nil {
@@ -120,7 +121,7 @@ func TestLargeSchemaConstantRefusesNothing(t *testing.T) {
 	}
 }
 
-// TestUncomparableNumberRefusesNoCall because it reads bounds as float64.
+// The library decodes limits as float64.
 func TestUncomparableNumberRefusesNoCall(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ schema, arguments string }{
@@ -131,7 +132,7 @@ func TestUncomparableNumberRefusesNoCall(t *testing.T) {
 	} {
 		schema := compileSchema([]byte(`{"inputSchema":` + c.schema + `}`))
 		if schema == nil {
-			continue // not checked: the server judges
+			continue // not validated by us
 		}
 		value, err := wire.Decode([]byte(c.arguments))
 		if err != nil {

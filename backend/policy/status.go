@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Load is how many calls a server with a concurrency limit works on.
+// Load is the load of a server with a concurrency limit.
 type Load struct {
 	Server  string `json:"server"`
 	Running int    `json:"running"`
 	Queued  int    `json:"queued"`
-	Shed    int64  `json:"shed"` // turned away since the start
+	Shed    int64  `json:"shed"` // refused since the start or the last change of the limit
 }
 
-// Breakers lists the servers that rest or are about to be tried, by id.
+// Breakers returns the breakers that are not closed, sorted by server id.
 func (p *Policy) Breakers() []BreakerStatus {
 	list := []BreakerStatus{}
 	for _, s := range p.rules.Load().servers {
@@ -25,7 +25,8 @@ func (p *Policy) Breakers() []BreakerStatus {
 	return list
 }
 
-// Breaker returns the breaker of one server while calls do not go through; false otherwise.
+// Breaker returns the status of a server's breaker. It returns false if the breaker is closed or
+// there is none.
 func (p *Policy) Breaker(server string) (BreakerStatus, bool) {
 	if s := p.rules.Load().servers[server]; s != nil {
 		return s.breaker.current()
@@ -33,7 +34,8 @@ func (p *Policy) Breaker(server string) (BreakerStatus, bool) {
 	return BreakerStatus{}, false
 }
 
-// Loads lists the servers with a concurrency limit that have work, by id.
+// Loads returns the servers with a concurrency limit that run, queue or have refused calls, sorted
+// by id.
 func (p *Policy) Loads() []Load {
 	list := []Load{}
 	for id, s := range p.rules.Load().servers {
@@ -49,7 +51,7 @@ func (p *Policy) Loads() []Load {
 	return list
 }
 
-// Reset ends a server's rest: the user has seen to it.
+// Reset closes the breaker of a server.
 func (p *Policy) Reset(server string) {
 	if s := p.rules.Load().servers[server]; s != nil {
 		s.breaker.reset()

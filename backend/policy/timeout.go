@@ -2,15 +2,14 @@ package policy
 
 import "time"
 
-// How long a call may take unless the server's configuration says otherwise.
+// Default timeouts.
 const (
-	DefaultTimeout = 30 * time.Second // without an answer or progress
-	DefaultCeiling = 10 * time.Minute // in all, however much progress there is
-	AnswerTimeout  = 2 * time.Minute  // for a client's answer to a request of the server
+	DefaultTimeout = 30 * time.Second // time without a response or progress
+	DefaultCeiling = 10 * time.Minute // total time, regardless of progress
+	AnswerTimeout  = 2 * time.Minute  // time for a client to answer a request of a server
 )
 
-// times sets how long a call may take; zero means the default. Nothing takes longer
-// than its ceiling.
+// times sets the timeouts of a tool; zero means the default. The timeout is limited to the ceiling.
 func (t *tool) times(timeout, ceiling time.Duration) {
 	if timeout <= 0 {
 		timeout = DefaultTimeout

@@ -9,8 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// A call that waited for a place, and finds that the server rests by then, gives the
-// place back.
+// A call that waited for a slot and then finds the breaker open releases the slot.
 func TestSlotIsReleasedWhenBreakerOpensDuringWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, `, "concurrency": {"max": 1, "queue": 5}, "breaker": {"failures": 1, "openMs": 60000}`, ``, Options{})
@@ -25,7 +24,7 @@ func TestSlotIsReleasedWhenBreakerOpensDuringWait(t *testing.T) {
 				refused <- err
 			}()
 		}
-		synctest.Wait() // all three wait for the place
+		synctest.Wait() // all three wait for the slot
 		if loads := s.Loads(); len(loads) != 1 || loads[0].Queued != 3 {
 			t.Fatalf("%+v", loads)
 		}
@@ -45,8 +44,7 @@ func TestSlotIsReleasedWhenBreakerOpensDuringWait(t *testing.T) {
 	})
 }
 
-// While a server is well, its breaker costs a call no lock: here somebody holds the lock
-// all the time.
+// While there are no failures, the breaker takes no lock. The test holds it all the time.
 func TestClosedBreakerTakesNoLock(t *testing.T) {
 	s := withRules(t, ``, ``, Options{})
 	b := s.rules.Load().server("files").breaker
