@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -269,91 +268,6 @@ func (b *Bridge) Sessions() []Session { return b.sessions.snapshot() }
 
 // ClientOf returns the client of a legacy session, or the zero Client if there is no such session.
 func (b *Bridge) ClientOf(session string) core.Client { return b.sessions.client(session) }
-
-// endpoint is an address that the bridge serves, with the restrictions that apply to one request.
-type endpoint struct {
-	path    string
-	server  string // "" for the aggregate endpoint and for profiles
-	profile string
-
-	// The restrictions of the client, set by authorizeEndpoint.
-	scope string // the profile that limits what the client sees; "" for no limit
-	mode  string // ToolsSearch, ToolsDeferred, or "" to list all tools
-}
-
-// parseEndpoint parses the paths /mcp, /s/{server}/mcp and /p/{profile}/mcp.
-func parseEndpoint(path string) (endpoint, bool) {
-	if path == "/mcp" {
-		return endpoint{path: path}, true
-	}
-	kind, rest, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	name, tail, found := strings.Cut(rest, "/")
-	if !ok || !found || tail != "mcp" || name == "" {
-		return endpoint{}, false
-	}
-	switch kind {
-	case "s":
-		return endpoint{path: path, server: name}, true
-	case "p":
-		return endpoint{path: path, profile: name}, true
-	}
-	return endpoint{}, false
-}
-
-// resolveServerName replaces a server name in the endpoint with the id of the server.
-func (b *Bridge) resolveServerName(at endpoint) endpoint {
-	if id := b.Registry.Find(at.server); id != "" {
-		at.server, at.path = id, "/s/"+id+"/mcp"
-	}
-	return at
-}
-
-// exists reports whether the server or profile of an endpoint exists.
-func (b *Bridge) exists(at endpoint) bool {
-	switch {
-	case at.profile != "":
-		return b.Registry.HasProfile(at.profile)
-	case at.server == "":
-		return true
-	}
-	if _, ok := b.Registry.Server(at.server); ok || b.Self == nil {
-		return ok
-	}
-	_, ok := b.Self.Server(at.server)
-	return ok
-}
-
-// nameLimit returns the maximum length of public names for the client with the token, or 0 for the
-// default.
-func (b *Bridge) nameLimit(at endpoint, token string) int {
-	if at.server != "" || token == "" || b.NameLimit == nil {
-		return 0
-	}
-	return b.NameLimit(token)
-}
-
-// view returns the current view of an endpoint for the client with the token. It is never nil.
-func (b *Bridge) view(at endpoint, token string) *registry.View {
-	return b.viewWithLimit(at, b.nameLimit(at, token))
-}
-
-func (b *Bridge) viewWithLimit(at endpoint, limit int) *registry.View {
-	if at.scope != "" {
-		return b.profileView(at, limit)
-	}
-	if at.server == "" {
-		return b.Registry.Within(limit)
-	}
-	if v, ok := b.Registry.Server(at.server); ok {
-		return v
-	}
-	if b.Self != nil {
-		if v, ok := b.Self.Server(at.server); ok {
-			return v
-		}
-	}
-	return b.nothing
-}
 
 // ServeHTTP implements http.Handler.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {

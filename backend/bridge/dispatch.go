@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -256,17 +255,4 @@ func shiftSpan(s, edited core.Span, grown int) core.Span {
 		return s
 	}
 	return core.Span{Start: s.Start + grown, End: s.End + grown}
-}
-
-// serverInfo is the implementation info of the aggregate endpoint.
-func serverInfo(version string) []byte {
-	if version == "" {
-		version = "dev"
-	}
-	info, _ := json.Marshal(struct {
-		Name    string `json:"name"`
-		Title   string `json:"title"`
-		Version string `json:"version"`
-	}{"drawbridge", "Drawbridge", version})
-	return info
 }

@@ -4,82 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
-
-const (
-	// privatePrefix is the prefix of the headers that only Drawbridge sets. The loopback guard
-	// removes them from incoming requests, except those of the shim.
-	privatePrefix = "X-Drawbridge-"
-	// ClientHeader is the name of the client's token. The loopback guard sets it after
-	// authentication.
-	ClientHeader = privatePrefix + "Client"
-	// ShimHeader identifies the stdio shim that forwards the request. It is not verified.
-	ShimHeader = privatePrefix + "Shim"
-	// ticketHeader links a call of go-sdk's middleware to the exchange of its request. A context
-	// cannot do so, because the SDK passes the context of the first request of the session.
-	ticketHeader = privatePrefix + "Ticket"
-)
-
-// requestOrigin is the verified client and the shim that a request comes from.
-type requestOrigin struct {
-	token string // name of the token; "" without one
-	shim  string
-	// workspace is the folder in which the shim was started.
-	workspace string
-}
-
-// readOrigin reads the private headers of a request and removes all of them.
-func readOrigin(header http.Header) requestOrigin {
-	from := requestOrigin{token: headerValue(header, ClientHeader), shim: headerValue(header, ShimHeader), workspace: workspaceOf(headerValue(header, WorkspaceHeader))}
-	for name := range header {
-		if len(name) > len(privatePrefix) && strings.EqualFold(name[:len(privatePrefix)], privatePrefix) {
-			delete(header, name)
-		}
-	}
-	return from
-}
-
-// message is the body of a POST request, with the result of scanning it.
-type message struct {
-	body   []byte
-	env    wire.Envelope
-	params wire.Params // spans of rawParams
-	// repaired reports that the body contained invalid Unicode, which was replaced.
-	repaired bool
-}
-
-func (m *message) id() []byte        { return wire.Bytes(m.body, m.env.ID) }
-func (m *message) rawParams() []byte { return wire.Bytes(m.body, m.env.Params) }
-
-// parse scans a body. The error is a *wire.Error. If only the params are invalid, parse returns the
-// message as well, so that the error response can have its id.
-func parse(body []byte) (*message, error) {
-	m := &message{body: body}
-	var err error
-	if m.env, err = wire.Scan(body); err != nil {
-		return nil, err
-	}
-	if m.env.Dirty() {
-		// Messages to stdio servers are delimited by newlines, so none may occur between tokens.
-		m.repaired = m.env.Broken
-		m.body = wire.Compact(make([]byte, 0, len(body)), body)
-		if m.env, err = wire.Scan(m.body); err != nil {
-			return nil, err
-		}
-	}
-	if raw := m.rawParams(); len(raw) > 0 && raw[0] == '{' {
-		if m.params, err = wire.ScanParams(raw); err != nil {
-			return m, err
-		}
-	}
-	return m, nil
-}
 
 func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from requestOrigin) {
 	if !isJSON(r.Header) {
@@ -242,15 +171,6 @@ func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, fro
 	}
 	b.endSession(s, "the client ended it")
 	w.WriteHeader(http.StatusNoContent)
-}
-
-func isJSON(header http.Header) bool {
-	v := headerValue(header, "Content-Type")
-	if v == "application/json" {
-		return true
-	}
-	kind, _, err := mime.ParseMediaType(v)
-	return err == nil && kind == "application/json"
 }
 
 // withBody replaces the consumed body of a request.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -227,10 +228,15 @@ func (b *Bridge) notifySubscribers(ctx context.Context, p *mcp.ResourceUpdatedNo
 	}
 }
 
-// discardSink is the sink of a request without a client.
-type discardSink struct{}
-
-func (discardSink) Notify(string, json.RawMessage) {}
-func (discardSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
-	return notAskedReply("no client is behind this request"), nil
+// resolveResource returns the server and the URI that a URI currently resolves to for a listener.
+func (b *Bridge) resolveResource(ss *mcp.ServerSession, uri string) (registry.Target, bool) {
+	who := b.listeners.find(ss)
+	if who == nil {
+		return registry.Target{}, false
+	}
+	at, refusal := b.authorizeEndpoint(who.at, who.from)
+	if refusal != "" {
+		return registry.Target{}, false
+	}
+	return b.view(at, "").Resource(uri)
 }

@@ -146,37 +146,3 @@ func (e *endpointServer) addTool(name string, schema json.RawMessage) (err error
 	e.sdk.AddTool(&mcp.Tool{Name: name, InputSchema: schema}, nil)
 	return nil
 }
-
-// ListChanged notifies every client that sees the changed lists. It does not block and does not
-// read the registry, because it is called from the registry's OnChange.
-func (b *Bridge) ListChanged(c registry.Change) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, kind := range c.Kinds {
-		b.changeCounts[registry.IndexOf(kind)].Add(1)
-	}
-	for _, e := range b.servers {
-		if c.Server == "" || e.at.server == "" || e.at.server == c.Server {
-			e.announceChanges(c.Kinds)
-		}
-	}
-}
-
-// announceChanges makes the SDK send list_changed by adding and removing a feature; the SDK
-// combines several changes into one notification. The feature itself is never listed.
-func (e *endpointServer) announceChanges(kinds []core.Kind) {
-	const name, uri = "changed", "drawbridge:changed"
-	for _, kind := range kinds {
-		switch kind {
-		case core.Tools:
-			e.sdk.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-			e.sdk.RemoveTools(name)
-		case core.Prompts:
-			e.sdk.AddPrompt(&mcp.Prompt{Name: name}, nil)
-			e.sdk.RemovePrompts(name)
-		case core.Resources, core.Templates:
-			e.sdk.AddResource(&mcp.Resource{URI: uri, Name: name}, nil)
-			e.sdk.RemoveResources(uri)
-		}
-	}
-}

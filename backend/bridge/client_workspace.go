@@ -23,9 +23,6 @@ const (
 	// without them.
 	rootsTimeout = 10 * time.Second
 	maxWorkspace = 4096
-	// shimGrace is how long the stream of a shim may be disconnected before its sessions end. A
-	// running shim reconnects after half a second.
-	shimGrace = 5 * time.Second
 )
 
 // workspaceOf decodes the header. It returns "" unless the value is an absolute path.
@@ -152,33 +149,4 @@ func filePath(uri string) string {
 		path = strings.TrimPrefix(path, "/")
 	}
 	return cleanFolder(filepath.FromSlash(path))
-}
-
-// endShim calls ShimEnded, unless the shim has another session.
-func (b *Bridge) endShim(token, shim string) {
-	if shim != "" && b.ShimEnded != nil && !b.sessions.hasShim(token, shim) {
-		b.ShimEnded(token, shim)
-	}
-}
-
-// shimDisconnected ends a session whose shim was killed. A shim holds a stream open while it runs;
-// shimDisconnected is called when that stream ends, and waits shimGrace for a reconnect.
-func (b *Bridge) shimDisconnected(s *session) {
-	if s.shim == "" {
-		return
-	}
-	b.runTracked(func() {
-		timer := time.NewTimer(shimGrace)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-s.ctx.Done():
-			return
-		case <-b.ended.Done():
-			return
-		}
-		if used, idle := s.idleSince(); idle && b.Now().Sub(used) >= shimGrace && b.sessions.removeByID(s.id, s.token, s.endpoint) != nil {
-			b.endSession(s, "its shim is gone")
-		}
-	})
 }

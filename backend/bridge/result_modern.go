@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"encoding/json"
+
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
@@ -115,4 +117,17 @@ func isEmptyObject(obj []byte) bool {
 		}
 	}
 	return true
+}
+
+// serverInfo is the implementation info of the aggregate endpoint.
+func serverInfo(version string) []byte {
+	if version == "" {
+		version = "dev"
+	}
+	info, _ := json.Marshal(struct {
+		Name    string `json:"name"`
+		Title   string `json:"title"`
+		Version string `json:"version"`
+	}{"drawbridge", "Drawbridge", version})
+	return info
 }

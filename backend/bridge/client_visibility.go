@@ -1,0 +1,106 @@
+package bridge
+
+import (
+	"maps"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+)
+
+// Visibility defines what each client may see, in addition to the endpoint that it calls. The zero
+// value shows everything to every client.
+type Visibility struct {
+	Clients  map[string]ClientVisibility // by token name
+	Profiles map[string]ProfileVisibility
+	// Unknown is the reason why the visibility could not be determined, or "". If it is set, no
+	// client sees anything.
+	Unknown string
+	// ProfileOf returns the profile that is bound to the working folder of a shim, or "".
+	ProfileOf func(folder string) string
+}
+
+// ClientVisibility is what one client sees.
+type ClientVisibility struct {
+	Profile  string // the only profile that it may use; "" for no restriction
+	ToolMode string // ToolsSearch or ToolsDeferred; "" for that of the profile
+}
+
+// ProfileVisibility is how the tools of a profile are listed.
+type ProfileVisibility struct{ ToolMode string }
+
+// The alternatives to listing all tools.
+const (
+	ToolsSearch   = "search"
+	ToolsDeferred = "deferred"
+)
+
+// SetVisibility replaces the visibility and notifies the clients whose lists change. The
+// registry must know the profiles already.
+func (b *Bridge) SetVisibility(r Visibility) {
+	b.visibility.Store(&r)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.servers {
+		e.announceChanges([]core.Kind{core.Tools, core.Prompts, core.Resources})
+	}
+}
+
+// HasVisibility reports whether r equals the current visibility. ProfileOf is not compared, because
+// it is evaluated for each request.
+func (b *Bridge) HasVisibility(r Visibility) bool {
+	now := b.visibility.Load()
+	return now != nil && now.Unknown == r.Unknown && maps.Equal(now.Clients, r.Clients) && maps.Equal(now.Profiles, r.Profiles)
+}
+
+// authorizeEndpoint returns the endpoint with the restrictions of the request. They depend on the
+// token, the path and the folder of the shim, all of which come with every request, and not on the
+// connection or on earlier requests. refusal is the reason why the client may not use the path, or
+// "".
+func (b *Bridge) authorizeEndpoint(at endpoint, from requestOrigin) (_ endpoint, refusal string) {
+	reach := b.visibility.Load()
+	if reach == nil {
+		at.scope = at.profile
+		return at, ""
+	}
+	client := reach.Clients[from.token]
+	switch {
+	case reach.Unknown != "":
+		return at, reach.Unknown
+	case client.Profile != "" && !b.Registry.HasProfile(client.Profile):
+		return at, `the profile "` + client.Profile + `" of this client is gone: choose another one for it on the page Clients of Drawbridge, or under 'clients' in the configuration`
+	case client.Profile != "" && at.profile != "" && at.profile != client.Profile:
+		return at, `this client may use the profile "` + client.Profile + `" alone`
+	case client.Profile != "":
+		at.scope = client.Profile
+		if _, in := b.Registry.ProfileServer(at.scope, at.server); at.server != "" && !in {
+			return at, `the profile "` + client.Profile + `" of this client has no such server`
+		}
+	case at.profile != "":
+		at.scope = at.profile
+	case at.server == "" && from.workspace != "" && reach.ProfileOf != nil:
+		at.scope = reach.ProfileOf(from.workspace)
+	}
+	if at.server == "" {
+		at.mode = client.ToolMode
+		if at.mode == "" && at.scope != "" {
+			at.mode = reach.Profiles[at.scope].ToolMode
+		}
+		if at.mode != ToolsSearch && at.mode != ToolsDeferred {
+			at.mode = ""
+		}
+	}
+	return at, ""
+}
+
+// profileView returns the view of a request that is limited to a profile. The view of a profile
+// that no longer exists is empty.
+func (b *Bridge) profileView(at endpoint, limit int) *registry.View {
+	v, ok := b.Registry.Profile(at.scope, limit)
+	if at.server != "" {
+		v, ok = b.Registry.ProfileServer(at.scope, at.server)
+	}
+	if !ok {
+		return b.nothing
+	}
+	return v
+}
