@@ -159,6 +159,7 @@ func take(t testing.TB, path string) string {
 }
 
 func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
 	path := filepath.Join(d.home, ".config/Claude/claude_desktop_config.json")
 	put(t, path, "{\n    \"globalShortcut\": \"Ctrl+Space\",\n    \"mcpServers\": {\n        \"own\": {\"command\": \"true\"}\n    }\n}\n")

@@ -85,6 +85,7 @@ func needWindow(t *testing.T) {
 // its page's process crashed, retains its size, and closes with Quit. Closing it does not affect a
 // server.
 func TestWindowFollowsItsDaemon(t *testing.T) {
+	t.Parallel()
 	needWindow(t)
 	s := desktop(t)
 	d := start(t, object{"mcpServers": object{"demo": demo()}}, s.display()...)
@@ -209,6 +210,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 // The test uses a real notification server: the crash of a server appears, and disappears with its
 // cause.
 func TestNotificationsReportPendingApprovals(t *testing.T) {
+	t.Parallel()
 	const notifyd = "/usr/lib/x86_64-linux-gnu/xfce4/notifyd/xfce4-notifyd"
 	found := notifyd
 	if _, err := os.Stat(found); err != nil {
@@ -253,6 +255,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 // Without a bus, a tray, a display or the window's program nothing crashes, and the program never
 // starts without showing anything.
 func TestDesktopWithoutServices(t *testing.T) {
+	t.Parallel()
 	t.Run("no display", func(t *testing.T) {
 		d := start(t, object{})
 		out := run(t, command(t, d.env(), binary, "--data", d.data), 0)
@@ -360,6 +363,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 
 // Start at login is off by default, and enabling it writes a valid entry.
 func TestStartAtLoginIsOptIn(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{})
 	entries := func() []string {
 		list, _ := filepath.Glob(filepath.Join(d.home, ".config/autostart/*.desktop"))
@@ -379,6 +383,7 @@ func TestStartAtLoginIsOptIn(t *testing.T) {
 
 // While paused no server runs and calls fail with the reason; resuming restarts the servers.
 func TestPauseHoldsServers(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	d.ask("PUT", "desktop", object{"paused": true})

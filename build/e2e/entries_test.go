@@ -17,6 +17,7 @@ import (
 // The test clicks the entries that are not about one server in the menu of the real program:
 // address, start at login, recording, a client to connect, a log.
 func TestTrayMenuActions(t *testing.T) {
+	t.Parallel()
 	needWindow(t)
 	s := desktop(t)
 	tools := t.TempDir()

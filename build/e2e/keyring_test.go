@@ -47,6 +47,7 @@ func openServer(t *testing.T) string {
 // command reports immediately what to do, and after unlocking everything continues without another
 // sign-in.
 func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
+	t.Parallel()
 	ring := startKeyring(t)
 	bus := "DBUS_SESSION_BUS_ADDRESS=" + ring.address
 	server, _ := guarded(t)

@@ -69,6 +69,7 @@ func containersOf(t testing.TB, image string) []string {
 // container behind if the server ignores the end of its input. One container has --rm, one does
 // not, and one has a terminal.
 func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
+	t.Parallel()
 	image := serverImage(t)
 	servers := object{}
 	for name, options := range map[string][]string{"stays": {"-i", "--rm"}, "kept": {"-i"}, "tty": {"-it", "--rm", "--name", image + "-named"}} {

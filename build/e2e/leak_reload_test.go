@@ -10,6 +10,7 @@ import (
 
 // CFG-04: one of twenty servers is changed; the processes of the others stay.
 func TestServerChangeKeepsOtherProcesses(t *testing.T) {
+	t.Parallel()
 	const n = 20
 	servers, ids := object{}, []string{}
 	for i := range n {

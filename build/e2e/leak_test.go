@@ -265,6 +265,7 @@ var buildSmallServer = sync.OnceValues(func() (string, error) {
 // The three kinds of crash, each with its own lab, run in parallel, so that one works while another
 // waits.
 func TestNoProcessOutlivesKilledDaemonOrWatchdog(t *testing.T) {
+	t.Parallel()
 	smallServer(t)
 	n := rounds(t, 5, 20)
 	var all sync.WaitGroup

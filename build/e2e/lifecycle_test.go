@@ -77,6 +77,7 @@ func TestBrokenEditKeepsServersAndReportsPosition(t *testing.T) {
 }
 
 func TestStoppedDaemonLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	config, _ := realServers(t)
 	config["mcpServers"].(object)["demo"] = demo()
 	// A server behind a launcher, such as npx.
@@ -133,6 +134,7 @@ func TestClosedTerminalStopsDaemon(t *testing.T) {
 }
 
 func TestKilledDaemonLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	config, _ := realServers(t)
 	config["mcpServers"].(object)["wrapped"] = object{"command": "sh", "args": []string{"-c", "'" + binary + "' demo-server; exit $?"}}
 	d := start(t, config)

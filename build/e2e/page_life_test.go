@@ -10,6 +10,7 @@ import (
 // Every page and every action with the real daemon; also while the configuration is reloaded, a
 // server crashes, the daemon restarts and the browser's session expires.
 func TestEveryPageSurvivesFailures(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	var found struct {

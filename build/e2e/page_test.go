@@ -9,6 +9,7 @@ import (
 )
 
 func TestPageShowsServersAndCallsLive(t *testing.T) {
+	t.Parallel()
 	config, _ := realServers(t)
 	config["mcpServers"].(object)["demo"] = demo()
 	config["mcpServers"].(object)["broken"] = object{"command": "no-such-program-anywhere"}

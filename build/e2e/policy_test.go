@@ -59,6 +59,7 @@ func with(entry object, more object) object {
 // SDK, and recorded with its reason. No server can cause the code internal; see
 // TestPanicIsInternalErrorForClientAndRecord.
 func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{
 		"mcpServers": object{
 			"demo": with(demo(), object{"validateInput": "reject", "excludeTools": []string{"demo_s*", "sl*"}, "tools": object{

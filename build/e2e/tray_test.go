@@ -61,6 +61,7 @@ func trayProgram() {
 }
 
 func TestTrayShowsServersAndMenuWorks(t *testing.T) {
+	t.Parallel()
 	s := desktop(t)
 	self, err := os.Executable()
 	if err != nil {

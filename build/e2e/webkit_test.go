@@ -149,6 +149,7 @@ func (w *webkit) press(name string) {
 
 // The page must also work in the window's engine, which is not Chromium.
 func TestPageWorksInWebKitGTK(t *testing.T) {
+	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	w := startWebkit(t)

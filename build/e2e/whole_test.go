@@ -14,6 +14,7 @@ import (
 
 // The test checks what the user sees: an icon, its menu, and the window that it opens.
 func TestProgramWithDisplay(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat(window); err != nil {
 		t.Skipf("the window was not built: %v", err)
 	}

@@ -88,6 +88,7 @@ func drawers(data string) (list []process) {
 // WebKit closes a window if the rendering process dies before it has reported its id. The window
 // then restarts, at its start and later; after repeated crashes the page opens in the browser.
 func TestPageCrashingAtStartRecovers(t *testing.T) {
+	t.Parallel()
 	needWindow(t)
 	s := desktop(t)
 	d := start(t, object{"mcpServers": object{"demo": demo()}}, s.display()...)

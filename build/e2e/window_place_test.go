@@ -18,6 +18,7 @@ import (
 // A link may arrive while the page is still loading. It must not replace the code in the page's
 // address, or the sign-in would fail, and it must not be lost.
 func TestLinkWaitsForPageSession(t *testing.T) {
+	t.Parallel()
 	needWindow(t)
 	s := desktop(t)
 	lock, err := loopback.Lock(s.home)

@@ -20,6 +20,7 @@ const testPage = `<!doctype html><title>x</title><body style="background:#00a050
 <script>fetch('/seen', {method: 'POST', body: JSON.stringify({hash: location.hash, wails: 'runtime' in window, go: 'go' in window})})</script>`
 
 func TestWindowShowsPageOnce(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat(window); err != nil {
 		t.Skipf("the window was not built: %v", err)
 	}
@@ -97,6 +98,7 @@ func TestWindowShowsPageOnce(t *testing.T) {
 // The daemon responds, and has exited when the page is requested. The window explains that, and
 // recovers without help.
 func TestWindowRetriesFailedLoad(t *testing.T) {
+	t.Parallel()
 	needWindow(t)
 	s := desktop(t)
 	var whole atomic.Bool
@@ -131,6 +133,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 }
 
 func TestWindowReportsMissingDaemon(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat(window); err != nil {
 		t.Skipf("the window was not built: %v", err)
 	}
@@ -156,6 +159,7 @@ func TestWindowReportsMissingDaemon(t *testing.T) {
 // macOS starts the program of a bundle like this, without an address and a folder. A second window
 // finds the first.
 func TestStandaloneWindowStartsDaemon(t *testing.T) {
+	t.Parallel()
 	needWindow(t)
 	s := desktop(t)
 	data := filepath.Join(s.home, "data")

@@ -256,6 +256,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 
 // perSession: each shim and each session has its own process, which ends with it, however it ends.
 func TestSessionProcessEndsWithSession(t *testing.T) {
+	t.Parallel()
 	own := testServer(t, "echo")
 	own["session"] = "perSession"
 	d := start(t, object{"mcpServers": object{"own": own}})
