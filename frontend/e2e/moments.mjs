@@ -1,6 +1,6 @@
 // What is not a page: dialogs, menus, the command palette, messages, and a page that loads,
 // that failed or whose daemon is away. Each is looked at in light and dark, wide and on a
-// phone; pictures of them go to build/e2e/output/moments.
+// phone. With E2E_PICTURES=1 it writes screenshots to build/e2e/output/moments.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -343,7 +343,7 @@ export function moment(lend, tally) {
   return moments.flatMap(({ name, at, only, rare, both, mock: options, unsettled, go }, index) =>
     ['desktop', 'phone']
       .filter((size) =>
-        process.env.E2E_ALL_PICTURES
+        process.env.E2E_PICTURES === 'all'
           ? only === undefined || only === size
           : !rare && (both || size === (only ?? ['desktop', 'phone'][index % 2])),
       )
@@ -366,7 +366,9 @@ export function moment(lend, tally) {
                     !unsettled && (size === 'desktop') === (colorScheme === 'dark') && 'all',
                   );
                   assert.equal(await outside(page), '');
-                  await page.screenshot({ path: `${output}/${name}-${size}-${colorScheme}.png` });
+                  if (process.env.E2E_PICTURES) {
+                    await page.screenshot({ path: `${output}/${name}-${size}-${colorScheme}.png` });
+                  }
                 }
               });
             } finally {

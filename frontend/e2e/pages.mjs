@@ -1,6 +1,6 @@
-// Every page in every scene: free of axe findings, policy reports, errors and sideways
-// scrolling, in light and dark, from 320 px up to 4K, and at 200 %. Pictures of them go to
-// build/e2e/output; with E2E_ALL_PICTURES=1 also those of the sizes that nobody has to look at.
+// Every page in every scene: no axe findings, policy reports, errors or horizontal scrolling, in
+// light and dark, from 320 px up to 4K, and at 200 %. With E2E_PICTURES=1 it writes screenshots of
+// desktop and phone to build/e2e/output/pages, with E2E_PICTURES=all of the other sizes as well.
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
@@ -43,17 +43,23 @@ export const addresses = [
   '#/nowhere',
 ];
 
-// axe's findings depend on colours and on what a size hides: what it found in light colours it
-// is not asked again in dark ones. The other sizes only have to hold everything.
+// axe's findings depend on colours and on what a size hides, so in dark colours it checks only
+// contrast, and only in the scenes that show every component. The other sizes check the layout.
 const views = [
   { size: 'desktop', viewport: sizes.desktop, colorScheme: 'light', rules: 'all' },
-  { size: 'desktop', viewport: sizes.desktop, colorScheme: 'dark', rules: 'colours' },
+  {
+    size: 'desktop',
+    viewport: sizes.desktop,
+    colorScheme: 'dark',
+    rules: 'colours',
+    only: ['full', 'trouble'],
+  },
   { size: 'phone', viewport: sizes.phone, colorScheme: 'dark', rules: 'all' },
   {
     size: 'phone',
     viewport: sizes.phone,
     colorScheme: 'light',
-    only: ['full', 'empty'],
+    only: ['full'],
   },
   {
     size: 'narrow',
@@ -71,7 +77,7 @@ const views = [
     size: 'large',
     viewport: { width: 3840, height: 2160 },
     colorScheme: 'light',
-    only: ['full', 'hostile'],
+    only: ['full'],
   },
 ];
 
@@ -132,8 +138,9 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, rules 
         const path = fill(address).slice(1).split('?')[0];
         await settled(page, scene === 'locked' ? undefined : path);
         await inspect(page, rules);
-        if (sizes[size] || process.env.E2E_ALL_PICTURES) {
-          // axe took its time; without it the page before may have been looked at.
+        const pictures = process.env.E2E_PICTURES;
+        if (pictures === 'all' || (pictures && sizes[size])) {
+          // Without axe's run, the previous page may still be on the screen.
           if (!rules) await page.waitForTimeout(150);
           await settled(page, scene === 'locked' ? undefined : path);
           await picture(page, scene, address, size, colorScheme);
