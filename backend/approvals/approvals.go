@@ -12,90 +12,88 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// Kind is what the user is asked for.
+// Kind is the kind of a request to the user.
 type Kind string
 
 const (
-	Form Kind = "form" // fill in a form; Item.Schema says which
-	URL  Kind = "url"  // open Item.URL and come back
-	Call Kind = "call" // let a call go ahead; Item.Held says which
+	Form Kind = "form" // fill in the form described by Item.Schema
+	URL  Kind = "url"  // open Item.URL
+	Call Kind = "call" // approve the call in Item.Held
 )
 
-// What the user can do with an item. The words are those of MCP's elicitation.
+// Actions of the user on an item, with the values of MCP elicitation.
 const (
 	Accept  = "accept"
 	Decline = "decline"
 	Cancel  = "cancel"
 )
 
-// For how long the user accepts a Call.
+// Scopes of the approval of a Call.
 const (
 	Once    = "once"
-	Minutes = "minutes" // for a while: policy says how long
+	Minutes = "minutes" // for policy.GrantTime
 	Always  = "always"
 )
 
-// How an item ended without the user.
+// Final states of an item without an action of the user.
 const (
-	Expired   = "expired"   // nobody answered in time; counts as Decline
-	Withdrawn = "withdrawn" // whoever asked no longer wants to know
+	Expired   = "expired"   // no answer before the deadline; counts as Decline
+	Withdrawn = "withdrawn" // the request was cancelled
 )
 
-// Item is one thing that waits for the user. It is a value; Schema is read-only.
-// Everything in it but ID, the times and Kind comes from a server or a client: it is
-// to be shown as text.
+// Item is a request that waits for the user. All fields except ID, Kind and the times come from a
+// server or a client and must be displayed as plain text.
 type Item struct {
 	ID      string      `json:"id"`
 	Kind    Kind        `json:"kind"`
-	Server  string      `json:"server"` // id of the server that asks
-	Client  core.Client `json:"client"` // whose call made it ask; empty when that is unknown
-	Tool    string      `json:"tool"`   // public name of the tool or prompt that was called; may be ""
+	Server  string      `json:"server"` // id of the requesting server
+	Client  core.Client `json:"client"` // client of the call that caused the request; zero if unknown
+	Tool    string      `json:"tool"`   // public name of the called tool or prompt; may be ""
 	Message string      `json:"message"`
 	URL     string      `json:"url,omitempty"`
-	Schema  string      `json:"schema,omitempty"` // of the form's content, JSON text: an object of flat properties
-	Held    *Held       `json:"held,omitempty"`   // of a Call
+	Schema  string      `json:"schema,omitempty"` // JSON schema of a Form: an object with flat properties
+	Held    *Held       `json:"held,omitempty"`   // set for a Call
 	At      time.Time   `json:"at"`
 	Expires time.Time   `json:"expires"`
-	// State is "" while the item waits, afterwards how it ended: accept, decline,
-	// cancel, expired or withdrawn.
+	// State is "" while the item is pending, then accept, decline, cancel, expired or withdrawn.
 	State string `json:"state"`
 }
 
-// Held is a call that waits for the user.
+// Held is a call that waits for approval.
 type Held struct {
 	CallID    int64  `json:"callId"`
-	Tool      string `json:"tool"`      // as the server knows it
-	Arguments string `json:"arguments"` // whole, as the client sent them; JSON text
-	Why       string `json:"why"`       // whose wish it is to be asked, as a sentence
-	Effect    string `json:"effect"`    // what the server says of the tool: EffectReadOnly and so on
+	Tool      string `json:"tool"`      // name as the server lists it
+	Arguments string `json:"arguments"` // complete JSON text as sent by the client
+	Why       string `json:"why"`       // a sentence that explains which setting requires the approval
+	Effect    string `json:"effect"`    // effect of the tool according to its server: EffectReadOnly, ...
 }
 
-// What a tool does, as its server says.
+// Effects of a tool, according to its server.
 const (
 	EffectReadOnly    = "read-only"
 	EffectDestructive = "destructive"
 	EffectUnknown     = "unknown"
 )
 
-// Answer is what the user said. Content is set when Action is Accept and the item
-// was a Form: an object. Scope is set when it was a Call.
+// Answer is the answer to an item. Content is a JSON object; it is set if Action is Accept and the
+// item is a Form. Scope is set if the item is a Call.
 type Answer struct {
 	Action  string
 	Scope   string
 	Content json.RawMessage
-	Expired bool // nobody answered: Action is Decline
+	Expired bool // no answer before the deadline; Action is Decline
 }
 
-// Options is what an Inbox needs. Only Bus may not be nil.
+// Options configure an Inbox. Bus is required.
 type Options struct {
 	Bus   *event.Bus
-	Limit time.Duration    // how long an item waits; 0: 2 minutes
-	Most  int              // items that may wait at once; 0: 64
-	Each  int              // of these, items of one server; 0: 8
-	Now   func() time.Time // nil: time.Now
+	Limit time.Duration    // deadline of an item; 2 minutes if zero
+	Most  int              // maximum number of pending items; 64 if zero
+	Each  int              // maximum number of pending items per server; 8 if zero
+	Now   func() time.Time // time.Now if nil
 }
 
-// Inbox holds the items that wait. All methods may be called from any goroutine.
+// Inbox holds the pending items. Its methods are safe for concurrent use.
 type Inbox struct {
 	o Options
 
@@ -106,7 +104,7 @@ type Inbox struct {
 
 type waiting struct {
 	item   Item
-	answer chan Answer // holds one
+	answer chan Answer // buffered, for one answer
 }
 
 // New returns an empty Inbox.
@@ -129,9 +127,9 @@ func New(o Options) *Inbox {
 	return &Inbox{o: o}
 }
 
-// Ask shows item to the user and waits for the answer. It fills in ID, times and
-// State. Nobody answering is an Answer as well: Decline. The error is one for the server to read when
-// too much waits already, or the cause of ctx when that ends first.
+// Ask adds item and blocks until it is answered or its deadline has passed, which returns Decline.
+// It sets ID, State and the times of the item. It returns a *core.Error for the server if the item
+// is too large or too many items are pending, and the cause of ctx if ctx is cancelled first.
 func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	w, err := b.add(item)
 	if err != nil {
@@ -148,7 +146,7 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	case <-ctx.Done():
 		state = Withdrawn
 	}
-	if !b.end(w, state) { // the answer came just now
+	if !b.end(w, state) { // answered at the same moment
 		return <-w.answer, nil
 	}
 	if state == Withdrawn {
@@ -157,8 +155,8 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	return Answer{Action: Decline, Expired: true}, nil
 }
 
-// maxText is the longest message or URL that is shown, maxSchema the largest form,
-// maxHeld the arguments of all calls that wait.
+// Limits in bytes: maxText of a message or URL, maxSchema of a form, maxHeld of the arguments of
+// all pending calls together.
 const (
 	maxText   = 8 << 10
 	maxSchema = 64 << 10
@@ -190,14 +188,14 @@ func (b *Inbox) add(item Item) (*waiting, error) {
 	return w, nil
 }
 
-// end takes w out and reports whether it still waited.
+// end removes w and reports whether it was still pending.
 func (b *Inbox) end(w *waiting, state string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.remove(w, state)
 }
 
-// remove must be called with b.mu held.
+// remove is end for callers that hold b.mu.
 func (b *Inbox) remove(w *waiting, state string) bool {
 	at := slices.Index(b.waiting, w)
 	if at < 0 {
@@ -217,7 +215,7 @@ func (i *Item) size() int {
 	return len(i.Held.Arguments)
 }
 
-// Item returns one that waits.
+// Item returns a pending item.
 func (b *Inbox) Item(id string) (Item, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -229,7 +227,7 @@ func (b *Inbox) Item(id string) (Item, bool) {
 	return Item{}, false
 }
 
-// List returns what waits, oldest first; never nil.
+// List returns the pending items, oldest first. It never returns nil.
 func (b *Inbox) List() []Item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -240,14 +238,13 @@ func (b *Inbox) List() []Item {
 	return list
 }
 
-// Answer gives the user's answer to an item. content is needed to accept a form
-// and must fit its schema; otherwise it is ignored. An item that no longer waits is
-// a *core.Error with CodeNotFound.
+// Answer answers a pending item. To accept a Form, content must match its schema; otherwise content
+// is ignored. If the item is not pending, the error is a *core.Error with CodeNotFound.
 func (b *Inbox) Answer(id, action string, content json.RawMessage) error {
 	return b.AnswerFor(id, action, Once, content)
 }
 
-// AnswerFor is Answer with a scope, which counts when a Call is accepted.
+// AnswerFor is Answer with a scope, which applies to a Call.
 func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) error {
 	if scope != Once && scope != Minutes && scope != Always {
 		return invalid("scope", "must be once, minutes or always")
@@ -285,10 +282,10 @@ func invalid(field, message string) error {
 	}
 }
 
-// ErrNoQuestion says that a server's request is no question for the user.
+// ErrNoQuestion is the error for an elicitation request that cannot be shown to the user.
 var ErrNoQuestion = errors.New("no question for the user")
 
-// Question makes an item of the params of an elicitation/create request.
+// Question converts the params of an elicitation/create request to an Item.
 func Question(params []byte) (Item, error) {
 	var p struct {
 		Mode    string          `json:"mode"`
@@ -313,7 +310,7 @@ func Question(params []byte) (Item, error) {
 	return item, nil
 }
 
-// Result is the answer as the result of an elicitation/create request.
+// Result returns the answer as the result of an elicitation/create request.
 func (a Answer) Result() json.RawMessage {
 	out := append([]byte(`{"action":"`), a.Action...)
 	out = append(out, '"')

@@ -24,7 +24,7 @@ type said struct {
 	err error
 }
 
-// asked puts an item in beside the test, which runs in a bubble.
+// asked calls Ask in a goroutine and waits until the item is pending.
 func asked(ctx context.Context, b *Inbox, item Item) <-chan said {
 	done := make(chan said, 1)
 	go func() {

@@ -11,20 +11,21 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// id makes an item's id: its time, made distinct, so that a stale page never answers
-// a question of a later run. It must be called with b.mu held.
+// id returns a new item id. It contains the time, so that a stale page never answers an item of a
+// later run. The caller must hold b.mu.
 func (b *Inbox) id(at time.Time) string {
 	b.last++
 	return strconv.FormatInt(at.UnixMicro(), 36) + "-" + strconv.Itoa(b.last)
 }
 
-// webAddress reports whether the user may be sent there: nothing but the web.
+// webAddress reports whether text is an http or https URL without credentials, which is safe to
+// open.
 func webAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
 }
 
-// property is what we understand of one field of a form.
+// property holds the supported schema keywords of a form field.
 type property struct {
 	Type  string `json:"type"`
 	Enum  []any  `json:"enum"`
@@ -33,9 +34,9 @@ type property struct {
 	} `json:"oneOf"`
 }
 
-// check says what of content does not fit the form. A form is an object of flat
-// properties; what we do not understand of a schema is left to the server, which has
-// to check the answer anyway.
+// check validates content against the schema of a form, which is an object with flat properties,
+// and returns the invalid fields. Unsupported keywords are left to the server, which has to
+// validate the answer anyway.
 func check(schema string, content []byte) []core.FieldError {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
