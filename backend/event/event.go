@@ -8,35 +8,35 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Kind names what an Event holds. It is the SSE event name of the API's stream.
+// Kind identifies the data of an Event. It is the SSE event name in the API's stream.
 type Kind string
 
 const (
 	Server  Kind = "server"  // Data is a core.ServerStatus
 	Removed Kind = "removed" // Data is the id of a server that is no longer configured
-	Call    Kind = "call"    // Data is a core.Call without Params: once at its start, once at its end
+	Call    Kind = "call"    // Data is a core.Call without Params, published at its start and at its end
 	Catalog Kind = "catalog" // Data is the id of the server whose catalog changed
 	Config  Kind = "config"  // Data is a ConfigChange
-	Health  Kind = "health"  // Data is a Notice: something the user should know
-	// Approval is something that waits for the user, and its end: Data is an approvals.Item
-	// whose State is "" while it waits.
+	Health  Kind = "health"  // Data is a Notice for the user
+	// Approval reports a new or finished approvals.Item, which is Data. Its State is "" while it is
+	// pending.
 	Approval Kind = "approval"
-	Policy   Kind = "policy" // Data is a policy.BreakerStatus: a server begins or ends its rest
+	Policy   Kind = "policy" // Data is a policy.BreakerStatus: a breaker has changed its state
 )
 
-// ConfigChange tells that a configuration was applied or refused.
+// ConfigChange reports that a configuration was applied or refused.
 type ConfigChange struct {
 	Applied  bool     `json:"applied"`
 	Problems []string `json:"problems,omitempty"` // with file, line and column
 	Changed  []string `json:"changed,omitempty"`  // ids of servers that were added, changed or removed
 }
 
-// CommandSubject begins the subject of a notice about a command that runs without having
-// been asked for; the server's id follows.
+// CommandSubject is the subject prefix of notices about a command that runs without an approval.
+// The server id follows.
 const CommandSubject = "command:"
 
-// Notice is one sentence for the user, such as "recording paused: disk full".
-// An empty Message takes the notice of that Subject back.
+// Notice is a one-sentence message to the user, such as "recording paused: disk full". An empty
+// Message withdraws the notice with that Subject.
 type Notice struct {
 	Subject string `json:"subject"`
 	Message string `json:"message"`
@@ -44,27 +44,27 @@ type Notice struct {
 
 // Event is one change. Data is a value or read-only; its type follows from Kind.
 type Event struct {
-	Seq  uint64 // grows by one with every event of the bus
+	Seq  uint64 // incremented by every event of the bus
 	Kind Kind
 	Data any
 }
 
-// Bus hands each event to every subscriber, in the order of publishing.
-// The zero Bus is ready to use. All methods may be called from any goroutine.
+// Bus delivers each event to all subscriptions of its kind, in the order of publishing. The zero
+// value is ready to use. Its methods are safe for concurrent use.
 type Bus struct {
 	active atomic.Int32
-	calls  atomic.Int32 // subscriptions that get calls
+	calls  atomic.Int32 // number of subscriptions that receive calls
 
 	mu   sync.Mutex
 	seq  uint64
 	subs map[*Subscription]struct{}
 }
 
-// Active reports whether anybody listens.
+// Active reports whether there are subscriptions.
 func (b *Bus) Active() bool { return b.active.Load() > 0 }
 
-// Publish never blocks. A subscriber whose queue is full is closed: it has to
-// subscribe again and start from a new snapshot.
+// Publish sends an event to all subscriptions of its kind. It never blocks. A subscription whose
+// queue is full is closed; its owner has to subscribe again and start from a new snapshot.
 func (b *Bus) Publish(kind Kind, data any) {
 	if !b.Active() {
 		return
@@ -84,8 +84,8 @@ func (b *Bus) Publish(kind Kind, data any) {
 	}
 }
 
-// PublishCall publishes call without its payload. It costs nothing while no
-// subscription gets calls.
+// PublishCall publishes call without its payload. It does nothing while no subscription receives
+// calls.
 func (b *Bus) PublishCall(call *core.Call) {
 	if b.calls.Load() == 0 {
 		return
@@ -95,10 +95,10 @@ func (b *Bus) PublishCall(call *core.Call) {
 	b.Publish(Call, c)
 }
 
-// Subscribe starts a subscription that holds at most size events that were not
-// read yet, of the kinds given, or of all. Whoever has no use for calls should not get
-// them: there may be thousands in a second, and each costs its own path. Take the snapshot after Subscribe has returned: whatever changes
-// later is then in the queue, and whatever is in both is the same state twice.
+// Subscribe starts a subscription to events of the given kinds, or of all kinds if none is given.
+// Its queue holds at most size events. Subscribe to calls only if necessary: there may be thousands
+// per second, and each costs time on the call path. Take the snapshot after Subscribe returns:
+// later changes are then in the queue, and a change that is in both is harmless.
 func (b *Bus) Subscribe(size int, kinds ...Kind) *Subscription {
 	s := &Subscription{bus: b, c: make(chan Event, size), kinds: kinds}
 	b.mu.Lock()
@@ -114,7 +114,7 @@ func (b *Bus) Subscribe(size int, kinds ...Kind) *Subscription {
 	return s
 }
 
-// remove must be called with b.mu held.
+// remove closes a subscription. The caller must hold b.mu.
 func (b *Bus) remove(s *Subscription) {
 	if _, ok := b.subs[s]; ok {
 		delete(b.subs, s)
@@ -126,21 +126,21 @@ func (b *Bus) remove(s *Subscription) {
 	}
 }
 
-// Subscription is one reader of a Bus. Close it when done.
+// Subscription is a queue of events of a Bus. It must be closed after use.
 type Subscription struct {
 	bus   *Bus
 	c     chan Event
-	kinds []Kind // none: all
+	kinds []Kind // all if empty
 }
 
 func (s *Subscription) wants(kind Kind) bool {
 	return len(s.kinds) == 0 || slices.Contains(s.kinds, kind)
 }
 
-// Events is closed by Close, and when the reader was too slow.
+// Events returns the channel of events. It is closed by Close, or if the reader is too slow.
 func (s *Subscription) Events() <-chan Event { return s.c }
 
-// Close ends the subscription. A second Close does nothing.
+// Close ends the subscription. It may be called more than once.
 func (s *Subscription) Close() {
 	s.bus.mu.Lock()
 	defer s.bus.mu.Unlock()
