@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	lookEvery = 5 * time.Second        // at the clock, and at the addresses where the system does not tell
-	leap      = 3 * time.Second        // of the wall clock ahead of the monotonic one: the machine slept
-	calm      = 300 * time.Millisecond // changes come in flocks; one is told
+	lookEvery = 5 * time.Second        // interval of reading the clock, and the addresses without system events
+	leap      = 3 * time.Second        // advance of the wall clock over the monotonic clock that indicates sleep
+	calm      = 300 * time.Millisecond // debounce period: changes come in bursts
 )
 
-// Watch calls changed until ctx ends: after the machine woke up, and after its addresses,
-// links or routes changed. A flock of changes is told once, within half a second of its
-// beginning.
+// Watch calls changed after the machine has woken up and after its addresses, links or routes have
+// changed, until ctx is cancelled. It returns nil. A burst of changes is reported once, 300 ms
+// after its start.
 func Watch(ctx context.Context, log *slog.Logger, changed func()) error {
 	return watcher{clock: systemClock, addresses: addresses, subscribe: subscribe, log: log}.run(ctx, changed)
 }
 
-// watcher is what Watch looks at.
+// watcher holds the inputs of Watch, which tests replace.
 type watcher struct {
 	clock     func() (wall, monotonic time.Duration)
 	addresses func() []string
-	// subscribe sends on the channel when something changed, until ctx ends. It fails where
-	// the system does not tell; the addresses are then polled.
+	// subscribe sends to news after every change until ctx is cancelled. It fails on systems
+	// without change events, where the addresses are polled.
 	subscribe func(ctx context.Context, news chan<- struct{}) error
 	log       *slog.Logger
 }
@@ -72,7 +72,7 @@ func (w watcher) run(ctx context.Context, changed func()) error {
 	}
 }
 
-// settle swallows what follows the first piece of news, and reports whether ctx goes on.
+// settle discards the events of the debounce period. It returns false if ctx is cancelled.
 func settle(ctx context.Context, news <-chan struct{}) bool {
 	timer := time.NewTimer(calm)
 	defer timer.Stop()
@@ -89,13 +89,13 @@ func settle(ctx context.Context, news <-chan struct{}) bool {
 
 var started = time.Now()
 
-// systemClock reads both clocks. The monotonic one stands still while the machine sleeps.
+// systemClock reads both clocks. The monotonic clock stops while the machine sleeps.
 func systemClock() (wall, monotonic time.Duration) {
 	now := time.Now()
 	return now.Round(0).Sub(started.Round(0)), now.Sub(started)
 }
 
-// addresses are those of this machine, in a fixed order.
+// addresses returns the sorted interface addresses of this machine.
 func addresses() []string {
 	list, err := net.InterfaceAddrs()
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// A new address is told by the kernel. The test has a network of its own.
+// The kernel reports a new address. The test uses a separate network namespace.
 func TestKernelReportsNewAddress(t *testing.T) {
 	news, done := make(chan struct{}, 1), make(chan string, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with its network
+		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
 		if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 			done <- "no network of its own can be made here: " + err.Error()
 			return

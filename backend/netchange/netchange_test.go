@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// rig is a watcher of a machine that the test moves.
+// rig is a watcher with a clock and addresses that are set by the test.
 type rig struct {
 	asleep atomic.Int64
 	known  atomic.Pointer[[]string]
@@ -66,7 +66,7 @@ func TestWakeUpIsReportedWithinFiveSeconds(t *testing.T) {
 		if r.told != 1 {
 			t.Errorf("told %d times", r.told)
 		}
-		r.asleep.Add(-int64(time.Hour)) // a clock that is set back is no sleep
+		r.asleep.Add(-int64(time.Hour)) // setting the clock back does not count as sleep
 		pass(time.Minute)
 		if r.told != 1 {
 			t.Errorf("told %d times", r.told)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Groups of rtnetlink, from linux/rtnetlink.h.
+// rtnetlink multicast groups, from linux/rtnetlink.h.
 const (
 	groupLink       = 0x1
 	groupIPv4Addr   = 0x10
@@ -16,7 +16,7 @@ const (
 	groupIPv6Routes = 0x400
 )
 
-// subscribe listens to what the kernel tells of links, addresses and routes.
+// subscribe subscribes to the kernel's rtnetlink events for links, addresses and routes.
 func subscribe(ctx context.Context, news chan<- struct{}) error {
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, syscall.NETLINK_ROUTE)
 	if err != nil {
@@ -33,8 +33,8 @@ func subscribe(ctx context.Context, news chan<- struct{}) error {
 		defer stop()
 		buffer := make([]byte, 16<<10)
 		for {
-			// What was changed is not read: any message is news. ENOBUFS says that some
-			// were lost, which is news as well.
+			// The content is irrelevant: every message is a change. ENOBUFS means that messages
+			// were lost, which is a change as well.
 			_, err := f.Read(buffer)
 			if ctx.Err() != nil || err != nil && !errors.Is(err, syscall.ENOBUFS) {
 				_ = f.Close()

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// subscribe is not there: the addresses are polled.
+// subscribe is not supported, so the addresses are polled.
 func subscribe(context.Context, chan<- struct{}) error {
 	return errors.ErrUnsupported
 }
