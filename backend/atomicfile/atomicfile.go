@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// Prefix begins the names of files that Write has not finished. They have no other
-// purpose: who finds an old one may remove it.
+// Prefix is the name prefix of the temporary files of Write. Old ones were left by a crash and may
+// be removed.
 const Prefix = ".drawbridge-"
 
-// Write puts data in the place of path with the permissions perm. Folders that are
-// missing are made for the user alone. The data is on the disk before the name is.
+// Write atomically replaces the file path with data and the permissions perm. It creates missing
+// directories with mode 0700 and syncs the data before the rename.
 func Write(path string, data []byte, perm os.FileMode) error { return write(path, data, perm, true) }
 
-// WriteFleeting is Write for a file that means nothing once the machine has lost its
-// power: it does not wait for the disk.
+// WriteFleeting is Write without the sync, for a file that is not needed after a power failure.
 func WriteFleeting(path string, data []byte, perm os.FileMode) error {
 	return write(path, data, perm, false)
 }
@@ -25,13 +24,13 @@ func write(path string, data []byte, perm os.FileMode, lasting bool) error {
 	return writeIf(path, data, perm, lasting, func() error { return nil })
 }
 
-// writeIf is write that asks ready right before the file takes its place, and gives up with its error.
+// writeIf is write that calls ready just before the rename and aborts if it returns an error.
 func writeIf(path string, data []byte, perm os.FileMode, lasting bool, ready func() error) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, Prefix+"*.tmp") // 0600 by itself
+	f, err := os.CreateTemp(dir, Prefix+"*.tmp") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -56,8 +55,8 @@ func writeIf(path string, data []byte, perm os.FileMode, lasting bool, ready fun
 	return Rename(f.Name(), path)
 }
 
-// Replace is Write for a file that the user keeps too: a symbolic link stays, and what it
-// points to is replaced; the file keeps its permissions. A new one gets perm.
+// Replace is Write for a file that the user also edits: it follows a symbolic link and replaces the
+// target, and preserves the permissions of an existing file. A new file gets perm.
 func Replace(path string, data []byte, perm os.FileMode) error {
 	path = target(path)
 	if info, err := os.Stat(path); err == nil {
@@ -66,15 +65,15 @@ func Replace(path string, data []byte, perm os.FileMode) error {
 	return Write(path, data, perm)
 }
 
-// Rename is os.Rename, tried for a second on Windows, where a file that another
-// process has open cannot be replaced.
+// Rename is os.Rename. On Windows it retries for about a second, because a file that another
+// process has open cannot be replaced there.
 func Rename(from, to string) error {
 	var err error
 	for wait := 10 * time.Millisecond; wait < time.Second; wait *= 2 {
 		if err = os.Rename(from, to); err == nil || !errors.Is(err, os.ErrPermission) || os.PathSeparator == '/' {
 			return err
 		}
-		time.Sleep(wait) // the only signal that a foreign handle was closed is a rename that works
+		time.Sleep(wait) // there is no event for the closing of another process's handle
 	}
 	return err
 }

@@ -8,11 +8,12 @@ import (
 	"syscall"
 )
 
-// openLock opens what the lock of a folder is taken on: the folder itself, so that no file
-// is left behind.
+// openLock opens the lock file of a directory: the directory itself, so that no file is left
+// behind.
 func openLock(dir string) (*os.File, error) { return os.Open(dir) }
 
-// tryLock reports whether it got the exclusive lock of f, which ends when f is closed.
+// tryLock reports whether it has acquired the exclusive lock of f. It does not block. Closing f
+// releases the lock.
 func tryLock(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {

@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// openLock opens what the lock of a folder is taken on: a file, as folders cannot be locked.
+// openLock opens the lock file of a directory: a file in it, because directories cannot be locked.
 func openLock(dir string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, Prefix+"lock"), os.O_CREATE|os.O_RDWR, 0o600)
 }
 
-// tryLock reports whether it got the exclusive lock of f, which ends when f is closed.
+// tryLock reports whether it has acquired the exclusive lock of f. It does not block. Closing f
+// releases the lock.
 func tryLock(f *os.File) (bool, error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})

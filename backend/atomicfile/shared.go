@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// ErrChanged says that a file no longer holds what an edit of it began with.
+// ErrChanged means that a file no longer has the content that an edit was based on.
 var ErrChanged = errors.New("the file was changed by another program at the same moment")
 
-// lockWait bounds how long Lock waits: an edit takes milliseconds.
+// lockWait limits how long Lock waits. An edit takes milliseconds.
 const lockWait = 10 * time.Second
 
-// Lock takes the lock that every writer of ours, in whichever process, holds from reading
-// the file path until its replacement. Editors do not know it: ReplaceUnchanged notices
-// them. Lock waits until ctx ends, at most ten seconds; the folder is made if it is missing.
-// The caller must call unlock.
+// Lock acquires the lock that all Drawbridge processes hold from reading the file path until its
+// replacement. Editors do not use it; ReplaceUnchanged detects their writes. Lock waits until ctx
+// is cancelled, at most 10 seconds. It creates the directory if necessary. The caller must call
+// unlock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	dir := filepath.Dir(target(path))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -52,9 +52,9 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// ReplaceUnchanged is Replace for a file that still holds before; existed tells whether it
-// was there at all. It returns ErrChanged, and writes nothing, when the file holds something
-// else by now.
+// ReplaceUnchanged is Replace on the condition that the content of the file is still before.
+// existed reports whether the file existed when it was read. If the content has changed,
+// ReplaceUnchanged writes nothing and returns ErrChanged.
 func ReplaceUnchanged(path string, before []byte, existed bool, data []byte, perm os.FileMode) error {
 	path = target(path)
 	if info, err := os.Stat(path); err == nil {
@@ -74,7 +74,7 @@ func ReplaceUnchanged(path string, before []byte, existed bool, data []byte, per
 	})
 }
 
-// target is what path leads to where it is a symbolic link.
+// target resolves symbolic links in path. It returns path if the file does not exist.
 func target(path string) string {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		return resolved
