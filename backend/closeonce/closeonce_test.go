@@ -38,7 +38,7 @@ func TestConcurrentClosesRunOnce(t *testing.T) {
 	})
 }
 
-// Who loses patience shortens the waiting of the steps; the ending itself is waited for.
+// An expired context shortens the waits of the steps. Run still waits for the shutdown to finish.
 func TestFirstExpiredContextHurriesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, never := New(), make(chan struct{})
