@@ -18,7 +18,7 @@ func quirky(s *server) {
 	s.on["tools/call"] = func(s *server, id, _ []byte) { s.result(id, QuirkyResult) }
 }
 
-// page answers one of pages pages with size tools each.
+// page responds with the requested one of pages pages of size tools each.
 func (s *server) page(id, params []byte, pages, size int) {
 	p, _ := wire.ScanParams(params)
 	text, _ := wire.Unquote(wire.Bytes(params, p.Cursor))
@@ -96,7 +96,7 @@ func giant(s *server, id, params []byte) {
 	}
 }
 
-// flood sends much that nobody asked for.
+// flood sends many unsolicited messages before the result.
 func flood(s *server, id, params []byte) {
 	t := token(params)
 	for i := range number(params, "n", 100_000) {
@@ -126,7 +126,7 @@ func askCancel(s *server) {
 	}
 }
 
-// drain reads until the input ends.
+// drain discards the input until it ends.
 func (s *server) drain() {
 	_, _ = io.Copy(io.Discard, s.in)
 	s.quit = true
@@ -147,7 +147,7 @@ func (s *server) leave(code int) {
 	s.quit = true
 }
 
-// failed flushes and reports whether the output broke.
+// failed flushes the output and reports whether that failed.
 func (s *server) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

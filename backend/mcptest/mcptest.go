@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// Env is the environment variable that makes a test binary be a server.
+// Env is the environment variable that makes a test binary run as a server.
 const Env = "DRAWBRIDGE_MCPTEST_MODE"
 
-// Modes describes all modes.
+// Modes returns the description of every mode, by name.
 func Modes() map[string]string {
 	all := map[string]string{}
 	for name, m := range modes {
@@ -27,8 +27,7 @@ func Main(mode string) {
 	os.Exit(run(mode, os.Stdin, os.Stdout, os.Stderr, os.Exit, nil))
 }
 
-// MainIfAsked is Main when the environment names a mode, and returns otherwise.
-// Call it first in TestMain.
+// MainIfAsked calls Main if the environment variable Env names a mode. Call it first in TestMain.
 func MainIfAsked() {
 	if mode := os.Getenv(Env); mode != "" {
 		Main(mode)
@@ -52,7 +51,7 @@ func run(mode string, in io.Reader, out, stderr io.Writer, exit func(int), stopp
 	return s.serve()
 }
 
-// Pipe is a server in the test's own process. It satisfies upstream.Pipe.
+// Pipe is a server in the process of the test. It implements upstream.Pipe.
 type Pipe struct {
 	stdin  *os.File
 	stdout *os.File
@@ -62,8 +61,8 @@ type Pipe struct {
 	ends   [2]*os.File
 }
 
-// Start runs the server of a mode over two operating system pipes. A mode that
-// would exit the process ends its pipes instead. Stop it.
+// Start runs the server of a mode over two operating system pipes. A mode that exits the process
+// closes its pipes instead. The caller must call Stop.
 func Start(mode string) (*Pipe, error) {
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -89,16 +88,16 @@ func (p *Pipe) closeEnds() {
 	p.ends[1].Close()
 }
 
-// Stdin is where the server reads; it has SetWriteDeadline.
+// Stdin returns the input of the server, which has SetWriteDeadline.
 func (p *Pipe) Stdin() io.WriteCloser { return p.stdin }
 
-// Stdout is what the server writes.
+// Stdout returns the output of the server.
 func (p *Pipe) Stdout() io.Reader { return p.stdout }
 
-// Done is closed when the server has ended.
+// Done returns a channel that is closed when the server has ended.
 func (p *Pipe) Done() <-chan struct{} { return p.done }
 
-// Stop ends the server whatever it does, and waits for it.
+// Stop stops the server and waits until it has ended or ctx is cancelled.
 func (p *Pipe) Stop(ctx context.Context) error {
 	p.once.Do(func() {
 		close(p.stop)

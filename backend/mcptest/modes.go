@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// mode is one behaviour: what set changes of a server that does all right.
+// mode is a behaviour of the server. set modifies a well-behaved server.
 type mode struct {
 	about string
 	set   func(s *server)
@@ -22,7 +22,7 @@ func tools(names ...string) string {
 	return strings.Join(list, ",")
 }
 
-// onCall answers tools/call only.
+// onCall returns a set function that replaces the handler of tools/call.
 func onCall(f func(s *server, id, params []byte)) func(*server) {
 	return func(s *server) { s.on["tools/call"] = f }
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// PulledEnv names a file: while it is there, the mode rug-pull lists its poisoned tool.
+// PulledEnv is the environment variable with the path of a file. While the file exists, the mode
+// rug-pull lists its poisoned tool.
 const PulledEnv = "MCPTEST_PULLED"
 
 const (

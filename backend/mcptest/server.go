@@ -12,46 +12,45 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Results that a test compares byte for byte.
+// Texts that tests compare byte for byte.
 const (
-	// QuirkyResult is what the quirky server answers to every tools/call.
+	// QuirkyResult is the result of every tools/call to the quirky server.
 	QuirkyResult = `{"zeta":1,"structuredContent":{"n":9007199254740993,"f":1.0,"e":1e3,"esc":"\u00e9\/","dup":1,"dup":2},` +
 		`"content":[{"type":"hologram","beam":[null,{}]},null,{"type":"text","text":"","annotations":{"priority":0}}],"isError":false,"_meta":{"big":18446744073709551616}}`
 	// QuirkyTool is the first tool of the quirky server.
 	QuirkyTool = `{"vendorField":[1,2],"name":"odd","inputSchema":{},"annotations":{"vendorHint":true},"execution":{"x":1.50},"title":"O\u00fdd"}`
-	// QuirkyInfo is what the quirky server says of itself.
+	// QuirkyInfo is the serverInfo of the quirky server.
 	QuirkyInfo = `{"version":"1.0","name":"quirky","vendor":{"n":9007199254740993}}`
 )
 
-// server answers requests line by line. Modes change its fields before it runs.
+// server is an MCP server on a pair of streams. Modes modify its fields before it runs.
 type server struct {
 	in     *bufio.Reader
 	stderr io.Writer
 	exit   func(int)
-	// stopped is closed when a server in the test's own process is stopped; nil in
-	// a process.
+	// stopped is closed to stop a server in the process of the test. It is nil in a separate
+	// process.
 	stopped <-chan struct{}
 
-	mu  sync.Mutex // guards out and flushing it
+	mu  sync.Mutex // guards out
 	out *bufio.Writer
 
-	legacy, modern bool // eras it speaks
-	framed         bool // Content-Length headers
+	legacy, modern bool // supported eras
+	framed         bool // use Content-Length framing
 	info           string
 	capabilities   string
-	tools          string // the elements of the list, joined by commas
-	// first is called before the first message is answered; on replaces the answer
-	// of a method and reports whether it did.
+	tools          string // elements of the tools array, separated by commas
+	// first is called before the first message is read. on replaces the handlers of methods.
 	first func(s *server)
 	on    map[string]func(s *server, id, params []byte)
-	// unknown is called for requests that nothing answers; nil answers -32601.
+	// unknown handles requests for unknown methods. If it is nil they fail with -32601.
 	unknown func(s *server, id []byte, method string)
 	// atEOF is called when the input ends.
 	atEOF func()
 	// quit ends serve.
 	quit bool
 
-	replies sync.Map // raw id of a request of ours to a chan []byte
+	replies sync.Map // raw id of a request to the client, to the chan []byte for its response
 }
 
 func newServer(in io.Reader, out, stderr io.Writer) *server {
@@ -186,8 +185,7 @@ func (s *server) notify(method, params string) {
 	s.write(func(dst []byte) []byte { return wire.AppendNotification(dst, method, []byte(params)) })
 }
 
-// ask sends a request, with a raw id, and hands the raw response to then, which
-// runs in a goroutine of its own.
+// ask sends a request with a raw id and calls then with the raw response in a separate goroutine.
 func (s *server) ask(id, method, params string, then func(response []byte)) {
 	waiting := make(chan []byte, 1)
 	s.replies.Store(id, waiting)
@@ -214,7 +212,7 @@ func (s *server) write(build func([]byte) []byte) {
 	_, _ = s.out.Write(append(build(s.out.AvailableBuffer()), '\n'))
 }
 
-// raw writes text as it is.
+// raw writes text without framing.
 func (s *server) raw(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
