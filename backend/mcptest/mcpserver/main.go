@@ -1,6 +1,6 @@
 // Command mcpserver runs one of the test servers of package mcptest on standard
-// input and output: mcpserver MODE. What follows the mode is for whoever looks for
-// the process by its command line.
+// input and output: mcpserver MODE. It ignores further arguments, by which a test can
+// find the process.
 package main
 
 import (
