@@ -77,7 +77,7 @@ type Options struct {
 	AskTimeout time.Duration // timeout for a client's answer to a server's request; 0: 2 minutes
 }
 
-func (o *Options) defaults() {
+func (o *Options) setDefaults() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -107,61 +107,61 @@ func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
 // All methods are safe for concurrent use.
 type Bridge struct {
 	Options
-	info    []byte // raw serverInfo of Drawbridge
-	suffix  []byte // replaces the closing brace of a list result for a modern client
-	tail    []byte // replaces the closing brace of any other result for a modern client
-	nothing *registry.View
+	serverInfo   []byte // raw serverInfo of Drawbridge
+	listSuffix   []byte // replaces the closing brace of a list result for a modern client
+	resultSuffix []byte // replaces the closing brace of any other result for a modern client
+	emptyView    *registry.View
 
-	sessions     *sessionTable
-	streams      *limiter
-	subscribed   subscriptions
-	clients      clientInfos
-	activity     clientActivities
-	suspended    suspendedCalls
-	inFlight     inFlightRequests
-	bodyBudget   bodyBudget
-	resultBudget resultBudget
+	sessions      *sessionTable
+	streams       *streamLimiter
+	subscriptions subscriptions
+	clients       clientInfos
+	activity      clientActivities
+	suspended     suspendedCalls
+	inFlight      inFlightRequests
+	bodyBudget    bodyBudget
+	resultBudget  resultBudget
 
 	clientInfoCache clientInfoCache
 	listings        toolListings
 	listeners       listeners
 	changeCounts    changeCounts
 	visibility      atomic.Pointer[Visibility] // nil: every client sees everything
-	ended           context.Context            // cancelled by close; parent of the contexts that outlive their HTTP request
-	end             context.CancelCauseFunc
-	closing         sync.WaitGroup // goroutines that close waits for
+	lifetime        context.Context            // cancelled by close; parent of the contexts that outlive their HTTP request
+	endLifetime     context.CancelCauseFunc
+	background      sync.WaitGroup // goroutines that close waits for
 
-	stateful, stateless *mcp.StreamableHTTPHandler
+	legacyHandler, modernHandler *mcp.StreamableHTTPHandler
 
 	mu      sync.Mutex
 	servers map[string]*endpointServer // by endpoint path
-	closed  bool                       // close has begun to wait for closing
+	closed  bool                       // close has begun to wait for background
 
-	cold bool // set by tests to disable the fast path
+	fastPathDisabled bool // set by tests to disable the fast path
 
-	exchanges sync.Map // ticket → *exchange, for requests that go-sdk handles
-	ticket    atomic.Uint64
-	nonce     string // random prefix of tickets and request ids, which distinguishes them from those of others
+	exchanges  sync.Map // ticket → *exchange, for requests that go-sdk handles
+	lastTicket atomic.Uint64
+	nonce      string // random prefix of tickets and request ids, which distinguishes them from those of others
 }
 
 // New returns a Bridge that is ready to serve. Sessions expire, and are closed at shutdown, only
 // while Run is running.
 func New(o Options) *Bridge {
-	o.defaults()
+	o.setDefaults()
 	b := &Bridge{
 		Options:      o,
-		nothing:      registry.New(registry.Options{}).All(),
+		emptyView:    registry.New(registry.Options{}).All(),
 		sessions:     newSessionTable(o.MaxSessions),
-		streams:      newLimiter(o.MaxStreams),
-		bodyBudget:   bodyBudget{free: semaphore.NewWeighted(o.BodyBudget), wait: bodyWait},
-		resultBudget: resultBudget{all: o.ResultBudget, each: o.ResultBudget / 3 * 2, by: make(map[string]int64)},
+		streams:      newStreamLimiter(o.MaxStreams),
+		bodyBudget:   bodyBudget{semaphore: semaphore.NewWeighted(o.BodyBudget), timeout: bodyBudgetTimeout},
+		resultBudget: resultBudget{total: o.ResultBudget, perClient: o.ResultBudget / 3 * 2, heldBy: make(map[string]int64)},
 		servers:      map[string]*endpointServer{},
 		nonce:        rand.Text()[:10],
 	}
-	b.info = serverInfo(o.Version)
-	b.suffix, b.tail = listSuffix(b.info), resultSuffix(b.info)
-	b.ended, b.end = context.WithCancelCause(context.Background())
-	b.stateful, b.stateless = b.handlers()
+	b.serverInfo = encodeServerInfo(o.Version)
+	b.listSuffix, b.resultSuffix = listSuffix(b.serverInfo), resultSuffix(b.serverInfo)
+	b.lifetime, b.endLifetime = context.WithCancelCause(context.Background())
+	b.legacyHandler, b.modernHandler = b.newSDKHandlers()
 	return b
 }
 
@@ -192,49 +192,50 @@ func (b *Bridge) closeIdleSessions() {
 	b.mu.Lock()
 	var gone []*endpointServer
 	for path, e := range b.servers {
-		if !b.exists(e.at) {
+		if !b.endpointExists(e.endpoint) {
 			gone = append(gone, e)
 			delete(b.servers, path)
 		}
 	}
 	b.mu.Unlock()
 	for _, e := range gone {
-		for _, s := range b.sessions.removeEndpoint(e.at.path) {
+		for _, s := range b.sessions.removeEndpoint(e.endpoint.path) {
 			b.endSession(s, "its server is gone")
 		}
 	}
 }
 
-// farewell is how long close waits for listeners to receive the end of their subscription.
-const farewell = 500 * time.Millisecond
+// listenerDrainTimeout is how long close waits for listeners to receive the end of their
+// subscription.
+const listenerDrainTimeout = 500 * time.Millisecond
 
 func (b *Bridge) close() {
-	b.end(errStopped)
-	b.inFlight.stop()
-	b.streams.waitIdle(farewell)
+	b.endLifetime(errStopped)
+	b.inFlight.cancelAll()
+	b.streams.waitIdle(listenerDrainTimeout)
 	for _, s := range b.sessions.removeAll() {
 		b.endSession(s, "stopping")
 	}
 	b.mu.Lock()
 	for _, e := range b.servers {
 		for ss := range e.sdk.Sessions() {
-			b.closing.Go(func() { _ = ss.Close() })
+			b.background.Go(func() { _ = ss.Close() })
 		}
 	}
 	b.closed = true
 	b.mu.Unlock()
-	b.closing.Wait()
+	b.background.Wait()
 }
 
-// runTracked runs f in a goroutine. close waits for f, unless close is already waiting.
-func (b *Bridge) runTracked(f func()) {
+// runInBackground runs f in a goroutine. close waits for f, unless close is already waiting.
+func (b *Bridge) runInBackground(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		go f()
 		return
 	}
-	b.closing.Go(f)
+	b.background.Go(f)
 }
 
 // endSession ends a session that was removed from the table. It does not block: go-sdk waits for
@@ -242,13 +243,13 @@ func (b *Bridge) runTracked(f func()) {
 func (b *Bridge) endSession(s *session, why string) {
 	b.Log.Debug("Session closed", "session", s.id[:6], "client", s.client.Name, "reason", why)
 	s.cancel(errSessionEnded)
-	b.runTracked(func() {
+	b.runInBackground(func() {
 		if b.SessionEnded != nil {
 			b.SessionEnded(s.id)
 		}
-		b.endShim(s.token, s.shim)
+		b.notifyShimEnded(s.token, s.shim)
 		b.unsubscribeAll(s.sdk)
-		b.listeners.drop(s.sdk)
+		b.listeners.remove(s.sdk)
 		_ = s.sdk.Close()
 	})
 }
@@ -271,31 +272,31 @@ func (b *Bridge) ClientOf(session string) core.Client { return b.sessions.client
 
 // ServeHTTP implements http.Handler.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	at, ok := parseEndpoint(r.URL.Path)
-	if ok && !b.exists(at) {
-		at = b.resolveServerName(at)
+	ep, ok := parseEndpoint(r.URL.Path)
+	if ok && !b.endpointExists(ep) {
+		ep = b.resolveServerName(ep)
 	}
-	if !ok || !b.exists(at) {
-		b.refuseAddress(w, r, notFoundText(at))
+	if !ok || !b.endpointExists(ep) {
+		b.refuseEndpoint(w, r, notFoundText(ep))
 		return
 	}
-	if b.ended.Err() != nil {
+	if b.lifetime.Err() != nil {
 		refuse(w, http.StatusServiceUnavailable, codeRefused, "Drawbridge is stopping")
 		return
 	}
-	from := readOrigin(r.Header)
-	at, refusal := b.authorizeEndpoint(at, from)
+	origin := readOrigin(r.Header)
+	ep, refusal := b.authorizeEndpoint(ep, origin)
 	if refusal != "" {
-		b.refuseAddress(w, r, refusal)
+		b.refuseEndpoint(w, r, refusal)
 		return
 	}
 	switch r.Method {
 	case http.MethodPost:
-		b.post(w, r, at, from)
+		b.servePost(w, r, ep, origin)
 	case http.MethodGet:
-		b.get(w, r, at, from)
+		b.serveGet(w, r, ep, origin)
 	case http.MethodDelete:
-		b.delete(w, r, at, from)
+		b.serveDelete(w, r, ep, origin)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")

@@ -12,10 +12,10 @@ import (
 // callSink is the core.Sink of a call: it writes notifications and requests of the server to the
 // response stream of the call. It serves both the fast path and go-sdk.
 type callSink struct {
-	bridge *Bridge
-	rq     *request
-	out    *responseWriter
-	server string // id of the server that the call went to
+	bridge   *Bridge
+	rq       *request
+	response *responseWriter
+	server   string // id of the server that the call went to
 }
 
 // Notify implements core.Sink.
@@ -23,13 +23,13 @@ func (c *callSink) Notify(method string, params json.RawMessage) {
 	if method == "notifications/message" && !c.wantsLevel(params) {
 		return
 	}
-	_ = c.out.sendEvent(wire.AppendNotification(make([]byte, 0, len(params)+96), method, params))
+	_ = c.response.sendEvent(wire.AppendNotification(make([]byte, 0, len(params)+96), method, params))
 }
 
 // wantsLevel reports whether the client wants a log message of this level. A modern client must
 // have requested log messages in its request.
 func (c *callSink) wantsLevel(params []byte) bool {
-	least := c.rq.level
+	least := c.rq.logLevel
 	if least == "" {
 		return false
 	}
@@ -62,23 +62,23 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 	s := c.rq.session
 	var can clientCapabilities // stays empty for a modern client, which is asked by suspendedCall
 	if s != nil {
-		can = s.can
+		can = s.parsedCapabilities
 	}
 	if missing := can.missingFor(method, params); missing != "" || s == nil {
 		return c.bridge.askUser(ctx, c.server, c.rq, method, params, missing)
 	}
 	id, answer := s.registerRequest(c.bridge.nonce)
-	defer s.forget(id)
+	defer s.forgetRequest(id)
 	ask := make([]byte, 0, len(params)+len(method)+96)
-	ask = append(ask, resultOpen...)
+	ask = append(ask, messagePrefix...)
 	ask = wire.AppendString(ask, id)
 	ask = append(ask, `,"method":`...)
 	ask = wire.AppendString(ask, method)
 	if len(params) > 0 {
 		ask = append(append(ask, `,"params":`...), params...)
 	}
-	if err := c.out.sendEvent(append(ask, '}')); err != nil {
-		return notAskedReply("the client of this call is no longer listening"), nil
+	if err := c.response.sendEvent(append(ask, '}')); err != nil {
+		return cannotAskReply("the client of this call is no longer listening"), nil
 	}
 	limit := time.NewTimer(c.bridge.AskTimeout)
 	defer limit.Stop()
@@ -86,24 +86,24 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 	case reply := <-answer:
 		return reply, nil
 	case <-limit.C:
-		c.withdraw(id, "no answer in time")
+		c.cancelClientRequest(id, "no answer in time")
 		return core.Reply{Error: wire.ErrorObject(codeRefused, "the client did not answer in time", nil)}, nil
 	case <-ctx.Done():
-		c.withdraw(id, "the call ended")
+		c.cancelClientRequest(id, "the call ended")
 		return core.Reply{}, context.Cause(ctx)
 	}
 }
 
-// withdraw notifies the client that a request to it was cancelled.
-func (c *callSink) withdraw(id, why string) {
+// cancelClientRequest notifies the client that a request to it was cancelled.
+func (c *callSink) cancelClientRequest(id, why string) {
 	params := append([]byte(nil), `{"requestId":`...)
 	params = wire.AppendString(params, id)
 	params = append(params, `,"reason":`...)
 	params = append(wire.AppendString(params, why), '}')
-	_ = c.out.sendEvent(wire.AppendNotification(nil, "notifications/cancelled", params))
+	_ = c.response.sendEvent(wire.AppendNotification(nil, "notifications/cancelled", params))
 }
 
-func notAskedReply(message string) core.Reply {
+func cannotAskReply(message string) core.Reply {
 	return core.Reply{Error: wire.ErrorObject(codeMethodNotFound, message, nil)}
 }
 
@@ -113,5 +113,5 @@ type discardSink struct{}
 func (discardSink) Notify(string, json.RawMessage) {}
 
 func (discardSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
-	return notAskedReply("no client is behind this request"), nil
+	return cannotAskReply("no client is behind this request"), nil
 }

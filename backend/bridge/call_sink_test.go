@@ -112,9 +112,9 @@ func TestUnexpectedResponsesAreRefused(t *testing.T) {
 	b := &Bridge{nonce: "NONCE"}
 	s := &session{}
 	id, answer := s.registerRequest(b.nonce)
-	defer s.forget(id)
+	defer s.forgetRequest(id)
 	for raw, ours := range map[string]bool{`"x-1"`: false, `1`: false, `"NONCE"`: false, `"NONCE-99"`: true, `"` + id + `"`: true} {
-		m, err := parse([]byte(`{"jsonrpc":"2.0","id":` + raw + `,"result":{}}`))
+		m, err := parseMessage([]byte(`{"jsonrpc":"2.0","id":` + raw + `,"result":{}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

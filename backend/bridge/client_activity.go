@@ -22,59 +22,59 @@ const maxActivities = 512
 
 // clientActivities records the activity of all clients. The zero value is ready to use.
 type clientActivities struct {
-	mu   sync.Mutex
-	seen map[[2]string]*ClientActivity
+	mu    sync.Mutex
+	byKey map[[2]string]*ClientActivity
 }
 
 // record stores that a client listed tools.
-func (p *clientActivities) record(c core.Client, at endpoint, tools int, now time.Time) {
+func (a *clientActivities) record(c core.Client, ep endpoint, tools int, now time.Time) {
 	if c.Token == "" {
 		return
 	}
-	key := [2]string{c.Token, at.path}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	one := p.seen[key]
-	if one == nil {
-		if p.seen == nil {
-			p.seen = map[[2]string]*ClientActivity{}
+	key := [2]string{c.Token, ep.path}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	activity := a.byKey[key]
+	if activity == nil {
+		if a.byKey == nil {
+			a.byKey = map[[2]string]*ClientActivity{}
 		}
-		if len(p.seen) >= maxActivities {
-			p.dropOldest()
+		if len(a.byKey) >= maxActivities {
+			a.dropOldest()
 		}
-		one = &ClientActivity{Token: c.Token, Endpoint: at.path, First: now}
-		p.seen[key] = one
+		activity = &ClientActivity{Token: c.Token, Endpoint: ep.path, First: now}
+		a.byKey[key] = activity
 	}
-	one.Last, one.Tools = now, tools
+	activity.Last, activity.Tools = now, tools
 }
 
 // dropOldest must be called with p.mu held.
-func (p *clientActivities) dropOldest() {
+func (a *clientActivities) dropOldest() {
 	var oldest [2]string
 	var last time.Time
-	for key, one := range p.seen {
-		if last.IsZero() || one.Last.Before(last) {
-			oldest, last = key, one.Last
+	for key, activity := range a.byKey {
+		if last.IsZero() || activity.Last.Before(last) {
+			oldest, last = key, activity.Last
 		}
 	}
-	delete(p.seen, oldest)
+	delete(a.byKey, oldest)
 }
 
 // ClientActivities returns the activity of all clients, in no order.
 func (b *Bridge) ClientActivities() []ClientActivity {
 	b.activity.mu.Lock()
 	defer b.activity.mu.Unlock()
-	all := make([]ClientActivity, 0, len(b.activity.seen))
-	for _, one := range b.activity.seen {
-		all = append(all, *one)
+	all := make([]ClientActivity, 0, len(b.activity.byKey))
+	for _, activity := range b.activity.byKey {
+		all = append(all, *activity)
 	}
 	return all
 }
 
 // listedTools returns how many tools of a view are listed.
-func listedTools(at endpoint, view *registry.View) int {
+func listedTools(ep endpoint, view *registry.View) int {
 	n := len(view.Items(core.Tools))
-	switch at.mode {
+	switch ep.toolMode {
 	case ToolsSearch:
 		return 2
 	case ToolsDeferred:

@@ -42,14 +42,14 @@ func parseClientCapabilities(capabilities []byte) clientCapabilities {
 }
 
 // missingFor returns the capability that a request of a server needs and the client lacks, or "".
-func (a clientCapabilities) missingFor(method string, params []byte) string {
+func (c clientCapabilities) missingFor(method string, params []byte) string {
 	switch method {
 	case "sampling/createMessage":
-		if !a.sampling {
+		if !c.sampling {
 			return "sampling"
 		}
 	case "roots/list":
-		if !a.roots {
+		if !c.roots {
 			return "roots"
 		}
 	case "elicitation/create":
@@ -58,11 +58,11 @@ func (a clientCapabilities) missingFor(method string, params []byte) string {
 		}
 		_ = json.Unmarshal(params, &p)
 		switch {
-		case !a.form && !a.url:
+		case !c.form && !c.url:
 			return "elicitation"
-		case p.Mode == "url" && !a.url:
+		case p.Mode == "url" && !c.url:
 			return "elicitation by URL"
-		case p.Mode != "url" && !a.form:
+		case p.Mode != "url" && !c.form:
 			return "elicitation by form"
 		}
 	case "ping":

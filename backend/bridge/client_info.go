@@ -27,8 +27,8 @@ const maxClientInfos = 128
 
 // clientInfos records clients. The zero value is ready to use.
 type clientInfos struct {
-	mu sync.Mutex
-	by map[clientInfoKey]*ClientInfo
+	mu    sync.Mutex
+	byKey map[clientInfoKey]*ClientInfo
 }
 
 // clientInfoKey has the era, because a client that speaks both eras has different features in each.
@@ -38,48 +38,48 @@ type clientInfoKey struct {
 }
 
 // record adds or updates a client. It copies capabilities.
-func (p *clientInfos) record(client core.Client, era core.Era, protocol string, capabilities []byte, now time.Time) {
+func (c *clientInfos) record(client core.Client, era core.Era, protocol string, capabilities []byte, now time.Time) {
 	if client.Token == "" && client.Name == "" {
 		return // nothing that the user could recognize
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	key := clientInfoKey{client, era}
-	known := p.by[key]
-	if known == nil {
-		if p.by == nil {
-			p.by = map[clientInfoKey]*ClientInfo{}
+	existing := c.byKey[key]
+	if existing == nil {
+		if c.byKey == nil {
+			c.byKey = map[clientInfoKey]*ClientInfo{}
 		}
-		if len(p.by) >= maxClientInfos {
-			p.forgetOldest()
+		if len(c.byKey) >= maxClientInfos {
+			c.forgetOldest()
 		}
-		known = &ClientInfo{Client: client, Peer: Peer{Era: era}}
-		p.by[key] = known
+		existing = &ClientInfo{Client: client, Peer: Peer{Era: era}}
+		c.byKey[key] = existing
 	}
-	known.Protocol, known.LastSeen = protocol, now
-	if !bytes.Equal(known.Capabilities, capabilities) {
-		known.Capabilities = bytes.Clone(capabilities)
+	existing.Protocol, existing.LastSeen = protocol, now
+	if !bytes.Equal(existing.Capabilities, capabilities) {
+		existing.Capabilities = bytes.Clone(capabilities)
 	}
 }
 
 // forgetOldest must be called with p.mu held.
-func (p *clientInfos) forgetOldest() {
+func (c *clientInfos) forgetOldest() {
 	var oldest clientInfoKey
 	var since time.Time
-	for key, one := range p.by {
-		if since.IsZero() || one.LastSeen.Before(since) {
-			oldest, since = key, one.LastSeen
+	for key, info := range c.byKey {
+		if since.IsZero() || info.LastSeen.Before(since) {
+			oldest, since = key, info.LastSeen
 		}
 	}
-	delete(p.by, oldest)
+	delete(c.byKey, oldest)
 }
 
-func (p *clientInfos) list() []ClientInfo {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	list := make([]ClientInfo, 0, len(p.by))
-	for _, one := range p.by {
-		list = append(list, *one)
+func (c *clientInfos) list() []ClientInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]ClientInfo, 0, len(c.byKey))
+	for _, info := range c.byKey {
+		list = append(list, *info)
 	}
 	slices.SortFunc(list, func(a, b ClientInfo) int { return b.LastSeen.Compare(a.LastSeen) })
 	return list

@@ -11,8 +11,8 @@ import (
 // clientInfoCache caches parsed client infos, because modern clients send theirs with every
 // request. The zero value is ready to use.
 type clientInfoCache struct {
-	mu    sync.Mutex // guards known
-	known map[string]core.Client
+	mu     sync.Mutex // guards byInfo
+	byInfo map[string]core.Client
 }
 
 // Limits of clientInfoCache.
@@ -21,19 +21,19 @@ const (
 	maxClientInfo  = 512 // bytes; larger ones are not cached
 )
 
-func (i *clientInfoCache) get(token string, info []byte) core.Client {
+func (cache *clientInfoCache) get(token string, info []byte) core.Client {
 	if len(info) > maxClientInfo {
 		return parseClientInfo(token, info)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	c, ok := i.known[string(info)]
+	cache.mu.Lock()
+	defer cache.mu.Unlock()
+	c, ok := cache.byInfo[string(info)]
 	if !ok {
-		if i.known == nil || len(i.known) >= maxCachedInfos {
-			i.known = make(map[string]core.Client)
+		if cache.byInfo == nil || len(cache.byInfo) >= maxCachedInfos {
+			cache.byInfo = make(map[string]core.Client)
 		}
 		c = parseClientInfo("", info)
-		i.known[string(info)] = c
+		cache.byInfo[string(info)] = c
 	}
 	c.Token = token
 	return c

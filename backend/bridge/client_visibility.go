@@ -36,8 +36,8 @@ const (
 
 // SetVisibility replaces the visibility and notifies the clients whose lists change. The
 // registry must know the profiles already.
-func (b *Bridge) SetVisibility(r Visibility) {
-	b.visibility.Store(&r)
+func (b *Bridge) SetVisibility(v Visibility) {
+	b.visibility.Store(&v)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.servers {
@@ -47,60 +47,60 @@ func (b *Bridge) SetVisibility(r Visibility) {
 
 // HasVisibility reports whether r equals the current visibility. ProfileOf is not compared, because
 // it is evaluated for each request.
-func (b *Bridge) HasVisibility(r Visibility) bool {
+func (b *Bridge) HasVisibility(v Visibility) bool {
 	now := b.visibility.Load()
-	return now != nil && now.Unknown == r.Unknown && maps.Equal(now.Clients, r.Clients) && maps.Equal(now.Profiles, r.Profiles)
+	return now != nil && now.Unknown == v.Unknown && maps.Equal(now.Clients, v.Clients) && maps.Equal(now.Profiles, v.Profiles)
 }
 
 // authorizeEndpoint returns the endpoint with the restrictions of the request. They depend on the
 // token, the path and the folder of the shim, all of which come with every request, and not on the
 // connection or on earlier requests. refusal is the reason why the client may not use the path, or
 // "".
-func (b *Bridge) authorizeEndpoint(at endpoint, from requestOrigin) (_ endpoint, refusal string) {
-	reach := b.visibility.Load()
-	if reach == nil {
-		at.scope = at.profile
-		return at, ""
+func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoint, refusal string) {
+	visibility := b.visibility.Load()
+	if visibility == nil {
+		ep.scope = ep.profile
+		return ep, ""
 	}
-	client := reach.Clients[from.token]
+	client := visibility.Clients[origin.token]
 	switch {
-	case reach.Unknown != "":
-		return at, reach.Unknown
+	case visibility.Unknown != "":
+		return ep, visibility.Unknown
 	case client.Profile != "" && !b.Registry.HasProfile(client.Profile):
-		return at, `the profile "` + client.Profile + `" of this client is gone: choose another one for it on the page Clients of Drawbridge, or under 'clients' in the configuration`
-	case client.Profile != "" && at.profile != "" && at.profile != client.Profile:
-		return at, `this client may use the profile "` + client.Profile + `" alone`
+		return ep, `the profile "` + client.Profile + `" of this client is gone: choose another one for it on the page Clients of Drawbridge, or under 'clients' in the configuration`
+	case client.Profile != "" && ep.profile != "" && ep.profile != client.Profile:
+		return ep, `this client may use the profile "` + client.Profile + `" alone`
 	case client.Profile != "":
-		at.scope = client.Profile
-		if _, in := b.Registry.ProfileServer(at.scope, at.server); at.server != "" && !in {
-			return at, `the profile "` + client.Profile + `" of this client has no such server`
+		ep.scope = client.Profile
+		if _, in := b.Registry.ProfileServer(ep.scope, ep.server); ep.server != "" && !in {
+			return ep, `the profile "` + client.Profile + `" of this client has no such server`
 		}
-	case at.profile != "":
-		at.scope = at.profile
-	case at.server == "" && from.workspace != "" && reach.ProfileOf != nil:
-		at.scope = reach.ProfileOf(from.workspace)
+	case ep.profile != "":
+		ep.scope = ep.profile
+	case ep.server == "" && origin.workspace != "" && visibility.ProfileOf != nil:
+		ep.scope = visibility.ProfileOf(origin.workspace)
 	}
-	if at.server == "" {
-		at.mode = client.ToolMode
-		if at.mode == "" && at.scope != "" {
-			at.mode = reach.Profiles[at.scope].ToolMode
+	if ep.server == "" {
+		ep.toolMode = client.ToolMode
+		if ep.toolMode == "" && ep.scope != "" {
+			ep.toolMode = visibility.Profiles[ep.scope].ToolMode
 		}
-		if at.mode != ToolsSearch && at.mode != ToolsDeferred {
-			at.mode = ""
+		if ep.toolMode != ToolsSearch && ep.toolMode != ToolsDeferred {
+			ep.toolMode = ""
 		}
 	}
-	return at, ""
+	return ep, ""
 }
 
 // profileView returns the view of a request that is limited to a profile. The view of a profile
 // that no longer exists is empty.
-func (b *Bridge) profileView(at endpoint, limit int) *registry.View {
-	v, ok := b.Registry.Profile(at.scope, limit)
-	if at.server != "" {
-		v, ok = b.Registry.ProfileServer(at.scope, at.server)
+func (b *Bridge) profileView(ep endpoint, limit int) *registry.View {
+	v, ok := b.Registry.Profile(ep.scope, limit)
+	if ep.server != "" {
+		v, ok = b.Registry.ProfileServer(ep.scope, ep.server)
 	}
 	if !ok {
-		return b.nothing
+		return b.emptyView
 	}
 	return v
 }

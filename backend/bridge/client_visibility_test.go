@@ -48,14 +48,14 @@ func newBound(t *testing.T, options ...func(*Options)) *stand {
 
 func (s *stand) reach(profiles ...config.Profile) {
 	s.reg.SetProfiles(profiles)
-	r := Visibility{Clients: map[string]ClientVisibility{"bound": {Profile: "p"}, "sealed": {Profile: "gone"}}, Profiles: map[string]ProfileVisibility{},
+	v := Visibility{Clients: map[string]ClientVisibility{"bound": {Profile: "p"}, "sealed": {Profile: "gone"}}, Profiles: map[string]ProfileVisibility{},
 		ProfileOf: func(folder string) string {
 			return map[string]string{"/office": "p", "/lost": "gone"}[folder]
 		}}
 	for _, p := range profiles {
-		r.Profiles[p.Name] = ProfileVisibility{ToolMode: p.ToolMode}
+		v.Profiles[p.Name] = ProfileVisibility{ToolMode: p.ToolMode}
 	}
-	s.b.SetVisibility(r)
+	s.b.SetVisibility(v)
 }
 
 // inside returns the ways for a client to be limited to the profile p, as paths and headers.
@@ -103,7 +103,7 @@ func TestProfileHidesOtherToolsFromListAndCall(t *testing.T) {
 						o.Self.Set("drawbridge", "", &core.Catalog{Tools: []core.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
 						o.SelfTools = func() bool { return true }
 					})
-					s.b.cold = cold
+					s.b.fastPathDisabled = cold
 					s.probe(era, req[0], req[1:])
 				})
 			}

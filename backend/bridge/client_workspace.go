@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"net/url"
@@ -25,8 +26,8 @@ const (
 	maxWorkspace = 4096
 )
 
-// workspaceOf decodes the header. It returns "" unless the value is an absolute path.
-func workspaceOf(header string) string {
+// decodeWorkspace decodes the header. It returns "" unless the value is an absolute path.
+func decodeWorkspace(header string) string {
 	if header == "" || len(header) > base64.RawURLEncoding.EncodedLen(maxWorkspace) {
 		return ""
 	}
@@ -60,7 +61,7 @@ func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.C
 		var root string
 		var ok bool
 		if root, at, ok = known.get(); ok {
-			call.Workspace = firstNonEmpty(root, call.Workspace)
+			call.Workspace = cmp.Or(root, call.Workspace)
 			return
 		}
 	}
@@ -74,14 +75,7 @@ func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.C
 	if known != nil {
 		known.set(root, at)
 	}
-	call.Workspace = firstNonEmpty(root, call.Workspace)
-}
-
-func firstNonEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
+	call.Workspace = cmp.Or(root, call.Workspace)
 }
 
 // clientRoots caches the first root of a session's client.
@@ -107,7 +101,7 @@ func (r *clientRoots) set(first string, at int) {
 	}
 }
 
-func (r *clientRoots) changed() {
+func (r *clientRoots) invalidate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known = false
@@ -122,13 +116,13 @@ func firstRoot(result []byte) (path string) {
 			return nil
 		}
 		_ = wire.Elements(raw, func(root core.Span) error {
-			one := wire.Bytes(raw, root)
-			if path != "" || one[0] != '{' {
+			object := wire.Bytes(raw, root)
+			if path != "" || object[0] != '{' {
 				return nil
 			}
-			return wire.Members(one, func(m wire.Member) error {
+			return wire.Members(object, func(m wire.Member) error {
 				if string(m.Name) == "uri" {
-					text, _ := wire.Unquote(wire.Bytes(one, m.Value))
+					text, _ := wire.Unquote(wire.Bytes(object, m.Value))
 					path = filePath(text)
 				}
 				return nil

@@ -15,27 +15,27 @@ type methodResult struct{ head, tail []byte }
 // dispatch runs one of our methods and returns its result or an error. The fast path and go-sdk's
 // middleware both use it, so that they cannot differ.
 func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
-	if kind, ok := listKinds[rq.method]; ok {
+	if kind, ok := listMethods[rq.method]; ok {
 		return b.list(ctx, rq, kind)
 	}
-	if rq.at.mode != "" {
-		var f *rpcError
-		if rq, f = unwrapCallTool(rq); f != nil {
-			return methodResult{}, f
+	if rq.endpoint.toolMode != "" {
+		var rpcErr *rpcError
+		if rq, rpcErr = unwrapCallTool(rq); rpcErr != nil {
+			return methodResult{}, rpcErr
 		}
 		sink.rq = rq
 	}
 	if rq.era == core.Modern && !rq.spans.RequestState.Empty() {
-		if reply, ours, err := b.resume(ctx, rq, sink); ours {
+		if reply, found, err := b.resume(ctx, rq, sink); found {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
-			return b.finish(rq, sink.server, public, reply, err)
+			return b.buildResult(rq, sink.server, public, reply, err)
 		}
 	}
-	call, f := b.resolveTarget(ctx, rq)
-	if f != nil {
-		return methodResult{}, f
+	call, rpcErr := b.resolveTarget(ctx, rq)
+	if rpcErr != nil {
+		return methodResult{}, rpcErr
 	}
-	reply, err := b.call(ctx, rq, call, sink)
+	reply, err := b.runCall(ctx, rq, call, sink)
 	switch {
 	case err != nil:
 	case rq.era == core.Legacy:
@@ -43,22 +43,22 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	default:
 		reply, err = b.answerForClient(ctx, rq, call, sink, reply)
 	}
-	return b.finish(rq, call.Server, call.PublicName, reply, err)
+	return b.buildResult(rq, call.Server, call.PublicName, reply, err)
 }
 
-// finish turns the reply of a call into the result for the client.
-func (b *Bridge) finish(rq *request, server, public string, reply core.Reply, err error) (methodResult, *rpcError) {
+// buildResult turns the reply of a call into the result for the client.
+func (b *Bridge) buildResult(rq *request, server, public string, reply core.Reply, err error) (methodResult, *rpcError) {
 	if err != nil {
-		result, f := localError(rq.method, b.displayName(server), public, rq.era, err)
-		if f != nil {
-			return methodResult{}, f
+		result, rpcErr := localError(rq.method, b.displayName(server), public, rq.era, err)
+		if rpcErr != nil {
+			return methodResult{}, rpcErr
 		}
 		reply.Result = result
 	} else if len(reply.Error) > 0 {
 		return methodResult{}, upstreamError(reply.Error, rq.era)
 	}
 	if rq.era == core.Modern {
-		return b.modernize(rq.method, reply.Result), nil
+		return b.modernizeResult(rq.method, reply.Result), nil
 	}
 	return methodResult{head: reply.Result}, nil
 }
@@ -77,25 +77,25 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodR
 	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
 		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown: lists are sent whole")
 	}
-	b.Lister.WaitListed(ctx, rq.at.server)
+	b.Lister.WaitListed(ctx, rq.endpoint.server)
 	if rq.era == core.Modern {
 		b.recordClient(rq)
 	}
-	view := b.view(rq.at, rq.client.Token)
-	result := b.listResult(rq.at, view, kind)
+	view := b.view(rq.endpoint, rq.client.Token)
+	result := b.listResult(rq.endpoint, view, kind)
 	if kind == core.Tools {
-		b.activity.record(rq.client, rq.at, listedTools(rq.at, view), b.Now())
+		b.activity.record(rq.client, rq.endpoint, listedTools(rq.endpoint, view), b.Now())
 	}
 	if rq.era == core.Modern {
-		return methodResult{result[:len(result)-1], b.suffix}, nil
+		return methodResult{result[:len(result)-1], b.listSuffix}, nil
 	}
 	return methodResult{head: result}, nil
 }
 
 // listResult returns the result of a list request.
-func (b *Bridge) listResult(at endpoint, view *registry.View, kind core.Kind) []byte {
-	if kind == core.Tools && at.server == "" {
-		return b.aggregateTools(at, view)
+func (b *Bridge) listResult(ep endpoint, view *registry.View, kind core.Kind) []byte {
+	if kind == core.Tools && ep.server == "" {
+		return b.aggregateTools(ep, view)
 	}
 	return view.ListResult(kind)
 }
@@ -107,40 +107,40 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 	now := b.Now()
 	call := &core.Call{
 		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
-		TraceID: rq.trace, SpanID: rq.span, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.level,
+		TraceID: rq.traceID, SpanID: rq.spanID, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.logLevel,
 		Params: rq.params, Arguments: rq.spans.Arguments, Meta: rq.spans.Meta, ProgressToken: rq.spans.ProgressToken,
-		Repaired: rq.repaired, Profile: rq.at.scope,
+		Repaired: rq.repaired, Profile: rq.endpoint.scope,
 	}
 	if rq.session != nil {
 		call.Session = rq.session.id
 	}
-	said := rq.spans
-	call.Introduced = rq.era == core.Modern && !said.ProtocolVersion.Empty() && !said.ClientInfo.Empty() && !said.ClientCapabilities.Empty()
-	span, find, f := requestedName(rq)
-	if f != nil {
-		return nil, f
+	spans := rq.spans
+	call.Introduced = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
+	span, find, rpcErr := requestedName(rq)
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	public, ok := wire.Unquote(wire.Bytes(rq.params, span))
 	if !ok || public == "" {
 		return nil, newError(codeInvalidParams, "the params name nothing to "+methodVerb(rq.method))
 	}
 	call.PublicName, call.Name = public, public
-	if rq.at.mode != "" {
-		if call.Local = b.builtinTool(rq); call.Local != nil {
-			call.Server, call.BytesIn = ownServer, len(call.Params)
+	if rq.endpoint.toolMode != "" {
+		if call.Local = b.localTool(rq); call.Local != nil {
+			call.Server, call.BytesIn = builtinServer, len(call.Params)
 			return call, nil
 		}
 	}
-	target, ok := find(b.view(rq.at, rq.client.Token), public)
-	if !ok && rq.at.server == "" && rq.method == "tools/call" {
-		if own := b.ownView(rq.at); own != nil {
-			target, ok = own.Lookup(core.Tools, public)
+	target, ok := find(b.view(rq.endpoint, rq.client.Token), public)
+	if !ok && rq.endpoint.server == "" && rq.method == "tools/call" {
+		if builtin := b.builtinView(rq.endpoint); builtin != nil {
+			target, ok = builtin.Lookup(core.Tools, public)
 		}
 	}
 	if !ok {
 		// The tool may belong to a server that is starting.
-		b.Lister.WaitListed(ctx, rq.at.server)
-		view := b.view(rq.at, rq.client.Token)
+		b.Lister.WaitListed(ctx, rq.endpoint.server)
+		view := b.view(rq.endpoint, rq.client.Token)
 		if target, ok = find(view, public); !ok {
 			if held, known := view.Withheld(public); known && rq.method == "tools/call" {
 				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
@@ -177,14 +177,14 @@ func requestedName(rq *request) (core.Span, func(*registry.View, string) (regist
 
 // canSee reports whether the client currently sees what its request names.
 func (b *Bridge) canSee(rq *request) bool {
-	span, find, f := requestedName(rq)
-	if f != nil {
+	span, find, rpcErr := requestedName(rq)
+	if rpcErr != nil {
 		return false
 	}
 	public, _ := wire.Unquote(wire.Bytes(rq.params, span))
-	_, ok := find(b.view(rq.at, rq.client.Token), public)
-	if own := b.ownView(rq.at); !ok && own != nil && rq.at.server == "" && rq.method == "tools/call" {
-		_, ok = own.Lookup(core.Tools, public)
+	_, ok := find(b.view(rq.endpoint, rq.client.Token), public)
+	if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil && rq.endpoint.server == "" && rq.method == "tools/call" {
+		_, ok = builtin.Lookup(core.Tools, public)
 	}
 	return ok
 }

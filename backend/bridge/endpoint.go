@@ -16,8 +16,8 @@ type endpoint struct {
 	profile string
 
 	// The restrictions of the client, set by authorizeEndpoint.
-	scope string // the profile that limits what the client sees; "" for no limit
-	mode  string // ToolsSearch, ToolsDeferred, or "" to list all tools
+	scope    string // the profile that limits what the client sees; "" for no limit
+	toolMode string // ToolsSearch, ToolsDeferred, or "" to list all tools
 }
 
 // parseEndpoint parses the paths /mcp, /s/{server}/mcp and /p/{profile}/mcp.
@@ -40,85 +40,85 @@ func parseEndpoint(path string) (endpoint, bool) {
 }
 
 // resolveServerName replaces a server name in the endpoint with the id of the server.
-func (b *Bridge) resolveServerName(at endpoint) endpoint {
-	if id := b.Registry.Find(at.server); id != "" {
-		at.server, at.path = id, "/s/"+id+"/mcp"
+func (b *Bridge) resolveServerName(ep endpoint) endpoint {
+	if id := b.Registry.Find(ep.server); id != "" {
+		ep.server, ep.path = id, "/s/"+id+"/mcp"
 	}
-	return at
+	return ep
 }
 
-// exists reports whether the server or profile of an endpoint exists.
-func (b *Bridge) exists(at endpoint) bool {
+// endpointExists reports whether the server or profile of an endpoint exists.
+func (b *Bridge) endpointExists(ep endpoint) bool {
 	switch {
-	case at.profile != "":
-		return b.Registry.HasProfile(at.profile)
-	case at.server == "":
+	case ep.profile != "":
+		return b.Registry.HasProfile(ep.profile)
+	case ep.server == "":
 		return true
 	}
-	if _, ok := b.Registry.Server(at.server); ok || b.Self == nil {
+	if _, ok := b.Registry.Server(ep.server); ok || b.Self == nil {
 		return ok
 	}
-	_, ok := b.Self.Server(at.server)
+	_, ok := b.Self.Server(ep.server)
 	return ok
 }
 
 // nameLimit returns the maximum length of public names for the client with the token, or 0 for the
 // default.
-func (b *Bridge) nameLimit(at endpoint, token string) int {
-	if at.server != "" || token == "" || b.NameLimit == nil {
+func (b *Bridge) nameLimit(ep endpoint, token string) int {
+	if ep.server != "" || token == "" || b.NameLimit == nil {
 		return 0
 	}
 	return b.NameLimit(token)
 }
 
 // view returns the current view of an endpoint for the client with the token. It is never nil.
-func (b *Bridge) view(at endpoint, token string) *registry.View {
-	return b.viewWithLimit(at, b.nameLimit(at, token))
+func (b *Bridge) view(ep endpoint, token string) *registry.View {
+	return b.viewWithLimit(ep, b.nameLimit(ep, token))
 }
 
-func (b *Bridge) viewWithLimit(at endpoint, limit int) *registry.View {
-	if at.scope != "" {
-		return b.profileView(at, limit)
+func (b *Bridge) viewWithLimit(ep endpoint, limit int) *registry.View {
+	if ep.scope != "" {
+		return b.profileView(ep, limit)
 	}
-	if at.server == "" {
+	if ep.server == "" {
 		return b.Registry.Within(limit)
 	}
-	if v, ok := b.Registry.Server(at.server); ok {
+	if v, ok := b.Registry.Server(ep.server); ok {
 		return v
 	}
 	if b.Self != nil {
-		if v, ok := b.Self.Server(at.server); ok {
+		if v, ok := b.Self.Server(ep.server); ok {
 			return v
 		}
 	}
-	return b.nothing
+	return b.emptyView
 }
 
 // unscoped returns the endpoint without the restrictions of a client.
-func (at endpoint) unscoped() endpoint {
-	return endpoint{path: at.path, server: at.server, profile: at.profile, scope: at.profile}
+func (ep endpoint) unscoped() endpoint {
+	return endpoint{path: ep.path, server: ep.server, profile: ep.profile, scope: ep.profile}
 }
 
 // notFoundText returns the error message for an endpoint that does not exist.
-func notFoundText(at endpoint) string {
+func notFoundText(ep endpoint) string {
 	switch {
-	case core.ValidServerID(at.server):
-		return `no server is called "` + at.server + `"`
-	case core.ValidServerID(at.profile):
-		return `no profile is called "` + at.profile + `"`
+	case core.ValidServerID(ep.server):
+		return `no server is called "` + ep.server + `"`
+	case core.ValidServerID(ep.profile):
+		return `no profile is called "` + ep.profile + `"`
 	}
 	return "there is no MCP server at this address"
 }
 
-// refuseAddress responds with 404 to a request for an endpoint that does not exist or that its
+// refuseEndpoint responds with 404 to a request for an endpoint that does not exist or that its
 // client may not use. It reads the body only to respond with the id of the request.
-func (b *Bridge) refuseAddress(w http.ResponseWriter, r *http.Request, text string) {
+func (b *Bridge) refuseEndpoint(w http.ResponseWriter, r *http.Request, text string) {
 	var id []byte
 	if r.Method == http.MethodPost {
-		body, leave, err := b.readBody(w, r)
-		defer leave()
+		body, release, err := b.readBody(w, r)
+		defer release()
 		if err == nil {
-			if m, err := parse(body); err == nil && m.env.Kind == wire.Request {
+			if m, err := parseMessage(body); err == nil && m.env.Kind == wire.Request {
 				id = m.id()
 			}
 		}

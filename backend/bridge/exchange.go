@@ -10,18 +10,18 @@ import (
 // exchange is an HTTP request with its parsed message and everything that is known about it.
 type exchange struct {
 	*message
-	at      endpoint
-	from    requestOrigin
-	era     core.Era
-	session *session        // nil for a modern client, and for a legacy client before initialize
-	out     *responseWriter // only for a request that go-sdk handles
-	over    <-chan struct{} // closed when the HTTP request has ended
+	endpoint endpoint
+	origin   requestOrigin
+	era      core.Era
+	session  *session        // nil for a modern client, and for a legacy client before initialize
+	response *responseWriter // only for a request that go-sdk handles
+	done     <-chan struct{} // closed when the HTTP request has ended
 }
 
 // canServeFast reports whether a request may take the fast path: dispatch handles its method, its
 // params are absent or an object, and the client accepts both forms of response.
 func (x *exchange) canServeFast(header http.Header) bool {
-	if !handledByUs(x.env.Method) || !acceptsJSONAndStream(header) || header["Last-Event-Id"] != nil {
+	if !isBridgeMethod(x.env.Method) || !acceptsJSONAndStream(header) || header["Last-Event-Id"] != nil {
 		return false
 	}
 	raw := x.rawParams()
@@ -31,10 +31,11 @@ func (x *exchange) canServeFast(header http.Header) bool {
 	return raw[0] == '{'
 }
 
-// validModern reports whether a modern request is valid: its headers match its body and it has the
-// client's capabilities. It returns false for a tool with header parameters as well, because go-sdk
-// compares those. Requests for which it returns false go to go-sdk, which refuses the invalid ones.
-func (b *Bridge) validModern(header http.Header, x *exchange) bool {
+// isValidModern reports whether a modern request is valid: its headers match its body and it has
+// the client's capabilities. It returns false for a tool with header parameters as well, because
+// go-sdk compares those. Requests for which it returns false go to go-sdk, which refuses the
+// invalid ones.
+func (b *Bridge) isValidModern(header http.Header, x *exchange) bool {
 	raw, p := x.rawParams(), &x.params
 	if headerValue(header, versionHeader) != core.ModernVersion || string(wire.Bytes(raw, p.ProtocolVersion)) != `"`+core.ModernVersion+`"` {
 		return false
@@ -61,5 +62,5 @@ func (b *Bridge) validModern(header http.Header, x *exchange) bool {
 	if !ok || name == "" || headerValue(header, nameHeader) != name {
 		return false
 	}
-	return x.env.Method != "tools/call" || !b.wantsHeaders(b.endpointServer(x.at), x.from.token, name) || b.outsideProfile(x, name)
+	return x.env.Method != "tools/call" || !b.requiresHeaders(b.endpointServer(x.endpoint), x.origin.token, name) || b.isHiddenByProfile(x, name)
 }

@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	resultOpen  = []byte(`{"jsonrpc":"2.0","id":`)
-	resultThen  = []byte(`,"result":`)
-	objectClose = []byte(`}`)
+	messagePrefix = []byte(`{"jsonrpc":"2.0","id":`)
+	resultKey     = []byte(`,"result":`)
+	objectClose   = []byte(`}`)
 )
 
 // serveFast serves a request of a method that dispatch handles, without go-sdk.
@@ -23,27 +23,27 @@ func (b *Bridge) serveFast(w http.ResponseWriter, r *http.Request, x *exchange) 
 	defer life.End(nil)
 	if s := x.session; s != nil {
 		key := idKey(x.id())
-		if !s.begin(key, life.End) {
+		if !s.beginCall(key, life.End) {
 			writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "a request with this id is still under way")
 			return
 		}
-		defer s.finish(key)
+		defer s.endCall(key)
 	}
 	out := b.newResponseWriter(w)
 	defer out.end()
-	own := &inFlightRequest{cancel: life.End, out: out}
-	b.inFlight.add(own)
-	defer b.inFlight.remove(own)
+	entry := &inFlightRequest{cancel: life.End, response: out}
+	b.inFlight.add(entry)
+	defer b.inFlight.remove(entry)
 	rq := b.newRequest(x, r.Header)
-	result, f := b.dispatch(life, rq, &callSink{bridge: b, rq: rq, out: out})
-	if f == nil {
+	result, rpcErr := b.dispatch(life, rq, &callSink{bridge: b, rq: rq, response: out})
+	if rpcErr == nil {
 		var release func()
-		result, f, release = b.holdResult(rq, result)
+		result, rpcErr, release = b.holdResult(rq, result)
 		defer release()
 	}
-	if f != nil {
-		out.reply(f.status(x.era), wire.AppendErrorObject(nil, x.id(), f.object))
+	if rpcErr != nil {
+		out.reply(rpcErr.status(x.era), wire.AppendErrorObject(nil, x.id(), rpcErr.object))
 		return
 	}
-	out.reply(http.StatusOK, resultOpen, x.id(), resultThen, result.head, result.tail, objectClose)
+	out.reply(http.StatusOK, messagePrefix, x.id(), resultKey, result.head, result.tail, objectClose)
 }

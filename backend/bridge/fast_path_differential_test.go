@@ -60,7 +60,7 @@ func behave(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, e
 
 func TestFastPathAndGeneralPathAnswerAlike(t *testing.T) {
 	hot, cold := newStand(t, behave), newStand(t, behave)
-	cold.b.cold = true
+	cold.b.fastPathDisabled = true
 
 	type request struct{ method, name, params string }
 	requests := []request{

@@ -50,7 +50,7 @@ func TestModernServerMembersAreNotDuplicated(t *testing.T) {
 }
 
 func TestModernResultGetsItsRequiredMembers(t *testing.T) {
-	b := &Bridge{info: []byte(`{"i":1}`)}
+	b := &Bridge{serverInfo: []byte(`{"i":1}`)}
 	for in, out := range map[string]string{
 		`{}`:                          `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
 		`{ }`:                         `{ "resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
@@ -61,18 +61,18 @@ func TestModernResultGetsItsRequiredMembers(t *testing.T) {
 		`{"resultType":"task","t":1}`: `{"resultType":"task","t":1,"_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
 		`null`:                        `null`,
 	} {
-		want(t, in, whole(b.modernize("tools/call", []byte(in))), out)
+		want(t, in, whole(b.modernizeResult("tools/call", []byte(in))), out)
 	}
-	want(t, "read", whole(b.modernize("resources/read", []byte(`{"a":1}`))),
+	want(t, "read", whole(b.modernizeResult("resources/read", []byte(`{"a":1}`))),
 		`{"a":1,"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`)
-	want(t, "input", whole(b.modernize("resources/read", []byte(`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`))),
+	want(t, "input", whole(b.modernizeResult("resources/read", []byte(`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`))),
 		`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`)
 }
 
 func TestListsAreCachedBytesInBothEras(t *testing.T) {
 	s := newStand(t, nil)
 	h := s.open("/mcp", `{}`)
-	for method, kind := range listKinds {
+	for method, kind := range listMethods {
 		raw := string(s.reg.All().ListResult(kind))
 		want(t, method, one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`, h...)), `{"jsonrpc":"2.0","id":1,"result":`+raw+`}`)
 		got := one(t, s.modern("/mcp", method, "", ""))
@@ -268,7 +268,7 @@ func TestSilentStreamGetsKeepaliveComments(t *testing.T) {
 	}, func(o *Options) { o.KeepAlive = 10 * time.Millisecond })
 	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`) // returns with the first comment
 	want(t, "content type", resp.Header.Get("Content-Type"), "text/event-stream")
-	two := make([]byte, 2*len(comment))
+	two := make([]byte, 2*len(keepAliveComment))
 	for at := 0; at < len(two); {
 		n, err := resp.Body.Read(two[at:])
 		if err != nil {
@@ -276,7 +276,7 @@ func TestSilentStreamGetsKeepaliveComments(t *testing.T) {
 		}
 		at += n
 	}
-	want(t, "comments", string(two), string(comment)+string(comment))
+	want(t, "comments", string(two), string(keepAliveComment)+string(keepAliveComment))
 	close(answer)
 	if got := one(t, resp); !strings.Contains(got, "done") {
 		t.Errorf("reply: %s", got)

@@ -30,11 +30,11 @@ type Peer struct {
 	Own bool
 }
 
-// FeatureMatrix returns the features between a client and a server in a fixed order. person means
-// that the user can be asked for a client without elicitation. The features that a server offers
-// are known from its capabilities. What it will request from the client is not known, so those
-// features depend on the client alone.
-func FeatureMatrix(client, server Peer, person bool) []Feature {
+// FeatureMatrix returns the features between a client and a server in a fixed order. canAskUser
+// means that the user can be asked for a client without elicitation. The features that a server
+// offers are known from its capabilities. What it will request from the client is not known, so
+// those features depend on the client alone.
+func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 	var has map[string]json.RawMessage
 	_ = json.Unmarshal(server.Capabilities, &has)
 	offers := func(name string) bool {
@@ -75,7 +75,7 @@ func FeatureMatrix(client, server Peer, person bool) []Feature {
 		switch {
 		case able:
 			f.How, f.Note = Passes, shared
-		case question && person:
+		case question && canAskUser:
 			f.How = ByPerson
 		}
 		list = append(list, f)

@@ -36,7 +36,7 @@ func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		for _, unusual := range [][]string{nil, {"Last-Event-ID", "1"}, {"Mcp-Param-R", "other"}} {
 			s := newBound(t)
-			s.b.cold = cold
+			s.b.fastPathDisabled = cold
 			ask := func(name string, from ...string) string {
 				resp := s.modern("/mcp", "tools/call", name, `"name":"`+name+`","arguments":{"r":"x"}`, append(from, unusual...)...)
 				return resp.Status + " " + strings.ReplaceAll(strings.Join(messages(s, resp), ""), name, "NAME")

@@ -96,8 +96,8 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 	}
 	clock.Add(61 * 60)
 	s.b.closeIdleSessions()
-	if left := s.b.Sessions(); len(left) != 0 || len(s.b.sessions.count) != 0 {
-		t.Errorf("left: %+v, counted: %v", left, s.b.sessions.count)
+	if left := s.b.Sessions(); len(left) != 0 || len(s.b.sessions.countByToken) != 0 {
+		t.Errorf("left: %+v, counted: %v", left, s.b.sessions.countByToken)
 	}
 }
 

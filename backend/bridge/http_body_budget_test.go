@@ -50,9 +50,9 @@ func (s *stand) holds(bytes int64) {
 	s.Helper()
 	rest := s.b.BodyBudget - bytes + 1
 	until(s.T, "the bodies are held", func() bool {
-		free := s.b.bodyBudget.free.TryAcquire(rest)
+		free := s.b.bodyBudget.semaphore.TryAcquire(rest)
 		if free {
-			s.b.bodyBudget.free.Release(rest)
+			s.b.bodyBudget.semaphore.Release(rest)
 		}
 		return !free
 	})
@@ -64,7 +64,7 @@ const largeBody = 250 << 10
 func TestLargeBodiesStayWithinBudget(t *testing.T) {
 	for _, announced := range []int64{1, -1} {
 		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 600<<10 })
-		s.b.bodyBudget.wait = time.Minute
+		s.b.bodyBudget.timeout = time.Minute
 		h := s.open("/mcp", `{}`)
 		first, finishFirst := s.slowBody(largeBody, announced, h...)
 		second, finishSecond := s.slowBody(largeBody, announced, h...)
@@ -97,7 +97,7 @@ func TestLargeBodiesStayWithinBudget(t *testing.T) {
 func TestLargeBodyBeyondBudgetIsRefusedImmediately(t *testing.T) {
 	for _, announced := range []int64{1, -1} {
 		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 300<<10 })
-		s.b.bodyBudget.wait = time.Millisecond
+		s.b.bodyBudget.timeout = time.Millisecond
 		h := s.open("/mcp", `{}`)
 		first, finish := s.slowBody(largeBody, announced, h...)
 		s.holds(largeBody)

@@ -106,11 +106,11 @@ type requestOrigin struct {
 
 // readOrigin reads the private headers of a request and removes all of them.
 func readOrigin(header http.Header) requestOrigin {
-	from := requestOrigin{token: headerValue(header, ClientHeader), shim: headerValue(header, ShimHeader), workspace: workspaceOf(headerValue(header, WorkspaceHeader))}
+	origin := requestOrigin{token: headerValue(header, ClientHeader), shim: headerValue(header, ShimHeader), workspace: decodeWorkspace(headerValue(header, WorkspaceHeader))}
 	for name := range header {
 		if len(name) > len(privatePrefix) && strings.EqualFold(name[:len(privatePrefix)], privatePrefix) {
 			delete(header, name)
 		}
 	}
-	return from
+	return origin
 }

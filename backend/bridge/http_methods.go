@@ -10,13 +10,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from requestOrigin) {
+func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, origin requestOrigin) {
 	if !isJSON(r.Header) {
 		refuse(w, http.StatusUnsupportedMediaType, codeInvalidRequest, "the content type must be application/json")
 		return
 	}
-	body, leave, err := b.readBody(w, r)
-	defer leave()
+	body, release, err := b.readBody(w, r)
+	defer release()
 	if errors.Is(err, errBodyBudget) {
 		w.Header().Set("Retry-After", "1")
 		w.Header().Set("Connection", "close") // do not wait for the rest of the body
@@ -31,7 +31,7 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from 
 		refuse(w, http.StatusBadRequest, codeParse, "the request could not be read")
 		return
 	}
-	m, err := parse(body)
+	m, err := parseMessage(body)
 	if err != nil {
 		refuseMessage(w, m, err)
 		return
@@ -48,33 +48,33 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request, at endpoint, from 
 		writeError(w, http.StatusBadRequest, m.id(), codeHeaderMismatch, "the Mcp-Name header holds no valid base64")
 		return
 	}
-	x := &exchange{at: at, from: from, message: m, era: eraOf(r.Header, &m.params)}
+	x := &exchange{endpoint: ep, origin: origin, message: m, era: eraOf(r.Header, &m.params)}
 	if x.era == core.Modern {
-		b.postModern(w, r, x)
+		b.serveModernPost(w, r, x)
 	} else {
-		b.postLegacy(w, r, x)
+		b.serveLegacyPost(w, r, x)
 	}
 }
 
-func (b *Bridge) postModern(w http.ResponseWriter, r *http.Request, x *exchange) {
+func (b *Bridge) serveModernPost(w http.ResponseWriter, r *http.Request, x *exchange) {
 	delete(r.Header, sessionHeader) // has no meaning in this era
-	if x.env.Kind == wire.Request && !b.cold && x.canServeFast(r.Header) && b.validModern(r.Header, x) {
+	if x.env.Kind == wire.Request && !b.fastPathDisabled && x.canServeFast(r.Header) && b.isValidModern(r.Header, x) {
 		b.serveFast(w, r, x)
 		return
 	}
 	if x.env.Kind == wire.Request && x.env.Method == "subscriptions/listen" {
-		if !b.streams.acquire(x.from.token) {
+		if !b.streams.acquire(x.origin.token) {
 			writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, "this client holds too many streams open")
 			return
 		}
-		defer b.streams.release(x.from.token)
+		defer b.streams.release(x.origin.token)
 	}
-	b.fallThrough(w, r, x)
+	b.serveSDK(w, r, x)
 }
 
-func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange) {
+func (b *Bridge) serveLegacyPost(w http.ResponseWriter, r *http.Request, x *exchange) {
 	if id := headerValue(r.Header, sessionHeader); id != "" {
-		s := b.sessions.acquire(id, x.from.token, x.at.path, b.Now())
+		s := b.sessions.acquire(id, x.origin.token, x.endpoint.path, b.Now())
 		if s == nil {
 			writeError(w, http.StatusNotFound, x.id(), codeNotFound, "the session is unknown or has ended")
 			return
@@ -89,18 +89,18 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 			}
 		case wire.Notification:
 			if x.env.Method == "notifications/roots/list_changed" {
-				s.roots.changed()
+				s.roots.invalidate()
 			}
-			if x.env.Method == "notifications/cancelled" && s.cancelled(wire.Bytes(x.rawParams(), x.params.RequestID)) {
+			if x.env.Method == "notifications/cancelled" && s.cancelCall(wire.Bytes(x.rawParams(), x.params.RequestID)) {
 				w.WriteHeader(http.StatusAccepted)
 				return
 			}
 		case wire.Request:
-			if !handledByUs(x.env.Method) && !legacyOnly[x.env.Method] {
+			if !isBridgeMethod(x.env.Method) && !sdkLegacyMethods[x.env.Method] {
 				writeError(w, http.StatusOK, x.id(), codeMethodNotFound, "there is no such method")
 				return
 			}
-			if v := headerValue(r.Header, versionHeader); (v == "" || legacyVersions[v]) && !b.cold && x.canServeFast(r.Header) {
+			if v := headerValue(r.Header, versionHeader); (v == "" || legacyVersions[v]) && !b.fastPathDisabled && x.canServeFast(r.Header) {
 				b.serveFast(w, r, x)
 				return
 			}
@@ -119,39 +119,39 @@ func (b *Bridge) postLegacy(w http.ResponseWriter, r *http.Request, x *exchange)
 	} else if x.env.Kind != wire.Request || x.env.Method != "initialize" && x.env.Method != "ping" {
 		writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "there is no session yet: send initialize first, then its Mcp-Session-Id with every request")
 		return
-	} else if x.env.Method == "initialize" && b.sessions.full(x.from.token) {
+	} else if x.env.Method == "initialize" && b.sessions.full(x.origin.token) {
 		// go-sdk would respond with the id of a session that is closed immediately.
 		writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, tooManySessions)
 		return
 	}
-	b.fallThrough(w, r, x)
+	b.serveSDK(w, r, x)
 }
 
-// get opens the stream on which a legacy client receives the messages that belong to no call.
-func (b *Bridge) get(w http.ResponseWriter, r *http.Request, at endpoint, from requestOrigin) {
-	x := &exchange{at: at, from: from, era: eraOf(r.Header, &wire.Params{})}
+// serveGet opens the stream on which a legacy client receives the messages that belong to no call.
+func (b *Bridge) serveGet(w http.ResponseWriter, r *http.Request, ep endpoint, origin requestOrigin) {
+	x := &exchange{endpoint: ep, origin: origin, era: eraOf(r.Header, &wire.Params{})}
 	if x.era == core.Modern {
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
 		return
 	}
 	if id := headerValue(r.Header, sessionHeader); id != "" {
-		s := b.sessions.acquire(id, from.token, at.path, b.Now())
+		s := b.sessions.acquire(id, origin.token, ep.path, b.Now())
 		if s == nil {
 			refuse(w, http.StatusNotFound, codeNotFound, "the session is unknown or has ended")
 			return
 		}
-		defer b.shimDisconnected(s)
+		defer b.handleShimDisconnect(s)
 		defer func() { s.release(b.Now()) }()
 		x.session = s
 	}
-	b.fallThrough(w, r, x)
+	b.serveSDK(w, r, x)
 }
 
-func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, from requestOrigin) {
+func (b *Bridge) serveDelete(w http.ResponseWriter, r *http.Request, ep endpoint, origin requestOrigin) {
 	if eraOf(r.Header, &wire.Params{}) == core.Modern {
-		if from.shim != "" { // a shim that disconnects; the modern era has no session to end
-			b.endShim(from.token, from.shim)
+		if origin.shim != "" { // a shim that disconnects; the modern era has no session to end
+			b.notifyShimEnded(origin.token, origin.shim)
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -164,7 +164,7 @@ func (b *Bridge) delete(w http.ResponseWriter, r *http.Request, at endpoint, fro
 		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the Mcp-Session-Id header is missing")
 		return
 	}
-	s := b.sessions.removeByID(id, from.token, at.path)
+	s := b.sessions.removeByID(id, origin.token, ep.path)
 	if s == nil {
 		refuse(w, http.StatusNotFound, codeNotFound, "the session is unknown or has ended")
 		return

@@ -90,9 +90,9 @@ func (zeros) Read(p []byte) (int, error) {
 func TestForgedInternalHeadersAreIgnored(t *testing.T) {
 	s := newStand(t, nil)
 	h := http.Header{"X-Drawbridge-Client": {"claude"}, "X-Drawbridge-Shim": {"7"}, "X-Drawbridge-Ticket": {"1"}, "x-drawbridge-odd": {"2"}, "Accept": {"a"}}
-	from := readOrigin(h)
-	if from.token != "claude" || from.shim != "7" || len(h) != 1 {
-		t.Errorf("%+v %v", from, h)
+	origin := readOrigin(h)
+	if origin.token != "claude" || origin.shim != "7" || len(h) != 1 {
+		t.Errorf("%+v %v", origin, h)
 	}
 	// A forged ticket has no effect.
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ticketHeader, "1")
@@ -108,5 +108,5 @@ func TestPrettyPrintedRequestReachesServerOnOneLine(t *testing.T) {
 }
 
 func TestEventsContainNoLineBreaksBetweenTokens(t *testing.T) {
-	want(t, "line", string(oneLine([]byte("{\r\n\"a\":\n\"\\n\"}"))), "{  \"a\": \"\\n\"}")
+	want(t, "line", string(removeLineBreaks([]byte("{\r\n\"a\":\n\"\\n\"}"))), "{  \"a\": \"\\n\"}")
 }

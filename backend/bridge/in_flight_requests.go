@@ -21,77 +21,77 @@ type inFlightRequests struct {
 // inFlightRequest is one unanswered request.
 type inFlightRequest struct {
 	cancel       context.CancelCauseFunc
-	out          *responseWriter
+	response     *responseWriter
 	older, newer *inFlightRequest
 }
 
-func (u *inFlightRequests) add(a *inFlightRequest) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if a.older = u.newest; a.older != nil {
-		a.older.newer = a
+func (r *inFlightRequests) add(req *inFlightRequest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if req.older = r.newest; req.older != nil {
+		req.older.newer = req
 	}
-	u.newest = a
+	r.newest = req
 	switch {
-	case u.stopped:
-		a.cancel(errStopped)
-	case !u.armed:
-		u.arm(a.out.every)
+	case r.stopped:
+		req.cancel(errStopped)
+	case !r.armed:
+		r.arm(req.response.keepAliveInterval)
 	}
 }
 
-func (u *inFlightRequests) remove(a *inFlightRequest) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if a.older != nil {
-		a.older.newer = a.newer
+func (r *inFlightRequests) remove(req *inFlightRequest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if req.older != nil {
+		req.older.newer = req.newer
 	}
-	if a.newer != nil {
-		a.newer.older = a.older
+	if req.newer != nil {
+		req.newer.older = req.older
 	} else {
-		u.newest = a.older
+		r.newest = req.older
 	}
 }
 
 // arm sets the timer. The caller must hold u.mu.
-func (u *inFlightRequests) arm(after time.Duration) {
-	u.armed = true
-	if u.timer == nil {
-		u.timer = time.AfterFunc(after, u.sendKeepAlives)
+func (r *inFlightRequests) arm(after time.Duration) {
+	r.armed = true
+	if r.timer == nil {
+		r.timer = time.AfterFunc(after, r.sendKeepAlives)
 	} else {
-		u.timer.Reset(after)
+		r.timer.Reset(after)
 	}
 }
 
 // sendKeepAlives sends a comment on each stream that was silent for too long, and sets the
 // timer for the next one.
-func (u *inFlightRequests) sendKeepAlives() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.armed = u.newest != nil && !u.stopped; !u.armed {
+func (r *inFlightRequests) sendKeepAlives() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.armed = r.newest != nil && !r.stopped; !r.armed {
 		return
 	}
-	next := u.newest.out.every
-	for a := u.newest; a != nil; a = a.older {
-		left := a.out.every - a.out.silence()
+	next := r.newest.response.keepAliveInterval
+	for req := r.newest; req != nil; req = req.older {
+		left := req.response.keepAliveInterval - req.response.sinceLastWrite()
 		if left <= 0 {
-			go a.out.keepAlive() // a client that does not read must block only its own stream
-			left = a.out.every
+			go req.response.sendKeepAlive() // a client that does not read must block only its own stream
+			left = req.response.keepAliveInterval
 		}
 		next = min(next, left)
 	}
-	u.arm(next)
+	r.arm(next)
 }
 
-// stop cancels all requests, and those that are added later.
-func (u *inFlightRequests) stop() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.stopped = true
-	if u.timer != nil {
-		u.timer.Stop()
+// cancelAll cancels all requests, and those that are added later.
+func (r *inFlightRequests) cancelAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	if r.timer != nil {
+		r.timer.Stop()
 	}
-	for a := u.newest; a != nil; a = a.older {
-		a.cancel(errStopped)
+	for req := r.newest; req != nil; req = req.older {
+		req.cancel(errStopped)
 	}
 }

@@ -33,7 +33,7 @@ func TestPlainCallEndsOnShutdown(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 	late := make(chan error, 1)
-	s.b.inFlight.add(&inFlightRequest{cancel: func(cause error) { late <- cause }, out: &responseWriter{every: time.Hour}})
+	s.b.inFlight.add(&inFlightRequest{cancel: func(cause error) { late <- cause }, response: &responseWriter{keepAliveInterval: time.Hour}})
 	if err := <-late; !errors.Is(err, errStopped) {
 		t.Errorf("the late one ended with %v", err)
 	}
@@ -50,7 +50,7 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	for range 8 {
 		go func() {
 			resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)
-			some := make([]byte, 3*len(comment))
+			some := make([]byte, 3*len(keepAliveComment))
 			at := 0
 			for at < len(some) {
 				n, err := resp.Body.Read(some[at:])
@@ -58,7 +58,7 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 					break
 				}
 			}
-			heard <- string(some) == strings.Repeat(string(comment), 3)
+			heard <- string(some) == strings.Repeat(string(keepAliveComment), 3)
 			resp.Body.Close()
 		}()
 	}
@@ -89,11 +89,11 @@ func TestClientInfoIsDeduplicatedByContent(t *testing.T) {
 			if c := i.get(token, []byte(`{"name":"x","version":"2"}`)); c != (core.Client{Token: token, Name: "x", Version: "2"}) {
 				t.Fatalf("%+v", c)
 			}
-			i.get(token, []byte(`{"name":"`+itoa(len(i.known))+`"}`))
+			i.get(token, []byte(`{"name":"`+itoa(len(i.byInfo))+`"}`))
 		}
 	}
-	if len(i.known) > maxCachedInfos {
-		t.Errorf("%d are remembered", len(i.known))
+	if len(i.byInfo) > maxCachedInfos {
+		t.Errorf("%d are remembered", len(i.byInfo))
 	}
 	if c := i.get("a", nil); c != (core.Client{Token: "a"}) {
 		t.Errorf("%+v", c)

@@ -13,7 +13,7 @@ import (
 // maxRounds limits how often a server may request input within one call.
 const maxRounds = 10
 
-var inputMark = []byte(`"input_required"`)
+var inputRequiredMark = []byte(`"input_required"`)
 
 // fulfilInputs lets a legacy client answer a modern server. A modern server does not send requests:
 // its result says input_required, and it expects the call to be repeated with the input.
@@ -21,14 +21,14 @@ var inputMark = []byte(`"input_required"`)
 // returns another result. Each round is recorded as a separate call.
 func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.Sink, reply core.Reply) (core.Reply, error) {
 	for range maxRounds {
-		need, ok := parseInputRequest(reply.Result)
+		input, ok := parseInputRequest(reply.Result)
 		if !ok {
 			return reply, nil
 		}
-		if len(need.InputRequests) == 0 {
+		if len(input.InputRequests) == 0 {
 			return core.Reply{}, &core.Error{Code: core.CodeUnavailable, Message: "the server is busy", Hint: "Try again later.", Retriable: true}
 		}
-		answers, err := b.askInputs(ctx, call, sink, need)
+		answers, err := b.askInputs(ctx, call, sink, input)
 		if err != nil {
 			return core.Reply{}, err
 		}
@@ -43,7 +43,7 @@ func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.Si
 // If capabilities is not nil, it replaces the client capabilities in _meta.
 func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core.Call {
 	now := b.Now()
-	again := &core.Call{
+	repeated := &core.Call{
 		At: now.UTC(), Began: now, Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Era: call.Era, Server: call.Server,
 		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
 		Capabilities: call.Capabilities, LogLevel: call.LogLevel, Continues: true,
@@ -58,13 +58,13 @@ func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core
 	params = append(bytes.TrimSuffix(params, []byte{','}), '}')
 	spans, _ := wire.ScanParams(params)
 	if capabilities != nil && !spans.ClientCapabilities.Empty() {
-		again.Capabilities = capabilities
+		repeated.Capabilities = capabilities
 		params = wire.Splice(nil, params, wire.Edit{Span: spans.ClientCapabilities, With: capabilities})
 		spans, _ = wire.ScanParams(params)
 	}
-	again.Params, again.Arguments, again.ProgressToken = params, spans.Arguments, spans.ProgressToken
-	again.BytesIn = len(params)
-	return again
+	repeated.Params, repeated.Arguments, repeated.ProgressToken = params, spans.Arguments, spans.ProgressToken
+	repeated.BytesIn = len(params)
+	return repeated
 }
 
 // inputRequest is a result of type input_required (MCP 2026-07-28).
@@ -77,24 +77,24 @@ type inputRequest struct {
 	RequestState json.RawMessage `json:"requestState"`
 }
 
-func parseInputRequest(result []byte) (need inputRequest, ok bool) {
-	if !bytes.Contains(result, inputMark) || json.Unmarshal(result, &need) != nil {
-		return need, false
+func parseInputRequest(result []byte) (input inputRequest, ok bool) {
+	if !bytes.Contains(result, inputRequiredMark) || json.Unmarshal(result, &input) != nil {
+		return input, false
 	}
-	return need, need.ResultType == "input_required"
+	return input, input.ResultType == "input_required"
 }
 
 // askInputs requests the inputs from the client one at a time, in the order of their keys, and
 // returns inputResponses and requestState as raw members for repeatCall.
-func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Sink, need inputRequest) ([]byte, error) {
-	names := make([]string, 0, len(need.InputRequests))
-	for name := range need.InputRequests {
+func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Sink, input inputRequest) ([]byte, error) {
+	names := make([]string, 0, len(input.InputRequests))
+	for name := range input.InputRequests {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	out := []byte(`"inputResponses":{`)
 	for i, name := range names {
-		request := need.InputRequests[name]
+		request := input.InputRequests[name]
 		reply, err := b.Gateway.Ask(ctx, cause, request.Method, request.Params, sink)
 		if err != nil {
 			return nil, err
@@ -111,8 +111,8 @@ func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Sink
 		out = append(out, reply.Result...)
 	}
 	out = append(out, "},"...)
-	if len(need.RequestState) > 0 {
-		out = append(append(append(out, `"requestState":`...), need.RequestState...), ',')
+	if len(input.RequestState) > 0 {
+		out = append(append(append(out, `"requestState":`...), input.RequestState...), ',')
 	}
 	return out, nil
 }

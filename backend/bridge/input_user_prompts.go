@@ -18,7 +18,7 @@ type Approvals interface {
 // askUser answers a server's request in place of a client that cannot. Only elicitation can be
 // shown to the user; rq is nil if the request belongs to no single call.
 func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (core.Reply, error) {
-	refusal := notAskedReply("the client of this call does not support " + missing)
+	refusal := cannotAskReply("the client of this call does not support " + missing)
 	if b.Approvals == nil || method != "elicitation/create" {
 		return refusal, nil
 	}
@@ -52,7 +52,7 @@ func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Ca
 	}
 	var err error
 	var capabilities []byte
-	if bytes.Contains(reply.Error, needsMark) {
+	if bytes.Contains(reply.Error, missingCapabilityMark) {
 		if capabilities = withElicitation(reply.Error, rq.capabilities); capabilities == nil {
 			return reply, nil
 		}
@@ -61,17 +61,17 @@ func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Ca
 		}
 	}
 	for range maxRounds {
-		need, ok := parseInputRequest(reply.Result)
-		if !ok || len(need.InputRequests) == 0 {
+		input, ok := parseInputRequest(reply.Result)
+		if !ok || len(input.InputRequests) == 0 {
 			return reply, nil
 		}
 		can := parseClientCapabilities(rq.capabilities)
-		for _, request := range need.InputRequests {
+		for _, request := range input.InputRequests {
 			if request.Method != "elicitation/create" || can.missingFor(request.Method, request.Params) == "" {
 				return reply, nil
 			}
 		}
-		answers, err := b.askInputs(ctx, call, sink, need)
+		answers, err := b.askInputs(ctx, call, sink, input)
 		if err != nil {
 			return core.Reply{}, err
 		}
@@ -82,7 +82,7 @@ func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Ca
 	return core.Reply{}, core.Errorf(core.CodeRejected, "the server asked for input more than %d times", maxRounds)
 }
 
-var needsMark = []byte("-32021")
+var missingCapabilityMark = []byte("-32021")
 
 // withElicitation returns the capabilities of a client plus elicitation, if the server's error says
 // that only elicitation is missing, else nil.
@@ -114,7 +114,7 @@ func withElicitation(object, capabilities []byte) []byte {
 // error.
 func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {
 	if b.Approvals == nil || method != "elicitation/create" {
-		return notAskedReply("no client to ask: the request belongs to no call, or to one of several"), nil
+		return cannotAskReply("no client to ask: the request belongs to no call, or to one of several"), nil
 	}
 	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedSink{b, server})
 }

@@ -23,7 +23,7 @@ func (b *Bridge) ListChanged(c registry.Change) {
 		b.changeCounts[registry.IndexOf(kind)].Add(1)
 	}
 	for _, e := range b.servers {
-		if c.Server == "" || e.at.server == "" || e.at.server == c.Server {
+		if c.Server == "" || e.endpoint.server == "" || e.endpoint.server == c.Server {
 			e.announceChanges(c.Kinds)
 		}
 	}
@@ -51,15 +51,15 @@ func (e *endpointServer) announceChanges(kinds []core.Kind) {
 // listener receives notifications that belong to no request: a legacy session, or a stream
 // that a modern client holds open.
 type listener struct {
-	at   endpoint // as the client requested it, before the visibility is applied
-	from requestOrigin
+	endpoint endpoint // as the client requested it, before the visibility is applied
+	origin   requestOrigin
 
 	mu       sync.Mutex
 	lastSent map[string]revision // by notification
 }
 
 // revision identifies a state of a list.
-type revision struct{ list, touches uint64 }
+type revision struct{ hash, changes uint64 }
 
 // listeners holds all current listeners. The zero value is ready to use.
 type listeners struct {
@@ -67,38 +67,38 @@ type listeners struct {
 	by map[*mcp.ServerSession]*listener
 }
 
-func (l *listeners) add(ss *mcp.ServerSession, who *listener) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.by == nil {
-		l.by = map[*mcp.ServerSession]*listener{}
+func (ls *listeners) add(ss *mcp.ServerSession, l *listener) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.by == nil {
+		ls.by = map[*mcp.ServerSession]*listener{}
 	}
-	l.by[ss] = who
+	ls.by[ss] = l
 }
 
-func (l *listeners) drop(ss *mcp.ServerSession) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.by, ss)
+func (ls *listeners) remove(ss *mcp.ServerSession) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.by, ss)
 }
 
-func (l *listeners) find(ss *mcp.ServerSession) *listener {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.by[ss]
+func (ls *listeners) find(ss *mcp.ServerSession) *listener {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.by[ss]
 }
 
 // addListener adds a listener, with the current revisions of its lists.
-func (b *Bridge) addListener(ss *mcp.ServerSession, at endpoint, from requestOrigin) {
-	who := &listener{at: at.unscoped(), from: from, lastSent: map[string]revision{}}
-	for method := range changeNotices {
-		who.lastSent[method] = b.revision(who, method)
+func (b *Bridge) addListener(ss *mcp.ServerSession, ep endpoint, origin requestOrigin) {
+	l := &listener{endpoint: ep.unscoped(), origin: origin, lastSent: map[string]revision{}}
+	for method := range listChangedKinds {
+		l.lastSent[method] = b.revision(l, method)
 	}
-	b.listeners.add(ss, who)
+	b.listeners.add(ss, l)
 }
 
-// changeNotices are the list_changed notifications, each with the kinds that it announces.
-var changeNotices = map[string][]core.Kind{
+// listChangedKinds are the list_changed notifications, each with the kinds that it announces.
+var listChangedKinds = map[string][]core.Kind{
 	"notifications/tools/list_changed":     {core.Tools},
 	"notifications/prompts/list_changed":   {core.Prompts},
 	"notifications/resources/list_changed": {core.Resources, core.Templates},
@@ -108,22 +108,22 @@ var revisionSeed = maphash.MakeSeed()
 
 // revision returns the current revision of a listener's list. For a listener that is limited to
 // a profile, changes outside of the profile do not change the revision.
-func (b *Bridge) revision(who *listener, method string) revision {
-	at, refusal := b.authorizeEndpoint(who.at, who.from)
+func (b *Bridge) revision(l *listener, method string) revision {
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
 	if refusal != "" {
 		return revision{}
 	}
 	var hash maphash.Hash
 	hash.SetSeed(revisionSeed)
 	var r revision
-	view := b.view(at, who.from.token)
-	for _, kind := range changeNotices[method] {
-		_, _ = hash.Write(b.listResult(at, view, kind))
-		if at.scope == "" {
-			r.touches += b.changeCounts[registry.IndexOf(kind)].Load()
+	view := b.view(ep, l.origin.token)
+	for _, kind := range listChangedKinds[method] {
+		_, _ = hash.Write(b.listResult(ep, view, kind))
+		if ep.scope == "" {
+			r.changes += b.changeCounts[registry.IndexOf(kind)].Load()
 		}
 	}
-	r.list = hash.Sum64()
+	r.hash = hash.Sum64()
 	return r
 }
 
@@ -134,19 +134,19 @@ type changeCounts [registry.Kinds]atomic.Uint64
 // its own lists have not changed.
 func (b *Bridge) filterOutgoing(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if strings.HasPrefix(method, "notifications/") && !b.mayReceive(method, req) {
+		if strings.HasPrefix(method, "notifications/") && !b.shouldSend(method, req) {
 			return nil, nil
 		}
 		return next(ctx, method, req)
 	}
 }
 
-func (b *Bridge) mayReceive(method string, req mcp.Request) bool {
+func (b *Bridge) shouldSend(method string, req mcp.Request) bool {
 	ss, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
 		return true
 	}
-	_, lists := changeNotices[method]
+	_, lists := listChangedKinds[method]
 	updated, isUpdate := req.GetParams().(*mcp.ResourceUpdatedNotificationParams)
 	if !lists && !isUpdate {
 		return true
@@ -154,18 +154,18 @@ func (b *Bridge) mayReceive(method string, req mcp.Request) bool {
 	if isUpdate {
 		// Two servers may offer the same URI, and each listener sees one of them.
 		t, ok := b.resolveResource(ss, updated.URI)
-		return ok && b.subscribed.isNotifying(resourceKey{t.Server, updated.URI})
+		return ok && b.subscriptions.isNotifying(resourceKey{t.Server, updated.URI})
 	}
-	who := b.listeners.find(ss)
-	if who == nil {
+	l := b.listeners.find(ss)
+	if l == nil {
 		return false // the session has ended, or is not initialized
 	}
-	now := b.revision(who, method)
-	who.mu.Lock()
-	defer who.mu.Unlock()
-	if who.lastSent[method] == now {
+	now := b.revision(l, method)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lastSent[method] == now {
 		return false
 	}
-	who.lastSent[method] = now
+	l.lastSent[method] = now
 	return true
 }

@@ -23,9 +23,9 @@ type ear struct {
 }
 
 func (s *stand) ear(path, token string) ear {
-	at, _ := parseEndpoint(path)
+	ep, _ := parseEndpoint(path)
 	ss := new(mcp.ServerSession)
-	s.b.addListener(ss, at, requestOrigin{token: token})
+	s.b.addListener(ss, ep, requestOrigin{token: token})
 	return ear{s, ss}
 }
 
@@ -33,7 +33,7 @@ func (s *stand) ear(path, token string) ear {
 func (e ear) news() []string {
 	var all []string
 	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if e.s.b.mayReceive("notifications/"+kind+"/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: e.ss, Params: &mcp.ToolListChangedParams{}}) {
+		if e.s.b.shouldSend("notifications/"+kind+"/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: e.ss, Params: &mcp.ToolListChangedParams{}}) {
 			all = append(all, kind)
 		}
 	}
@@ -100,15 +100,15 @@ func (e ear) updates(uri string) []string {
 	var all []string
 	params := &mcp.ResourceUpdatedNotificationParams{URI: uri}
 	for _, server := range []string{"in", "out"} {
-		e.s.b.subscribed.join(resourceKey{server, uri}, e.ss)
-		if !e.s.b.subscribed.updated(server, params) {
+		e.s.b.subscriptions.add(resourceKey{server, uri}, e.ss)
+		if !e.s.b.subscriptions.beginUpdate(server, params) {
 			e.s.Fatalf("%s of %s is not told", uri, server)
 		}
-		if e.s.b.mayReceive("notifications/resources/updated", &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: e.ss, Params: params}) {
+		if e.s.b.shouldSend("notifications/resources/updated", &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: e.ss, Params: params}) {
 			all = append(all, server)
 		}
-		e.s.b.subscribed.finishTurn(uri)
-		e.s.b.subscribed.drop(e.ss)
+		e.s.b.subscriptions.nextUpdate(uri)
+		e.s.b.subscriptions.removeSession(e.ss)
 	}
 	return all
 }

@@ -17,9 +17,9 @@ func (m *message) id() []byte { return wire.Bytes(m.body, m.env.ID) }
 
 func (m *message) rawParams() []byte { return wire.Bytes(m.body, m.env.Params) }
 
-// parse scans a body. The error is a *wire.Error. If only the params are invalid, parse returns the
-// message as well, so that the error response can have its id.
-func parse(body []byte) (*message, error) {
+// parseMessage scans a body. The error is a *wire.Error. If only the params are invalid, parse
+// returns the message as well, so that the error response can have its id.
+func parseMessage(body []byte) (*message, error) {
 	m := &message{body: body}
 	var err error
 	if m.env, err = wire.Scan(body); err != nil {

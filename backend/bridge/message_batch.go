@@ -21,13 +21,13 @@ func (b *Bridge) splitBatch(x *exchange) ([]byte, error) {
 	}
 	var rest [][]byte
 	for _, raw := range all {
-		m, err := parse(raw)
+		m, err := parseMessage(raw)
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case m.env.Kind == wire.Response && x.session.deliverResponse(b, m):
-		case m.env.Method == "notifications/cancelled" && x.session.cancelled(wire.Bytes(m.rawParams(), m.params.RequestID)):
+		case m.env.Method == "notifications/cancelled" && x.session.cancelCall(wire.Bytes(m.rawParams(), m.params.RequestID)):
 		default:
 			rest = append(rest, m.body)
 		}

@@ -23,7 +23,7 @@ func TestEraIsDetectedFromHeaderAndBody(t *testing.T) {
 		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":1}}}`, core.Legacy},
 		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`, core.Legacy},
 	} {
-		m, err := parse([]byte(c.body))
+		m, err := parseMessage([]byte(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func FuzzEraSwitch(f *testing.F) {
 	f.Add("2026-07-28", `[{"method":"a"}]`)
 	f.Add("x", `{"params":{"_meta":{"\u0069o.modelcontextprotocol/protocolVersion":""}},"method":"m"}`)
 	f.Fuzz(func(t *testing.T, version, body string) {
-		m, err := parse([]byte(body))
+		m, err := parseMessage([]byte(body))
 		if err != nil {
 			return
 		}

@@ -12,24 +12,24 @@ import (
 // request is a JSON-RPC request that dispatch handles. It is independent of whether the request
 // arrived on the fast path or through go-sdk.
 type request struct {
-	at           endpoint
-	era          core.Era
-	session      *session
-	client       core.Client
-	shim         string
-	workspace    string // the folder in which the shim was started
-	trace, span  string // from the client's traceparent, or ""
-	method       string
-	params       []byte       // raw object as the client sent it, or nil
-	spans        *wire.Params // of params
-	capabilities json.RawMessage
-	unfolded     bool   // it was unwrapped from a call of call_tool
-	repaired     bool   // it contained invalid Unicode, which was replaced
-	level        string // minimum level of log messages; "" to send none
+	endpoint        endpoint
+	era             core.Era
+	session         *session
+	client          core.Client
+	shim            string
+	workspace       string // the folder in which the shim was started
+	traceID, spanID string // from the client's traceparent, or ""
+	method          string
+	params          []byte       // raw object as the client sent it, or nil
+	spans           *wire.Params // of params
+	capabilities    json.RawMessage
+	unwrapped       bool   // it was unwrapped from a call of call_tool
+	repaired        bool   // it contained invalid Unicode, which was replaced
+	logLevel        string // minimum level of log messages; "" to send none
 }
 
-// listKinds are the list methods, whose results are cached.
-var listKinds = map[string]core.Kind{
+// listMethods are the list methods, whose results are cached.
+var listMethods = map[string]core.Kind{
 	"tools/list":               core.Tools,
 	"prompts/list":             core.Prompts,
 	"resources/list":           core.Resources,
@@ -41,9 +41,9 @@ var callMethods = map[string]bool{
 	"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true,
 }
 
-// handledByUs reports whether dispatch handles the method, rather than go-sdk.
-func handledByUs(method string) bool {
-	_, list := listKinds[method]
+// isBridgeMethod reports whether dispatch handles the method, rather than go-sdk.
+func isBridgeMethod(method string) bool {
+	_, list := listMethods[method]
 	return list || callMethods[method]
 }
 
@@ -51,22 +51,22 @@ func handledByUs(method string) bool {
 func (b *Bridge) newRequest(x *exchange, header http.Header) *request {
 	raw := x.rawParams()
 	rq := &request{
-		at: x.at, era: x.era, session: x.session, shim: x.from.shim, workspace: x.from.workspace,
+		endpoint: x.endpoint, era: x.era, session: x.session, shim: x.origin.shim, workspace: x.origin.workspace,
 		method: x.env.Method, params: raw, spans: &x.params, repaired: x.repaired,
 	}
-	rq.trace, rq.span = traceParent(headerValue(header, "Traceparent"))
-	if rq.trace == "" && !x.params.TraceParent.Empty() {
+	rq.traceID, rq.spanID = traceParent(headerValue(header, "Traceparent"))
+	if rq.traceID == "" && !x.params.TraceParent.Empty() {
 		parent, _ := wire.Unquote(wire.Bytes(raw, x.params.TraceParent))
-		rq.trace, rq.span = traceParent(parent)
+		rq.traceID, rq.spanID = traceParent(parent)
 	}
 	if s := x.session; s != nil {
-		rq.client, rq.capabilities, rq.level = s.client, s.capabilities, s.logLevel()
+		rq.client, rq.capabilities, rq.logLevel = s.client, s.capabilities, s.logLevel()
 		return rq
 	}
-	rq.client = b.clientInfoCache.get(x.from.token, wire.Bytes(raw, x.params.ClientInfo))
+	rq.client = b.clientInfoCache.get(x.origin.token, wire.Bytes(raw, x.params.ClientInfo))
 	if x.era == core.Modern {
 		rq.capabilities = wire.Bytes(raw, x.params.ClientCapabilities)
-		rq.level, _ = wire.Unquote(wire.Bytes(raw, x.params.LogLevel))
+		rq.logLevel, _ = wire.Unquote(wire.Bytes(raw, x.params.LogLevel))
 	}
 	return rq
 }
@@ -91,8 +91,8 @@ func (rq *request) protocol() string {
 	return ""
 }
 
-// legacyOnly are the methods that only go-sdk handles, and only in the legacy era.
-var legacyOnly = map[string]bool{
+// sdkLegacyMethods are the methods that only go-sdk handles, and only in the legacy era.
+var sdkLegacyMethods = map[string]bool{
 	"initialize": true, "ping": true, "logging/setLevel": true,
 	"resources/subscribe": true, "resources/unsubscribe": true,
 }

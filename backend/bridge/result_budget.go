@@ -9,36 +9,36 @@ import (
 // resultBudget limits the bytes of large results that clients have not read yet, in total and for
 // each client. acquire does not wait, because a waiting call would keep its result in memory.
 type resultBudget struct {
-	all, each int64 // limits in bytes: of all clients together, and per client
+	total, perClient int64 // limits in bytes: of all clients together, and per client
 
-	mu   sync.Mutex
-	held int64
-	by   map[string]int64 // held bytes by token name
+	mu     sync.Mutex
+	held   int64
+	heldBy map[string]int64 // held bytes by token name
 }
 
 // acquire reserves n bytes if the limits allow it. The caller must call release after the result is
 // written or discarded.
-func (u *resultBudget) acquire(client string, n int64) (release func(), ok bool) {
-	if n <= smallBody {
+func (b *resultBudget) acquire(client string, n int64) (release func(), ok bool) {
+	if n <= smallBodySize {
 		return func() {}, true
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.held+n > u.all || u.by[client]+n > u.each {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held+n > b.total || b.heldBy[client]+n > b.perClient {
 		return nil, false
 	}
-	u.add(client, n)
+	b.add(client, n)
 	return func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.add(client, -n)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.add(client, -n)
 	}, true
 }
 
-func (u *resultBudget) add(client string, n int64) {
-	u.held += n
-	if u.by[client] += n; u.by[client] == 0 {
-		delete(u.by, client)
+func (b *resultBudget) add(client string, n int64) {
+	b.held += n
+	if b.heldBy[client] += n; b.heldBy[client] == 0 {
+		delete(b.heldBy, client)
 	}
 }
 
@@ -46,7 +46,7 @@ func (u *resultBudget) add(client string, n int64) {
 // shared by all clients and need no budget.
 func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rpcError, func()) {
 	n := int64(len(result.head) + len(result.tail))
-	if _, list := listKinds[rq.method]; list {
+	if _, list := listMethods[rq.method]; list {
 		n = 0
 	}
 	release, ok := b.resultBudget.acquire(rq.client.Token, n)
@@ -55,6 +55,6 @@ func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rp
 	}
 	err := core.Errorf(core.CodeUnavailable, "the result of %d bytes was left out: too many large results wait to be read", n)
 	err.Hint = "Read what was asked for, and ask for less at once. The call itself was made; the history has it."
-	left, f := b.finish(rq, "", "", core.Reply{}, err)
-	return left, f, func() {}
+	left, rpcErr := b.buildResult(rq, "", "", core.Reply{}, err)
+	return left, rpcErr, func() {}
 }

@@ -53,7 +53,7 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 	until(t, "there is room again", func() bool {
 		s.b.resultBudget.mu.Lock()
 		defer s.b.resultBudget.mu.Unlock()
-		return s.b.resultBudget.held == 0 && len(s.b.resultBudget.by) == 0
+		return s.b.resultBudget.held == 0 && len(s.b.resultBudget.heldBy) == 0
 	})
 	if leftOut(call("idle")) {
 		t.Error("the room was not given back")

@@ -40,7 +40,7 @@ func newError(code int, message string) *rpcError {
 // upstreamError forwards an error object of a server. Only the code of a missing resource differs
 // between the eras.
 func upstreamError(object []byte, era core.Era) *rpcError {
-	f := &rpcError{object: object}
+	rpcErr := &rpcError{object: object}
 	var at core.Span
 	_ = wire.Members(object, func(m wire.Member) error {
 		if string(m.Name) == "code" {
@@ -49,27 +49,27 @@ func upstreamError(object []byte, era core.Era) *rpcError {
 		return nil
 	})
 	code, _ := wire.Int(object, at)
-	f.code = int(code)
-	if era == core.Modern && f.code == codeResourceNotFound {
-		f.code = codeInvalidParams
-		f.object = wire.Splice(nil, object, wire.Edit{Span: at, With: strconv.AppendInt(nil, codeInvalidParams, 10)})
+	rpcErr.code = int(code)
+	if era == core.Modern && rpcErr.code == codeResourceNotFound {
+		rpcErr.code = codeInvalidParams
+		rpcErr.object = wire.Splice(nil, object, wire.Edit{Span: at, With: strconv.AppendInt(nil, codeInvalidParams, 10)})
 	}
-	return f
+	return rpcErr
 }
 
 // localError converts an error of the call path. Errors that the model can act on become a tool
-// result that says why the tool was not run and what to do; protocol errors, and errors of
-// other methods, become JSON-RPC errors. name is the name that the client requested.
-func localError(method, server, name string, era core.Era, err error) (result []byte, f *rpcError) {
-	about := detailsOf(err)
+// result that says why the tool was not run and what to do. Protocol errors, and errors of other
+// methods, become JSON-RPC errors. name is the name that the client requested.
+func localError(method, server, name string, era core.Era, err error) (result []byte, rpcErr *rpcError) {
+	details := detailsOf(err)
 	rpc := codeRefused
-	switch about.Code {
+	switch details.Code {
 	case core.CodeValidation:
 		rpc = codeInvalidParams
 	case core.CodeNotFound:
 		rpc = codeInvalidParams
 		if method == "resources/read" {
-			about.URI = name
+			details.URI = name
 			if era == core.Legacy {
 				rpc = codeResourceNotFound
 			}
@@ -77,12 +77,12 @@ func localError(method, server, name string, era core.Era, err error) (result []
 	case core.CodeInternal:
 		rpc = codeInternal
 	}
-	if method == "tools/call" && actionableByModel(about) {
-		return toolErrorResult(about, server), nil
+	if method == "tools/call" && actionableByModel(details) {
+		return toolErrorResult(details, server), nil
 	}
-	message := about.Message
-	about.Message = "" // the error has it already
-	data, _ := json.Marshal(about)
+	message := details.Message
+	details.Message = "" // the error has it already
+	data, _ := json.Marshal(details)
 	return nil, &rpcError{code: rpc, object: wire.ErrorObject(rpc, message, data)}
 }
 
@@ -97,44 +97,44 @@ type errorDetails struct {
 }
 
 func detailsOf(err error) errorDetails {
-	a := errorDetails{Code: core.CodeOf(err)}
-	a.Message, a.Hint = core.Describe(err)
+	d := errorDetails{Code: core.CodeOf(err)}
+	d.Message, d.Hint = core.Describe(err)
 	if e, ok := errors.AsType[*core.Error](err); ok {
-		a.Retriable, a.Errors = e.Retriable, e.Fields
+		d.Retriable, d.Errors = e.Retriable, e.Fields
 	}
-	return a
+	return d
 }
 
 // actionableByModel reports whether a model can act on an error. Unknown tools and malformed
 // requests are protocol errors; invalid arguments are not.
-func actionableByModel(a errorDetails) bool {
-	switch a.Code {
+func actionableByModel(d errorDetails) bool {
+	switch d.Code {
 	case core.CodeNotFound, core.CodeCancelled:
 		return false
 	case core.CodeValidation:
-		return len(a.Errors) > 0
+		return len(d.Errors) > 0
 	}
 	return true
 }
 
 // toolErrorResult returns a tool result with isError. The details are in the text and in _meta,
 // not in structuredContent, which must match the outputSchema of the tool.
-func toolErrorResult(a errorDetails, server string) []byte {
-	reason := a.Message
-	if a.Hint != "" {
-		reason += ". " + a.Hint
+func toolErrorResult(d errorDetails, server string) []byte {
+	reason := d.Message
+	if d.Hint != "" {
+		reason += ". " + d.Hint
 	}
 	out := append([]byte(nil), `{"content":[`...)
 	text := func(s string) {
 		out = append(out, `{"type":"text","text":`...)
 		out = append(wire.AppendString(out, s), '}')
 	}
-	suffix := " (code=" + string(a.Code)
-	if a.Retriable {
+	suffix := " (code=" + string(d.Code)
+	if d.Retriable {
 		suffix += " retriable=true"
 	}
 	suffix += ")"
-	if (a.Code == core.CodeUnavailable || a.Code == core.CodeBreakerOpen) && a.Retriable && server != "" {
+	if (d.Code == core.CodeUnavailable || d.Code == core.CodeBreakerOpen) && d.Retriable && server != "" {
 		text(server + " is temporarily unavailable. Please try again later." + suffix)
 		out = append(out, ',')
 		text(reason)
@@ -142,11 +142,11 @@ func toolErrorResult(a errorDetails, server string) []byte {
 	} else {
 		text(reason + suffix)
 		out = append(out, `],"isError":true,"_meta":{`...)
-		if a.Code == core.CodeDegraded {
+		if d.Code == core.CodeDegraded {
 			out = append(out, `"status":"degraded",`...)
 		}
 	}
-	details, _ := json.Marshal(a)
+	details, _ := json.Marshal(d)
 	out = append(append(out, `"`+metaError+`":`...), details...)
 	return append(out, `}}`...)
 }
@@ -155,9 +155,9 @@ func toolErrorResult(a errorDetails, server string) []byte {
 const metaError = "drawbridge/error"
 
 // status returns the HTTP status for a response that consists of this error.
-func (f *rpcError) status(era core.Era) int {
+func (rpcErr *rpcError) status(era core.Era) int {
 	if era == core.Modern {
-		switch f.code {
+		switch rpcErr.code {
 		case codeMethodNotFound:
 			return http.StatusNotFound
 		case codeInvalidParams, codeBadVersion, codeNeedsCapability, codeHeaderMismatch:
@@ -168,13 +168,13 @@ func (f *rpcError) status(era core.Era) int {
 }
 
 // sdk returns the error as go-sdk's type.
-func (f *rpcError) sdk() error {
-	e := &jsonrpc.Error{Code: int64(f.code)}
+func (rpcErr *rpcError) sdk() error {
+	e := &jsonrpc.Error{Code: int64(rpcErr.code)}
 	var raw struct {
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data"`
 	}
-	if err := json.Unmarshal(f.object, &raw); err != nil {
+	if err := json.Unmarshal(rpcErr.object, &raw); err != nil {
 		return &jsonrpc.Error{Code: codeInternal, Message: "the server sent an error that cannot be read"}
 	}
 	e.Message, e.Data = raw.Message, raw.Data

@@ -9,9 +9,9 @@ import (
 
 const metaServerInfo = wire.MetaPrefix + "serverInfo"
 
-// uncached are the cache fields of a modern list result. Lists depend on the client, so they are
-// private, and they may change at any time.
-const uncached = `"ttlMs":0,"cacheScope":"private"`
+// cacheMembers are the cache fields of a modern list result. Lists depend on the client, so they
+// are private, and they may change at any time.
+const cacheMembers = `"ttlMs":0,"cacheScope":"private"`
 
 // resultSuffix returns the text that replaces the closing brace of a legacy server's result for a
 // modern client.
@@ -21,13 +21,13 @@ func resultSuffix(info []byte) []byte {
 
 // listSuffix returns the text that replaces the closing brace of a cached list for a modern client.
 func listSuffix(info []byte) []byte {
-	return []byte(`,"resultType":"complete",` + uncached + `,"_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
+	return []byte(`,"resultType":"complete",` + cacheMembers + `,"_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
 }
 
-// modernize adds the members that are required in modern results: resultType, the cache fields for
-// the methods that have them, and serverInfo in _meta. Existing members stay unchanged, byte for
-// byte.
-func (b *Bridge) modernize(method string, result []byte) methodResult {
+// modernizeResult adds the members that are required in modern results: resultType, the cache
+// fields for the methods that have them, and serverInfo in _meta. Existing members stay unchanged,
+// byte for byte.
+func (b *Bridge) modernizeResult(method string, result []byte) methodResult {
 	var kind, ttl, scope, meta core.Span
 	err := wire.Members(result, func(m wire.Member) error {
 		switch string(m.Name) {
@@ -50,7 +50,7 @@ func (b *Bridge) modernize(method string, result []byte) methodResult {
 		end--
 	}
 	if kind.Empty() && meta.Empty() && method != "resources/read" && !isEmptyObject(result[:end]) {
-		return methodResult{result[:end-1], b.tail} // the common case for a legacy server
+		return methodResult{result[:end-1], b.resultSuffix} // the common case for a legacy server
 	}
 	tail := make([]byte, 0, 192)
 	if kind.Empty() {
@@ -69,9 +69,9 @@ func (b *Bridge) modernize(method string, result []byte) methodResult {
 	switch raw := wire.Bytes(result, meta); {
 	case len(raw) == 0:
 		tail = append(tail, `,"_meta":{"`+metaServerInfo+`":`...)
-		tail = append(append(tail, b.info...), '}')
+		tail = append(append(tail, b.serverInfo...), '}')
 	case raw[0] == '{':
-		if with := b.serverInfoMeta(raw); with != nil {
+		if with := b.missingServerInfo(raw); with != nil {
 			edits = append(edits, wire.Edit{Span: core.Span{Start: meta.End - 1, End: meta.End - 1}, With: with})
 		}
 	}
@@ -84,12 +84,12 @@ func (b *Bridge) modernize(method string, result []byte) methodResult {
 	if len(edits) == 0 {
 		return methodResult{head: result}
 	}
-	return methodResult{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.info)+64), result, edits...)}
+	return methodResult{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.serverInfo)+64), result, edits...)}
 }
 
-// serverInfoMeta returns the text to insert at the end of a _meta object to add serverInfo, or nil
-// if it is present.
-func (b *Bridge) serverInfoMeta(meta []byte) []byte {
+// missingServerInfo returns the text to insert at the end of a _meta object to add serverInfo, or
+// nil if it is present.
+func (b *Bridge) missingServerInfo(meta []byte) []byte {
 	there, some := false, false
 	err := wire.Members(meta, func(m wire.Member) error {
 		some = true
@@ -99,12 +99,12 @@ func (b *Bridge) serverInfoMeta(meta []byte) []byte {
 	if err != nil || there {
 		return nil
 	}
-	with := make([]byte, 0, len(b.info)+64)
+	with := make([]byte, 0, len(b.serverInfo)+64)
 	if some {
 		with = append(with, ',')
 	}
 	with = append(with, `"`+metaServerInfo+`":`...)
-	return append(with, b.info...)
+	return append(with, b.serverInfo...)
 }
 
 // isEmptyObject reports whether a valid object has no members.
@@ -119,8 +119,8 @@ func isEmptyObject(obj []byte) bool {
 	return true
 }
 
-// serverInfo is the implementation info of the aggregate endpoint.
-func serverInfo(version string) []byte {
+// encodeServerInfo returns the raw serverInfo of Drawbridge.
+func encodeServerInfo(version string) []byte {
 	if version == "" {
 		version = "dev"
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// handlers creates the go-sdk handlers, one for each era. Their sessions do not time out, because
-// the SDK does not see the fast path; idle sessions are closed by Run. Host and body size are
-// checked before the handlers.
-func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
+// newSDKHandlers creates the go-sdk handlers, one for each era. Their sessions do not time out,
+// because the SDK does not see the fast path; idle sessions are closed by Run. Host and body size
+// are checked before the handlers.
+func (b *Bridge) newSDKHandlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
 	server := func(r *http.Request) *mcp.Server {
 		x := b.exchangeByTicket(r.Header)
 		if x == nil {
@@ -36,32 +36,32 @@ func (b *Bridge) handlers() (stateful, stateless *mcp.StreamableHTTPHandler) {
 	return stateful, stateless
 }
 
-// fallThrough lets go-sdk serve a request.
-func (b *Bridge) fallThrough(w http.ResponseWriter, r *http.Request, x *exchange) {
-	x.out = b.newResponseWriter(w)
-	defer x.out.end()
+// serveSDK lets go-sdk serve a request.
+func (b *Bridge) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) {
+	x.response = b.newResponseWriter(w)
+	defer x.response.end()
 	over := make(chan struct{})
 	defer close(over)
-	x.over = over
-	ticket := b.nonce + strconv.FormatUint(b.ticket.Add(1), 36)
+	x.done = over
+	ticket := b.nonce + strconv.FormatUint(b.lastTicket.Add(1), 36)
 	b.exchanges.Store(ticket, x)
 	defer b.exchanges.Delete(ticket)
 	r.Header.Set(ticketHeader, ticket)
-	writer := &sdkWriter{responseWriter: x.out}
+	writer := &sdkWriter{responseWriter: x.response}
 	if x.message != nil {
 		body := x.body
 		if x.env.Kind == wire.Request {
 			writer.id = x.id()
 			if !sdkPreservesID(writer.id) {
-				body, writer.standIn = x.substituteID(ticket)
+				body, writer.substituteID = x.substituteID(ticket)
 			}
 		}
 		withBody(r, body)
 	}
 	if x.era == core.Modern {
-		b.stateless.ServeHTTP(writer, r)
+		b.modernHandler.ServeHTTP(writer, r)
 	} else {
-		b.stateful.ServeHTTP(writer, r)
+		b.legacyHandler.ServeHTTP(writer, r)
 	}
 }
 
@@ -88,9 +88,9 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				x = b.exchangeByTicket(extra.Header)
 			}
 			switch {
-			case x != nil && handledByUs(method):
-				return b.throughSDK(ctx, method, req, x)
-			case handledByUs(method):
+			case x != nil && isBridgeMethod(method):
+				return b.dispatchFromSDK(ctx, method, req, x)
+			case isBridgeMethod(method):
 				// The client disconnected before go-sdk handled its request.
 				return nil, newError(codeRefused, "the client is gone").sdk()
 			case method == "initialize":
@@ -106,13 +106,13 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				if !ok || x == nil {
 					return nil, newError(codeRefused, "the client is gone").sdk()
 				}
-				b.addListener(ss, x.at, x.from)
-				defer b.listeners.drop(ss)
+				b.addListener(ss, x.endpoint, x.origin)
+				defer b.listeners.remove(ss)
 				// Cancelling this context lets the SDK send the final response; closing its session
 				// would not.
 				listen, cancel := context.WithCancelCause(ctx)
 				defer cancel(nil)
-				defer context.AfterFunc(b.ended, func() { cancel(errStopped) })()
+				defer context.AfterFunc(b.lifetime, func() { cancel(errStopped) })()
 				return next(listen, method, req)
 			}
 			if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok {
@@ -129,9 +129,9 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 	}
 }
 
-// throughSDK calls dispatch for a request that arrived through go-sdk. Notifications and requests
-// of the server are written to the same HTTP response, before the SDK writes the result.
-func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request, x *exchange) (mcp.Result, error) {
+// dispatchFromSDK calls dispatch for a request that arrived through go-sdk. Notifications and
+// requests of the server are written to the same HTTP response, before the SDK writes the result.
+func (b *Bridge) dispatchFromSDK(ctx context.Context, method string, req mcp.Request, x *exchange) (mcp.Result, error) {
 	m := x.message
 	if m == nil || m.env.Kind != wire.Request || m.env.Method != method {
 		var err error
@@ -141,23 +141,23 @@ func (b *Bridge) throughSDK(ctx context.Context, method string, req mcp.Request,
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(b.ended, func() { cancel(errStopped) })()
+	defer context.AfterFunc(b.lifetime, func() { cancel(errStopped) })()
 	if s := x.session; s != nil {
 		defer context.AfterFunc(s.ctx, func() { cancel(errSessionEnded) })()
 		if m == x.message {
 			key := idKey(m.id())
-			if !s.begin(key, cancel) {
+			if !s.beginCall(key, cancel) {
 				return nil, newError(codeInvalidRequest, "a request with this id is still under way").sdk()
 			}
-			defer s.finish(key)
+			defer s.endCall(key)
 		}
 	}
-	one := *x
-	one.message = m
-	rq := b.newRequest(&one, req.GetExtra().Header)
-	result, f := b.dispatch(ctx, rq, &callSink{bridge: b, rq: rq, out: x.out})
-	if f != nil {
-		return nil, f.sdk()
+	copied := *x
+	copied.message = m
+	rq := b.newRequest(&copied, req.GetExtra().Header)
+	result, rpcErr := b.dispatch(ctx, rq, &callSink{bridge: b, rq: rq, response: x.response})
+	if rpcErr != nil {
+		return nil, rpcErr.sdk()
 	}
 	return &rawResult{raw: slices.Concat(result.head, result.tail)}, nil
 }
@@ -171,7 +171,7 @@ func encodeParams(method string, params mcp.Params) (*message, error) {
 	if string(raw) == "null" {
 		raw = []byte("{}")
 	}
-	return parse(wire.AppendRequest(nil, 0, method, raw))
+	return parseMessage(wire.AppendRequest(nil, 0, method, raw))
 }
 
 // rawResult passes a raw result through go-sdk without decoding it.

@@ -228,43 +228,43 @@ func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 	var s subscriptions
 	p := &mcp.ResourceUpdatedNotificationParams{URI: "file:///t/1"}
 	files, other := resourceKey{"files", p.URI}, resourceKey{"other", p.URI}
-	if s.updated("files", p) {
+	if s.beginUpdate("files", p) {
 		t.Error("nobody listens")
 	}
-	s.join(files, &mcp.ServerSession{})
-	s.join(other, &mcp.ServerSession{})
-	if !s.updated("files", p) || s.updated("files", p) || s.updated("files", p) {
+	s.add(files, &mcp.ServerSession{})
+	s.add(other, &mcp.ServerSession{})
+	if !s.beginUpdate("files", p) || s.beginUpdate("files", p) || s.beginUpdate("files", p) {
 		t.Error("the first tells, the others wait")
 	}
 	// The update of another server for the same URI is queued.
-	if s.updated("other", p) || !s.isNotifying(files) || s.isNotifying(other) {
+	if s.beginUpdate("other", p) || !s.isNotifying(files) || s.isNotifying(other) {
 		t.Error("both are told at once")
 	}
-	if s.finishTurn(p.URI) != p || !s.isNotifying(files) || s.isNotifying(other) {
+	if s.nextUpdate(p.URI) != p || !s.isNotifying(files) || s.isNotifying(other) {
 		t.Error("not once more")
 	}
-	if s.finishTurn(p.URI) != p || s.isNotifying(files) || !s.isNotifying(other) {
+	if s.nextUpdate(p.URI) != p || s.isNotifying(files) || !s.isNotifying(other) {
 		t.Error("the other has no turn")
 	}
-	if s.finishTurn(p.URI) != nil || s.isNotifying(files) || s.isNotifying(other) {
+	if s.nextUpdate(p.URI) != nil || s.isNotifying(files) || s.isNotifying(other) {
 		t.Error("there is no end")
 	}
-	if !s.updated("files", p) {
+	if !s.beginUpdate("files", p) {
 		t.Error("a later update is told again")
 	}
 	// Queued updates of a server are replaced by the newest, which keeps the place of the oldest.
 	newest := &mcp.ResourceUpdatedNotificationParams{URI: p.URI}
-	if s.updated("files", p) || s.updated("other", p) || s.updated("files", newest) {
+	if s.beginUpdate("files", p) || s.beginUpdate("other", p) || s.beginUpdate("files", newest) {
 		t.Error("two tell at once")
 	}
-	if s.finishTurn(p.URI) != newest || s.finishTurn(p.URI) != p || s.finishTurn(p.URI) != nil {
+	if s.nextUpdate(p.URI) != newest || s.nextUpdate(p.URI) != p || s.nextUpdate(p.URI) != nil {
 		t.Error("an older update is told in the place of the newest")
 	}
 }
 
 func TestPanicInGeneralPathBecomesError(t *testing.T) {
 	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { panic("boom") })
-	s.b.cold = true
+	s.b.fastPathDisabled = true
 	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.open("/mcp", `{}`)...))
 	if !strings.Contains(got, "-32603") || strings.Contains(got, "boom") {
 		t.Errorf("%s", got)

@@ -15,49 +15,49 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxInitialize bounds the params of initialize in bytes, because the session keeps them.
-const maxInitialize = 256 << 10
+// maxInitializeParams bounds the params of initialize in bytes, because the session keeps them.
+const maxInitializeParams = 256 << 10
 
 const tooManySessions = "this client holds too many sessions open: end one first"
 
 // initialize lets the SDK open a session and adds it to the session table.
 func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
-	if x != nil && x.message != nil && len(x.rawParams()) > maxInitialize {
+	if x != nil && x.message != nil && len(x.rawParams()) > maxInitializeParams {
 		return nil, newError(codeInvalidParams, "the initialize request is too large").sdk()
 	}
-	if e.at.server != "" {
-		b.Lister.WaitListed(ctx, e.at.server)
+	if e.endpoint.server != "" {
+		b.Lister.WaitListed(ctx, e.endpoint.server)
 	}
 	res, err := next(ctx, method, req)
 	if err != nil {
 		return nil, err
 	}
-	opened, ok := res.(*mcp.InitializeResult)
+	result, ok := res.(*mcp.InitializeResult)
 	ss, isServer := req.GetSession().(*mcp.ServerSession)
 	if !ok || !isServer || x == nil || x.message == nil || x.env.Kind != wire.Request {
 		return nil, &jsonrpc.Error{Code: codeInvalidRequest, Message: "initialize must stand alone"}
 	}
-	offers := b.view(x.at, "").Offers()
-	opened.Capabilities = capabilities(opened.Capabilities, x.at, offers)
-	opened.Instructions = instructions(x.at, offers)
+	offers := b.view(x.endpoint, "").Offers()
+	result.Capabilities = endpointCapabilities(result.Capabilities, x.endpoint, offers)
+	result.Instructions = endpointInstructions(x.endpoint, offers)
 
 	raw := bytes.Clone(x.rawParams()) // the session outlives the body
 	s := &session{
-		id: ss.ID(), token: x.from.token, endpoint: x.at.path, sdk: ss, used: b.Now(), shim: x.from.shim,
-		client:  parseClientInfo(x.from.token, wire.Bytes(raw, x.params.InitInfo)),
-		version: opened.ProtocolVersion, initialize: raw,
+		id: ss.ID(), token: x.origin.token, endpoint: x.endpoint.path, sdk: ss, lastUsed: b.Now(), shim: x.origin.shim,
+		client:  parseClientInfo(x.origin.token, wire.Bytes(raw, x.params.InitInfo)),
+		version: result.ProtocolVersion, initialize: raw,
 		capabilities: wire.Bytes(raw, x.params.InitCapabilities),
 	}
-	s.can = parseClientCapabilities(s.capabilities)
-	b.clients.record(s.client, core.Legacy, s.version, s.capabilities, s.used)
-	s.ctx, s.cancel = context.WithCancelCause(b.ended)
-	b.addListener(ss, x.at, x.from)
+	s.parsedCapabilities = parseClientCapabilities(s.capabilities)
+	b.clients.record(s.client, core.Legacy, s.version, s.capabilities, s.lastUsed)
+	s.ctx, s.cancel = context.WithCancelCause(b.lifetime)
+	b.addListener(ss, x.endpoint, x.origin)
 	evicted, ok := b.sessions.add(s)
 	if !ok {
 		s.cancel(errSessionEnded)
-		b.listeners.drop(ss)
-		b.runTracked(func() {
-			<-x.over // closing the session earlier would discard the response
+		b.listeners.remove(ss)
+		b.runInBackground(func() {
+			<-x.done // closing the session earlier would discard the response
 			_ = ss.Close()
 		})
 		return nil, &jsonrpc.Error{Code: codeRefused, Message: tooManySessions}
@@ -65,34 +65,34 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	if evicted != nil {
 		b.endSession(evicted, "too many sessions of this client")
 	}
-	return opened, nil
+	return result, nil
 }
 
 func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
 	if x == nil {
 		return nil, newError(codeRefused, "the client is gone").sdk()
 	}
-	if e.at.server != "" {
-		b.Lister.WaitListed(ctx, e.at.server)
+	if e.endpoint.server != "" {
+		b.Lister.WaitListed(ctx, e.endpoint.server)
 	}
 	res, err := next(ctx, method, req)
-	if found, ok := res.(*mcp.DiscoverResult); ok && err == nil {
-		offers := b.view(x.at, "").Offers()
-		found.Capabilities = capabilities(found.Capabilities, x.at, offers)
-		found.Instructions = instructions(x.at, offers)
+	if result, ok := res.(*mcp.DiscoverResult); ok && err == nil {
+		offers := b.view(x.endpoint, "").Offers()
+		result.Capabilities = endpointCapabilities(result.Capabilities, x.endpoint, offers)
+		result.Instructions = endpointInstructions(x.endpoint, offers)
 	}
 	return res, err
 }
 
-// capabilities narrows the capabilities of the bridge to those of the server behind an endpoint.
-// The aggregate endpoint keeps all lists, because a server with prompts may be added while clients
-// are connected, and clients request prompts only if they were announced. It announces
-// subscriptions only if some server supports them, because clients subscribe to everything if it
-// does, and each of these requests would fail.
-func capabilities(all *mcp.ServerCapabilities, at endpoint, offers []registry.Offer) *mcp.ServerCapabilities {
-	if at.server == "" {
+// endpointCapabilities narrows the capabilities of the bridge to those of the server behind an
+// endpoint. The aggregate endpoint keeps all lists, because a server with prompts may be added
+// while clients are connected, and clients request prompts only if they were announced. It
+// announces subscriptions only if some server supports them, because clients subscribe to
+// everything if it does, and each of these requests would fail.
+func endpointCapabilities(all *mcp.ServerCapabilities, ep endpoint, offers []registry.Offer) *mcp.ServerCapabilities {
+	if ep.server == "" {
 		if all.Resources != nil {
-			all.Resources.Subscribe = slices.ContainsFunc(offers, subscribable)
+			all.Resources.Subscribe = slices.ContainsFunc(offers, supportsSubscribe)
 		}
 		return all
 	}
@@ -131,23 +131,23 @@ func capabilities(all *mcp.ServerCapabilities, at endpoint, offers []registry.Of
 	return all
 }
 
-// subscribable reports whether a server declares that its resources can be subscribed to.
-func subscribable(o registry.Offer) bool {
+// supportsSubscribe reports whether a server declares that its resources can be subscribed to.
+func supportsSubscribe(o registry.Offer) bool {
 	var has struct {
 		Resources struct{ Subscribe bool }
 	}
 	return o.Catalog != nil && json.Unmarshal(o.Catalog.Capabilities, &has) == nil && has.Resources.Subscribe
 }
 
-// instructions returns the instructions of the servers: unchanged for one server, with a heading
-// for each server at the aggregate endpoint.
-func instructions(at endpoint, offers []registry.Offer) string {
+// endpointInstructions returns the instructions of the servers: unchanged for one server, with a
+// heading for each server at the aggregate endpoint.
+func endpointInstructions(ep endpoint, offers []registry.Offer) string {
 	var text strings.Builder
 	for _, o := range offers {
 		if o.Catalog == nil || strings.TrimSpace(o.Catalog.Instructions) == "" {
 			continue
 		}
-		if at.server != "" {
+		if ep.server != "" {
 			return o.Catalog.Instructions
 		}
 		if text.Len() > 0 {

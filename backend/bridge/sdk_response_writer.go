@@ -14,78 +14,78 @@ import (
 // request with plain text, the client gets a JSON-RPC error with the id of its request.
 type sdkWriter struct {
 	*responseWriter
-	id      []byte // of the request; nil if it has none
-	standIn []byte // the id that go-sdk was given instead of id; nil if it was given id
-	refused int    // status of a plain-text refusal that the SDK is about to write
+	id            []byte // of the request; nil if it has none
+	substituteID  []byte // the id that go-sdk was given instead of id; nil if it was given id
+	refusedStatus int    // status of a plain-text refusal that the SDK is about to write
 }
 
-func (s *sdkWriter) Header() http.Header { return s.w.Header() }
+func (sw *sdkWriter) Header() http.Header { return sw.w.Header() }
 
-func (s *sdkWriter) WriteHeader(status int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (sw *sdkWriter) WriteHeader(status int) {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
 	switch {
-	case s.ended:
-	case !s.streaming && status >= 400 && s.id != nil && strings.HasPrefix(s.w.Header().Get("Content-Type"), "text/plain"):
-		s.refused = status
-	case s.streaming:
+	case sw.ended:
+	case !sw.streaming && status >= 400 && sw.id != nil && strings.HasPrefix(sw.w.Header().Get("Content-Type"), "text/plain"):
+		sw.refusedStatus = status
+	case sw.streaming:
 		// Too late for a status: the SDK writes the reply next, without SSE framing.
-		s.bare = status != http.StatusOK
+		sw.unframed = status != http.StatusOK
 	default:
-		s.begin(status)
-		s.w.WriteHeader(status)
+		sw.beginStreamIfEvents(status)
+		sw.w.WriteHeader(status)
 	}
 }
 
-func (s *sdkWriter) begin(status int) {
-	if s.streaming || status != http.StatusOK || s.w.Header().Get("Content-Type") != "text/event-stream" {
+func (sw *sdkWriter) beginStreamIfEvents(status int) {
+	if sw.streaming || status != http.StatusOK || sw.w.Header().Get("Content-Type") != "text/event-stream" {
 		return
 	}
-	s.streaming = true
-	streamHeaders(s.w.Header())
-	s.timer = time.AfterFunc(s.every, s.keepAlive)
+	sw.streaming = true
+	setStreamHeaders(sw.w.Header())
+	sw.timer = time.AfterFunc(sw.keepAliveInterval, sw.sendKeepAlive)
 }
 
-func (s *sdkWriter) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return 0, errAnswered
+func (sw *sdkWriter) Write(p []byte) (int, error) {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
+	if sw.ended {
+		return 0, errResponseEnded
 	}
 	out := p
-	if s.refused != 0 {
-		s.w.Header()["Content-Type"] = jsonType
-		s.w.Header().Del("Content-Length")
-		s.w.WriteHeader(s.refused)
-		s.refused = 0
-		out = sdkError(s.id, string(p))
+	if sw.refusedStatus != 0 {
+		sw.w.Header()["Content-Type"] = jsonType
+		sw.w.Header().Del("Content-Length")
+		sw.w.WriteHeader(sw.refusedStatus)
+		sw.refusedStatus = 0
+		out = sdkError(sw.id, string(p))
 	} else {
-		s.begin(http.StatusOK)
+		sw.beginStreamIfEvents(http.StatusOK)
 	}
-	if s.standIn != nil {
-		out = bytes.ReplaceAll(out, s.standIn, s.id)
+	if sw.substituteID != nil {
+		out = bytes.ReplaceAll(out, sw.substituteID, sw.id)
 	}
-	if s.bare {
-		s.writeEvent([][]byte{out})
-		s.flush()
+	if sw.unframed {
+		sw.writeEvent([][]byte{out})
+		sw.flush()
 	} else {
-		s.write(out)
+		sw.write(out)
 	}
-	if s.broken != nil {
-		return 0, s.broken
+	if sw.writeErr != nil {
+		return 0, sw.writeErr
 	}
 	return len(p), nil
 }
 
 // FlushError implements the flush of http.ResponseController.
-func (s *sdkWriter) FlushError() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return errAnswered
+func (sw *sdkWriter) FlushError() error {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
+	if sw.ended {
+		return errResponseEnded
 	}
-	s.flush()
-	return s.broken
+	sw.flush()
+	return sw.writeErr
 }
 
 // sdkError converts a plain-text error of go-sdk to a JSON-RPC error.

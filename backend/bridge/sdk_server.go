@@ -19,30 +19,30 @@ import (
 // middleware handles the requests; only tools whose header parameters go-sdk must validate are
 // registered with it.
 type endpointServer struct {
-	at  endpoint
-	sdk *mcp.Server
-	// blank returns a server without tools. go-sdk validates the headers of a tool even for clients
-	// that do not see the tool, which would reveal that it exists.
-	blank func() *mcp.Server
+	endpoint endpoint
+	sdk      *mcp.Server
+	// withoutTools returns a server without tools. go-sdk validates the headers of a tool even for
+	// clients that do not see the tool, which would reveal that it exists.
+	withoutTools func() *mcp.Server
 
-	mu      sync.Mutex
-	view    *registry.View  // the view that headers was built from
-	limits  map[int]bool    // name limits of the clients whose tool names are in headers
-	headers map[string]bool // tools whose schema maps arguments to headers
+	mu          sync.Mutex
+	view        *registry.View  // the view that headerTools was built from
+	nameLimits  map[int]bool    // name limits of the clients whose tool names are in headerTools
+	headerTools map[string]bool // tools whose schema maps arguments to headers
 }
 
 // endpointServer returns the server of an endpoint, and creates it on first use.
-func (b *Bridge) endpointServer(at endpoint) *endpointServer {
+func (b *Bridge) endpointServer(ep endpoint) *endpointServer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.servers[at.path]
+	e := b.servers[ep.path]
 	if e != nil {
 		return e
 	}
-	e = &endpointServer{at: at.unscoped()}
+	e = &endpointServer{endpoint: ep.unscoped()}
 	e.sdk = b.newSDKServer(e)
-	e.blank = sync.OnceValue(func() *mcp.Server { return b.newSDKServer(e) })
-	b.servers[at.path] = e
+	e.withoutTools = sync.OnceValue(func() *mcp.Server { return b.newSDKServer(e) })
+	b.servers[ep.path] = e
 	return e
 }
 
@@ -71,65 +71,65 @@ func (b *Bridge) newSDKServer(e *endpointServer) *mcp.Server {
 
 // sdkServerFor returns the go-sdk server that handles a request.
 func (b *Bridge) sdkServerFor(x *exchange) *mcp.Server {
-	e := b.endpointServer(x.at)
+	e := b.endpointServer(x.endpoint)
 	if x.era == core.Modern && x.message != nil && x.env.Method == "tools/call" {
 		name, ok := wire.Unquote(wire.Bytes(x.rawParams(), x.params.Name))
-		if ok && b.outsideProfile(x, name) {
-			return e.blank()
+		if ok && b.isHiddenByProfile(x, name) {
+			return e.withoutTools()
 		}
 	}
 	return e.sdk
 }
 
-// wantsHeaders reports whether the schema of a tool maps arguments to headers, and registers the
+// requiresHeaders reports whether the schema of a tool maps arguments to headers, and registers the
 // tools that do with go-sdk. name is the public name.
-func (b *Bridge) wantsHeaders(e *endpointServer, token, name string) bool {
-	limit := b.nameLimit(e.at, token)
+func (b *Bridge) requiresHeaders(e *endpointServer, token, name string) bool {
+	limit := b.nameLimit(e.endpoint, token)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if now := b.viewWithLimit(e.at, 0); e.view != now || !e.limits[limit] {
-		if e.limits == nil {
-			e.limits = map[int]bool{}
+	if now := b.viewWithLimit(e.endpoint, 0); e.view != now || !e.nameLimits[limit] {
+		if e.nameLimits == nil {
+			e.nameLimits = map[int]bool{}
 		}
-		e.view, e.limits[limit] = now, true
+		e.view, e.nameLimits[limit] = now, true
 		var items []registry.Item
-		for limit := range e.limits {
-			items = append(items, b.viewWithLimit(e.at, limit).Items(core.Tools)...)
+		for limit := range e.nameLimits {
+			items = append(items, b.viewWithLimit(e.endpoint, limit).Items(core.Tools)...)
 		}
 		e.registerTools(items)
 	}
-	return e.headers[name]
+	return e.headerTools[name]
 }
 
-// outsideProfile reports whether a profile hides the tool that a client calls. go-sdk would still
-// validate the headers of the tool, which would reveal that it exists.
-func (b *Bridge) outsideProfile(x *exchange, name string) bool {
-	if x.at.scope == "" {
+// isHiddenByProfile reports whether a profile hides the tool that a client calls. go-sdk would
+// still validate the headers of the tool, which would reveal that it exists.
+func (b *Bridge) isHiddenByProfile(x *exchange, name string) bool {
+	if x.endpoint.scope == "" {
 		return false
 	}
-	_, sees := b.view(x.at, x.from.token).Lookup(core.Tools, name)
+	_, sees := b.view(x.endpoint, x.origin.token).Lookup(core.Tools, name)
 	return !sees
 }
 
-var headerMark = []byte(`"x-mcp-header"`)
+var paramHeaderMark = []byte(`"x-mcp-header"`)
 
 // registerTools must be called with e.mu held.
 func (e *endpointServer) registerTools(tools []registry.Item) {
-	old := e.headers
-	e.headers = map[string]bool{}
+	old := e.headerTools
+	e.headerTools = map[string]bool{}
 	for _, item := range tools {
-		if e.headers[item.Public] || !bytes.Contains(item.Raw, headerMark) {
+		if e.headerTools[item.Public] || !bytes.Contains(item.Raw, paramHeaderMark) {
 			continue
 		}
 		var t struct {
 			InputSchema json.RawMessage `json:"inputSchema"`
 		}
 		if json.Unmarshal(item.Raw, &t) == nil && e.addTool(item.Public, t.InputSchema) == nil {
-			e.headers[item.Public] = true
+			e.headerTools[item.Public] = true
 		}
 	}
 	for name := range old {
-		if !e.headers[name] {
+		if !e.headerTools[name] {
 			e.sdk.RemoveTools(name)
 		}
 	}

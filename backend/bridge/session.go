@@ -23,28 +23,28 @@ var (
 // session, not of their HTTP requests, because a dropped connection does not cancel a call in this
 // era.
 type session struct {
-	id           string
-	token        string // the session is rejected for any other token
-	endpoint     string // path; the session is rejected at any other endpoint
-	shim         string // id of the stdio shim that opened it, or ""
-	roots        clientRoots
-	client       core.Client
-	version      string          // the negotiated protocol version
-	initialize   json.RawMessage // raw params of initialize
-	capabilities json.RawMessage // raw capabilities of the client; may be nil
-	can          clientCapabilities
-	sdk          *mcp.ServerSession
-	ctx          context.Context // parent of the contexts of its calls
-	cancel       context.CancelCauseFunc
+	id                 string
+	token              string // the session is rejected for any other token
+	endpoint           string // path; the session is rejected at any other endpoint
+	shim               string // id of the stdio shim that opened it, or ""
+	roots              clientRoots
+	client             core.Client
+	version            string          // the negotiated protocol version
+	initialize         json.RawMessage // raw params of initialize
+	capabilities       json.RawMessage // raw capabilities of the client; may be nil
+	parsedCapabilities clientCapabilities
+	sdk                *mcp.ServerSession
+	ctx                context.Context // parent of the contexts of its calls
+	cancel             context.CancelCauseFunc
 
 	level atomic.Pointer[string] // set by logging/setLevel
 
-	mu    sync.Mutex
-	used  time.Time
-	busy  int // current HTTP requests, including open streams
-	calls map[string]context.CancelCauseFunc
-	asks  map[string]chan core.Reply
-	asked int64
+	mu              sync.Mutex
+	lastUsed        time.Time
+	activeRequests  int // current HTTP requests, including open streams
+	calls           map[string]context.CancelCauseFunc
+	pendingRequests map[string]chan core.Reply
+	lastRequestID   int64
 }
 
 // defaultLevel is the minimum level of log messages before the client sets one. Servers are asked
@@ -62,13 +62,13 @@ func (s *session) logLevel() string {
 func (s *session) release(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy--
-	s.used = now
+	s.activeRequests--
+	s.lastUsed = now
 }
 
-// begin registers a call under its JSON-RPC id, so that the client can cancel it. It returns false
-// if a call with that id is in flight.
-func (s *session) begin(id string, cancel context.CancelCauseFunc) bool {
+// beginCall registers a call under its JSON-RPC id, so that the client can cancel it. It returns
+// false if a call with that id is in flight.
+func (s *session) beginCall(id string, cancel context.CancelCauseFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, taken := s.calls[id]; taken {
@@ -81,14 +81,14 @@ func (s *session) begin(id string, cancel context.CancelCauseFunc) bool {
 	return true
 }
 
-func (s *session) finish(id string) {
+func (s *session) endCall(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.calls, id)
 }
 
-// cancelled cancels the call with the raw id. It returns false if there is no such call.
-func (s *session) cancelled(rawID []byte) bool {
+// cancelCall cancels the call with the raw id. It returns false if there is no such call.
+func (s *session) cancelCall(rawID []byte) bool {
 	s.mu.Lock()
 	cancel, ok := s.calls[idKey(rawID)]
 	s.mu.Unlock()
@@ -108,24 +108,24 @@ func idKey(raw []byte) string {
 }
 
 // registerRequest returns a new request id and the channel that receives the client's response. The
-// caller must call forget with the id.
+// caller must call forgetRequest with the id.
 func (s *session) registerRequest(nonce string) (id string, answer <-chan core.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
-	id = nonce + "-" + strconv.FormatInt(s.asked, 10)
+	s.lastRequestID++
+	id = nonce + "-" + strconv.FormatInt(s.lastRequestID, 10)
 	ch := make(chan core.Reply, 1)
-	if s.asks == nil {
-		s.asks = map[string]chan core.Reply{}
+	if s.pendingRequests == nil {
+		s.pendingRequests = map[string]chan core.Reply{}
 	}
-	s.asks[id] = ch
+	s.pendingRequests[id] = ch
 	return id, ch
 }
 
-func (s *session) forget(id string) {
+func (s *session) forgetRequest(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.asks, id)
+	delete(s.pendingRequests, id)
 }
 
 // deliverResponse passes a response of the client to the request that waits for it. It returns
@@ -137,8 +137,8 @@ func (s *session) deliverResponse(b *Bridge, m *message) bool {
 		return false
 	}
 	s.mu.Lock()
-	ch, waiting := s.asks[id]
-	delete(s.asks, id)
+	ch, waiting := s.pendingRequests[id]
+	delete(s.pendingRequests, id)
 	s.mu.Unlock()
 	if waiting {
 		ch <- core.Reply{Result: wire.Bytes(m.body, m.env.Result), Error: wire.Bytes(m.body, m.env.Error)}
@@ -150,27 +150,27 @@ func (s *session) deliverResponse(b *Bridge, m *message) bool {
 // shim reconnects after half a second.
 const shimGrace = 5 * time.Second
 
-// endShim calls ShimEnded, unless the shim has another session.
-func (b *Bridge) endShim(token, shim string) {
+// notifyShimEnded calls ShimEnded, unless the shim has another session.
+func (b *Bridge) notifyShimEnded(token, shim string) {
 	if shim != "" && b.ShimEnded != nil && !b.sessions.hasShim(token, shim) {
 		b.ShimEnded(token, shim)
 	}
 }
 
-// shimDisconnected ends a session whose shim was killed. A shim holds a stream open while it runs;
-// shimDisconnected is called when that stream ends, and waits shimGrace for a reconnect.
-func (b *Bridge) shimDisconnected(s *session) {
+// handleShimDisconnect ends a session whose shim was killed. A shim holds a stream open while it
+// runs; handleShimDisconnect is called when that stream ends, and waits shimGrace for a reconnect.
+func (b *Bridge) handleShimDisconnect(s *session) {
 	if s.shim == "" {
 		return
 	}
-	b.runTracked(func() {
+	b.runInBackground(func() {
 		timer := time.NewTimer(shimGrace)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-s.ctx.Done():
 			return
-		case <-b.ended.Done():
+		case <-b.lifetime.Done():
 			return
 		}
 		if used, idle := s.idleSince(); idle && b.Now().Sub(used) >= shimGrace && b.sessions.removeByID(s.id, s.token, s.endpoint) != nil {

@@ -9,15 +9,15 @@ import (
 
 // sessionTable holds the legacy sessions. Lock order: sessionTable.mu before session.mu.
 type sessionTable struct {
-	most int // per token
+	maxPerToken int
 
-	mu    sync.Mutex
-	byID  map[string]*session
-	count map[string]int // by token
+	mu           sync.Mutex
+	byID         map[string]*session
+	countByToken map[string]int
 }
 
-func newSessionTable(most int) *sessionTable {
-	return &sessionTable{most: most, byID: map[string]*session{}, count: map[string]int{}}
+func newSessionTable(maxPerToken int) *sessionTable {
+	return &sessionTable{maxPerToken: maxPerToken, byID: map[string]*session{}, countByToken: map[string]int{}}
 }
 
 // acquire returns the session of a request and marks it as in use until release. A session of
@@ -30,8 +30,8 @@ func (t *sessionTable) acquire(id, token, endpoint string, now time.Time) *sessi
 		return nil
 	}
 	s.mu.Lock()
-	s.busy++
-	s.used = now
+	s.activeRequests++
+	s.lastUsed = now
 	s.mu.Unlock()
 	return s
 }
@@ -59,14 +59,14 @@ func (t *sessionTable) client(id string) core.Client {
 func (t *sessionTable) add(s *session) (evicted *session, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.count[s.token] >= t.most {
+	if t.countByToken[s.token] >= t.maxPerToken {
 		if evicted = t.longestIdle(s.token); evicted == nil {
 			return nil, false
 		}
 		t.remove(evicted)
 	}
 	t.byID[s.id] = s
-	t.count[s.token]++
+	t.countByToken[s.token]++
 	return evicted, true
 }
 
@@ -74,7 +74,7 @@ func (t *sessionTable) add(s *session) (evicted *session, ok bool) {
 func (t *sessionTable) full(token string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.count[token] >= t.most && t.longestIdle(token) == nil
+	return t.countByToken[token] >= t.maxPerToken && t.longestIdle(token) == nil
 }
 
 // longestIdle must be called with t.mu held.
@@ -95,14 +95,14 @@ func (t *sessionTable) longestIdle(token string) (longest *session) {
 func (s *session) idleSince() (used time.Time, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used, s.busy == 0 && len(s.calls) == 0
+	return s.lastUsed, s.activeRequests == 0 && len(s.calls) == 0
 }
 
 // remove must be called with t.mu held.
 func (t *sessionTable) remove(s *session) {
 	delete(t.byID, s.id)
-	if t.count[s.token]--; t.count[s.token] <= 0 {
-		delete(t.count, s.token)
+	if t.countByToken[s.token]--; t.countByToken[s.token] <= 0 {
+		delete(t.countByToken, s.token)
 	}
 }
 
@@ -165,7 +165,7 @@ func (t *sessionTable) snapshot() []Session {
 	for _, s := range t.byID {
 		s.mu.Lock()
 		list = append(list, Session{
-			Client: s.client, Endpoint: s.endpoint, Version: s.version, LastUsed: s.used, InFlight: len(s.calls),
+			Client: s.client, Endpoint: s.endpoint, Version: s.version, LastUsed: s.lastUsed, InFlight: len(s.calls),
 			Peer: Peer{Era: core.Legacy, Capabilities: s.capabilities},
 		})
 		s.mu.Unlock()

@@ -290,7 +290,7 @@ func TestSessionsOfRemovedServerEnd(t *testing.T) {
 
 func TestOversizedInitializeIsRefused(t *testing.T) {
 	s := newStand(t, nil)
-	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + strings.Repeat("x", maxInitialize) + `","version":"1"}}}`
+	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + strings.Repeat("x", maxInitializeParams) + `","version":"1"}}}`
 	if got := one(t, s.post("/mcp", body)); !strings.Contains(got, "-32602") {
 		t.Errorf("%.200s", got)
 	}

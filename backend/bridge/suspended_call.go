@@ -20,21 +20,21 @@ import (
 //
 // A suspendedCall is the core.Sink of its call.
 type suspendedCall struct {
-	bridge *Bridge
-	server string
-	rq     *request // the request that started the call
-	can    clientCapabilities
-	cancel context.CancelCauseFunc
-	wake   chan struct{} // has a buffer of one; signals that there may be open questions
-	done   chan struct{} // closed when reply and err are set
-	reply  core.Reply
-	err    error
+	bridge       *Bridge
+	server       string
+	rq           *request // the request that started the call
+	capabilities clientCapabilities
+	cancel       context.CancelCauseFunc
+	wake         chan struct{} // has a buffer of one; signals that there may be open questions
+	done         chan struct{} // closed when reply and err are set
+	reply        core.Reply
+	err          error
 
-	mu    sync.Mutex
-	front *callSink // the sink of the waiting HTTP request; nil while the call is suspended
-	again bool      // front belongs to a repeated request
-	open  []*question
-	asked int
+	mu            sync.Mutex
+	sink          *callSink // the sink of the waiting HTTP request; nil while the call is suspended
+	repeated      bool      // sink belongs to a repeated request
+	questions     []*question
+	questionCount int
 }
 
 // question is one request from the server to the client.
@@ -45,61 +45,61 @@ type question struct {
 	answer chan core.Reply // has a buffer of one
 }
 
-// interactive lists the methods whose result may be input_required (MCP 2026-07-28).
-var interactive = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+// inputMethods lists the methods whose result may be input_required (MCP 2026-07-28).
+var inputMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
-// call runs a call for rq. In the modern era the result may be input_required.
-func (b *Bridge) call(ctx context.Context, rq *request, call *core.Call, front *callSink) (core.Reply, error) {
-	front.server = call.Server
-	if rq.era != core.Modern || !interactive[rq.method] || emptyObject(rq.capabilities) {
-		b.resolveWorkspace(ctx, rq, call, front)
-		return b.Gateway.Call(ctx, call, front)
+// runCall runs a call for rq. In the modern era the result may be input_required.
+func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink *callSink) (core.Reply, error) {
+	sink.server = call.Server
+	if rq.era != core.Modern || !inputMethods[rq.method] || emptyObject(rq.capabilities) {
+		b.resolveWorkspace(ctx, rq, call, sink)
+		return b.Gateway.Call(ctx, call, sink)
 	}
 	can := parseClientCapabilities(rq.capabilities)
 	if can == (clientCapabilities{}) {
-		b.resolveWorkspace(ctx, rq, call, front)
-		return b.Gateway.Call(ctx, call, front)
+		b.resolveWorkspace(ctx, rq, call, sink)
+		return b.Gateway.Call(ctx, call, sink)
 	}
 	run := core.NewLife(context.WithoutCancel(ctx))
-	e := &suspendedCall{
-		bridge: b, server: call.Server, rq: rq, can: can, cancel: run.End, front: front,
+	sc := &suspendedCall{
+		bridge: b, server: call.Server, rq: rq, capabilities: can, cancel: run.End, sink: sink,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	stop := context.AfterFunc(b.ended, func() { run.End(errStopped) })
-	b.runTracked(func() {
+	stop := context.AfterFunc(b.lifetime, func() { run.End(errStopped) })
+	b.runInBackground(func() {
 		defer run.End(nil)
 		defer stop()
-		defer close(e.done)
+		defer close(sc.done)
 		defer func() {
 			if p := recover(); p != nil { // no caller above recovers
 				b.Log.Error("A call made the bridge panic", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
-				e.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge")
+				sc.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge")
 			}
 		}()
-		b.resolveWorkspace(run, rq, call, e)
-		e.reply, e.err = b.Gateway.Call(run, call, e)
+		b.resolveWorkspace(run, rq, call, sc)
+		sc.reply, sc.err = b.Gateway.Call(run, call, sc)
 	})
-	return e.wait(ctx)
+	return sc.waitForResult(ctx)
 }
 
 // emptyObject reports whether raw is empty or {}.
 func emptyObject(raw []byte) bool { return len(raw) == 0 || string(raw) == "{}" }
 
-// wait waits for the end of the call or for a question, on behalf of the HTTP request of
-// e.front. If that request ends first, the call is cancelled.
-func (e *suspendedCall) wait(ctx context.Context) (core.Reply, error) {
+// waitForResult waits for the end of the call or for a question, on behalf of the HTTP request of
+// sc.sink. If that request ends first, the call is cancelled.
+func (sc *suspendedCall) waitForResult(ctx context.Context) (core.Reply, error) {
 	for {
 		select {
-		case <-e.done:
-			return e.reply, e.err
-		case <-e.wake:
-			if result := e.suspend(); result != nil {
+		case <-sc.done:
+			return sc.reply, sc.err
+		case <-sc.wake:
+			if result := sc.suspend(); result != nil {
 				return core.Reply{Result: result}, nil
 			}
 		case <-ctx.Done():
-			e.cancel(context.Cause(ctx))
-			<-e.done
-			return e.reply, e.err
+			sc.cancel(context.Cause(ctx))
+			<-sc.done
+			return sc.reply, sc.err
 		}
 	}
 }
@@ -107,23 +107,23 @@ func (e *suspendedCall) wait(ctx context.Context) (core.Reply, error) {
 // suspend detaches the call from its HTTP request and returns the result for that request:
 // the open questions and the state that resumes the call. It returns nil when no question is
 // open, or when too many calls are suspended already.
-func (e *suspendedCall) suspend() []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.open) == 0 { // the server cancelled them
+func (sc *suspendedCall) suspend() []byte {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	if len(sc.questions) == 0 { // the server cancelled them
 		return nil
 	}
-	state, ok := e.bridge.suspended.add(e, e.bridge.AskTimeout)
+	state, ok := sc.bridge.suspended.add(sc, sc.bridge.AskTimeout)
 	if !ok {
-		for _, q := range e.open {
-			q.answer <- notAskedReply("too many calls of this client wait for its input")
+		for _, q := range sc.questions {
+			q.answer <- cannotAskReply("too many calls of this client wait for its input")
 		}
-		e.open = nil
+		sc.questions = nil
 		return nil
 	}
-	e.front = nil
+	sc.sink = nil
 	out := []byte(`{"resultType":"input_required","inputRequests":{`)
-	for i, q := range e.open {
+	for i, q := range sc.questions {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -139,62 +139,62 @@ func (e *suspendedCall) suspend() []byte {
 
 // Notify implements core.Sink. Notifications that arrive while the call is suspended are
 // dropped.
-func (e *suspendedCall) Notify(method string, params json.RawMessage) {
-	e.mu.Lock()
-	front, again := e.front, e.again
-	e.mu.Unlock()
-	if front == nil {
+func (sc *suspendedCall) Notify(method string, params json.RawMessage) {
+	sc.mu.Lock()
+	sink, repeated := sc.sink, sc.repeated
+	sc.mu.Unlock()
+	if sink == nil {
 		return
 	}
-	if again && method == "notifications/progress" {
+	if repeated && method == "notifications/progress" {
 		// The repeated request has its own progress token, or none.
-		token := wire.Bytes(front.rq.params, front.rq.spans.ProgressToken)
+		token := wire.Bytes(sink.rq.params, sink.rq.spans.ProgressToken)
 		p, err := wire.ScanParams(params)
 		if err != nil || len(token) == 0 {
 			return
 		}
 		params = wire.Splice(nil, params, wire.Edit{Span: p.Progress, With: token})
 	}
-	front.Notify(method, params)
+	sink.Notify(method, params)
 }
 
 // Ask implements core.Sink.
-func (e *suspendedCall) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
-	if missing := e.can.missingFor(method, params); missing != "" {
-		return e.bridge.askUser(ctx, e.server, e.rq, method, params, missing)
+func (sc *suspendedCall) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
+	if missing := sc.capabilities.missingFor(method, params); missing != "" {
+		return sc.bridge.askUser(ctx, sc.server, sc.rq, method, params, missing)
 	}
 	q := &question{method: method, params: params, answer: make(chan core.Reply, 1)}
-	e.mu.Lock()
-	e.asked++
-	q.key = "input-" + strconv.Itoa(e.asked)
-	e.open = append(e.open, q)
-	e.mu.Unlock()
-	e.signal()
+	sc.mu.Lock()
+	sc.questionCount++
+	q.key = "input-" + strconv.Itoa(sc.questionCount)
+	sc.questions = append(sc.questions, q)
+	sc.mu.Unlock()
+	sc.wakeWaiter()
 	select {
 	case reply := <-q.answer:
 		return reply, nil
 	case <-ctx.Done():
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		for i, other := range e.open {
+		sc.mu.Lock()
+		defer sc.mu.Unlock()
+		for i, other := range sc.questions {
 			if other == q {
-				e.open = append(e.open[:i:i], e.open[i+1:]...)
+				sc.questions = append(sc.questions[:i:i], sc.questions[i+1:]...)
 			}
 		}
 		return core.Reply{}, context.Cause(ctx)
 	}
 }
 
-func (e *suspendedCall) signal() {
+func (sc *suspendedCall) wakeWaiter() {
 	select {
-	case e.wake <- struct{}{}:
+	case sc.wake <- struct{}{}:
 	default:
 	}
 }
 
-// resume continues the suspended call that a repeated request belongs to. ours is false if the
+// resume continues the suspended call that a repeated request belongs to. found is false if the
 // requestState was issued by the server rather than by the bridge.
-func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (reply core.Reply, ours bool, err error) {
+func (b *Bridge) resume(ctx context.Context, rq *request, sink *callSink) (reply core.Reply, found bool, err error) {
 	state, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 	if !ok || !strings.HasPrefix(state, statePrefix) {
 		return core.Reply{}, false, nil
@@ -203,29 +203,29 @@ func (b *Bridge) resume(ctx context.Context, rq *request, front *callSink) (repl
 	if err != nil {
 		return core.Reply{}, true, err
 	}
-	e := b.suspended.claim(state, rq)
-	if e != nil && !b.canSee(rq) {
-		e.cancel(errOutside)
-		e = nil
+	sc := b.suspended.claim(state, rq)
+	if sc != nil && !b.canSee(rq) {
+		sc.cancel(errNoLongerVisible)
+		sc = nil
 	}
-	if e == nil {
+	if sc == nil {
 		return core.Reply{}, true, core.Errorf(core.CodeValidation, "the requestState is unknown, used up or expired: send the request anew")
 	}
-	front.server = e.server
-	e.mu.Lock()
-	e.front, e.again = front, true
+	sink.server = sc.server
+	sc.mu.Lock()
+	sc.sink, sc.repeated = sink, true
 	var left []*question
-	for _, q := range e.open {
+	for _, q := range sc.questions {
 		if answer, ok := answers[q.key]; ok {
 			q.answer <- core.Reply{Result: answer}
 		} else {
 			left = append(left, q)
 		}
 	}
-	e.open = left
-	e.mu.Unlock()
-	e.signal() // unanswered questions are asked again
-	reply, err = e.wait(ctx)
+	sc.questions = left
+	sc.mu.Unlock()
+	sc.wakeWaiter() // unanswered questions are asked again
+	reply, err = sc.waitForResult(ctx)
 	return reply, true, err
 }
 

@@ -56,7 +56,7 @@ func TestModernClientAnswersLegacyServerRequest(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
 			s := newStand(t, wanting)
-			s.b.cold = cold
+			s.b.fastPathDisabled = cold
 			first := s.ask("/mcp", `"arguments":{"a":1.0,"b":[2]}`)
 			if len(first) != 1 || !strings.Contains(first[0], `"resultType":"input_required","inputRequests":{"input-1":{"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"x":1.0}}}}`) {
 				t.Fatal(first)
@@ -177,7 +177,7 @@ func FuzzRequestState(f *testing.F) {
 	f.Add(`7`, `[]`, `{"_meta":{"x":1},"requestState":1}`)
 	f.Fuzz(func(t *testing.T, state, responses, arguments string) {
 		raw := `{"name":"n","arguments":` + arguments + `,"inputResponses":` + responses + `,"requestState":` + state + `}`
-		m, err := parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + raw + `}`))
+		m, err := parseMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + raw + `}`))
 		if err != nil {
 			return
 		}

@@ -37,12 +37,12 @@ const (
 
 // add stores a suspended call and returns the state that resumes it, once. After limit the
 // call is cancelled. ok is false when there are too many.
-func (t *suspendedCalls) add(e *suspendedCall, limit time.Duration) (state string, ok bool) {
+func (t *suspendedCalls) add(sc *suspendedCall, limit time.Duration) (state string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	same := 0
 	for _, other := range t.byState {
-		if other.rq.client.Token == e.rq.client.Token {
+		if other.rq.client.Token == sc.rq.client.Token {
 			same++
 		}
 	}
@@ -53,19 +53,19 @@ func (t *suspendedCalls) add(e *suspendedCall, limit time.Duration) (state strin
 		t.byState = map[string]*suspendedEntry{}
 	}
 	state = statePrefix + rand.Text()
-	a := &suspendedEntry{suspendedCall: e, digest: requestDigest(e.rq)}
-	a.timer = time.AfterFunc(limit, func() {
+	entry := &suspendedEntry{suspendedCall: sc, digest: requestDigest(sc.rq)}
+	entry.timer = time.AfterFunc(limit, func() {
 		if t.remove(state) {
-			e.cancel(errNoInput)
+			sc.cancel(errInputTimeout)
 		}
 	})
-	t.byState[state] = a
+	t.byState[state] = entry
 	return state, true
 }
 
-var errOutside = core.Errorf(core.CodeCancelled, "the client may not use this any more")
+var errNoLongerVisible = core.Errorf(core.CodeCancelled, "the client may not use this any more")
 
-var errNoInput = core.Errorf(core.CodeTimeout, "the client did not come back with its input in time")
+var errInputTimeout = core.Errorf(core.CodeTimeout, "the client did not come back with its input in time")
 
 func (t *suspendedCalls) remove(state string) bool {
 	t.mu.Lock()
@@ -80,13 +80,13 @@ func (t *suspendedCalls) remove(state string) bool {
 func (t *suspendedCalls) claim(state string, rq *request) *suspendedCall {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.byState[state]
-	if a == nil || a.rq.client.Token != rq.client.Token || a.rq.at != rq.at || a.digest != requestDigest(rq) {
+	entry := t.byState[state]
+	if entry == nil || entry.rq.client.Token != rq.client.Token || entry.rq.endpoint != rq.endpoint || entry.digest != requestDigest(rq) {
 		return nil
 	}
-	a.timer.Stop()
+	entry.timer.Stop()
 	delete(t.byState, state)
-	return a.suspendedCall
+	return entry.suspendedCall
 }
 
 // requestDigest hashes the method and params of a request, without the members that differ

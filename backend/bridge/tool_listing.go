@@ -20,27 +20,27 @@ const (
 // toolListing is the tool list of the aggregate endpoint: the tools of a view with the names of
 // their servers, and our own tools if they are enabled. It is rebuilt when one of these changes.
 type toolListing struct {
-	view, own *registry.View // own is nil if our tools are disabled
-	mode      string
-	tools     []byte
+	view, builtin *registry.View // builtin is nil if its tools are not listed
+	mode          string
+	tools         []byte
 }
 
 // aggregateTools returns the tools of the aggregate as a whole list result.
-func (b *Bridge) aggregateTools(at endpoint, v *registry.View) []byte {
-	mode, own := at.mode, b.ownView(at)
+func (b *Bridge) aggregateTools(ep endpoint, v *registry.View) []byte {
+	mode, builtin := ep.toolMode, b.builtinView(ep)
 	if mode == "" && b.DescribeServer != nil {
 		mode = b.DescribeServer()
 	}
 	plain := v.ListResult(core.Tools)
-	if at.mode == "" && mode != describeTitle && mode != describeDescription && own == nil {
+	if ep.toolMode == "" && mode != describeTitle && mode != describeDescription && builtin == nil {
 		return plain
 	}
-	if tools := b.listings.find(v, own, mode); tools != nil {
+	if tools := b.listings.find(v, builtin, mode); tools != nil {
 		return tools
 	}
-	if at.mode != "" {
-		tools := b.searchListing(at, v, own)
-		b.listings.store(toolListing{view: v, own: own, mode: mode, tools: tools})
+	if ep.toolMode != "" {
+		tools := b.searchListing(ep, v, builtin)
+		b.listings.store(toolListing{view: v, builtin: builtin, mode: mode, tools: tools})
 		return tools
 	}
 	labels := map[string]string{}
@@ -57,42 +57,42 @@ func (b *Bridge) aggregateTools(at endpoint, v *registry.View) []byte {
 	for _, item := range v.Items(core.Tools) {
 		add(annotateTool(item, mode, labels[item.Server]))
 	}
-	if own != nil {
-		for _, item := range own.Items(core.Tools) {
+	if builtin != nil {
+		for _, item := range builtin.Items(core.Tools) {
 			if _, taken := v.Lookup(core.Tools, item.Public); !taken {
 				add(item.Raw)
 			}
 		}
 	}
 	tools = append(tools, `]}`...)
-	b.listings.store(toolListing{view: v, own: own, mode: mode, tools: tools})
+	b.listings.store(toolListing{view: v, builtin: builtin, mode: mode, tools: tools})
 	return tools
 }
 
 // toolListings caches the lists that were built last. Few are in use at the same time: one for
 // each name limit and each profile of the connected clients. The zero value is ready to use.
 type toolListings struct {
-	mu   sync.Mutex
-	last [16]toolListing
-	next int
+	mu     sync.Mutex
+	recent [16]toolListing
+	next   int
 }
 
-func (o *toolListings) find(v, own *registry.View, mode string) []byte {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i := range o.last {
-		if one := &o.last[i]; one.view == v && one.own == own && one.mode == mode {
-			return one.tools
+func (l *toolListings) find(v, builtin *registry.View, mode string) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.recent {
+		if listing := &l.recent[i]; listing.view == v && listing.builtin == builtin && listing.mode == mode {
+			return listing.tools
 		}
 	}
 	return nil
 }
 
-func (o *toolListings) store(one toolListing) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last[o.next] = one
-	o.next = (o.next + 1) % len(o.last)
+func (l *toolListings) store(listing toolListing) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.recent[l.next] = listing
+	l.next = (l.next + 1) % len(l.recent)
 }
 
 // annotateTool returns the definition of a tool with the name of its server in front of the title

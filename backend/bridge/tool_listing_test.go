@@ -30,7 +30,7 @@ func TestOnlySharedEndpointDescribesServers(t *testing.T) {
 	s := newStand(t, nil, func(o *Options) { o.DescribeServer = func() string { return mode } })
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	for _, cold := range []bool{false, true} {
-		s.b.cold = cold
+		s.b.fastPathDisabled = cold
 		for path, titled := range map[string]bool{"/mcp": true, "/s/files/mcp": false} {
 			legacy := one(t, s.post(path, list, s.open(path, `{}`)...))
 			modern := one(t, s.modern(path, "tools/list", "", ""))

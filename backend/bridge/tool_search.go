@@ -21,41 +21,41 @@ const (
 )
 
 const (
-	// ownServer is the server id under which calls of find_tools and describe_tools are recorded;
-	// call_tool is recorded as the tool that it calls.
-	ownServer            = "drawbridge"
+	// builtinServer is the server id under which calls of find_tools and describe_tools are
+	// recorded; call_tool is recorded as the tool that it calls.
+	builtinServer        = "drawbridge"
 	defaultSearchResults = 5
 	maxSearchResults     = 20
-	// maxDescribed bounds one result in bytes. Tools that do not fit are listed without their
-	// schema.
-	maxDescribed = 64 << 10
-	oneLineBytes = 160
+	// maxDescriptionBytes bounds one result in bytes. Tools that do not fit are listed without
+	// their schema.
+	maxDescriptionBytes = 64 << 10
+	maxSummaryBytes     = 160
 )
 
 // searchListing returns the tools/list result for the modes ToolsSearch and ToolsDeferred.
-func (b *Bridge) searchListing(at endpoint, v *registry.View, own *registry.View) []byte {
+func (b *Bridge) searchListing(ep endpoint, v *registry.View, builtin *registry.View) []byte {
 	items := v.Items(core.Tools)
-	if own != nil {
-		items = slices.Concat(items, own.Items(core.Tools))
+	if builtin != nil {
+		items = slices.Concat(items, builtin.Items(core.Tools))
 	}
 	var servers []string
 	for _, o := range v.Offers() {
 		servers = append(servers, o.Server)
 	}
-	among := strconv.Itoa(len(items)) + " tools of " + joinBounded(servers)
-	if at.mode == ToolsSearch {
-		return []byte(`{"tools":[` + string(definition(findTools, "Find tools",
-			"Finds the tools for a task among "+among+". Say in a few words what you want to do; the answer holds names, descriptions and input schemas. Then call the one that fits with "+callTool+".",
+	summary := strconv.Itoa(len(items)) + " tools of " + joinBounded(servers)
+	if ep.toolMode == ToolsSearch {
+		return []byte(`{"tools":[` + string(toolDefinition(findTools, "Find tools",
+			"Finds the tools for a task among "+summary+". Say in a few words what you want to do; the answer holds names, descriptions and input schemas. Then call the one that fits with "+callTool+".",
 			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many tools, 5 when absent"}},"required":["query"]}`, true)) +
-			`,` + string(definition(callTool, "Call a tool",
+			`,` + string(toolDefinition(callTool, "Call a tool",
 			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
 			`{"type":"object","properties":{"name":{"type":"string","description":"The name of the tool as `+findTools+` gave it"},"arguments":{"type":"object","description":"The arguments of the tool","additionalProperties":true}},"required":["name"]}`, false)) + `]}`)
 	}
 	out := []byte(`{"tools":[`)
 	for _, item := range items {
-		out = append(append(out, toolHeadline(item)...), ',')
+		out = append(append(out, summarizeTool(item)...), ',')
 	}
-	return append(append(out, definition(describeTools, "Describe tools",
+	return append(append(out, toolDefinition(describeTools, "Describe tools",
 		"Gives the whole descriptions and input schemas of tools: the list holds one line of each. Ask before you call a tool for the first time.",
 		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20,"description":"Names of tools in the list"}},"required":["names"]}`, true)...), `]}`...)
 }
@@ -69,22 +69,22 @@ func joinBounded(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func definition(name, title, description, schema string, reads bool) []byte {
+func toolDefinition(name, title, description, schema string, readOnly bool) []byte {
 	out := append([]byte(`{"name":`), wire.AppendString(nil, name)...)
 	out = append(out, `,"title":`...)
 	out = wire.AppendString(out, title)
 	out = append(out, `,"description":`...)
 	out = wire.AppendString(out, description)
 	out = append(append(out, `,"inputSchema":`...), schema...)
-	if reads {
+	if readOnly {
 		out = append(out, `,"annotations":{"readOnlyHint":true,"openWorldHint":false}`...)
 	}
 	return append(out, '}')
 }
 
-// toolHeadline returns a tool definition with the first sentence of the description and without the
-// schema. The annotations are included, because clients decide by them whether to ask the user.
-func toolHeadline(item registry.Item) []byte {
+// summarizeTool returns a tool definition with the first sentence of the description and without
+// the schema. The annotations are included, because clients decide by them whether to ask the user.
+func summarizeTool(item registry.Item) []byte {
 	description, annotations, _ := toolParts(item.Raw)
 	out := append([]byte(`{"name":`), wire.AppendString(nil, item.Public)...)
 	if line := firstSentence(description); line != "" {
@@ -119,8 +119,8 @@ func firstSentence(text string) string {
 	if i := strings.Index(text, ". "); i > 0 {
 		text = text[:i+1]
 	}
-	if len(text) > oneLineBytes {
-		cut := oneLineBytes
+	if len(text) > maxSummaryBytes {
+		cut := maxSummaryBytes
 		for !utf8.RuneStart(text[cut]) {
 			cut--
 		}
@@ -133,7 +133,7 @@ func firstSentence(text string) string {
 // other bytes unchanged. The result does not differ from a direct call: policy, recording and
 // approval apply to the real tool. Other requests are returned as they are.
 func unwrapCallTool(rq *request) (*request, *rpcError) {
-	if rq.at.mode != ToolsSearch || rq.method != "tools/call" || calledName(rq) != callTool {
+	if rq.endpoint.toolMode != ToolsSearch || rq.method != "tools/call" || calledName(rq) != callTool {
 		return rq, nil
 	}
 	inner := wire.Bytes(rq.params, rq.spans.Arguments)
@@ -168,14 +168,14 @@ func unwrapCallTool(rq *request) (*request, *rpcError) {
 	if edits[0].Span.Start > edits[1].Span.Start {
 		edits[0], edits[1] = edits[1], edits[0]
 	}
-	one := *rq
-	one.unfolded = true
-	one.params = wire.Splice(nil, rq.params, edits...)
-	spans, err := wire.ScanParams(one.params)
-	if one.spans = &spans; err != nil {
+	unwrapped := *rq
+	unwrapped.unwrapped = true
+	unwrapped.params = wire.Splice(nil, rq.params, edits...)
+	spans, err := wire.ScanParams(unwrapped.params)
+	if unwrapped.spans = &spans; err != nil {
 		return nil, newError(codeInvalidParams, "the arguments cannot be read")
 	}
-	return &one, nil
+	return &unwrapped, nil
 }
 
 func calledName(rq *request) string {
@@ -183,17 +183,17 @@ func calledName(rq *request) string {
 	return name
 }
 
-// builtinTool returns the implementation of find_tools or describe_tools, or nil if rq calls
+// localTool returns the implementation of find_tools or describe_tools, or nil if rq calls
 // neither. The gateway runs it like any other call.
-func (b *Bridge) builtinTool(rq *request) func(context.Context) core.Reply {
-	if rq.method != "tools/call" || rq.unfolded {
+func (b *Bridge) localTool(rq *request) func(context.Context) core.Reply {
+	if rq.method != "tools/call" || rq.unwrapped {
 		return nil
 	}
 	switch name := calledName(rq); {
-	case rq.at.mode == ToolsSearch && name == findTools:
+	case rq.endpoint.toolMode == ToolsSearch && name == findTools:
 		return func(context.Context) core.Reply { return b.searchTools(rq) }
-	case rq.at.mode == ToolsDeferred && name == describeTools:
-		return func(context.Context) core.Reply { return b.describeSelected(rq) }
+	case rq.endpoint.toolMode == ToolsDeferred && name == describeTools:
+		return func(context.Context) core.Reply { return b.describeRequested(rq) }
 	}
 	return nil
 }
@@ -205,15 +205,15 @@ func (b *Bridge) searchTools(rq *request) core.Reply {
 		Limit  int    `json:"limit"`
 	}
 	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || strings.TrimSpace(in.Query) == "" && in.Server == "" {
-		return toolError(findTools + ` needs a query, such as {"query":"send a message"}`)
+		return errorTextResult(findTools + ` needs a query, such as {"query":"send a message"}`)
 	}
 	if in.Limit <= 0 {
 		in.Limit = defaultSearchResults
 	}
 	in.Limit = min(in.Limit, maxSearchResults)
-	views := []*registry.View{b.view(rq.at, rq.client.Token)}
-	if own := b.ownView(rq.at); own != nil {
-		views = append(views, own)
+	views := []*registry.View{b.view(rq.endpoint, rq.client.Token)}
+	if builtin := b.builtinView(rq.endpoint); builtin != nil {
+		views = append(views, builtin)
 	}
 	var found []registry.Found
 	for _, v := range views {
@@ -237,61 +237,62 @@ func (b *Bridge) searchTools(rq *request) core.Reply {
 		for _, o := range views[0].Offers() {
 			servers = append(servers, o.Server)
 		}
-		return toolText("No tool fits. Say it in other words, or name a server: " + joinBounded(servers))
+		return textResult("No tool fits. Say it in other words, or name a server: " + joinBounded(servers))
 	}
-	return definitions(items)
+	return definitionsResult(items)
 }
 
-func (b *Bridge) describeSelected(rq *request) core.Reply {
+func (b *Bridge) describeRequested(rq *request) core.Reply {
 	var in struct {
 		Names []string `json:"names"`
 	}
 	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || len(in.Names) == 0 || len(in.Names) > maxSearchResults {
-		return toolError(describeTools + ` needs names, at most 20, such as {"names":["files__read"]}`)
+		return errorTextResult(describeTools + ` needs names, at most 20, such as {"names":["files__read"]}`)
 	}
-	view := b.view(rq.at, rq.client.Token)
+	view := b.view(rq.endpoint, rq.client.Token)
 	var items []registry.Item
 	for _, name := range in.Names {
 		t, ok := view.Lookup(core.Tools, name)
-		if own := b.ownView(rq.at); !ok && own != nil {
-			t, ok = own.Lookup(core.Tools, name)
+		if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil {
+			t, ok = builtin.Lookup(core.Tools, name)
 		}
 		if !ok || t.Raw == nil {
-			return toolError("no tool is called " + shorten(name))
+			return errorTextResult("no tool is called " + shorten(name))
 		}
 		items = append(items, registry.Item{Public: name, Target: t})
 	}
-	return definitions(items)
+	return definitionsResult(items)
 }
 
-// ownView returns the view of the built-in server if its tools are listed with the others, or nil.
-func (b *Bridge) ownView(at endpoint) *registry.View {
-	if at.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
+// builtinView returns the view of the built-in server if its tools are listed with the others, or
+// nil.
+func (b *Bridge) builtinView(ep endpoint) *registry.View {
+	if ep.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
 		return b.Self.All()
 	}
 	return nil
 }
 
-// definitions returns the definitions of tools as a text result, one per line.
-func definitions(items []registry.Item) core.Reply {
+// definitionsResult returns the definitions of tools as a text result, one per line.
+func definitionsResult(items []registry.Item) core.Reply {
 	var text strings.Builder
 	for i, item := range items {
 		raw := []byte(item.Raw)
-		if i > 0 && text.Len()+len(raw) > maxDescribed {
+		if i > 0 && text.Len()+len(raw) > maxDescriptionBytes {
 			description, _, _ := toolParts(raw)
-			raw = definition(item.Public, "", firstSentence(description)+" (Its input schema is too large to be given with others: ask for this tool alone.)", `{}`, false)
+			raw = toolDefinition(item.Public, "", firstSentence(description)+" (Its input schema is too large to be given with others: ask for this tool alone.)", `{}`, false)
 		}
 		text.Write(raw)
 		text.WriteByte('\n')
 	}
-	return toolText(text.String())
+	return textResult(text.String())
 }
 
-func toolText(text string) core.Reply {
+func textResult(text string) core.Reply {
 	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...)}
 }
 
-func toolError(text string) core.Reply {
+func errorTextResult(text string) core.Reply {
 	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)}
 }
 
@@ -299,7 +300,7 @@ func toolError(text string) core.Reply {
 // tools.
 func (b *Bridge) ListSize(v *registry.View, mode string) int {
 	if mode == ToolsSearch || mode == ToolsDeferred {
-		return len(b.searchListing(endpoint{mode: mode}, v, nil))
+		return len(b.searchListing(endpoint{toolMode: mode}, v, nil))
 	}
 	return len(v.ListResult(core.Tools))
 }

@@ -49,7 +49,7 @@ func TestToolSearchFindsAndCallsTools(t *testing.T) {
 				}
 				return core.Reply{Result: text("%s of %s with %s", c.Name, c.Server, c.Params[c.Arguments.Start:c.Arguments.End])}, nil
 			})
-			s.b.cold = cold
+			s.b.fastPathDisabled = cold
 			s.modes()
 			var list string
 			if era == core.Modern {
@@ -217,11 +217,11 @@ func FuzzUnfold(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, params []byte) {
-		m, err := parse(append(append([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`), params...), '}'))
+		m, err := parseMessage(append(append([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`), params...), '}'))
 		if err != nil || len(m.rawParams()) == 0 || m.rawParams()[0] != '{' {
 			return
 		}
-		rq := &request{at: endpoint{mode: ToolsSearch}, method: "tools/call", params: m.rawParams(), spans: &m.params}
+		rq := &request{endpoint: endpoint{toolMode: ToolsSearch}, method: "tools/call", params: m.rawParams(), spans: &m.params}
 		got, failed := unwrapCallTool(rq)
 		if failed != nil || got == rq {
 			return
