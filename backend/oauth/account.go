@@ -18,30 +18,30 @@ import (
 // account holds the sign-in state of one server. It implements http.RoundTripper and adds the
 // access token to requests to that server.
 type account struct {
-	k     *Keeper
-	id    string // server id
-	url   string // server URL as configured
-	at    *url.URL
-	base  *http.Transport
-	guard *guard
+	keeper    *Keeper
+	id        string // server id
+	url       string // server URL as configured
+	serverURL *url.URL
+	base      *http.Transport
+	guard     *guard
 
-	mu      sync.Mutex
-	server  Server
-	loaded  bool
-	rec     *record // nil if not signed in
-	state   core.Login
-	reason  string
-	changed chan struct{} // closed and replaced when state or reason changes
-	last    challenge     // challenge of the last 401 or 403 response
-	lacks   []string      // scopes that the server requires beyond those granted
-	asked   map[string]int
-	renewal *renewal
-	login   *login // sign-in in progress, nil if none
-	failed  string // why the last sign-in failed, "" if it did not
+	mu            sync.Mutex
+	server        Server
+	loaded        bool
+	rec           *record // nil if not signed in
+	state         core.Login
+	reason        string
+	changed       chan struct{} // closed and replaced when state or reason changes
+	lastChallenge challenge     // challenge of the last 401 or 403 response
+	missingScopes []string      // scopes that the server requires beyond those granted
+	stepUps       map[string]int
+	refreshing    *inFlightRefresh
+	login         *login // sign-in in progress, nil if none
+	lastFailure   string // why the last sign-in failed, "" if it did not
 }
 
-// renewal is an in-flight token refresh, shared by all requests that need it.
-type renewal struct {
+// inFlightRefresh is an in-flight token refresh, shared by all requests that need it.
+type inFlightRefresh struct {
 	done  chan struct{}
 	token string
 	err   error
@@ -49,25 +49,25 @@ type renewal struct {
 
 // Limits of token refresh and step-up authorization.
 const (
-	early        = 30 * time.Second // a token that expires sooner is refreshed before use
-	refreshLimit = 20 * time.Second
-	maxStepUps   = 2 // sign-ins for the same scopes, after which insufficient_scope is an error
+	refreshMargin  = 30 * time.Second // a token that expires sooner is refreshed before use
+	refreshTimeout = 20 * time.Second
+	maxStepUps     = 2 // sign-ins for the same scopes, after which insufficient_scope is an error
 )
 
 func newAccount(k *Keeper, s Server, at *url.URL) *account {
 	g := newGuard()
-	return &account{k: k, id: s.ID, url: s.URL, at: at, server: s, guard: g, base: g.transport(), changed: make(chan struct{}), asked: map[string]int{}}
+	return &account{keeper: k, id: s.ID, url: s.URL, serverURL: at, server: s, guard: g, base: g.serverTransport(), changed: make(chan struct{}), stepUps: map[string]int{}}
 }
 
-// open loads the stored record on first use.
-func (a *account) open(ctx context.Context) error {
+// ensureLoaded loads the stored record on first use.
+func (a *account) ensureLoaded(ctx context.Context) error {
 	a.mu.Lock()
 	loaded, s := a.loaded, a.server
 	a.mu.Unlock()
 	if loaded {
 		return nil
 	}
-	rec, err := a.k.load(ctx, s)
+	rec, err := a.keeper.loadRecord(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (a *account) CloseIdleConnections() { a.base.CloseIdleConnections() }
 
 // RoundTrip implements http.RoundTripper. The token is sent only to the server's own origin.
 func (a *account) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme != a.at.Scheme || req.URL.Host != a.at.Host {
+	if req.URL.Scheme != a.serverURL.Scheme || req.URL.Host != a.serverURL.Host {
 		return a.base.RoundTrip(req)
 	}
 	token, err := a.token(req.Context())
@@ -98,21 +98,21 @@ func (a *account) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		switch {
 		case resp.StatusCode == http.StatusUnauthorized:
-			c := challengeOf(resp.Header)
+			c := parseChallenge(resp.Header)
 			drain(resp)
 			if tries > 0 {
-				return nil, a.needs(token, c)
+				return nil, a.requireLogin(token, c)
 			}
-			token, err = a.rejected(req.Context(), token, c)
+			token, err = a.replaceRejectedToken(req.Context(), token, c)
 		case resp.StatusCode == http.StatusForbidden:
-			if c := challengeOf(resp.Header); c.failed == "insufficient_scope" {
+			if c := parseChallenge(resp.Header); c.errorCode == "insufficient_scope" {
 				drain(resp)
-				return nil, a.wantsMore(c)
+				return nil, a.requireStepUp(c)
 			}
 			return resp, nil
 		default:
 			if token != "" {
-				a.worked(token)
+				a.tokenAccepted(token)
 			}
 			return resp, nil
 		}
@@ -154,7 +154,7 @@ func (a *account) token(ctx context.Context) (string, error) {
 	}
 	access, expires := rec.Access, rec.Expires
 	left := time.Until(expires)
-	due := rec.Refresh != "" && (access == "" || !expires.IsZero() && left < early)
+	due := rec.Refresh != "" && (access == "" || !expires.IsZero() && left < refreshMargin)
 	a.mu.Unlock()
 	if !due {
 		return access, nil
@@ -166,8 +166,9 @@ func (a *account) token(ctx context.Context) (string, error) {
 	return fresh, err
 }
 
-// rejected handles a 401 response to a request with token. It returns another token to try.
-func (a *account) rejected(ctx context.Context, token string, c challenge) (string, error) {
+// replaceRejectedToken handles a 401 response to a request with token. It returns another token to
+// try.
+func (a *account) replaceRejectedToken(ctx context.Context, token string, c challenge) (string, error) {
 	a.mu.Lock()
 	rec := a.rec
 	var now, refresh string
@@ -177,34 +178,34 @@ func (a *account) rejected(ctx context.Context, token string, c challenge) (stri
 	a.mu.Unlock()
 	switch {
 	case token == "" || rec == nil:
-		return "", a.needs(token, c)
+		return "", a.requireLogin(token, c)
 	case now != token && now != "":
 		return now, nil // refreshed by another request in the meantime
 	case refresh == "":
-		return "", a.needs(token, c)
+		return "", a.requireLogin(token, c)
 	}
 	fresh, err := a.refresh(ctx, token)
 	if errors.Is(err, core.ErrNeedsLogin) {
-		return "", a.needs(token, c)
+		return "", a.requireLogin(token, c)
 	}
 	return fresh, err
 }
 
-// needs changes the state to core.LoginNeeded and returns the error for the caller.
-func (a *account) needs(token string, c challenge) error {
+// requireLogin changes the state to core.LoginNeeded and returns the error for the caller.
+func (a *account) requireLogin(token string, c challenge) error {
 	a.mu.Lock()
 	if token != "" && a.rec != nil && a.rec.Access != "" && a.rec.Access != token {
 		a.mu.Unlock() // signed in again in the meantime: the next request can succeed
-		return failure(core.CodeUnavailable, "Try again.", nil, "server %q was signed in to a moment ago", a.id)
+		return newError(core.CodeUnavailable, "Try again.", nil, "server %q was signed in to a moment ago", a.id)
 	}
-	a.last = c
+	a.lastChallenge = c
 	reason := "it wants you to sign in"
 	if token != "" {
 		reason = "its sign-in has ended"
 	}
-	told := a.set(core.LoginNeeded, reason)
+	notify := a.setState(core.LoginNeeded, reason)
 	a.mu.Unlock()
-	told()
+	notify()
 	return NeedsLogin(a.id, reason)
 }
 
@@ -216,59 +217,59 @@ func NeedsLogin(id, reason string) error {
 		Hint:    "Sign in on Drawbridge's page, or with: drawbridge login " + id + "."}
 }
 
-// wantsMore handles an insufficient_scope response (RFC 6750, section 3.1). After maxStepUps
+// requireStepUp handles an insufficient_scope response (RFC 6750, section 3.1). After maxStepUps
 // sign-ins for the same scopes it stops asking the user, because a server may keep refusing.
-func (a *account) wantsMore(c challenge) error {
+func (a *account) requireStepUp(c challenge) error {
 	a.mu.Lock()
 	if c.metadata == "" {
-		c.metadata = a.last.metadata
+		c.metadata = a.lastChallenge.metadata
 	}
-	a.last = c
+	a.lastChallenge = c
 	key := strings.Join(slices.Sorted(slices.Values(c.scopes)), " ")
-	if a.rec == nil || a.asked[key] >= maxStepUps {
+	if a.rec == nil || a.stepUps[key] >= maxStepUps {
 		had := a.state == core.LoginMore
-		told := func() {}
+		notify := func() {}
 		if had {
-			told = a.set(core.LoginDone, "")
+			notify = a.setState(core.LoginDone, "")
 		}
 		a.mu.Unlock()
-		told()
-		return failure(core.CodeUnauthorized, "Ask whoever runs the server which permission is missing.", nil,
-			"server %q refuses although you signed in for what it asks (%s)", a.id, cut(key, 200))
+		notify()
+		return newError(core.CodeUnauthorized, "Ask whoever runs the server which permission is missing.", nil,
+			"server %q refuses although you signed in for what it asks (%s)", a.id, sanitize(key, 200))
 	}
-	a.lacks = c.scopes
-	reason := "it asks for one more permission: " + cut(key, 200)
+	a.missingScopes = c.scopes
+	reason := "it asks for one more permission: " + sanitize(key, 200)
 	if len(c.scopes) != 1 {
-		reason = "it asks for more permissions: " + cut(key, 200)
+		reason = "it asks for more permissions: " + sanitize(key, 200)
 	}
-	told := a.set(core.LoginMore, reason)
+	notify := a.setState(core.LoginMore, reason)
 	a.mu.Unlock()
-	told()
+	notify()
 	return NeedsLogin(a.id, reason)
 }
 
-// worked records that the server accepted the token.
-func (a *account) worked(token string) {
+// tokenAccepted records that the server accepted the token.
+func (a *account) tokenAccepted(token string) {
 	a.mu.Lock()
 	if a.state == core.LoginDone || a.state == core.LoginMore || a.rec == nil || a.rec.Access != token {
 		a.mu.Unlock()
 		return
 	}
-	told := a.set(core.LoginDone, "")
+	notify := a.setState(core.LoginDone, "")
 	a.mu.Unlock()
-	told()
+	notify()
 }
 
-// set changes the state and returns the notification, which the caller must call after unlocking
+// setState changes the state and returns the notification, which the caller must call after unlocking
 // a.mu. The caller must hold a.mu.
-func (a *account) set(state core.Login, reason string) (told func()) {
+func (a *account) setState(state core.Login, reason string) (notify func()) {
 	if a.state == state && a.reason == reason {
 		return func() {}
 	}
 	a.state, a.reason = state, reason
 	close(a.changed)
 	a.changed = make(chan struct{})
-	return func() { a.k.o.Changed(a.id) }
+	return func() { a.keeper.opts.Changed(a.id) }
 }
 
 // refresh replaces the access token stale and returns the new one. Concurrent callers share one
@@ -284,22 +285,22 @@ func (a *account) refresh(ctx context.Context, stale string) (string, error) {
 		defer a.mu.Unlock()
 		return a.rec.Access, nil
 	}
-	r := a.renewal
-	if r == nil && a.k.ctx.Err() == nil {
-		r = &renewal{done: make(chan struct{})}
-		a.renewal = r
+	r := a.refreshing
+	if r == nil && a.keeper.ctx.Err() == nil {
+		r = &inFlightRefresh{done: make(chan struct{})}
+		a.refreshing = r
 		rec, s := *a.rec, a.server
-		a.k.work.Go(func() {
-			r.token, r.err = a.renew(rec, s)
+		a.keeper.work.Go(func() {
+			r.token, r.err = a.requestRefresh(rec, s)
 			a.mu.Lock()
-			a.renewal = nil
+			a.refreshing = nil
 			a.mu.Unlock()
 			close(r.done)
 		})
 	}
 	a.mu.Unlock()
 	if r == nil {
-		return "", a.k.ctx.Err()
+		return "", a.keeper.ctx.Err()
 	}
 	select {
 	case <-r.done:
@@ -309,19 +310,19 @@ func (a *account) refresh(ctx context.Context, stale string) (string, error) {
 	}
 }
 
-func (a *account) renew(rec record, s Server) (string, error) {
-	ctx, cancel := context.WithTimeout(a.k.ctx, refreshLimit)
+func (a *account) requestRefresh(rec record, s Server) (string, error) {
+	ctx, cancel := context.WithTimeout(a.keeper.ctx, refreshTimeout)
 	defer cancel()
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {rec.Refresh}}
 	if rec.Resource != "" {
 		form.Set("resource", rec.Resource)
 	}
-	if rec.Client.Source == fromConfig {
+	if rec.Client.Source == sourceConfig {
 		rec.Client.Secret = s.ClientSecret
 	}
-	got, err := a.guard.ask(ctx, rec.Token, rec.Client, form)
+	got, err := a.guard.requestToken(ctx, rec.TokenEndpoint, rec.Client, form)
 	if err != nil {
-		return "", a.unrefreshed(ctx, &rec, err)
+		return "", a.refreshFailed(ctx, &rec, err)
 	}
 	before := rec.Refresh
 	rec.Access, rec.Expires = got.access, got.expires
@@ -331,7 +332,7 @@ func (a *account) renew(rec record, s Server) (string, error) {
 	if got.scopes != nil {
 		rec.Scopes = got.scopes
 	}
-	a.k.remember(rec.Access, rec.Refresh)
+	a.keeper.addKnown(rec.Access, rec.Refresh)
 	a.mu.Lock()
 	if a.rec == nil || a.rec.Refresh != before {
 		a.mu.Unlock() // signed out or signed in again in the meantime
@@ -341,17 +342,17 @@ func (a *account) renew(rec record, s Server) (string, error) {
 	a.mu.Unlock()
 	// The token is already in use. If it cannot be stored, the user has to sign in again after a
 	// restart.
-	if err := a.k.save(ctx, s.ID, &rec); err != nil {
-		a.k.o.Log.Warn("Cannot keep a refreshed token", "server", s.ID, "error", err)
+	if err := a.keeper.saveRecord(ctx, s.ID, &rec); err != nil {
+		a.keeper.opts.Log.Warn("Cannot keep a refreshed token", "server", s.ID, "error", err)
 	}
 	return rec.Access, nil
 }
 
-// unrefreshed returns the error for the caller of a failed refresh. If the refusal is final, it
+// refreshFailed returns the error for the caller of a failed refresh. If the refusal is final, it
 // also deletes the refresh token.
-func (a *account) unrefreshed(ctx context.Context, rec *record, err error) error {
-	a.k.o.Log.Info("Cannot refresh a token", "server", a.id, "error", err)
-	if !final(err) {
+func (a *account) refreshFailed(ctx context.Context, rec *record, err error) error {
+	a.keeper.opts.Log.Info("Cannot refresh a token", "server", a.id, "error", err)
+	if !requiresLogin(err) {
 		return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: err,
 			Message: fmt.Sprintf("server %q: its token cannot be refreshed: %s", a.id, err)}
 	}
@@ -364,8 +365,8 @@ func (a *account) unrefreshed(ctx context.Context, rec *record, err error) error
 	}
 	a.mu.Unlock()
 	if keep != nil {
-		if err := a.k.save(ctx, a.id, keep); err != nil {
-			a.k.o.Log.Warn("Cannot forget a token", "server", a.id, "error", err)
+		if err := a.keeper.saveRecord(ctx, a.id, keep); err != nil {
+			a.keeper.opts.Log.Warn("Cannot forget a token", "server", a.id, "error", err)
 		}
 	}
 	return NeedsLogin(a.id, "its sign-in has ended")

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// answer returns the handler of the redirect URI. It accepts only the first request with the state
-// parameter of this sign-in, and sends the outcome to done.
-func (l *login) answer(ctx context.Context, a *account, done chan<- error) http.Handler {
+// callbackHandler returns the handler of the redirect URI. It accepts only the first request with
+// the state parameter of this sign-in, and sends the outcome to done.
+func (l *login) callbackHandler(ctx context.Context, a *account, done chan<- error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
@@ -21,25 +21,25 @@ func (l *login) answer(ctx context.Context, a *account, done chan<- error) http.
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
 		// Any other host name indicates DNS rebinding.
-		if host, _, err := net.SplitHostPort(r.Host); err != nil || host != "127.0.0.1" && host != "localhost" || r.Method != http.MethodGet || r.URL.Path != callback {
+		if host, _, err := net.SplitHostPort(r.Host); err != nil || host != "127.0.0.1" && host != "localhost" || r.Method != http.MethodGet || r.URL.Path != callbackPath {
 			http.Error(w, "not found", http.StatusNotFound)
 			return
 		}
-		code, ours, err := l.take(r.URL.Query())
+		code, ours, err := l.acceptCallback(r.URL.Query())
 		if !ours {
-			say(w, http.StatusBadRequest, "This is not the answer that was waited for.", "The sign-in goes on where it was begun.")
+			writePage(w, http.StatusBadRequest, "This is not the answer that was waited for.", "The sign-in goes on where it was begun.")
 			if err != nil {
 				done <- err
 			}
 			return
 		}
 		if err == nil {
-			err = a.exchange(ctx, l, code)
+			err = a.redeemCode(ctx, l, code)
 		}
 		if err != nil {
-			say(w, http.StatusOK, "Drawbridge is not signed in.", upper(cut(err.Error(), 500))+".")
+			writePage(w, http.StatusOK, "Drawbridge is not signed in.", capitalize(sanitize(err.Error(), 500))+".")
 		} else {
-			say(w, http.StatusOK, "Drawbridge is signed in to "+a.id+".", "You can close this page.")
+			writePage(w, http.StatusOK, "Drawbridge is signed in to "+a.id+".", "You can close this page.")
 		}
 		if f, ok := w.(http.Flusher); ok {
 			f.Flush()
@@ -48,32 +48,32 @@ func (l *login) answer(ctx context.Context, a *account, done chan<- error) http.
 	})
 }
 
-// take validates the query of a callback request. ours is false if its state is not that of this
-// sign-in; err is then non-nil when maxAnswers such requests have come.
-func (l *login) take(q url.Values) (code string, ours bool, err error) {
+// acceptCallback validates the query of a callback request. ours is false if its state is not that
+// of this sign-in; err is then non-nil when maxAnswers such requests have come.
+func (l *login) acceptCallback(q url.Values) (code string, ours bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if one := q["state"]; l.taken || len(one) != 1 || !same(one[0], l.state) {
-		if l.wrong++; l.wrong == maxAnswers {
+	if one := q["state"]; l.received || len(one) != 1 || !constantTimeEqual(one[0], l.state) {
+		if l.wrongCallbacks++; l.wrongCallbacks == maxWrongCallbacks {
 			return "", false, errors.New("too many wrong answers came for it")
 		}
 		return "", false, nil
 	}
-	l.taken = true
-	return l.codeOf(q)
+	l.received = true
+	return l.parseCode(q)
 }
 
-func (l *login) codeOf(q url.Values) (code string, ours bool, err error) {
+func (l *login) parseCode(q url.Values) (code string, ours bool, err error) {
 	// RFC 9207: iss identifies the issuer, in error responses as well. The comparison is exact.
-	issuer := l.place.server.Issuer
+	issuer := l.target.server.Issuer
 	switch iss := q["iss"]; {
 	case len(iss) > 1 || len(iss) == 1 && iss[0] != issuer:
-		return "", true, fmt.Errorf("another authorization server answered, %s", cut(strings.Join(iss, ", "), 200))
-	case len(iss) == 0 && l.place.server.AuthorizationResponseIssParameterSupported:
+		return "", true, fmt.Errorf("another authorization server answered, %s", sanitize(strings.Join(iss, ", "), 200))
+	case len(iss) == 0 && l.target.server.AuthorizationResponseIssParameterSupported:
 		return "", true, errors.New("the answer does not say from whom it is")
 	}
 	if q.Has("error") {
-		why := &tokenError{code: cut(q.Get("error"), 60), said: cut(q.Get("error_description"), 200)}
+		why := &tokenError{code: sanitize(q.Get("error"), 60), description: sanitize(q.Get("error_description"), 200)}
 		if why.code == "access_denied" {
 			return "", true, errors.New("the sign-in was declined there: " + why.Error())
 		}
@@ -85,19 +85,19 @@ func (l *login) codeOf(q url.Values) (code string, ours bool, err error) {
 	return "", true, errors.New("the answer holds no code")
 }
 
-var page = template.Must(template.New("").Parse(`<!doctype html>
+var pageTemplate = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Drawbridge</title>
 <style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem}h1{font-size:1.25rem}</style>
 </head><body><main><h1>{{.Title}}</h1><p>{{.Text}}</p></main></body></html>
 `))
 
-func say(w http.ResponseWriter, status int, title, text string) {
+func writePage(w http.ResponseWriter, status int, title, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = page.Execute(w, struct{ Title, Text string }{title, text})
+	_ = pageTemplate.Execute(w, struct{ Title, Text string }{title, text})
 }
 
-func upper(s string) string {
+func capitalize(s string) string {
 	if s == "" {
 		return s
 	}

@@ -15,14 +15,14 @@ import (
 
 // challenge holds the WWW-Authenticate parameters of a refused request.
 type challenge struct {
-	metadata string   // URL of the protected resource metadata, "" if absent
-	scopes   []string // scopes that the request requires
-	failed   string   // error code
+	metadata  string   // URL of the protected resource metadata, "" if absent
+	scopes    []string // scopes that the request requires
+	errorCode string   // error code
 }
 
-// challengeOf parses the WWW-Authenticate headers. Malformed headers count as absent: discovery
+// parseChallenge parses the WWW-Authenticate headers. Malformed headers count as absent: discovery
 // then uses the well-known URLs.
-func challengeOf(h http.Header) (c challenge) {
+func parseChallenge(h http.Header) (c challenge) {
 	list, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
 		return c
@@ -34,11 +34,11 @@ func challengeOf(h http.Header) (c challenge) {
 		if c.metadata == "" && len(one.Params["resource_metadata"]) <= 4096 {
 			c.metadata = one.Params["resource_metadata"]
 		}
-		if c.failed == "" {
-			c.failed = one.Params["error"]
+		if c.errorCode == "" {
+			c.errorCode = one.Params["error"]
 		}
 		if c.scopes == nil {
-			c.scopes = scopesOf(one.Params["scope"])
+			c.scopes = parseScopes(one.Params["scope"])
 		}
 	}
 	return c
@@ -47,8 +47,8 @@ func challengeOf(h http.Header) (c challenge) {
 // maxScopes limits how many scopes of an untrusted response are requested.
 const maxScopes = 100
 
-// scopesOf splits a scope parameter. It drops invalid and repeated scopes.
-func scopesOf(text string) (list []string) {
+// parseScopes splits a scope parameter. It drops invalid and repeated scopes.
+func parseScopes(text string) (list []string) {
 	for _, s := range strings.Fields(text) {
 		if validScope(s) && !slices.Contains(list, s) && len(list) < maxScopes {
 			list = append(list, s)
@@ -69,43 +69,42 @@ func validScope(s string) bool {
 	return true
 }
 
-// place describes where to sign in to a server.
-type place struct {
+// authTarget describes where to sign in to a server.
+type authTarget struct {
 	metadata string // URL of the protected resource metadata, "" if there is none
 	resource string // resource parameter (RFC 8707), exactly as the server wrote it
 	scopes   []string
 	server   oauthex.AuthServerMeta
-	pathless bool // server of revision 2025-03-26 without metadata, which uses the default endpoints
 }
 
 // discover locates the authorization server of a server. wanted is the issuer that the
 // configuration requires, or "" for the first one that the server names.
-func (g *guard) discover(ctx context.Context, server *url.URL, c challenge, wanted string) (*place, error) {
-	p := &place{}
-	prm, err := g.resource(ctx, server, c.metadata, p)
+func (g *guard) discover(ctx context.Context, server *url.URL, c challenge, wanted string) (*authTarget, error) {
+	p := &authTarget{}
+	prm, err := g.fetchResourceMetadata(ctx, server, c.metadata, p)
 	if err != nil {
 		return nil, err
 	}
 	if prm == nil {
-		return p, g.old(ctx, server, p)
+		return p, g.discoverLegacy(ctx, server, p)
 	}
-	issuer, err := choose(prm.AuthorizationServers, wanted)
+	issuer, err := chooseIssuer(prm.AuthorizationServers, wanted)
 	if err != nil {
 		return nil, err
 	}
-	p.resource, p.scopes = prm.Resource, scopesOf(strings.Join(prm.ScopesSupported, " "))
-	meta, err := g.issuer(ctx, issuer)
+	p.resource, p.scopes = prm.Resource, parseScopes(strings.Join(prm.ScopesSupported, " "))
+	meta, err := g.fetchServerMetadata(ctx, issuer)
 	if err != nil {
-		return nil, fmt.Errorf("its authorization server %s: %w", cut(issuer, 200), err)
+		return nil, fmt.Errorf("its authorization server %s: %w", sanitize(issuer, 200), err)
 	}
 	if meta == nil {
-		return nil, fmt.Errorf("its authorization server %s does not describe itself", cut(issuer, 200))
+		return nil, fmt.Errorf("its authorization server %s does not describe itself", sanitize(issuer, 200))
 	}
 	p.server = *meta
 	return p, nil
 }
 
-func choose(list []string, wanted string) (string, error) {
+func chooseIssuer(list []string, wanted string) (string, error) {
 	switch {
 	case len(list) == 0:
 		return "", errors.New("it names no authorization server")
@@ -125,24 +124,24 @@ func sameIssuer(a, b string) bool {
 	return a == b || strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
 }
 
-// resource fetches the protected resource metadata (RFC 9728): from said, the URL in the challenge,
-// otherwise from the well-known URL with the server's path, otherwise from the one without. It
-// returns nil if there is none.
-func (g *guard) resource(ctx context.Context, server *url.URL, said string, p *place) (*oauthex.ProtectedResourceMetadata, error) {
+// fetchResourceMetadata fetches the protected resource metadata (RFC 9728): from challengeURL, the
+// URL in the challenge, otherwise from the well-known URL with the server's path, otherwise from
+// the one without. It returns nil if there is none.
+func (g *guard) fetchResourceMetadata(ctx context.Context, server *url.URL, challengeURL string, p *authTarget) (*oauthex.ProtectedResourceMetadata, error) {
 	const known = "/.well-known/oauth-protected-resource"
 	root := url.URL{Scheme: server.Scheme, Host: server.Host, Path: known}
 	deep := root
 	deep.Path = known + "/" + strings.TrimLeft(server.Path, "/")
 	addresses := []string{}
-	if said != "" {
-		addresses = append(addresses, said)
+	if challengeURL != "" {
+		addresses = append(addresses, challengeURL)
 	}
 	if strings.Trim(server.Path, "/") != "" {
 		addresses = append(addresses, deep.String())
 	}
 	addresses = append(addresses, root.String())
 	for _, address := range addresses {
-		body, ok, err := g.get(ctx, address)
+		body, ok, err := g.fetchJSON(ctx, address)
 		if err != nil {
 			return nil, fmt.Errorf("its description cannot be read: %w", err)
 		}
@@ -151,7 +150,7 @@ func (g *guard) resource(ctx context.Context, server *url.URL, said string, p *p
 			continue
 		}
 		if !covers(prm.Resource, server) {
-			return nil, fmt.Errorf("it describes another server, %s", cut(prm.Resource, 200))
+			return nil, fmt.Errorf("it describes another server, %s", sanitize(prm.Resource, 200))
 		}
 		p.metadata = address
 		return prm, nil
@@ -170,11 +169,11 @@ func covers(resource string, server *url.URL) bool {
 	return above == "" || server.EscapedPath() == above || strings.HasPrefix(server.EscapedPath(), above+"/")
 }
 
-// issuer fetches the metadata of an authorization server: OAuth metadata (RFC 8414), then OpenID
-// Connect Discovery, with the issuer's path in each position that servers use. It returns nil if
-// there is none.
-func (g *guard) issuer(ctx context.Context, issuer string) (*oauthex.AuthServerMeta, error) {
-	base, err := g.check("the issuer", issuer)
+// fetchServerMetadata fetches the metadata of an authorization server: OAuth metadata (RFC 8414),
+// then OpenID Connect Discovery, with the issuer's path in each position that servers use. It
+// returns nil if there is none.
+func (g *guard) fetchServerMetadata(ctx context.Context, issuer string) (*oauthex.AuthServerMeta, error) {
+	base, err := g.parseURL("the issuer", issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +186,7 @@ func (g *guard) issuer(ctx context.Context, issuer string) (*oauthex.AuthServerM
 		paths = []string{paths[0] + "/" + path, paths[1] + "/" + path, "/" + path + paths[1]}
 	}
 	for _, at := range paths {
-		body, ok, err := g.get(ctx, base.Scheme+"://"+base.Host+at)
+		body, ok, err := g.fetchJSON(ctx, base.Scheme+"://"+base.Host+at)
 		if err != nil {
 			return nil, err
 		}
@@ -198,16 +197,16 @@ func (g *guard) issuer(ctx context.Context, issuer string) (*oauthex.AuthServerM
 		if err := json.Unmarshal(body, meta); err != nil {
 			return nil, errors.New("its description is not JSON that can be read")
 		}
-		return meta, g.sound(meta, issuer)
+		return meta, g.validateMetadata(meta, issuer)
 	}
 	return nil, nil
 }
 
-// sound validates the metadata fields that the sign-in uses.
-func (g *guard) sound(m *oauthex.AuthServerMeta, issuer string) error {
+// validateMetadata validates the metadata fields that the sign-in uses.
+func (g *guard) validateMetadata(m *oauthex.AuthServerMeta, issuer string) error {
 	switch {
 	case !sameIssuer(m.Issuer, issuer):
-		return fmt.Errorf("its description is of another one, %s", cut(m.Issuer, 200))
+		return fmt.Errorf("its description is of another one, %s", sanitize(m.Issuer, 200))
 	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
 		return errors.New("it does not say that it protects codes (PKCE with S256)")
 	case m.AuthorizationEndpoint == "" || m.TokenEndpoint == "":
@@ -220,19 +219,19 @@ func (g *guard) sound(m *oauthex.AuthServerMeta, issuer string) error {
 		if address == "" {
 			continue
 		}
-		if _, err := g.check(what, address); err != nil {
+		if _, err := g.parseURL(what, address); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// old handles servers of revision 2025-03-26, which are their own authorization servers. They need
-// not publish metadata; the default endpoints of that revision then apply.
-func (g *guard) old(ctx context.Context, server *url.URL, p *place) error {
+// discoverLegacy handles servers of revision 2025-03-26, which are their own authorization servers.
+// They need not publish metadata; the default endpoints of that revision then apply.
+func (g *guard) discoverLegacy(ctx context.Context, server *url.URL, p *authTarget) error {
 	origin := server.Scheme + "://" + server.Host
 	p.resource = origin + server.EscapedPath()
-	meta, err := g.issuer(ctx, origin)
+	meta, err := g.fetchServerMetadata(ctx, origin)
 	if err != nil {
 		return fmt.Errorf("its authorization server: %w", err)
 	}
@@ -240,11 +239,10 @@ func (g *guard) old(ctx context.Context, server *url.URL, p *place) error {
 		p.server = *meta
 		return nil
 	}
-	p.pathless = true
 	p.server = oauthex.AuthServerMeta{
 		Issuer: origin, AuthorizationEndpoint: origin + "/authorize", TokenEndpoint: origin + "/token", RegistrationEndpoint: origin + "/register",
 	}
-	return g.sound(&oauthex.AuthServerMeta{
+	return g.validateMetadata(&oauthex.AuthServerMeta{
 		Issuer: origin, AuthorizationEndpoint: origin + "/authorize", TokenEndpoint: origin + "/token", CodeChallengeMethodsSupported: []string{"S256"},
 	}, origin)
 }

@@ -21,11 +21,11 @@ import (
 
 // Limits for responses of untrusted servers.
 const (
-	maxDocument   = 256 << 10 // bytes of a metadata document or token response
-	maxHeaders    = 64 << 10
-	maxRedirects  = 3
-	requestLimit  = 15 * time.Second // timeout of one request including redirects
-	maxMCPHeaders = 256 << 10        // for the MCP server itself, same limit as in package wire
+	maxDocument    = 256 << 10 // bytes of a metadata document or token response
+	maxHeaders     = 64 << 10
+	maxRedirects   = 3
+	requestTimeout = 15 * time.Second // timeout of one request including redirects
+	maxMCPHeaders  = 256 << 10        // for the MCP server itself, same limit as in package wire
 )
 
 // zone classifies addresses. A larger zone is further inside the private network.
@@ -35,22 +35,22 @@ const (
 	public zone = iota + 1
 	private
 	loopback
-	nowhere // link-local (such as cloud metadata services), multicast, reserved
+	forbidden // link-local (such as cloud metadata services), multicast, reserved
 )
 
 func (z zone) String() string {
-	return map[zone]string{public: "public", private: "private", loopback: "local", nowhere: "reserved"}[z]
+	return map[zone]string{public: "public", private: "private", loopback: "local", forbidden: "reserved"}[z]
 }
 
 var (
-	reserved = prefixes("0.0.0.0/8", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "2001::/32", "100::/64", "fec0::/10")
-	inner    = prefixes("100.64.0.0/10")
-	nat64    = netip.MustParsePrefix("64:ff9b::/96")
-	sixToFor = netip.MustParsePrefix("2002::/16")
-	oldForm  = netip.MustParsePrefix("::/96")
+	reservedPrefixes = parsePrefixes("0.0.0.0/8", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "2001::/32", "100::/64", "fec0::/10")
+	cgnatPrefixes    = parsePrefixes("100.64.0.0/10")
+	nat64            = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFour        = netip.MustParsePrefix("2002::/16")
+	ipv4Compatible   = netip.MustParsePrefix("::/96")
 )
 
-func prefixes(list ...string) (all []netip.Prefix) {
+func parsePrefixes(list ...string) (all []netip.Prefix) {
 	for _, one := range list {
 		all = append(all, netip.MustParsePrefix(one))
 	}
@@ -63,31 +63,31 @@ func zoneOf(ip netip.Addr) zone {
 	ip = ip.Unmap().WithZone("")
 	switch {
 	case !ip.IsValid(), ip.IsUnspecified():
-		return nowhere
+		return forbidden
 	case ip.IsLoopback():
 		return loopback
 	}
 	if ip.Is6() {
 		b := ip.As16()
 		switch {
-		case nat64.Contains(ip), oldForm.Contains(ip):
+		case nat64.Contains(ip), ipv4Compatible.Contains(ip):
 			return zoneOf(netip.AddrFrom4([4]byte(b[12:16])))
-		case sixToFor.Contains(ip):
+		case sixToFour.Contains(ip):
 			return zoneOf(netip.AddrFrom4([4]byte(b[2:6])))
 		}
 	}
 	if ip.IsLinkLocalUnicast() || ip.IsMulticast() {
-		return nowhere
+		return forbidden
 	}
-	for _, p := range reserved {
+	for _, p := range reservedPrefixes {
 		if p.Contains(ip) {
-			return nowhere
+			return forbidden
 		}
 	}
 	if ip.IsPrivate() {
 		return private
 	}
-	for _, p := range inner {
+	for _, p := range cgnatPrefixes {
 		if p.Contains(ip) {
 			return private
 		}
@@ -95,9 +95,9 @@ func zoneOf(ip netip.Addr) zone {
 	return public
 }
 
-// zoneOfName returns the zone of an IP address or a localhost name, without a DNS lookup. It
+// zoneOfHost returns the zone of an IP address or a localhost name, without a DNS lookup. It
 // returns 0 for any other name.
-func zoneOfName(host string) zone {
+func zoneOfHost(host string) zone {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return loopback
@@ -108,18 +108,18 @@ func zoneOfName(host string) zone {
 	return 0
 }
 
-// refused is the error for a request or response that the guard blocks.
-type refused struct{ what string }
+// blockedError is the error for a request or response that the guard blocks.
+type blockedError struct{ what string }
 
-func (e *refused) Error() string { return e.what }
+func (e *blockedError) Error() string { return e.what }
 
 // guard makes the requests to URLs that a server named, such as its authorization server, and
 // blocks those that lead further into the private network than the server itself.
 type guard struct {
-	// from is the zone in which the server was last reached. The URLs that it names must not lead
-	// to a larger zone.
-	from atomic.Int32
-	http *http.Client
+	// serverZone is the zone in which the server was last reached. The URLs that it names must not
+	// lead to a larger zone.
+	serverZone atomic.Int32
+	client     *http.Client
 
 	mu      sync.Mutex
 	proxies map[string]bool // host:port of the proxies from the environment
@@ -127,12 +127,12 @@ type guard struct {
 
 func newGuard() *guard {
 	g := &guard{proxies: map[string]bool{}}
-	g.from.Store(int32(public))
+	g.serverZone.Store(int32(public))
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: -1}
 	checked := *dialer
-	checked.Control = func(_, address string, _ syscall.RawConn) error { return g.dialable(address) }
-	g.http = &http.Client{
-		Timeout: requestLimit,
+	checked.Control = func(_, address string, _ syscall.RawConn) error { return g.checkDial(address) }
+	g.client = &http.Client{
+		Timeout: requestTimeout,
 		Transport: &http.Transport{
 			Proxy: g.proxy, MaxResponseHeaderBytes: maxHeaders, TLSHandshakeTimeout: 10 * time.Second,
 			ForceAttemptHTTP2: true, DisableKeepAlives: true,
@@ -145,15 +145,15 @@ func newGuard() *guard {
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
-				return &refused{"it redirects without end"}
+				return &blockedError{"it redirects without end"}
 			}
 			if via[0].Method != http.MethodGet {
-				return &refused{"it redirects a request that holds secrets"}
+				return &blockedError{"it redirects a request that holds secrets"}
 			}
 			if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
-				return &refused{"it redirects from https to " + cut(req.URL.Scheme, 20)}
+				return &blockedError{"it redirects from https to " + sanitize(req.URL.Scheme, 20)}
 			}
-			return g.named(req.URL)
+			return g.checkURL(req.URL)
 		},
 	}
 	return g
@@ -183,69 +183,69 @@ func (g *guard) isProxy(address string) bool {
 	return g.proxies[address]
 }
 
-// dialable checks a resolved address at the time of the dial. A check at an earlier time is not
+// checkDial checks a resolved address at the time of the dial. A check at an earlier time is not
 // sufficient, because a second lookup of a name can return another address.
-func (g *guard) dialable(address string) error {
+func (g *guard) checkDial(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return &refused{"its address cannot be read"}
+		return &blockedError{"its address cannot be read"}
 	}
-	return g.allows(zoneOf(at.Addr()))
+	return g.checkZone(zoneOf(at.Addr()))
 }
 
-func (g *guard) allows(z zone) error {
-	if z <= zone(g.from.Load()) {
+func (g *guard) checkZone(z zone) error {
+	if z <= zone(g.serverZone.Load()) {
 		return nil
 	}
-	return &refused{fmt.Sprintf("it leads to a %s address, and the server is at a %s one", z, zone(g.from.Load()))}
+	return &blockedError{fmt.Sprintf("it leads to a %s address, and the server is at a %s one", z, zone(g.serverZone.Load()))}
 }
 
-// named checks a URL before it is resolved: it must use https, or http to the loopback interface if
-// the server is there as well, and contain no credentials.
-func (g *guard) named(u *url.URL) error {
-	z := zoneOfName(u.Hostname())
+// checkURL checks a URL before it is resolved: it must use https, or http to the loopback interface
+// if the server is there as well, and contain no credentials.
+func (g *guard) checkURL(u *url.URL) error {
+	z := zoneOfHost(u.Hostname())
 	switch {
 	case u.Host == "" || u.Hostname() == "" || u.User != nil || u.Opaque != "":
-		return &refused{"it is not a plain web address"}
+		return &blockedError{"it is not a plain web address"}
 	case u.Scheme == "http" && z != loopback:
-		return &refused{"it is plain http to another machine"}
+		return &blockedError{"it is plain http to another machine"}
 	case u.Scheme != "https" && u.Scheme != "http":
-		return &refused{fmt.Sprintf("its scheme is %q", cut(u.Scheme, 20))}
+		return &blockedError{fmt.Sprintf("its scheme is %q", sanitize(u.Scheme, 20))}
 	}
-	return g.allows(max(z, public))
+	return g.checkZone(max(z, public))
 }
 
-// check parses and checks a URL from an untrusted source. what is the name of the URL in errors.
-func (g *guard) check(what, address string) (*url.URL, error) {
+// parseURL parses and checks a URL from an untrusted source. what is the name of the URL in errors.
+func (g *guard) parseURL(what, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 4096 {
-		return nil, &refused{what + ": it is not an address"}
+		return nil, &blockedError{what + ": it is not an address"}
 	}
-	if err := g.named(u); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", what, shown(u), err)
+	if err := g.checkURL(u); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", what, displayURL(u), err)
 	}
 	if u.Fragment != "" {
-		return nil, &refused{what + " has a fragment"}
+		return nil, &blockedError{what + " has a fragment"}
 	}
 	return u, nil
 }
 
-// reached records the zone in which the server itself was reached. It is public behind a proxy.
-func (g *guard) reached(addr net.Addr, proxied bool) {
+// recordZone records the zone in which the server itself was reached. It is public behind a proxy.
+func (g *guard) recordZone(addr net.Addr, proxied bool) {
 	z := public
 	if at, err := netip.ParseAddrPort(addr.String()); err == nil && !proxied {
 		z = zoneOf(at.Addr())
 	}
-	if z == nowhere {
+	if z == forbidden {
 		z = public
 	}
-	g.from.Store(int32(z))
+	g.serverZone.Store(int32(z))
 }
 
-// get fetches a JSON document. ok is false if the status is not 200 or the content type is not
+// fetchJSON fetches a JSON document. ok is false if the status is not 200 or the content type is not
 // JSON. A 5xx status is an error.
-func (g *guard) get(ctx context.Context, address string) (body []byte, ok bool, err error) {
-	if _, err := g.check("the address", address); err != nil {
+func (g *guard) fetchJSON(ctx context.Context, address string) (body []byte, ok bool, err error) {
+	if _, err := g.parseURL("the address", address); err != nil {
 		return nil, false, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -253,9 +253,9 @@ func (g *guard) get(ctx context.Context, address string) (body []byte, ok bool, 
 		return nil, false, err
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := g.http.Do(req)
+	resp, err := g.client.Do(req)
 	if err != nil {
-		return nil, false, unwrapped(err)
+		return nil, false, stripURL(err)
 	}
 	defer resp.Body.Close()
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -265,21 +265,21 @@ func (g *guard) get(ctx context.Context, address string) (body []byte, ok bool, 
 	case resp.StatusCode != http.StatusOK, !strings.HasSuffix(media, "json"):
 		return nil, false, nil
 	}
-	body, err = limited(resp.Body)
+	body, err = readLimited(resp.Body)
 	return body, err == nil, err
 }
 
-func limited(r io.Reader) ([]byte, error) {
+func readLimited(r io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err == nil && len(body) > maxDocument {
-		err = &refused{fmt.Sprintf("its answer is larger than %d KiB", maxDocument>>10)}
+		err = &blockedError{fmt.Sprintf("its answer is larger than %d KiB", maxDocument>>10)}
 	}
 	return body, err
 }
 
-// unwrapped returns err without the URL, whose query may contain a secret.
-func unwrapped(err error) error {
-	if own, ok := errors.AsType[*refused](err); ok {
+// stripURL returns err without the URL, whose query may contain a secret.
+func stripURL(err error) error {
+	if own, ok := errors.AsType[*blockedError](err); ok {
 		return own
 	}
 	if outer, ok := errors.AsType[*url.Error](err); ok {
@@ -288,14 +288,14 @@ func unwrapped(err error) error {
 	return err
 }
 
-// shown formats a URL for messages, without credentials, query and fragment.
-func shown(u *url.URL) string {
-	return cut(u.Scheme+"://"+u.Host+u.Path, 200)
+// displayURL formats a URL for messages, without credentials, query and fragment.
+func displayURL(u *url.URL) string {
+	return sanitize(u.Scheme+"://"+u.Host+u.Path, 200)
 }
 
-// cut prepares untrusted text for a one-line message. It removes control and invisible formatting
-// characters and truncates the text to most runes.
-func cut(text string, most int) string {
+// sanitize prepares untrusted text for a one-line message. It removes control and invisible
+// formatting characters and truncates the text to most runes.
+func sanitize(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r < ' ' || r == 0x7F || 0x80 <= r && r < 0xA0 || 0x200B <= r && r <= 0x200F || 0x202A <= r && r <= 0x202E || 0x2060 <= r && r <= 0x206F || r == 0xFEFF:
@@ -309,9 +309,9 @@ func cut(text string, most int) string {
 	return text
 }
 
-// transport returns the transport for requests to the server itself. It reports the zone of each
-// connection to the guard.
-func (g *guard) transport() *http.Transport {
+// serverTransport returns the transport for requests to the server itself. It reports the zone of
+// each connection to the guard.
+func (g *guard) serverTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxResponseHeaderBytes = maxMCPHeaders
 	t.Proxy = g.proxy
@@ -319,13 +319,13 @@ func (g *guard) transport() *http.Transport {
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err == nil {
-			g.reached(conn.RemoteAddr(), g.isProxy(address))
+			g.recordZone(conn.RemoteAddr(), g.isProxy(address))
 		}
 		return conn, err
 	}
 	return t
 }
 
-func failure(code core.Code, hint string, cause error, format string, args ...any) error {
+func newError(code core.Code, hint string, cause error, format string, args ...any) error {
 	return &core.Error{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint, Cause: cause}
 }

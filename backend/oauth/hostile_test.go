@@ -20,8 +20,8 @@ func TestNetworkZones(t *testing.T) {
 		"8.8.8.8": public, "2606:4700::1111": public, "127.0.0.1": loopback, "127.9.9.9": loopback, "::1": loopback, "::ffff:127.0.0.1": loopback,
 		"10.1.2.3": private, "192.168.1.1": private, "172.16.0.1": private, "fd00::1": private, "100.64.1.1": private, "::ffff:10.0.0.1": private,
 		"64:ff9b::7f00:1": loopback, "64:ff9b::a00:1": private, "2002:7f00:1::": loopback, "2002:a00:1::1": private, "::10.0.0.1": private,
-		"169.254.169.254": nowhere, "::ffff:169.254.169.254": nowhere, "64:ff9b::a9fe:a9fe": nowhere, "fe80::1": nowhere, "fe80::1%eth0": nowhere,
-		"0.0.0.0": nowhere, "::": nowhere, "224.0.0.1": nowhere, "255.255.255.255": nowhere, "0.1.2.3": nowhere, "198.18.0.1": nowhere, "fec0::1": nowhere,
+		"169.254.169.254": forbidden, "::ffff:169.254.169.254": forbidden, "64:ff9b::a9fe:a9fe": forbidden, "fe80::1": forbidden, "fe80::1%eth0": forbidden,
+		"0.0.0.0": forbidden, "::": forbidden, "224.0.0.1": forbidden, "255.255.255.255": forbidden, "0.1.2.3": forbidden, "198.18.0.1": forbidden, "fec0::1": forbidden,
 	} {
 		if got := zoneOf(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s is %s, want %s", text, got, want)
@@ -40,20 +40,20 @@ func TestPublicServerCannotRedirectToPrivateNetwork(t *testing.T) {
 		"https://10.0.0.1/", "https://169.254.169.254/latest", "https://[::1]:" + port, "https://[::ffff:127.0.0.1]:" + port, "https://0.0.0.0:" + port,
 		"https://user:pass@example.com/", "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "http://example.com/", "https:///x", "",
 	} {
-		if _, err := g.check("it", address); err == nil {
+		if _, err := g.parseURL("it", address); err == nil {
 			t.Errorf("%s is allowed", address)
 		}
 	}
 	for _, address := range []string{"127.0.0.1:" + port, "10.0.0.1:443", "[fd00::1]:443", "[64:ff9b::7f00:1]:443", "nonsense"} {
-		if err := g.dialable(address); err == nil { // as a resolved address
+		if err := g.checkDial(address); err == nil { // as a resolved address
 			t.Errorf("%s is dialed", address)
 		}
 	}
-	if err := g.dialable("93.184.216.34:443"); err != nil {
+	if err := g.checkDial("93.184.216.34:443"); err != nil {
 		t.Error(err)
 	}
-	g.from.Store(int32(private)) // a server in the private network
-	if g.dialable("10.0.0.1:443") != nil || g.dialable("127.0.0.1:443") == nil {
+	g.serverZone.Store(int32(private)) // a server in the private network
+	if g.checkDial("10.0.0.1:443") != nil || g.checkDial("127.0.0.1:443") == nil {
 		t.Error("a private server leads to private addresses, and not to this machine")
 	}
 }
@@ -76,24 +76,24 @@ func TestHostileAuthorizationServers(t *testing.T) {
 			return false
 		}
 	}
-	set := func(key string, value any) func(*party) {
-		return func(p *party) { p.meta = func(m map[string]any) { m[key] = value } }
+	set := func(key string, value any) func(*fakeServer) {
+		return func(p *fakeServer) { p.changeMetadata = func(m map[string]any) { m[key] = value } }
 	}
 	for name, c := range map[string]struct {
-		change func(*party)
+		change func(*fakeServer)
 		want   string // of Begin's error, or of the page at the end after "page:"
 	}{
 		"huge metadata":           {set("padding", strings.Repeat("x", 1<<20)), "larger than"},
-		"endless redirects":       {func(p *party) { p.special = endless }, "without end"},
-		"a redirect to a file":    {func(p *party) { p.special = redirect("file:///etc/passwd") }, "not a plain web address"},
-		"a redirect to the cloud": {func(p *party) { p.special = redirect("https://169.254.169.254/latest/meta-data") }, "reserved address"},
+		"endless redirects":       {func(p *fakeServer) { p.override = endless }, "without end"},
+		"a redirect to a file":    {func(p *fakeServer) { p.override = redirect("file:///etc/passwd") }, "not a plain web address"},
+		"a redirect to the cloud": {func(p *fakeServer) { p.override = redirect("https://169.254.169.254/latest/meta-data") }, "reserved address"},
 		"a script to open":        {set("authorization_endpoint", "javascript:alert(document.domain)"), "plain web address"},
 		"a file to open":          {set("authorization_endpoint", "file:///etc/passwd"), "plain web address"},
 		"a program to open":       {set("authorization_endpoint", "ms-msdt:/id"), "plain web address"},
 		"plain http elsewhere":    {set("token_endpoint", "http://example.com/token"), "plain http"},
 		"another issuer":          {set("issuer", "https://evil.example"), "of another one"},
-		"a registration that cannot be read": {func(p *party) {
-			p.special = func(w http.ResponseWriter, r *http.Request) bool {
+		"a registration that cannot be read": {func(p *fakeServer) {
+			p.override = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/register" {
 					w.WriteHeader(http.StatusCreated)
 					_, _ = io.WriteString(w, `{"client_id":5,"client_secret":"hush-hush"}`)
@@ -103,26 +103,26 @@ func TestHostileAuthorizationServers(t *testing.T) {
 		}, "its answer cannot be read"},
 		"no PKCE":                   {set("code_challenge_methods_supported", []string{}), "PKCE"},
 		"PKCE in the clear":         {set("code_challenge_methods_supported", []string{"plain"}), "PKCE"},
-		"another server's resource": {func(p *party) { p.resource = "https://bank.example/mcp" }, "another server"},
-		"a sibling's resource":      {func(p *party) { p.resource = p.URL + "/mc" }, "another server"},
-		"a token of another type": {func(p *party) {
-			p.token = func(_ url.Values, o map[string]any) int { o["token_type"] = "DPoP"; return 200 }
+		"another server's resource": {func(p *fakeServer) { p.resource = "https://bank.example/mcp" }, "another server"},
+		"a sibling's resource":      {func(p *fakeServer) { p.resource = p.URL + "/mc" }, "another server"},
+		"a token of another type": {func(p *fakeServer) {
+			p.changeToken = func(_ url.Values, o map[string]any) int { o["token_type"] = "DPoP"; return 200 }
 		}, "page:only Bearer"},
-		"a token with a line break": {func(p *party) {
-			p.token = func(_ url.Values, o map[string]any) int { o["access_token"] = "a\r\nX: y"; return 200 }
+		"a token with a line break": {func(p *fakeServer) {
+			p.changeToken = func(_ url.Values, o map[string]any) int { o["access_token"] = "a\r\nX: y"; return 200 }
 		}, "page:cannot be sent"},
-		"an answer of another issuer": {func(p *party) { p.answer = func(q url.Values) { q.Set("iss", "https://evil.example") } }, "page:nother authorization server answered"},
-		"an answer without issuer":    {func(p *party) { p.answer = func(q url.Values) { q.Del("iss") } }, "page:does not say from whom"},
-		"an issuer with a slash more": {func(p *party) { p.answer = func(q url.Values) { q.Set("iss", q.Get("iss")+"/") } }, "page:nother authorization server answered"},
-		"markup as an error": {func(p *party) {
-			p.answer = func(q url.Values) {
+		"an answer of another issuer": {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Set("iss", "https://evil.example") } }, "page:nother authorization server answered"},
+		"an answer without issuer":    {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Del("iss") } }, "page:does not say from whom"},
+		"an issuer with a slash more": {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Set("iss", q.Get("iss")+"/") } }, "page:nother authorization server answered"},
+		"markup as an error": {func(p *fakeServer) {
+			p.changeCallback = func(q url.Values) {
 				q.Del("code")
 				q.Set("error", "access_denied")
 				q.Set("error_description", "<script>alert(1)</script>\x1b[2J\u202e")
 			}
 		}, "page:&lt;script&gt;"},
-		"a token endpoint that redirects": {func(p *party) {
-			p.special = func(w http.ResponseWriter, r *http.Request) bool {
+		"a token endpoint that redirects": {func(p *fakeServer) {
+			p.override = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/token" {
 					http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 				}
@@ -131,10 +131,10 @@ func TestHostileAuthorizationServers(t *testing.T) {
 		}, "page:redirects a request that holds secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newParty(t)
+			p := newFakeServer(t)
 			c.change(p)
 			s := Server{ID: "web", URL: p.endpoint()}
-			r := newRig(t, t.TempDir())
+			r := newTestKeeper(t, t.TempDir())
 			_, _ = r.post(s, "hello")
 			pending, err := r.Begin(t.Context(), "web")
 			want, atPage := strings.CutPrefix(c.want, "page:")
@@ -142,7 +142,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 				if err == nil {
 					t.Fatalf("a sign-in begins: %s", pending.URL)
 				}
-				has(t, "the error", err.Error(), want)
+				mustContain(t, "the error", err.Error(), want)
 				if strings.Contains(err.Error(), "hush") {
 					t.Errorf("it repeats a secret: %v", err)
 				}
@@ -154,12 +154,12 @@ func TestHostileAuthorizationServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := follow(t, pending.URL)
-			has(t, "the page", text, want)
+			text := openPage(t, pending.URL)
+			mustContain(t, "the page", text, want)
 			if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "<script") {
 				t.Errorf("the page holds what was sent: %q", text)
 			}
-			st := r.settled("web")
+			st := r.awaitSettled("web")
 			if st.State != core.LoginNeeded || st.Failed == "" || strings.ContainsAny(st.Failed, "\x1b\u202e") {
 				t.Errorf("%+v", st)
 			}
@@ -171,9 +171,9 @@ func TestHostileAuthorizationServers(t *testing.T) {
 }
 
 func TestSlowAuthorizationServerTimesOut(t *testing.T) {
-	p := newParty(t)
+	p := newFakeServer(t)
 	hold := make(chan struct{})
-	p.special = func(_ http.ResponseWriter, r *http.Request) bool {
+	p.override = func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasPrefix(r.URL.Path, "/.well-known") {
 			<-hold
 		}
@@ -181,7 +181,7 @@ func TestSlowAuthorizationServerTimesOut(t *testing.T) {
 	}
 	defer close(hold)
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, t.TempDir())
+	r := newTestKeeper(t, t.TempDir())
 	_, _ = r.post(s, "hello")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -196,7 +196,7 @@ func FuzzChallenge(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c := challengeOf(http.Header{"Www-Authenticate": {text}})
+		c := parseChallenge(http.Header{"Www-Authenticate": {text}})
 		for _, s := range c.scopes {
 			if !validScope(s) || strings.ContainsAny(s, " \r\n\"") {
 				t.Fatalf("scope %q", s)

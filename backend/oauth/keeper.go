@@ -38,18 +38,18 @@ type Options struct {
 	// Learned is called when Known has grown, before the new values are used. It must not call
 	// methods of the Keeper other than Known.
 	Learned func()
-	// Patience is how long a sign-in waits for the user; 10 minutes if zero.
-	Patience time.Duration
+	// SignInTimeout is how long a sign-in waits for the user; 10 minutes if zero.
+	SignInTimeout time.Duration
 }
 
 // Keeper manages the sign-ins of all servers. Its methods are safe for concurrent use.
 type Keeper struct {
-	o      Options
+	opts   Options
 	ctx    context.Context // for work that outlives a request: refreshes, callbacks, revocations
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	applied chan struct{}
+	configChanged chan struct{}
 
 	mu         sync.Mutex
 	accounts   map[string]*account
@@ -65,10 +65,10 @@ func New(o Options) *Keeper {
 	if o.Changed == nil {
 		o.Changed = func(string) {}
 	}
-	if o.Patience == 0 {
-		o.Patience = loginLife
+	if o.SignInTimeout == 0 {
+		o.SignInTimeout = defaultSignInTimeout
 	}
-	k := &Keeper{o: o, accounts: map[string]*account{}, applied: make(chan struct{}, 1)}
+	k := &Keeper{opts: o, accounts: map[string]*account{}, configChanged: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	return k
 }
@@ -99,12 +99,12 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	if err != nil || u.Host == "" {
 		return nil, core.Errorf(core.CodeValidation, "server %q has no http or https url", s.ID)
 	}
-	k.remember(s.ClientSecret)
+	k.addKnown(s.ClientSecret)
 	k.mu.Lock()
 	a := k.accounts[s.ID]
 	if a == nil || a.url != s.URL {
 		if a != nil {
-			a.endLogin(errors.New("the server's address was changed"))
+			a.cancelLogin(errors.New("the server's address was changed"))
 			a.base.CloseIdleConnections()
 		}
 		a = newAccount(k, s, u)
@@ -114,7 +114,7 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	a.mu.Lock()
 	a.server = s // settings other than the URL may have changed
 	a.mu.Unlock()
-	if err := a.open(ctx); err != nil {
+	if err := a.ensureLoaded(ctx); err != nil {
 		return nil, err
 	}
 	return &http.Client{Transport: a}, nil

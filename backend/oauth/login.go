@@ -23,10 +23,10 @@ import (
 
 // Limits of one sign-in.
 const (
-	loginLife     = 10 * time.Minute // time for the user to sign in
-	discoverLimit = 45 * time.Second
-	exchangeLimit = 30 * time.Second
-	maxAnswers    = 50 // callbacks with a wrong state, after which the sign-in fails
+	defaultSignInTimeout = 10 * time.Minute // time for the user to sign in
+	discoverTimeout      = 45 * time.Second
+	exchangeTimeout      = 30 * time.Second
+	maxWrongCallbacks    = 50 // callbacks with a wrong state, after which the sign-in fails
 )
 
 // Pending describes a sign-in that waits for the user.
@@ -53,23 +53,23 @@ type Status struct {
 
 // login is a sign-in in progress.
 type login struct {
-	pending   Pending
-	state     string
-	verifier  string
-	redirect  string
-	port      int
-	place     *place
-	client    client
-	until     time.Time // when the client registration expires, zero if never
-	scopes    []string
-	metadata  string
-	listener  *http.Server
-	cancelled context.CancelCauseFunc
-	done      chan struct{} // closed when the sign-in has ended
+	pending       Pending
+	state         string
+	verifier      string
+	redirectURI   string
+	port          int
+	target        *authTarget
+	client        client
+	clientExpires time.Time // when the client registration expires, zero if never
+	scopes        []string
+	metadata      string
+	httpServer    *http.Server
+	cancel        context.CancelCauseFunc
+	done          chan struct{} // closed when the sign-in has ended
 
-	mu    sync.Mutex
-	taken bool // a callback with the right state has come
-	wrong int  // number of callbacks with a wrong state
+	mu             sync.Mutex
+	received       bool // a callback with the right state has come
+	wrongCallbacks int  // number of callbacks with a wrong state
 }
 
 // Begin starts a sign-in and returns the URL that the user has to open; it does not open a browser.
@@ -80,110 +80,110 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	if err != nil {
 		return Pending{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, discoverLimit)
+	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
 	// Fail before the user signs in if the tokens cannot be stored.
-	if err := k.o.Vault.Ready(ctx); err != nil {
+	if err := k.opts.Vault.Ready(ctx); err != nil {
 		return Pending{}, err
 	}
-	if err := a.open(ctx); err != nil {
+	if err := a.ensureLoaded(ctx); err != nil {
 		return Pending{}, err
 	}
-	l, err := a.prepare(ctx)
+	l, err := a.startLogin(ctx)
 	if err != nil {
 		if _, own := errors.AsType[*core.Error](err); !own {
-			err = failure(core.CodeUnavailable, "If the server takes a token of another kind, put it into \"headers\".", err,
-				"cannot sign in to server %q: %s", id, sentence(ctx, err))
+			err = newError(core.CodeUnavailable, "If the server takes a token of another kind, put it into \"headers\".", err,
+				"cannot sign in to server %q: %s", id, describeError(ctx, err))
 		}
 		return Pending{}, err
 	}
 	return l.pending, nil
 }
 
-// sentence describes err for the user.
-func sentence(ctx context.Context, err error) string {
+// describeError describes err for the user.
+func describeError(ctx context.Context, err error) string {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		return "it did not answer in time"
 	}
-	return cut(err.Error(), 500)
+	return sanitize(err.Error(), 500)
 }
 
-// prepare runs discovery and client registration, opens the callback listener and starts to wait
+// startLogin runs discovery and client registration, opens the callback listener and starts to wait
 // for the callback.
-func (a *account) prepare(ctx context.Context) (*login, error) {
+func (a *account) startLogin(ctx context.Context) (*login, error) {
 	a.mu.Lock()
-	s, c, rec, lacks := a.server, a.last, a.rec, a.lacks
+	s, c, rec, missing := a.server, a.lastChallenge, a.rec, a.missingScopes
 	a.mu.Unlock()
 	if c.metadata == "" && rec != nil {
 		c.metadata = rec.Metadata
 	}
-	a.endLogin(errors.New("another sign-in was begun"))
-	where, err := a.guard.discover(ctx, a.at, c, s.Issuer)
+	a.cancelLogin(errors.New("another sign-in was begun"))
+	target, err := a.guard.discover(ctx, a.serverURL, c, s.Issuer)
 	if err != nil {
 		return nil, err
 	}
-	l := &login{place: where, state: random(), verifier: random(), metadata: where.metadata, done: make(chan struct{})}
-	listener, err := a.register(ctx, s, l)
+	l := &login{target: target, state: randomString(), verifier: randomString(), metadata: target.metadata, done: make(chan struct{})}
+	listener, err := a.chooseClient(ctx, s, l)
 	if err != nil {
 		return nil, err
 	}
-	l.scopes = scopes(s, c, rec, where, lacks)
-	to, err := a.guard.check("authorization_endpoint", where.server.AuthorizationEndpoint)
+	l.scopes = requestedScopes(s, c, rec, target, missing)
+	authURL, err := a.guard.parseURL("authorization_endpoint", target.server.AuthorizationEndpoint)
 	if err != nil {
 		_ = listener.Close()
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(l.verifier))
-	q := to.Query()
+	q := authURL.Query()
 	q.Set("response_type", "code")
 	q.Set("client_id", l.client.ID)
-	q.Set("redirect_uri", l.redirect)
+	q.Set("redirect_uri", l.redirectURI)
 	q.Set("state", l.state)
 	q.Set("code_challenge", base64.RawURLEncoding.EncodeToString(sum[:]))
 	q.Set("code_challenge_method", "S256")
-	q.Set("resource", where.resource)
+	q.Set("resource", target.resource)
 	if len(l.scopes) > 0 {
 		q.Set("scope", strings.Join(l.scopes, " "))
 	}
-	if slices.Contains(l.scopes, offline) {
+	if slices.Contains(l.scopes, offlineScope) {
 		q.Set("prompt", "consent") // OpenID Connect Core, section 11: servers may ignore offline_access without it
 	}
-	to.RawQuery = q.Encode()
-	l.pending = Pending{URL: to.String(), Host: to.Host, Issuer: where.server.Issuer, Scopes: l.scopes, ExpiresAt: time.Now().Add(a.k.o.Patience).UTC()}
+	authURL.RawQuery = q.Encode()
+	l.pending = Pending{URL: authURL.String(), Host: authURL.Host, Issuer: target.server.Issuer, Scopes: l.scopes, ExpiresAt: time.Now().Add(a.keeper.opts.SignInTimeout).UTC()}
 	a.mu.Lock()
-	if a.k.ctx.Err() != nil || a.login != nil {
+	if a.keeper.ctx.Err() != nil || a.login != nil {
 		a.mu.Unlock()
 		_ = listener.Close()
 		return nil, core.Errorf(core.CodeConflict, "another sign-in to server %q was begun", s.ID)
 	}
 	a.login = l
-	life, cancel := context.WithCancelCause(a.k.ctx)
-	l.cancelled = cancel
+	loginCtx, cancel := context.WithCancelCause(a.keeper.ctx)
+	l.cancel = cancel
 	a.mu.Unlock()
-	a.k.work.Go(func() { a.wait(life, l, listener) })
+	a.keeper.work.Go(func() { a.awaitCallback(loginCtx, l, listener) })
 	return l, nil
 }
 
-const offline = "offline_access"
+const offlineScope = "offline_access"
 
-// scopes returns the scopes to request: those of the configuration, otherwise those of the
+// requestedScopes returns the scopes to request: those of the configuration, otherwise those of the
 // challenge, otherwise those of the server's metadata, otherwise none. A step-up for the scopes in
 // lacks also requests what was requested and granted before, so that no permission is lost.
 // offline_access is added if the authorization server supports it.
-func scopes(s Server, c challenge, rec *record, where *place, lacks []string) []string {
+func requestedScopes(s Server, c challenge, rec *record, target *authTarget, missing []string) []string {
 	list := slices.Clone(s.Scopes)
-	if len(list) == 0 && len(lacks) == 0 {
+	if len(list) == 0 && len(missing) == 0 {
 		list = slices.Clone(c.scopes)
 		if len(list) == 0 {
-			list = slices.Clone(where.scopes)
+			list = slices.Clone(target.scopes)
 		}
 	}
-	if len(lacks) > 0 && rec != nil && rec.Issuer == where.server.Issuer {
+	if len(missing) > 0 && rec != nil && rec.Issuer == target.server.Issuer {
 		list = append(append(list, rec.Asked...), rec.Scopes...)
 	}
-	list = append(list, lacks...)
-	if slices.Contains(where.server.ScopesSupported, offline) {
-		list = append(list, offline)
+	list = append(list, missing...)
+	if slices.Contains(target.server.ScopesSupported, offlineScope) {
+		list = append(list, offlineScope)
 	}
 	seen := list[:0:0]
 	for _, one := range list {
@@ -194,14 +194,14 @@ func scopes(s Server, c challenge, rec *record, where *place, lacks []string) []
 	return seen
 }
 
-func random() string {
+func randomString() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never returns an error
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// listen opens the callback listener on 127.0.0.1. Port 0 selects a free port.
-func listen(ctx context.Context, port int) (net.Listener, int, error) {
+// listenCallback opens the callback listener on 127.0.0.1. Port 0 selects a free port.
+func listenCallback(ctx context.Context, port int) (net.Listener, int, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return nil, 0, err
@@ -209,72 +209,72 @@ func listen(ctx context.Context, port int) (net.Listener, int, error) {
 	return l, l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// wait serves the callback until it has come, the sign-in times out or ctx is cancelled.
-func (a *account) wait(ctx context.Context, l *login, listener net.Listener) {
+// awaitCallback serves the callback until it has come, the sign-in times out or ctx is cancelled.
+func (a *account) awaitCallback(ctx context.Context, l *login, listener net.Listener) {
 	timer := time.NewTimer(time.Until(l.pending.ExpiresAt))
 	defer timer.Stop()
-	answered := make(chan error, 2) // the outcome, and the error after too many wrong callbacks
-	l.listener = &http.Server{
-		Handler:     l.answer(ctx, a, answered),
-		ReadTimeout: 10 * time.Second, WriteTimeout: exchangeLimit + 10*time.Second, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(a.k.o.Log.Handler(), slog.LevelDebug),
+	outcome := make(chan error, 2) // the outcome, and the error after too many wrong callbacks
+	l.httpServer = &http.Server{
+		Handler:     l.callbackHandler(ctx, a, outcome),
+		ReadTimeout: 10 * time.Second, WriteTimeout: exchangeTimeout + 10*time.Second, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(a.keeper.opts.Log.Handler(), slog.LevelDebug),
 	}
-	l.listener.SetKeepAlivesEnabled(false)
+	l.httpServer.SetKeepAlivesEnabled(false)
 	served := make(chan struct{})
-	go func() { defer close(served); _ = l.listener.Serve(listener) }()
+	go func() { defer close(served); _ = l.httpServer.Serve(listener) }()
 	var err error
 	select {
-	case err = <-answered:
+	case err = <-outcome:
 	case <-timer.C:
 		err = errors.New("nobody signed in in time")
-		a.k.unproven(l)
+		a.keeper.deleteRegistration(l)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	// Release the port before the sign-in is reported as ended. The next sign-in at the same issuer
 	// needs the port; otherwise it has to register a new client.
 	_ = listener.Close()
-	a.finish(l, err)
-	leave, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	a.finishLogin(l, err)
+	shutdownCtx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if l.listener.Shutdown(leave) != nil { // let the handler finish its response
-		_ = l.listener.Close()
+	if l.httpServer.Shutdown(shutdownCtx) != nil { // let the handler finish its response
+		_ = l.httpServer.Close()
 	}
 	<-served
 }
 
-// finish records the outcome of a sign-in. It must be called once.
-func (a *account) finish(l *login, err error) {
+// finishLogin records the outcome of a sign-in. It must be called once.
+func (a *account) finishLogin(l *login, err error) {
 	why := ""
 	if err != nil {
-		why = cut(err.Error(), 500)
+		why = sanitize(err.Error(), 500)
 	}
 	a.mu.Lock()
 	if a.login == l {
 		a.login = nil
 	}
-	a.failed = why
+	a.lastFailure = why
 	a.mu.Unlock()
-	l.cancelled(err)
+	l.cancel(err)
 	close(l.done)
 	if err != nil {
-		a.k.o.Log.Info("Sign-in came to nothing", "server", a.id, "reason", why)
+		a.keeper.opts.Log.Info("Sign-in came to nothing", "server", a.id, "reason", why)
 	} else {
-		a.k.o.Log.Info("Signed in", "server", a.id, "issuer", l.place.server.Issuer)
+		a.keeper.opts.Log.Info("Signed in", "server", a.id, "issuer", l.target.server.Issuer)
 	}
-	a.k.o.Changed(a.id)
+	a.keeper.opts.Changed(a.id)
 }
 
-// endLogin cancels the sign-in in progress and waits until it has ended. It reports whether there
+// cancelLogin cancels the sign-in in progress and waits until it has ended. It reports whether there
 // was one.
-func (a *account) endLogin(why error) bool {
+func (a *account) cancelLogin(why error) bool {
 	a.mu.Lock()
 	l := a.login
 	a.mu.Unlock()
 	if l == nil {
 		return false
 	}
-	l.cancelled(why)
+	l.cancel(why)
 	<-l.done
 	return true
 }
@@ -286,7 +286,7 @@ func (k *Keeper) Cancel(id string) error {
 	if err != nil {
 		return err
 	}
-	if !a.endLogin(errors.New("it was cancelled")) {
+	if !a.cancelLogin(errors.New("it was cancelled")) {
 		return core.Errorf(core.CodeNotFound, "no sign-in to server %q is under way", id)
 	}
 	return nil
@@ -301,7 +301,7 @@ func (k *Keeper) Status(id string) Status {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	st := Status{State: a.state, Reason: a.reason, Failed: a.failed}
+	st := Status{State: a.state, Reason: a.reason, Failed: a.lastFailure}
 	if a.login != nil {
 		p := a.login.pending
 		st.Pending = &p
@@ -312,56 +312,58 @@ func (k *Keeper) Status(id string) Status {
 	return st
 }
 
-// exchange redeems the authorization code at the token endpoint and stores the tokens.
-func (a *account) exchange(ctx context.Context, l *login, code string) error {
-	ctx, cancel := context.WithTimeout(ctx, exchangeLimit)
+// redeemCode redeems the authorization code at the token endpoint and stores the tokens.
+func (a *account) redeemCode(ctx context.Context, l *login, code string) error {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	form := url.Values{
-		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {l.redirect},
-		"code_verifier": {l.verifier}, "resource": {l.place.resource},
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {l.redirectURI},
+		"code_verifier": {l.verifier}, "resource": {l.target.resource},
 	}
 	a.mu.Lock()
 	s := a.server
 	a.mu.Unlock()
 	c := l.client
-	if c.Source == fromConfig {
+	if c.Source == sourceConfig {
 		c.Secret = s.ClientSecret
 	}
-	got, err := a.guard.ask(ctx, l.place.server.TokenEndpoint, c, form)
+	got, err := a.guard.requestToken(ctx, l.target.server.TokenEndpoint, c, form)
 	if err != nil {
-		if final(err) {
-			a.k.unproven(l)
+		if requiresLogin(err) {
+			a.keeper.deleteRegistration(l)
 		}
-		return errors.New("no token was given: " + sentence(ctx, err))
+		return errors.New("no token was given: " + describeError(ctx, err))
 	}
-	if l.client.Source == fromConfig {
+	if l.client.Source == sourceConfig {
 		l.client.Secret = "" // kept in the configuration only
 	}
 	rec := &record{
-		URL: s.URL, Resource: l.place.resource, Issuer: l.place.server.Issuer, Metadata: l.metadata,
-		Token: l.place.server.TokenEndpoint, Revocation: l.place.server.RevocationEndpoint, Client: l.client,
+		URL: s.URL, Resource: l.target.resource, Issuer: l.target.server.Issuer, Metadata: l.metadata,
+		TokenEndpoint: l.target.server.TokenEndpoint, RevocationEndpoint: l.target.server.RevocationEndpoint, Client: l.client,
 		Access: got.access, Refresh: got.refresh, Expires: got.expires, Scopes: got.scopes, Asked: l.scopes, Since: time.Now().UTC().Truncate(time.Second),
 	}
 	if rec.Scopes == nil {
 		rec.Scopes = l.scopes
 	}
-	if err := a.k.save(ctx, a.id, rec); err != nil {
+	if err := a.keeper.saveRecord(ctx, a.id, rec); err != nil {
 		return fmt.Errorf("the tokens cannot be kept: %w", err)
 	}
-	if l.client.Source == fromRegistration {
-		a.k.proven(ctx, l)
+	if l.client.Source == sourceRegistration {
+		a.keeper.saveRegistration(ctx, l)
 	}
 	a.mu.Lock()
 	a.rec = rec
-	if len(a.lacks) > 0 {
-		a.asked[strings.Join(slices.Sorted(slices.Values(a.lacks)), " ")]++
-		a.lacks = nil
+	if len(a.missingScopes) > 0 {
+		a.stepUps[strings.Join(slices.Sorted(slices.Values(a.missingScopes)), " ")]++
+		a.missingScopes = nil
 	}
-	a.last = challenge{metadata: l.metadata}
-	told := a.set(core.LoginDone, "")
+	a.lastChallenge = challenge{metadata: l.metadata}
+	notify := a.setState(core.LoginDone, "")
 	a.mu.Unlock()
-	told()
+	notify()
 	return nil
 }
 
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+func constantTimeEqual(a, b string) bool {
+	return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}

@@ -15,51 +15,51 @@ func (k *Keeper) Logout(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	a.endLogin(errors.New("the server was signed out"))
+	a.cancelLogin(errors.New("the server was signed out"))
 	a.mu.Lock()
 	rec := a.rec
 	a.mu.Unlock()
-	if _, err := k.o.Vault.Remove(ctx, nameOfServer(id)); err != nil {
+	if _, err := k.opts.Vault.Remove(ctx, recordName(id)); err != nil {
 		return err
 	}
 	a.mu.Lock()
-	a.rec, a.lacks, a.failed = nil, nil, ""
-	a.asked = map[string]int{}
-	told := func() {}
+	a.rec, a.missingScopes, a.lastFailure = nil, nil, ""
+	a.stepUps = map[string]int{}
+	notify := func() {}
 	if rec != nil {
-		a.last = challenge{metadata: rec.Metadata}
-		told = a.set(core.LoginNeeded, "you signed out")
+		a.lastChallenge = challenge{metadata: rec.Metadata}
+		notify = a.setState(core.LoginNeeded, "you signed out")
 	}
 	s := a.server
 	a.mu.Unlock()
-	told()
+	notify()
 	if rec == nil {
 		return core.Errorf(core.CodeNotFound, "nobody is signed in to server %q", id)
 	}
 	a.base.CloseIdleConnections()
-	k.work.Go(func() { k.revoke(a.guard, rec, s) })
+	k.work.Go(func() { k.revokeTokens(a.guard, rec, s) })
 	return nil
 }
 
-// revoke revokes the tokens of a record at their authorization server. If that fails, they stay
+// revokeTokens revokes the tokens of a record at their authorization server. If that fails, they stay
 // valid until they expire.
-func (k *Keeper) revoke(g *guard, rec *record, s Server) {
-	if rec.Revocation == "" {
+func (k *Keeper) revokeTokens(g *guard, rec *record, s Server) {
+	if rec.RevocationEndpoint == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(k.ctx, refreshLimit)
+	ctx, cancel := context.WithTimeout(k.ctx, refreshTimeout)
 	defer cancel()
 	c := rec.Client
-	if c.Source == fromConfig {
+	if c.Source == sourceConfig {
 		c.Secret = s.ClientSecret
 	}
 	for _, one := range [][2]string{{"refresh_token", rec.Refresh}, {"access_token", rec.Access}} {
 		if one[1] == "" {
 			continue
 		}
-		resp, err := g.post(ctx, rec.Revocation, c, url.Values{"token": {one[1]}, "token_type_hint": {one[0]}})
+		resp, err := g.postForm(ctx, rec.RevocationEndpoint, c, url.Values{"token": {one[1]}, "token_type_hint": {one[0]}})
 		if err != nil {
-			k.o.Log.Info("Cannot revoke a token", "server", s.ID, "error", err)
+			k.opts.Log.Info("Cannot revoke a token", "server", s.ID, "error", err)
 			return
 		}
 		drain(resp)

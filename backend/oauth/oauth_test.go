@@ -15,11 +15,11 @@ import (
 )
 
 func TestSignInSurvivesDaemonRestart(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
+	p, dir := newFakeServer(t), t.TempDir()
 	s := Server{ID: "web", URL: p.endpoint()}
 	var mu sync.Mutex
 	var heard []string
-	r := newRig(t, dir, func(o *Options) {
+	r := newTestKeeper(t, dir, func(o *Options) {
 		o.Changed = func(id string) { mu.Lock(); heard = append(heard, id); mu.Unlock() }
 	})
 	if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
@@ -43,12 +43,12 @@ func TestSignInSurvivesDaemonRestart(t *testing.T) {
 	}
 	waited := make(chan error, 1)
 	go func() { waited <- r.Await(t.Context(), "web") }()
-	has(t, "the page", follow(t, pending.URL), "is signed in to web")
+	mustContain(t, "the page", openPage(t, pending.URL), "is signed in to web")
 	if err := <-waited; err != nil {
 		t.Fatal(err)
 	}
-	r.says(s, "200 hello")
-	if st := r.settled("web"); st.State != core.LoginDone || st.Issuer != p.URL || !st.Renews || st.Pending != nil {
+	r.mustRespond(s, "200 hello")
+	if st := r.awaitSettled("web"); st.State != core.LoginDone || st.Issuer != p.URL || !st.Renews || st.Pending != nil {
 		t.Errorf("%+v", st)
 	}
 	mu.Lock()
@@ -57,12 +57,12 @@ func TestSignInSurvivesDaemonRestart(t *testing.T) {
 	}
 	mu.Unlock()
 
-	newRig(t, dir).says(s, "200 hello") // a new process
-	if n := p.counted("authorization_code"); n != 1 {
+	newTestKeeper(t, dir).mustRespond(s, "200 hello") // a new process
+	if n := p.requestCount("authorization_code"); n != 1 {
 		t.Errorf("%d sign-ins", n)
 	}
 	moved := Server{ID: "web", URL: p.URL + "/mcp?tenant=2"}
-	if _, err := newRig(t, dir).post(moved, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
+	if _, err := newTestKeeper(t, dir).post(moved, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Errorf("another address uses the tokens: %v", err)
 	}
 }
@@ -75,9 +75,9 @@ func must[T any](v T, err error) T {
 }
 
 func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
-	p := newParty(t)
+	p := newFakeServer(t)
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, t.TempDir())
+	r := newTestKeeper(t, t.TempDir())
 	_, _ = r.post(s, "hello")
 	pending := must(r.Begin(t.Context(), "web"))
 	back := must(url.Parse(must(url.Parse(pending.URL)).Query().Get("redirect_uri")))
@@ -87,7 +87,7 @@ func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
 	}
 	for _, wrong := range []string{"?code=x", "?code=x&state=guess", "?code=x&state=" + state + "&state=" + state, "/other?code=x&state=" + state} {
 		at := back.String() + wrong
-		if text := follow(t, at); strings.Contains(text, "signed in to") {
+		if text := openPage(t, at); strings.Contains(text, "signed in to") {
 			t.Errorf("%s is taken: %s", wrong, text)
 		}
 	}
@@ -101,7 +101,7 @@ func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
 	if st := r.Status("web"); st.Pending == nil {
 		t.Fatal("a wrong answer has ended the sign-in")
 	}
-	has(t, "the page", follow(t, pending.URL), "is signed in to web")
+	mustContain(t, "the page", openPage(t, pending.URL), "is signed in to web")
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the listener closes after the response
 		resp, err := own.Get(back.String() + "?code=x&state=" + state)
@@ -119,9 +119,9 @@ func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
 }
 
 func TestSignInEndsOnTimeoutOrCancel(t *testing.T) {
-	p := newParty(t)
+	p := newFakeServer(t)
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, t.TempDir(), func(o *Options) { o.Patience = 300 * time.Millisecond })
+	r := newTestKeeper(t, t.TempDir(), func(o *Options) { o.SignInTimeout = 300 * time.Millisecond })
 	_, _ = r.post(s, "hello")
 	must(r.Begin(t.Context(), "web"))
 	for begun := time.Now(); r.Status("web").Pending != nil; {
@@ -130,9 +130,9 @@ func TestSignInEndsOnTimeoutOrCancel(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	has(t, "the failure", r.Status("web").Failed, "nobody signed in in time")
+	mustContain(t, "the failure", r.Status("web").Failed, "nobody signed in in time")
 
-	patient := newRig(t, t.TempDir())
+	patient := newTestKeeper(t, t.TempDir())
 	_, _ = patient.post(s, "hello")
 	first := must(patient.Begin(t.Context(), "web"))
 	second := must(patient.Begin(t.Context(), "web")) // replaces the first
@@ -145,24 +145,24 @@ func TestSignInEndsOnTimeoutOrCancel(t *testing.T) {
 	if err := patient.Cancel("web"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("cancelled twice: %v", err)
 	}
-	has(t, "the failure", patient.Status("web").Failed, "cancelled")
+	mustContain(t, "the failure", patient.Status("web").Failed, "cancelled")
 }
 
 func TestPreregisteredClientSecretIsNotStored(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
-	p.meta = func(m map[string]any) {
+	p, dir := newFakeServer(t), t.TempDir()
+	p.changeMetadata = func(m map[string]any) {
 		m["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"}
 		delete(m, "registration_endpoint")
 	}
 	var user, pass string
-	p.special = func(_ http.ResponseWriter, r *http.Request) bool {
+	p.override = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/token" {
 			user, pass, _ = r.BasicAuth()
 		}
 		return false
 	}
 	bare := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, dir)
+	r := newTestKeeper(t, dir)
 	_, _ = r.post(bare, "hello")
 	if _, err := r.Begin(t.Context(), "web"); err == nil || !strings.Contains(err.Error(), "oauth.clientId") {
 		t.Errorf("without a client: %v", err)
@@ -171,24 +171,24 @@ func TestPreregisteredClientSecretIsNotStored(t *testing.T) {
 	s.ClientID, s.ClientSecret = "my client", "s3cret+/="
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
-	r.says(s, "200 hello")
+	r.mustRespond(s, "200 hello")
 	if user != "my+client" || pass != url.QueryEscape("s3cret+/=") {
 		t.Errorf("sent as %q %q", user, pass)
 	}
-	text := must(vaultIn(dir).Get(t.Context(), "server/web"))
+	text := must(newVault(dir).Get(t.Context(), "server/web"))
 	if strings.Contains(text, "s3cret") {
 		t.Error("the secret was copied out of the configuration")
 	}
 }
 
 func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
-	p := newParty(t)
+	p := newFakeServer(t)
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, t.TempDir())
+	r := newTestKeeper(t, t.TempDir())
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
 	p.set(func() {
-		p.special = func(w http.ResponseWriter, r *http.Request) bool {
+		p.override = func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == "/mcp" {
 				_, _ = io.Copy(io.Discard, r.Body)
 				w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="write"`)
@@ -208,7 +208,7 @@ func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
 		if !slices.Contains(pending.Scopes, "read") || !slices.Contains(pending.Scopes, "write") {
 			t.Errorf("it asks for %q", pending.Scopes)
 		}
-		follow(t, pending.URL)
+		openPage(t, pending.URL)
 	}
 	_, err := r.post(s, "hello")
 	if err == nil || errors.Is(err, core.ErrNeedsLogin) || core.CodeOf(err) != core.CodeUnauthorized {

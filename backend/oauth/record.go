@@ -15,13 +15,13 @@ import (
 // record is the stored sign-in of one server. It is valid for one server id and URL: after a change
 // of the URL the tokens are not used.
 type record struct {
-	URL        string `json:"url"`
-	Resource   string `json:"resource"`
-	Issuer     string `json:"issuer"`
-	Metadata   string `json:"metadata,omitempty"` // URL of the protected resource metadata
-	Token      string `json:"tokenEndpoint"`
-	Revocation string `json:"revocationEndpoint,omitempty"`
-	Client     client `json:"client"`
+	URL                string `json:"url"`
+	Resource           string `json:"resource"`
+	Issuer             string `json:"issuer"`
+	Metadata           string `json:"metadata,omitempty"` // URL of the protected resource metadata
+	TokenEndpoint      string `json:"tokenEndpoint"`
+	RevocationEndpoint string `json:"revocationEndpoint,omitempty"`
+	Client             client `json:"client"`
 
 	Access  string    `json:"access,omitempty"`
 	Refresh string    `json:"refresh,omitempty"`
@@ -55,23 +55,23 @@ type Vault interface {
 }
 
 const (
-	ofServer = "server/"
-	ofClient = "client/"
+	serverPrefix       = "server/"
+	registrationPrefix = "client/"
 )
 
-func nameOfServer(id string) string { return ofServer + id }
+func recordName(id string) string { return serverPrefix + id }
 
-// nameOfClient returns the vault name of the registration at an issuer. The issuer is hashed,
+// registrationName returns the vault name of the registration at an issuer. The issuer is hashed,
 // because it can contain any characters.
-func nameOfClient(issuer string) string {
+func registrationName(issuer string) string {
 	sum := sha256.Sum256([]byte(issuer))
-	return ofClient + hex.EncodeToString(sum[:16])
+	return registrationPrefix + hex.EncodeToString(sum[:16])
 }
 
-// load returns the stored record of a server. It returns nil if there is none or if it belongs to
-// another URL.
-func (k *Keeper) load(ctx context.Context, s Server) (*record, error) {
-	text, err := k.o.Vault.Get(ctx, nameOfServer(s.ID))
+// loadRecord returns the stored record of a server. It returns nil if there is none or if it
+// belongs to another URL.
+func (k *Keeper) loadRecord(ctx context.Context, s Server) (*record, error) {
+	text, err := k.opts.Vault.Get(ctx, recordName(s.ID))
 	if core.CodeOf(err) == core.CodeNotFound {
 		return nil, nil
 	}
@@ -85,26 +85,26 @@ func (k *Keeper) load(ctx context.Context, s Server) (*record, error) {
 	if r.URL != s.URL || !validToken(r.Access) && r.Access != "" {
 		return nil, nil
 	}
-	k.remember(r.Access, r.Refresh)
+	k.addKnown(r.Access, r.Refresh)
 	return r, nil
 }
 
-func (k *Keeper) save(ctx context.Context, id string, r *record) error {
-	k.remember(r.Access, r.Refresh)
-	return k.put(ctx, nameOfServer(id), r)
+func (k *Keeper) saveRecord(ctx context.Context, id string, r *record) error {
+	k.addKnown(r.Access, r.Refresh)
+	return k.saveJSON(ctx, recordName(id), r)
 }
 
-func (k *Keeper) put(ctx context.Context, name string, value any) error {
+func (k *Keeper) saveJSON(ctx context.Context, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	return k.o.Vault.Set(ctx, name, string(text))
+	return k.opts.Vault.Set(ctx, name, string(text))
 }
 
-// registered returns the stored registration at an issuer if it can be reused, otherwise nil.
-func (k *Keeper) registered(ctx context.Context, issuer string) (*registration, error) {
-	text, err := k.o.Vault.Get(ctx, nameOfClient(issuer))
+// loadRegistration returns the stored registration at an issuer if it can be reused, otherwise nil.
+func (k *Keeper) loadRegistration(ctx context.Context, issuer string) (*registration, error) {
+	text, err := k.opts.Vault.Get(ctx, registrationName(issuer))
 	if core.CodeOf(err) == core.CodeNotFound {
 		return nil, nil
 	}
@@ -118,12 +118,12 @@ func (k *Keeper) registered(ctx context.Context, issuer string) (*registration, 
 	if r.Issuer != issuer || !r.Proven || !r.Expires.IsZero() && time.Until(r.Expires) < time.Hour {
 		return nil, nil
 	}
-	k.remember(r.Client.Secret)
+	k.addKnown(r.Client.Secret)
 	return r, nil
 }
 
-// remember adds values to those that Known returns, and calls Options.Learned before it returns.
-func (k *Keeper) remember(values ...string) {
+// addKnown adds values to those that Known returns, and calls Options.Learned before it returns.
+func (k *Keeper) addKnown(values ...string) {
 	k.mu.Lock()
 	added := false
 	for _, v := range values {
@@ -136,8 +136,8 @@ func (k *Keeper) remember(values ...string) {
 		}
 	}
 	k.mu.Unlock()
-	if added && k.o.Learned != nil {
-		k.o.Learned()
+	if added && k.opts.Learned != nil {
+		k.opts.Learned()
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 
 // A pending sign-in would store its tokens under the old id.
 func TestRenameCancelsPendingSignIn(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
-	r, s := newRig(t, dir), Server{ID: "old", URL: p.endpoint()}
+	p, dir := newFakeServer(t), t.TempDir()
+	r, s := newTestKeeper(t, dir), Server{ID: "old", URL: p.endpoint()}
 	_, _ = r.post(s, "hello")
 	pending := must(r.Begin(t.Context(), "old"))
 	if err := r.Rename(t.Context(), "old", "new"); err != nil {
@@ -23,10 +23,10 @@ func TestRenameCancelsPendingSignIn(t *testing.T) {
 	if resp, err := http.Get(pending.URL); err == nil { // a late callback
 		resp.Body.Close()
 	}
-	if names := kept(t, dir); strings.Contains(strings.Join(names, " "), "server/old") {
+	if names := storedNames(t, dir); strings.Contains(strings.Join(names, " "), "server/old") {
 		t.Errorf("tokens of the old name are kept: %v", names)
 	}
-	if n := p.counted("authorization_code"); n != 0 {
+	if n := p.requestCount("authorization_code"); n != 0 {
 		t.Errorf("%d codes were taken after the rename", n)
 	}
 }
@@ -34,12 +34,12 @@ func TestRenameCancelsPendingSignIn(t *testing.T) {
 // A refresh replaces the refresh token. If its result were stored under the old id after the
 // rename, the new id would hold an invalid refresh token.
 func TestRenameWaitsForPendingRefresh(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
-	r, s := signed(t, p, dir, "old"), Server{ID: "old", URL: p.endpoint()}
+	p, dir := newFakeServer(t), t.TempDir()
+	r, s := newSignedInKeeper(t, p, dir, "old"), Server{ID: "old", URL: p.endpoint()}
 	asked, answer := make(chan struct{}), make(chan struct{})
 	p.set(func() {
 		clear(p.valid) // so that the next request refreshes
-		p.special = func(_ http.ResponseWriter, r *http.Request) bool {
+		p.override = func(_ http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == "/token" {
 				asked <- struct{}{}
 				<-answer
@@ -65,22 +65,22 @@ func TestRenameWaitsForPendingRefresh(t *testing.T) {
 	if err := r.Rename(t.Context(), "old", "new"); err != nil {
 		t.Fatal(err)
 	}
-	p.set(func() { p.special = nil; clear(p.valid) })
-	newRig(t, dir).says(Server{ID: "new", URL: p.endpoint()}, "200 hello") // with the refreshed token
-	if n := p.counted("authorization_code"); n != 1 {
+	p.set(func() { p.override = nil; clear(p.valid) })
+	newTestKeeper(t, dir).mustRespond(Server{ID: "new", URL: p.endpoint()}, "200 hello") // with the refreshed token
+	if n := p.requestCount("authorization_code"); n != 1 {
 		t.Errorf("%d sign-ins", n)
 	}
 }
 
 // The state of an earlier server with the new id is discarded.
 func TestRenamedServerGetsNoTokensOfFormerNamesake(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
-	r, earlier := signed(t, p, dir, "old"), Server{ID: "new", URL: p.endpoint()}
+	p, dir := newFakeServer(t), t.TempDir()
+	r, earlier := newSignedInKeeper(t, p, dir, "old"), Server{ID: "new", URL: p.endpoint()}
 	if _, err := r.post(earlier, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Fatal(err)
 	}
 	if err := r.Rename(t.Context(), "old", "new"); err != nil {
 		t.Fatal(err)
 	}
-	r.says(Server{ID: "new", URL: p.endpoint()}, "200 hello")
+	r.mustRespond(Server{ID: "new", URL: p.endpoint()}, "200 hello")
 }

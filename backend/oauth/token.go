@@ -22,9 +22,9 @@ type client struct {
 
 // Sources of a client.
 const (
-	fromDocument     = "document"     // client ID metadata document; the id is its URL
-	fromConfig       = "config"       // registered by the user
-	fromRegistration = "registration" // dynamic client registration
+	sourceDocument     = "document"     // client ID metadata document; the id is its URL
+	sourceConfig       = "config"       // registered by the user
+	sourceRegistration = "registration" // dynamic client registration
 )
 
 // Client authentication methods (RFC 7591, section 2).
@@ -43,63 +43,63 @@ type grant struct {
 
 // tokenError is a refusal by a token endpoint that a retry does not change.
 type tokenError struct {
-	code string // OAuth error code, "" if the response has none
-	said string // description for the user, already shortened by cut
+	code        string // OAuth error code, "" if the response has none
+	description string // description for the user, already shortened by cut
 }
 
 func (e *tokenError) Error() string {
 	switch {
-	case e.said != "" && e.code != "":
-		return e.code + " (" + e.said + ")"
-	case e.said != "":
-		return e.said
+	case e.description != "" && e.code != "":
+		return e.code + " (" + e.description + ")"
+	case e.description != "":
+		return e.description
 	}
 	return e.code
 }
 
-// busyError is a temporary failure of a token endpoint: status 429 or 5xx.
-type busyError struct{ status int }
+// temporaryError is a temporary failure of a token endpoint: status 429 or 5xx.
+type temporaryError struct{ status int }
 
-func (e *busyError) Error() string {
+func (e *temporaryError) Error() string {
 	return fmt.Sprintf("its token endpoint answers with HTTP status %d", e.status)
 }
 
 // Unreachable reports true, so that a server that needs a new token is retried like a server that
 // cannot be reached.
-func (e *busyError) Unreachable() bool { return true }
+func (e *temporaryError) Unreachable() bool { return true }
 
 // Limits of a token. It is sent in a header.
 const (
-	maxToken = 16 << 10
-	maxAge   = 366 * 24 * time.Hour
+	maxToken    = 16 << 10
+	maxLifetime = 366 * 24 * time.Hour
 )
 
-// ask sends a token request and parses the response.
-func (g *guard) ask(ctx context.Context, endpoint string, c client, form url.Values) (*grant, error) {
-	resp, err := g.post(ctx, endpoint, c, form)
+// requestToken sends a token request and parses the response.
+func (g *guard) requestToken(ctx context.Context, endpoint string, c client, form url.Values) (*grant, error) {
+	resp, err := g.postForm(ctx, endpoint, c, form)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err := limited(resp.Body)
+	body, err := readLimited(resp.Body)
 	if err != nil {
-		return nil, unwrapped(err)
+		return nil, stripURL(err)
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
-		return nil, &busyError{resp.StatusCode}
+		return nil, &temporaryError{resp.StatusCode}
 	case resp.StatusCode != http.StatusOK:
-		return nil, refusal(resp.StatusCode, body)
+		return nil, parseTokenError(resp.StatusCode, body)
 	case !strings.HasSuffix(media, "json"):
-		return nil, &tokenError{said: "its token endpoint answers " + cut(media, 60) + ", which is not JSON"}
+		return nil, &tokenError{description: "its token endpoint answers " + sanitize(media, 60) + ", which is not JSON"}
 	}
-	return grantOf(body)
+	return parseGrant(body)
 }
 
-// post sends a form with the authentication of the client. Redirects are refused.
-func (g *guard) post(ctx context.Context, endpoint string, c client, form url.Values) (*http.Response, error) {
-	if _, err := g.check("token_endpoint", endpoint); err != nil {
+// postForm sends a form with the authentication of the client. Redirects are refused.
+func (g *guard) postForm(ctx context.Context, endpoint string, c client, form url.Values) (*http.Response, error) {
+	if _, err := g.parseURL("token_endpoint", endpoint); err != nil {
 		return nil, err
 	}
 	if c.Method != authBasic {
@@ -117,27 +117,27 @@ func (g *guard) post(ctx context.Context, endpoint string, c client, form url.Va
 	if c.Method == authBasic { // RFC 6749, 2.3.1: both are form-encoded first
 		req.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.Secret))
 	}
-	resp, err := g.http.Do(req)
+	resp, err := g.client.Do(req)
 	if err != nil {
-		return nil, unwrapped(err)
+		return nil, stripURL(err)
 	}
 	return resp, nil
 }
 
-// refusal parses an error response of a token endpoint (RFC 6749, section 5.2). Its text is
+// parseTokenError parses an error response of a token endpoint (RFC 6749, section 5.2). Its text is
 // untrusted.
-func refusal(status int, body []byte) error {
+func parseTokenError(status int, body []byte) error {
 	var answer struct {
 		Code string `json:"error"`
 		Said string `json:"error_description"`
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Code == "" {
-		return &tokenError{said: fmt.Sprintf("its token endpoint answers with HTTP status %d", status)}
+		return &tokenError{description: fmt.Sprintf("its token endpoint answers with HTTP status %d", status)}
 	}
-	return &tokenError{code: cut(answer.Code, 60), said: cut(answer.Said, 200)}
+	return &tokenError{code: sanitize(answer.Code, 60), description: sanitize(answer.Said, 200)}
 }
 
-func grantOf(body []byte) (*grant, error) {
+func parseGrant(body []byte) (*grant, error) {
 	var answer struct {
 		Access  string          `json:"access_token"`
 		Refresh string          `json:"refresh_token"`
@@ -148,33 +148,33 @@ func grantOf(body []byte) (*grant, error) {
 		Said    string          `json:"error_description"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, &tokenError{said: "the answer of its token endpoint cannot be read"}
+		return nil, &tokenError{description: "the answer of its token endpoint cannot be read"}
 	}
 	switch {
 	case answer.Error != "": // some servers send errors with status 200
-		return nil, &tokenError{code: cut(answer.Error, 60), said: cut(answer.Said, 200)}
+		return nil, &tokenError{code: sanitize(answer.Error, 60), description: sanitize(answer.Said, 200)}
 	case !strings.EqualFold(answer.Type, "bearer"):
-		return nil, &tokenError{said: fmt.Sprintf("it gives tokens of type %q, and only Bearer is understood", cut(answer.Type, 40))}
+		return nil, &tokenError{description: fmt.Sprintf("it gives tokens of type %q, and only Bearer is understood", sanitize(answer.Type, 40))}
 	case !validToken(answer.Access):
-		return nil, &tokenError{said: "it gives a token that cannot be sent"}
+		return nil, &tokenError{description: "it gives a token that cannot be sent"}
 	case answer.Refresh != "" && len(answer.Refresh) > maxToken:
-		return nil, &tokenError{said: "it gives a refresh token that is too large"}
+		return nil, &tokenError{description: "it gives a refresh token that is too large"}
 	}
-	g := &grant{access: answer.Access, refresh: answer.Refresh, expires: expiry(answer.Expires)}
+	g := &grant{access: answer.Access, refresh: answer.Refresh, expires: parseExpiry(answer.Expires)}
 	if answer.Scope != nil {
-		g.scopes = append([]string{}, scopesOf(*answer.Scope)...)
+		g.scopes = append([]string{}, parseScopes(*answer.Scope)...)
 	}
 	return g, nil
 }
 
-// expiry parses expires_in, which some servers send as a string. It returns the zero time if the
+// parseExpiry parses expires_in, which some servers send as a string. It returns the zero time if the
 // value is missing or invalid.
-func expiry(raw json.RawMessage) time.Time {
+func parseExpiry(raw json.RawMessage) time.Time {
 	var seconds float64
 	if err := json.Unmarshal([]byte(strings.Trim(string(raw), `"`)), &seconds); err != nil || seconds <= 0 {
 		return time.Time{}
 	}
-	return time.Now().Add(time.Duration(min(seconds, maxAge.Seconds()) * float64(time.Second))).UTC()
+	return time.Now().Add(time.Duration(min(seconds, maxLifetime.Seconds()) * float64(time.Second))).UTC()
 }
 
 // validToken reports whether text can be sent in an Authorization header. It accepts all of RFC
@@ -191,8 +191,8 @@ func validToken(text string) bool {
 	return true
 }
 
-// final reports whether err is a refusal that requires the user to sign in again.
-func final(err error) bool {
+// requiresLogin reports whether err is a refusal that requires the user to sign in again.
+func requiresLogin(err error) bool {
 	_, ok := errors.AsType[*tokenError](err)
 	return ok
 }

@@ -20,53 +20,53 @@ import (
 )
 
 func TestExpiredTokenIsRefreshedOnce(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
+	p, dir := newFakeServer(t), t.TempDir()
 	p.lifetime = 1 // the token expires before it is used
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, dir)
+	r := newTestKeeper(t, dir)
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
 	p.set(func() { p.lifetime = 3600; clear(p.valid) })
 	var all sync.WaitGroup
 	for range 20 {
-		all.Go(func() { r.says(s, "200 hello") })
+		all.Go(func() { r.mustRespond(s, "200 hello") })
 	}
 	all.Wait()
-	if n := p.counted("refresh_token"); n != 1 {
+	if n := p.requestCount("refresh_token"); n != 1 {
 		t.Fatalf("%d refreshes", n)
 	}
 	p.set(func() { clear(p.valid) }) // the server revokes the token before it expires
-	r.says(s, "200 hello")
-	if n := p.counted("refresh_token"); n != 2 {
+	r.mustRespond(s, "200 hello")
+	if n := p.requestCount("refresh_token"); n != 2 {
 		t.Fatalf("%d refreshes", n)
 	}
-	newRig(t, dir).says(s, "200 hello") // the rotated tokens are stored
+	newTestKeeper(t, dir).mustRespond(s, "200 hello") // the rotated tokens are stored
 	if known := r.Known(); !slices.Contains(known, "access-3") || len(known) < 4 {
 		t.Errorf("masked are %q", known)
 	}
 }
 
 func TestRefusedRefreshAsksForSignIn(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
+	p, dir := newFakeServer(t), t.TempDir()
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, dir)
+	r := newTestKeeper(t, dir)
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
-	r.says(s, "200 hello")
+	r.mustRespond(s, "200 hello")
 	p.set(func() { clear(p.valid); clear(p.refresh) })
 	for range 2 {
 		if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 			t.Fatal(err)
 		}
 	}
-	if n := p.counted("refresh_token"); n != 1 {
+	if n := p.requestCount("refresh_token"); n != 1 {
 		t.Errorf("%d refreshes with a token that was refused", n)
 	}
 	r.signIn(s)
-	r.says(s, "200 hello")
+	r.mustRespond(s, "200 hello")
 	p.set(func() {
 		clear(p.valid)
-		p.special = func(w http.ResponseWriter, r *http.Request) bool {
+		p.override = func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == "/token" {
 				w.WriteHeader(http.StatusBadGateway)
 			}
@@ -80,39 +80,39 @@ func TestRefusedRefreshAsksForSignIn(t *testing.T) {
 	if _, passes := wire.Unreachable(err); !passes {
 		t.Errorf("a server whose token endpoint is broken is not waited for: %v", err)
 	}
-	p.set(func() { p.special = nil })
-	r.says(s, "200 hello") // no sign-in was needed
+	p.set(func() { p.override = nil })
+	r.mustRespond(s, "200 hello") // no sign-in was needed
 }
 
 func TestServersOfOneIssuerStaySeparate(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
+	p, dir := newFakeServer(t), t.TempDir()
 	one, two := Server{ID: "one", URL: p.endpoint()}, Server{ID: "two", URL: p.endpoint()}
-	r := newRig(t, dir)
+	r := newTestKeeper(t, dir)
 	_, _ = r.post(one, "hello")
 	_, _ = r.post(two, "hello")
 	r.signIn(one)
-	r.says(one, "200 hello")
+	r.mustRespond(one, "200 hello")
 	if _, err := r.post(two, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Fatalf("two uses the tokens of one: %v", err)
 	}
 	r.signIn(two)
-	r.says(two, "200 hello")
-	if n := p.counted("/register"); n != 1 {
+	r.mustRespond(two, "200 hello")
+	if n := p.requestCount("/register"); n != 1 {
 		t.Errorf("we are registered %d times at one issuer", n)
 	}
 	if err := r.Logout(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
-	r.says(two, "200 hello")
+	r.mustRespond(two, "200 hello")
 	if state, _ := r.Login("one"); state != core.LoginNeeded {
 		t.Errorf("one is %q", state)
 	}
 }
 
 func TestLogoutForgetsAndRevokes(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
+	p, dir := newFakeServer(t), t.TempDir()
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, dir)
+	r := newTestKeeper(t, dir)
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
 	if err := r.Logout(t.Context(), "web"); err != nil {
@@ -122,15 +122,15 @@ func TestLogoutForgetsAndRevokes(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 	p.awaitRevoked(2)
-	if _, err := newRig(t, dir).post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
+	if _, err := newTestKeeper(t, dir).post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Errorf("after a restart: %v", err)
 	}
 }
 
 func TestTokenIsSentToItsServerOnly(t *testing.T) {
-	p := newParty(t)
+	p := newFakeServer(t)
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, t.TempDir())
+	r := newTestKeeper(t, t.TempDir())
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
 	leaked := ""
@@ -147,7 +147,7 @@ func TestTokenIsSentToItsServerOnly(t *testing.T) {
 }
 
 func TestLockedKeyringMakesServerWait(t *testing.T) {
-	r := newRig(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
+	r := newTestKeeper(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
 	_, err := r.Client(t.Context(), Server{ID: "web", URL: "https://example.com/mcp"})
 	if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, secret.ErrLocked) {
 		t.Fatal(err)
@@ -166,9 +166,9 @@ func (lockedVault) Names(context.Context) ([]string, error)         { return []s
 func (lockedVault) Ready(context.Context) error                     { return secret.ErrLocked }
 
 func TestTokensAreEncryptedAndNotListedAsSecrets(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
+	p, dir := newFakeServer(t), t.TempDir()
 	s := Server{ID: "web", URL: p.endpoint()}
-	r := newRig(t, dir)
+	r := newTestKeeper(t, dir)
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
 	store := secret.For(dir, func(string) string { return "off" })
@@ -195,8 +195,8 @@ func FuzzGrant(f *testing.F) {
 	f.Add([]byte(`{"access_token":"a","token_type":"Bearer","expires_in":1}`))
 	f.Add([]byte(`{"access_token":"a","token_type":"bearer","expires_in":"1e400","scope":"x"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		g, err := grantOf(body)
-		if err == nil && (!validToken(g.access) || !g.expires.IsZero() && time.Until(g.expires) > maxAge) {
+		g, err := parseGrant(body)
+		if err == nil && (!validToken(g.access) || !g.expires.IsZero() && time.Until(g.expires) > maxLifetime) {
 			t.Fatalf("%+v", g)
 		}
 		if err != nil && len(fmt.Sprint(err)) > 2000 {

@@ -20,60 +20,60 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// party is a test MCP server and its authorization server, at one URL.
-type party struct {
+// fakeServer is a test MCP server and its authorization server, at one URL.
+type fakeServer struct {
 	*httptest.Server
 	t *testing.T
 
-	mu       sync.Mutex
-	meta     func(m map[string]any)                            // changes the metadata
-	special  func(w http.ResponseWriter, r *http.Request) bool // handles the request if it returns true
-	answer   func(q url.Values)                                // changes the query of the callback
-	token    func(form url.Values, out map[string]any) int     // changes the token response and returns its status
-	lifetime int
-	valid    map[string]bool // access tokens
-	refresh  map[string]bool // refresh tokens
-	count    map[string]int  // requests by path, and by grant
-	serial   int
-	resource string
-	revoked  []string
-	seen     []string // Authorization headers
+	mu             sync.Mutex
+	changeMetadata func(m map[string]any)                            // changes the metadata
+	override       func(w http.ResponseWriter, r *http.Request) bool // handles the request if it returns true
+	changeCallback func(q url.Values)                                // changes the query of the callback
+	changeToken    func(form url.Values, out map[string]any) int     // changes the token response and returns its status
+	lifetime       int
+	valid          map[string]bool // access tokens
+	refresh        map[string]bool // refresh tokens
+	count          map[string]int  // requests by path, and by grant
+	serial         int
+	resource       string
+	revoked        []string
+	authHeaders    []string // Authorization headers
 }
 
-func newParty(t *testing.T) *party {
-	p := &party{t: t, lifetime: 3600, valid: map[string]bool{}, refresh: map[string]bool{}, count: map[string]int{}}
+func newFakeServer(t *testing.T) *fakeServer {
+	p := &fakeServer{t: t, lifetime: 3600, valid: map[string]bool{}, refresh: map[string]bool{}, count: map[string]int{}}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(p.Close)
 	return p
 }
 
-func (p *party) endpoint() string { return p.URL + "/mcp" }
+func (p *fakeServer) endpoint() string { return p.URL + "/mcp" }
 
-func (p *party) counted(what string) int {
+func (p *fakeServer) requestCount(what string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.count[what]
 }
 
 // awaitRevoked waits for n revocation requests.
-func (p *party) awaitRevoked(n int) {
+func (p *fakeServer) awaitRevoked(n int) {
 	p.t.Helper()
-	for begun := time.Now(); p.counted("/revoke") < n; time.Sleep(10 * time.Millisecond) {
+	for begun := time.Now(); p.requestCount("/revoke") < n; time.Sleep(10 * time.Millisecond) {
 		if time.Since(begun) > 20*time.Second {
-			p.t.Fatalf("%d tokens were revoked, not %d", p.counted("/revoke"), n)
+			p.t.Fatalf("%d tokens were revoked, not %d", p.requestCount("/revoke"), n)
 		}
 	}
 }
 
-func (p *party) set(f func()) {
+func (p *fakeServer) set(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f()
 }
 
-func (p *party) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	special := p.special
+	special := p.override
 	p.count[r.URL.Path]++
 	p.mu.Unlock()
 	if special != nil && special(w, r) {
@@ -89,7 +89,7 @@ func (p *party) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/mcp":
 		header := r.Header.Get("Authorization")
-		p.seen = append(p.seen, header)
+		p.authHeaders = append(p.authHeaders, header)
 		if !p.valid[strings.TrimPrefix(header, "Bearer ")] {
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+p.URL+`/.well-known/oauth-protected-resource/mcp", scope="read"`)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -110,8 +110,8 @@ func (p *party) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"},
 			"authorization_response_iss_parameter_supported": true,
 		}
-		if p.meta != nil {
-			p.meta(m)
+		if p.changeMetadata != nil {
+			p.changeMetadata(m)
 		}
 		reply(200, m)
 	case "/register":
@@ -120,8 +120,8 @@ func (p *party) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/authorize":
 		q := r.URL.Query()
 		back := url.Values{"code": {"the-code"}, "state": {q.Get("state")}, "iss": {p.URL}}
-		if p.answer != nil {
-			p.answer(back)
+		if p.changeCallback != nil {
+			p.changeCallback(back)
 		}
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
 	case "/token":
@@ -139,8 +139,8 @@ func (p *party) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.valid[access], p.refresh[refresh] = true, true
 		out := map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "bearer", "expires_in": p.lifetime}
 		status := 200
-		if p.token != nil {
-			status = p.token(r.Form, out)
+		if p.changeToken != nil {
+			status = p.changeToken(r.Form, out)
 		}
 		reply(status, out)
 	case "/revoke":
@@ -151,19 +151,19 @@ func (p *party) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rig is a Keeper with a real secret store.
-type rig struct {
+// testKeeper is a Keeper with a real secret store.
+type testKeeper struct {
 	*Keeper
 	t *testing.T
 }
 
-func vaultIn(dir string) Vault {
+func newVault(dir string) Vault {
 	return secret.For(dir, func(string) string { return "off" }).Private("oauth")
 }
 
-func newRig(t *testing.T, dir string, change ...func(*Options)) *rig {
+func newTestKeeper(t *testing.T, dir string, change ...func(*Options)) *testKeeper {
 	t.Helper()
-	o := Options{Vault: vaultIn(dir)}
+	o := Options{Vault: newVault(dir)}
 	for _, c := range change {
 		c(&o)
 	}
@@ -175,11 +175,11 @@ func newRig(t *testing.T, dir string, change ...func(*Options)) *rig {
 			t.Error(err)
 		}
 	})
-	return &rig{k, t}
+	return &testKeeper{k, t}
 }
 
 // post sends a request to a server like package wire does.
-func (r *rig) post(s Server, text string) (string, error) {
+func (r *testKeeper) post(s Server, text string) (string, error) {
 	c, err := r.Client(r.t.Context(), s)
 	if err != nil {
 		return "", err
@@ -194,15 +194,15 @@ func (r *rig) post(s Server, text string) (string, error) {
 	return fmt.Sprintf("%d %s", resp.StatusCode, body), err
 }
 
-func (r *rig) says(s Server, want string) {
+func (r *testKeeper) mustRespond(s Server, want string) {
 	r.t.Helper()
 	if got, err := r.post(s, "hello"); err != nil || got != want {
 		r.t.Fatalf("%q (%v), want %q", got, err, want)
 	}
 }
 
-// follow opens a URL like a browser and returns the page at the end of the redirects.
-func follow(t *testing.T, address string) string {
+// openPage opens a URL like a browser and returns the page at the end of the redirects.
+func openPage(t *testing.T, address string) string {
 	t.Helper()
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
 	resp, err := own.Get(address)
@@ -215,19 +215,19 @@ func follow(t *testing.T, address string) string {
 }
 
 // signIn completes a sign-in and returns the final page.
-func (r *rig) signIn(s Server) string {
+func (r *testKeeper) signIn(s Server) string {
 	r.t.Helper()
 	p, err := r.Begin(r.t.Context(), s.ID)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	page := follow(r.t, p.URL)
-	r.settled(s.ID)
+	page := openPage(r.t, p.URL)
+	r.awaitSettled(s.ID)
 	return page
 }
 
-// settled waits until no sign-in of a server is in progress. The final page is sent before that.
-func (r *rig) settled(id string) Status {
+// awaitSettled waits until no sign-in of a server is in progress. The final page is sent before that.
+func (r *testKeeper) awaitSettled(id string) Status {
 	r.t.Helper()
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		st := r.Status(id)
@@ -240,7 +240,7 @@ func (r *rig) settled(id string) Status {
 	}
 }
 
-func has(t *testing.T, what, text, part string) {
+func mustContain(t *testing.T, what, text, part string) {
 	t.Helper()
 	if !strings.Contains(text, part) {
 		t.Errorf("%s is %q, which lacks %q", what, text, part)

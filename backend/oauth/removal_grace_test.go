@@ -13,64 +13,64 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-// memory is an in-memory vault that can be locked.
-type memory struct {
+// memoryVault is an in-memory vault that can be locked.
+type memoryVault struct {
 	mu     sync.Mutex
 	locked bool
-	kept   map[string]string
+	values map[string]string
 }
 
-func (m *memory) Get(_ context.Context, name string) (string, error) {
+func (m *memoryVault) Get(_ context.Context, name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	text, ok := m.kept[name]
+	text, ok := m.values[name]
 	if !ok {
 		return "", core.Errorf(core.CodeNotFound, "there is none")
 	}
 	return text, m.ready()
 }
 
-func (m *memory) Set(_ context.Context, name, value string) error {
+func (m *memoryVault) Set(_ context.Context, name, value string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kept[name] = value
+	m.values[name] = value
 	return m.ready()
 }
 
-func (m *memory) Remove(_ context.Context, names ...string) (bool, error) {
+func (m *memoryVault) Remove(_ context.Context, names ...string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(); err != nil {
 		return false, err
 	}
 	for _, name := range names {
-		delete(m.kept, name)
+		delete(m.values, name)
 	}
 	return true, nil
 }
 
-func (m *memory) Move(context.Context, string, string) error { return nil }
+func (m *memoryVault) Move(context.Context, string, string) error { return nil }
 
-func (m *memory) Names(context.Context) ([]string, error) {
+func (m *memoryVault) Names(context.Context) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.kept)), nil
+	return slices.Sorted(maps.Keys(m.values)), nil
 }
 
-func (m *memory) Ready(context.Context) error {
+func (m *memoryVault) Ready(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ready()
 }
 
-func (m *memory) ready() error {
+func (m *memoryVault) ready() error {
 	if m.locked {
 		return secret.ErrLocked
 	}
 	return nil
 }
 
-func (m *memory) lock(is bool) {
+func (m *memoryVault) setLocked(is bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.locked = is
@@ -78,7 +78,7 @@ func (m *memory) lock(is bool) {
 
 func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &memory{kept: map[string]string{"server/one": "torn", "server/two": "torn"}}
+		m := &memoryVault{values: map[string]string{"server/one": "torn", "server/two": "torn"}}
 		k := New(Options{Vault: m})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -92,17 +92,17 @@ func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 			}
 		}
 		k.Apply([]string{"two"})
-		after(absence-time.Second, "server/one", "server/two")
-		m.lock(true)
+		after(removalGrace-time.Second, "server/one", "server/two")
+		m.setLocked(true)
 		after(2*time.Second, "server/one", "server/two")
-		m.lock(false)
-		after(again-2*time.Second, "server/one", "server/two")
+		m.setLocked(false)
+		after(lockedRetryInterval-2*time.Second, "server/one", "server/two")
 		after(2*time.Second, "server/two")
-		after(3*absence, "server/two")
+		after(3*removalGrace, "server/two")
 		k.Apply(nil)
-		after(absence/2, "server/two")
+		after(removalGrace/2, "server/two")
 		k.Apply([]string{"two"}) // the removal is undone
-		after(3*absence, "server/two")
+		after(3*removalGrace, "server/two")
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -114,21 +114,21 @@ func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 }
 
 func TestNextCheckIsAtEarliestDeadline(t *testing.T) {
-	k := New(Options{Vault: &memory{kept: map[string]string{"server/a": "torn", "server/b": "torn", "server/c": "torn"}}})
+	k := New(Options{Vault: &memoryVault{values: map[string]string{"server/a": "torn", "server/b": "torn", "server/c": "torn"}}})
 	defer func() { _ = k.Close(context.Background()) }()
 	now := time.Now()
 	since := map[string]time.Time{"a": now.Add(-3 * time.Minute), "b": now.Add(-7 * time.Minute), "c": now}
 	k.Apply(nil)
-	if next := k.sweep(t.Context(), since, now); next != 3*time.Minute {
+	if next := k.deleteRemoved(t.Context(), since, now); next != 3*time.Minute {
 		t.Errorf("it looks again after %s", next)
 	}
 }
 
 func TestForgetAllDeletesOrphanedTokens(t *testing.T) {
-	m := &memory{kept: map[string]string{"server/a": "torn", "client/stray": "torn"}}
+	m := &memoryVault{values: map[string]string{"server/a": "torn", "client/stray": "torn"}}
 	k := New(Options{Vault: m})
 	defer func() { _ = k.Close(context.Background()) }()
-	if err := k.ForgetAll(t.Context()); err != nil || len(m.kept) != 0 {
-		t.Errorf("kept is %v, %v", m.kept, err)
+	if err := k.ForgetAll(t.Context()); err != nil || len(m.values) != 0 {
+		t.Errorf("kept is %v, %v", m.values, err)
 	}
 }

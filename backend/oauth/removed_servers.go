@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// absence is how long a server must be missing from the configuration before its sign-in is
+	// removalGrace is how long a server must be missing from the configuration before its sign-in is
 	// deleted. The user stays signed in when a removal is undone or an entry moves to another file.
-	absence = 10 * time.Minute
-	again   = time.Minute // retry interval while the keyring is locked
+	removalGrace        = 10 * time.Minute
+	lockedRetryInterval = time.Minute // retry interval while the keyring is locked
 )
 
 // Apply sets the ids of the configured servers. It does not block.
@@ -28,7 +28,7 @@ func (k *Keeper) Apply(ids []string) {
 	k.configured = configured
 	k.mu.Unlock()
 	select {
-	case k.applied <- struct{}{}:
+	case k.configChanged <- struct{}{}:
 	default:
 	}
 }
@@ -37,16 +37,16 @@ func (k *Keeper) Apply(ids []string) {
 // cancelled. It returns nil.
 func (k *Keeper) Run(ctx context.Context) error {
 	gone := map[string]time.Time{} // server id to the time when it was first missing
-	timer := time.NewTimer(absence)
+	timer := time.NewTimer(removalGrace)
 	timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.applied:
+		case <-k.configChanged:
 		case <-timer.C:
 		}
-		if next := k.sweep(ctx, gone, time.Now()); next > 0 {
+		if next := k.deleteRemoved(ctx, gone, time.Now()); next > 0 {
 			timer.Reset(next)
 		} else {
 			timer.Stop()
@@ -54,19 +54,19 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// sweep deletes the sign-ins of servers that have been missing for absence. It returns the delay
-// until the next sweep, 0 if none is needed.
-func (k *Keeper) sweep(ctx context.Context, gone map[string]time.Time, now time.Time) (next time.Duration) {
+// deleteRemoved deletes the sign-ins of servers that have been missing for removalGrace. It returns
+// the delay until the next check, 0 if none is needed.
+func (k *Keeper) deleteRemoved(ctx context.Context, gone map[string]time.Time, now time.Time) (next time.Duration) {
 	k.mu.Lock()
 	configured := k.configured
 	k.mu.Unlock()
-	names, err := k.o.Vault.Names(ctx)
+	names, err := k.opts.Vault.Names(ctx)
 	if err != nil {
-		return again
+		return lockedRetryInterval
 	}
 	left := map[string]bool{}
 	for _, name := range names {
-		id, ok := strings.CutPrefix(name, ofServer)
+		id, ok := strings.CutPrefix(name, serverPrefix)
 		if !ok || configured[id] {
 			continue
 		}
@@ -75,10 +75,10 @@ func (k *Keeper) sweep(ctx context.Context, gone map[string]time.Time, now time.
 		if !known {
 			since, gone[id] = now, now
 		}
-		wait := absence - now.Sub(since)
+		wait := removalGrace - now.Sub(since)
 		if wait <= 0 {
-			if wait = 0; k.forget(ctx, id) != nil {
-				wait = again
+			if wait = 0; k.deleteSignIn(ctx, id) != nil {
+				wait = lockedRetryInterval
 			}
 		}
 		if wait > 0 && (next == 0 || wait < next) {
@@ -93,18 +93,18 @@ func (k *Keeper) sweep(ctx context.Context, gone map[string]time.Time, now time.
 	return next
 }
 
-// forget deletes the stored sign-in of a server and revokes its tokens in the background. The
+// deleteSignIn deletes the stored sign-in of a server and revokes its tokens in the background. The
 // client registration at the issuer is deleted with the last server that uses it.
-func (k *Keeper) forget(ctx context.Context, id string) error {
-	rec, err := k.read(ctx, id)
+func (k *Keeper) deleteSignIn(ctx context.Context, id string) error {
+	rec, err := k.readRecord(ctx, id)
 	if err != nil {
 		return err
 	}
-	names := []string{nameOfServer(id)}
-	if rec != nil && !k.shared(ctx, id, rec.Issuer) {
-		names = append(names, nameOfClient(rec.Issuer))
+	names := []string{recordName(id)}
+	if rec != nil && !k.issuerInUse(ctx, id, rec.Issuer) {
+		names = append(names, registrationName(rec.Issuer))
 	}
-	if _, err := k.o.Vault.Remove(ctx, names...); err != nil {
+	if _, err := k.opts.Vault.Remove(ctx, names...); err != nil {
 		return err
 	}
 	k.mu.Lock()
@@ -114,28 +114,29 @@ func (k *Keeper) forget(ctx context.Context, id string) error {
 	g, s := newGuard(), Server{ID: id}
 	if a != nil {
 		g = a.guard
-		a.endLogin(errors.New("the server was removed"))
+		a.cancelLogin(errors.New("the server was removed"))
 		a.base.CloseIdleConnections()
 		a.mu.Lock()
 		a.rec, s = nil, a.server
 		a.mu.Unlock()
 	} else if rec != nil { // not used in this run: its URL determines the zone
 		if u, err := url.Parse(rec.URL); err == nil {
-			if z := zoneOfName(u.Hostname()); z == private || z == loopback {
-				g.from.Store(int32(z))
+			if z := zoneOfHost(u.Hostname()); z == private || z == loopback {
+				g.serverZone.Store(int32(z))
 			}
 		}
 	}
-	k.o.Log.Info("Forgot the sign-in of a server that is gone", "server", id)
+	k.opts.Log.Info("Forgot the sign-in of a server that is gone", "server", id)
 	if rec != nil {
-		k.work.Go(func() { k.revoke(g, rec, s) })
+		k.work.Go(func() { k.revokeTokens(g, rec, s) })
 	}
 	return nil
 }
 
-// read returns the record stored under a server's id, whatever its URL, or nil if there is none.
-func (k *Keeper) read(ctx context.Context, id string) (*record, error) {
-	text, err := k.o.Vault.Get(ctx, nameOfServer(id))
+// readRecord returns the record stored under a server's id, whatever its URL, or nil if there is
+// none.
+func (k *Keeper) readRecord(ctx context.Context, id string) (*record, error) {
+	text, err := k.opts.Vault.Get(ctx, recordName(id))
 	if core.CodeOf(err) == core.CodeNotFound {
 		return nil, nil
 	}
@@ -149,16 +150,16 @@ func (k *Keeper) read(ctx context.Context, id string) (*record, error) {
 	return r, nil
 }
 
-// shared reports whether another server is signed in at the same issuer. It returns true if that
+// issuerInUse reports whether another server is signed in at the same issuer. It returns true if that
 // cannot be determined.
-func (k *Keeper) shared(ctx context.Context, id, issuer string) bool {
-	names, err := k.o.Vault.Names(ctx)
+func (k *Keeper) issuerInUse(ctx context.Context, id, issuer string) bool {
+	names, err := k.opts.Vault.Names(ctx)
 	for _, name := range names {
-		other, ok := strings.CutPrefix(name, ofServer)
+		other, ok := strings.CutPrefix(name, serverPrefix)
 		if !ok || other == id {
 			continue
 		}
-		if r, err := k.read(ctx, other); err != nil || r != nil && r.Issuer == issuer {
+		if r, err := k.readRecord(ctx, other); err != nil || r != nil && r.Issuer == issuer {
 			return true
 		}
 	}
@@ -168,18 +169,18 @@ func (k *Keeper) shared(ctx context.Context, id, issuer string) bool {
 // ForgetAll deletes all stored sign-ins and client registrations, and revokes the tokens in the
 // background.
 func (k *Keeper) ForgetAll(ctx context.Context) error {
-	names, err := k.o.Vault.Names(ctx)
+	names, err := k.opts.Vault.Names(ctx)
 	if err != nil {
 		return err
 	}
 	var failed error
 	for _, name := range names {
-		id, ok := strings.CutPrefix(name, ofServer)
+		id, ok := strings.CutPrefix(name, serverPrefix)
 		if !ok {
 			continue
 		}
 		if err := k.Logout(ctx, id); core.CodeOf(err) == core.CodeConflict { // not used in this run
-			err = k.forget(ctx, id)
+			err = k.deleteSignIn(ctx, id)
 			failed = errors.Join(failed, err)
 		} else if core.CodeOf(err) != core.CodeNotFound {
 			failed = errors.Join(failed, err)
@@ -188,7 +189,7 @@ func (k *Keeper) ForgetAll(ctx context.Context) error {
 	if failed != nil || len(names) == 0 {
 		return failed
 	}
-	_, err = k.o.Vault.Remove(ctx, names...)
+	_, err = k.opts.Vault.Remove(ctx, names...)
 	return err
 }
 
@@ -200,9 +201,9 @@ func (k *Keeper) Rename(ctx context.Context, from, to string) error {
 	a := k.accounts[from]
 	k.mu.Unlock()
 	if a != nil {
-		a.endLogin(errors.New("the server was renamed"))
+		a.cancelLogin(errors.New("the server was renamed"))
 		a.mu.Lock()
-		r := a.renewal
+		r := a.refreshing
 		a.mu.Unlock()
 		if r != nil {
 			select {
@@ -212,7 +213,7 @@ func (k *Keeper) Rename(ctx context.Context, from, to string) error {
 			}
 		}
 	}
-	if err := k.o.Vault.Move(ctx, nameOfServer(from), nameOfServer(to)); err != nil {
+	if err := k.opts.Vault.Move(ctx, recordName(from), recordName(to)); err != nil {
 		return err
 	}
 	k.mu.Lock()

@@ -11,68 +11,68 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-// signed returns a rig that is signed in to the servers ids.
-func signed(t *testing.T, p *party, dir string, ids ...string) *rig {
+// newSignedInKeeper returns a testKeeper that is signed in to the servers ids.
+func newSignedInKeeper(t *testing.T, p *fakeServer, dir string, ids ...string) *testKeeper {
 	t.Helper()
-	r := newRig(t, dir)
+	r := newTestKeeper(t, dir)
 	for _, id := range ids {
 		s := Server{ID: id, URL: p.endpoint()}
 		_, _ = r.post(s, "hello")
 		r.signIn(s)
-		r.says(s, "200 hello")
+		r.mustRespond(s, "200 hello")
 	}
 	return r
 }
 
-func kept(t *testing.T, dir string) []string {
+func storedNames(t *testing.T, dir string) []string {
 	t.Helper()
-	return must(vaultIn(dir).Names(t.Context()))
+	return must(newVault(dir).Names(t.Context()))
 }
 
 func TestTokensOfRemovedServerExpire(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
-	r := signed(t, p, dir, "one", "two")
+	p, dir := newFakeServer(t), t.TempDir()
+	r := newSignedInKeeper(t, p, dir, "one", "two")
 	ctx, gone, now := t.Context(), map[string]time.Time{}, time.Now()
 	r.Apply([]string{"one", "two"})
-	if next := r.sweep(ctx, gone, now); next != 0 || len(gone) != 0 {
+	if next := r.deleteRemoved(ctx, gone, now); next != 0 || len(gone) != 0 {
 		t.Fatalf("nothing is gone, and it looks again after %s at %v", next, gone)
 	}
 	r.Apply([]string{"two"})
-	if next := r.sweep(ctx, gone, now); next != absence {
+	if next := r.deleteRemoved(ctx, gone, now); next != removalGrace {
 		t.Fatalf("it looks again after %s", next)
 	}
 	r.Apply([]string{"one", "two"}) // the removal is undone
-	r.sweep(ctx, gone, now.Add(absence))
-	r.says(Server{ID: "one", URL: p.endpoint()}, "200 hello")
+	r.deleteRemoved(ctx, gone, now.Add(removalGrace))
+	r.mustRespond(Server{ID: "one", URL: p.endpoint()}, "200 hello")
 	r.Apply([]string{"two"})
-	r.sweep(ctx, gone, now.Add(absence)) // the delay starts again
-	if next := r.sweep(ctx, gone, now.Add(2*absence-time.Second)); next != time.Second || len(kept(t, dir)) != 3 {
-		t.Fatalf("it looks again after %s; kept is %v", next, kept(t, dir))
+	r.deleteRemoved(ctx, gone, now.Add(removalGrace)) // the delay starts again
+	if next := r.deleteRemoved(ctx, gone, now.Add(2*removalGrace-time.Second)); next != time.Second || len(storedNames(t, dir)) != 3 {
+		t.Fatalf("it looks again after %s; kept is %v", next, storedNames(t, dir))
 	}
-	if next := r.sweep(ctx, gone, now.Add(2*absence)); next != 0 {
+	if next := r.deleteRemoved(ctx, gone, now.Add(2*removalGrace)); next != 0 {
 		t.Fatalf("it looks again after %s", next)
 	}
-	if names := kept(t, dir); slices.Contains(names, "server/one") || len(names) != 2 {
+	if names := storedNames(t, dir); slices.Contains(names, "server/one") || len(names) != 2 {
 		t.Errorf("kept is %v", names)
 	}
 	p.awaitRevoked(2)
-	r.says(Server{ID: "two", URL: p.endpoint()}, "200 hello")
+	r.mustRespond(Server{ID: "two", URL: p.endpoint()}, "200 hello")
 
 	// In another run, in which the server was not used. The client registration is deleted as well.
-	other := newRig(t, dir)
+	other := newTestKeeper(t, dir)
 	other.Apply(nil)
-	other.sweep(ctx, map[string]time.Time{"two": now}, now.Add(absence))
-	if names := kept(t, dir); len(names) != 0 {
+	other.deleteRemoved(ctx, map[string]time.Time{"two": now}, now.Add(removalGrace))
+	if names := storedNames(t, dir); len(names) != 0 {
 		t.Errorf("kept is %v", names)
 	}
 	p.awaitRevoked(4)
 }
 
 func TestLockedKeyringDefersDeletion(t *testing.T) {
-	r := newRig(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
+	r := newTestKeeper(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
 	now := time.Now()
 	r.Apply(nil)
-	if next := r.sweep(t.Context(), map[string]time.Time{"web": now}, now.Add(absence)); next != again {
+	if next := r.deleteRemoved(t.Context(), map[string]time.Time{"web": now}, now.Add(removalGrace)); next != lockedRetryInterval {
 		t.Errorf("it looks again after %s", next)
 	}
 	if _, err := r.Begin(t.Context(), "web"); core.CodeOf(err) != core.CodeConflict {
@@ -85,29 +85,29 @@ func TestLockedKeyringDefersDeletion(t *testing.T) {
 }
 
 func TestRenamedServerStaysSignedIn(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
-	r := signed(t, p, dir, "old")
+	p, dir := newFakeServer(t), t.TempDir()
+	r := newSignedInKeeper(t, p, dir, "old")
 	if err := r.Rename(t.Context(), "old", "new"); err != nil {
 		t.Fatal(err)
 	}
-	r.says(Server{ID: "new", URL: p.endpoint()}, "200 hello")
+	r.mustRespond(Server{ID: "new", URL: p.endpoint()}, "200 hello")
 	if _, err := r.post(Server{ID: "old", URL: p.endpoint()}, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Errorf("the old name: %v", err)
 	}
-	if n := p.counted("authorization_code"); n != 1 {
+	if n := p.requestCount("authorization_code"); n != 1 {
 		t.Errorf("%d sign-ins", n)
 	}
 }
 
 func TestForgetAllLeavesNothing(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
-	signed(t, p, dir, "one", "two")
-	r := newRig(t, dir)
-	r.says(Server{ID: "one", URL: p.endpoint()}, "200 hello") // two is not used in this run
+	p, dir := newFakeServer(t), t.TempDir()
+	newSignedInKeeper(t, p, dir, "one", "two")
+	r := newTestKeeper(t, dir)
+	r.mustRespond(Server{ID: "one", URL: p.endpoint()}, "200 hello") // two is not used in this run
 	if err := r.ForgetAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if names := kept(t, dir); len(names) != 0 {
+	if names := storedNames(t, dir); len(names) != 0 {
 		t.Errorf("kept is %v", names)
 	}
 	p.awaitRevoked(4)
@@ -123,14 +123,14 @@ func TestForgetAllLeavesNothing(t *testing.T) {
 }
 
 func TestRemovedServerCancelsSignInAndTokenSource(t *testing.T) {
-	p, dir := newParty(t), t.TempDir()
-	r, s := signed(t, p, dir, "one"), Server{ID: "one", URL: p.endpoint()}
+	p, dir := newFakeServer(t), t.TempDir()
+	r, s := newSignedInKeeper(t, p, dir, "one"), Server{ID: "one", URL: p.endpoint()}
 	held := must(r.Client(t.Context(), s))
 	must(r.Begin(t.Context(), "one"))
 	a := must(r.account("one"))
 	now := time.Now()
 	r.Apply(nil)
-	r.sweep(t.Context(), map[string]time.Time{"one": now}, now.Add(absence))
+	r.deleteRemoved(t.Context(), map[string]time.Time{"one": now}, now.Add(removalGrace))
 	a.mu.Lock()
 	under := a.login
 	a.mu.Unlock()
