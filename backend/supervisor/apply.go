@@ -21,92 +21,92 @@ import (
 // change, but not until a server has started or stopped. When Apply returns, every server that
 // should run has the state starting.
 func (s *Supervisor) Apply(cfg *config.Config) {
-	for _, taken := range s.applyInTurn(cfg) {
-		taken()
+	for _, wait := range s.applySerially(cfg) {
+		wait()
 	}
 }
 
-// applyInTurn reads the saved state, calls apply and saves the new approvals, one configuration
+// applySerially reads the saved state, calls apply and saves the new approvals, one configuration
 // at a time.
-func (s *Supervisor) applyInTurn(cfg *config.Config) (notes []func()) {
+func (s *Supervisor) applySerially(cfg *config.Config) (waits []func()) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	known := s.readSavedState(cfg)
-	notes, agreed := s.apply(cfg, known)
-	for _, c := range agreed {
+	saved := s.readSavedState(cfg)
+	waits, approved := s.apply(cfg, saved)
+	for _, c := range approved {
 		s.saveApproval(c)
 	}
-	return notes
+	return waits
 }
 
 // apply returns functions that wait until the runners concerned have processed the change, which
 // must be called without s.mu, and the servers whose commands are to be saved as approved. It
 // must be called with s.applying held.
-func (s *Supervisor) apply(cfg *config.Config, known savedState) (notes []func(), agreed []*config.Server) {
+func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func(), approved []*config.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listWait.Store(int64(cfg.Bridge.ListWait))
 	old := s.fleet.Load()
-	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: broken(cfg, old)}
-	s.updateRegistry(cfg, known)
-	began := len(old.order) == 0 && !s.begun
-	s.begun = true
-	var fresh []*config.Server // started without approval of their new command
-	var inUse int              // servers whose commands were approved before
+	fl := &fleet{byID: make(map[string]*runner, len(cfg.Servers)), broken: brokenStatuses(cfg, old)}
+	s.updateRegistry(cfg, saved)
+	firstConfig := len(old.order) == 0 && !s.configured
+	s.configured = true
+	var newCommands []*config.Server // started without approval of their new command
+	var approvedBefore int           // servers whose commands were approved before
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
 		if fl.byID[c.ID] != nil {
 			continue // ids are unique in a valid configuration; a duplicate could not be addressed
 		}
-		held, isNew := s.checkApproval(cfg, c, known)
-		r, note := s.runnerFor(c, held)
+		needsApproval, isNew := s.checkApproval(cfg, c, saved)
+		r, wait := s.runnerFor(c, needsApproval)
 		switch {
-		case isNew && !held:
-			fresh = append(fresh, c)
-		case !isNew && runs(c):
-			inUse++
+		case isNew && !needsApproval:
+			newCommands = append(newCommands, c)
+		case !isNew && runsProgram(c):
+			approvedBefore++
 		}
-		if isNew && !held {
-			agreed = append(agreed, c)
+		if isNew && !needsApproval {
+			approved = append(approved, c)
 		}
-		notes = append(notes, note)
+		waits = append(waits, wait)
 		fl.byID[c.ID] = r
 		fl.order = append(fl.order, r)
 	}
 	s.fleet.Store(fl)
-	s.forgetNotices(fl)
-	for _, c := range fresh {
+	s.dropStaleNotices(fl)
+	for _, c := range newCommands {
 		// On the very first start, everything is new and needs no notice.
-		if !began || inUse > 0 {
-			s.noteCommand(c, s.spoken[c.ID])
+		if !firstConfig || approvedBefore > 0 {
+			s.addCommandNotice(c, s.lastCommands[c.ID])
 		}
-		s.spoken[c.ID] = commandText(c)
+		s.lastCommands[c.ID] = commandText(c)
 	}
-	s.first.Do(func() { close(s.applied) })
-	s.noteConflicts() // a new order of servers changes which one wins a name, but no list
+	s.appliedOnce.Do(func() { close(s.applied) })
+	s.publishConflicts() // a new order of servers changes which one wins a name, but no list
 	s.retire(old, fl)
 	for _, b := range fl.broken {
-		if !old.reports(b) {
+		if !old.reportsBroken(b) {
 			s.o.Bus.Publish(events.Server, b)
 		}
 	}
-	return notes, agreed
+	return waits, approved
 }
 
 // runnerFor returns the runner for c: the existing runner of this id, with its new configuration,
 // or a new one. A server that is added again while its old process is still being stopped gets
 // its old runner, so that there are never two processes. runnerFor must be called with s.mu held.
-func (s *Supervisor) runnerFor(c *config.Server, held bool) (r *runner, note func()) {
+func (s *Supervisor) runnerFor(c *config.Server, needsApproval bool) (r *runner, wait func()) {
 	r = s.all[c.ID]
 	if r == nil {
-		r = newRunner(s, c, held)
+		r = newRunner(s, c, needsApproval)
 		s.all[c.ID] = r
-		s.launch(r)
+		s.startRunner(r)
 		return r, func() {}
 	}
-	was, back := r.config(), r.retired.Swap(false)
-	waited := r.held.Swap(held)
-	if was.Equal(*c) && !back && waited == held {
+	old, revived := r.config(), r.retired.Swap(false)
+	neededApproval := r.needsApproval.Swap(needsApproval)
+	if old.Equal(*c) && !revived && neededApproval == needsApproval {
 		r.cfg.Store(c)
 		for _, one := range r.instances() {
 			one.cfg.Store(c)
@@ -114,23 +114,23 @@ func (s *Supervisor) runnerFor(c *config.Server, held bool) (r *runner, note fun
 		return r, func() {}
 	}
 	r.cfg.Store(c)
-	renew := launchKey(was) != launchKey(c)
-	s.reconfigureInstances(r, c, renew || held || c.Disabled || was.Session != c.Session)
-	if commandKey(was) != commandKey(c) {
-		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(was)+" is now "+commandText(c))
+	restart := launchKey(old) != launchKey(c)
+	s.reconfigureInstances(r, c, restart || needsApproval || c.Disabled || old.Session != c.Session)
+	if commandKey(old) != commandKey(c) {
+		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(old)+" is now "+commandText(c))
 	}
-	wake := back || waited != held || was.Disabled != c.Disabled || was.Start != c.Start // the change may affect whether the server runs
-	taken := make(chan struct{})
+	reevaluate := revived || neededApproval != needsApproval || old.Disabled != c.Disabled || old.Start != c.Start // the change may affect whether the server runs
+	processed := make(chan struct{})
 	r.post(func() {
-		defer close(taken)
-		r.reconfigured(renew, wake)
+		defer close(processed)
+		r.applyConfig(restart, reevaluate)
 	})
 	if !s.running || s.ended {
 		return r, func() {}
 	}
 	return r, func() {
 		select {
-		case <-taken:
+		case <-processed:
 		case <-r.done:
 		}
 	}
@@ -145,14 +145,14 @@ func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool)
 	}
 	for _, one := range r.instances() {
 		one.cfg.Store(c)
-		one.post(func() { one.reconfigured(false, false) })
+		one.post(func() { one.applyConfig(false, false) })
 	}
 }
 
 // updateRegistry passes the order and the names of the servers to the registry, together with the
 // saved catalogs of servers that have not been listed in this run. It must be called with s.mu
 // held.
-func (s *Supervisor) updateRegistry(cfg *config.Config, known savedState) {
+func (s *Supervisor) updateRegistry(cfg *config.Config, saved savedState) {
 	var places []registry.Server
 	for _, c := range cfg.Servers {
 		if !c.Disabled {
@@ -162,7 +162,7 @@ func (s *Supervisor) updateRegistry(cfg *config.Config, known savedState) {
 	s.o.Registry.Arrange(registry.Naming(cfg.Bridge.Naming), places)
 	for i := range cfg.Servers {
 		id := cfg.Servers[i].ID
-		if catalog := known.catalogs[id]; catalog != nil && !s.listed(id) {
+		if catalog := saved.catalogs[id]; catalog != nil && !s.listed(id) {
 			s.o.Registry.Update(id, catalog)
 		}
 	}
@@ -174,19 +174,19 @@ func (s *Supervisor) retire(before, after *fleet) {
 		if after.byID[id] == nil {
 			r.retireInstances()
 			r.retire()
-			if !after.holds(id) {
+			if !after.contains(id) {
 				s.o.Bus.Publish(events.Removed, id)
 			}
 		}
 	}
 	for _, b := range before.broken {
-		if !after.holds(b.ID) {
+		if !after.contains(b.ID) {
 			s.o.Bus.Publish(events.Removed, b.ID)
 		}
 	}
 }
 
-func (f *fleet) holds(id string) bool {
+func (f *fleet) contains(id string) bool {
 	if f.byID[id] != nil {
 		return true
 	}
@@ -198,29 +198,29 @@ func (f *fleet) holds(id string) bool {
 	return false
 }
 
-// forgetEnded removes a runner that has been retired and has ended. It returns false if the
+// removeEnded removes a runner that has been retired and has ended. It returns false if the
 // server has been added again meanwhile.
-func (s *Supervisor) forgetEnded(r *runner) bool {
+func (s *Supervisor) removeEnded(r *runner) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !r.retired.Load() {
 		return false
 	}
-	delete(s.all, place(r.id, r.whose.key))
-	if r.own != nil {
-		r.own.dismiss(r)
+	delete(s.all, runnerKey(r.id, r.owner.key))
+	if r.parent != nil {
+		r.parent.removeInstance(r)
 	}
 	return true
 }
 
-// reports reports whether f has the server as broken for the same reason.
-func (f *fleet) reports(b core.ServerStatus) bool {
+// reportsBroken reports whether f has the server as broken for the same reason.
+func (f *fleet) reportsBroken(b core.ServerStatus) bool {
 	return slices.ContainsFunc(f.broken, func(o core.ServerStatus) bool { return o.ID == b.ID && o.Reason == b.Reason })
 }
 
-// broken returns a status for each server that the configuration reports as invalid. A server
-// that old already has for the same reason keeps its timestamps.
-func broken(cfg *config.Config, old *fleet) []core.ServerStatus {
+// brokenStatuses returns a status for each server that the configuration reports as invalid. A
+// server that old already has for the same reason keeps its timestamps.
+func brokenStatuses(cfg *config.Config, old *fleet) []core.ServerStatus {
 	var list []core.ServerStatus
 	seen := map[string]bool{}
 	for _, c := range cfg.Servers {

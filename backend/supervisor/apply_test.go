@@ -13,32 +13,32 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// memory implements Catalogs and Eras with maps.
-type memory struct {
+// memoryCaches implements Catalogs and Eras with maps.
+type memoryCaches struct {
 	mu       sync.Mutex
 	catalogs map[string]*core.Catalog
 	eras     map[string]bool
 	asked    int
 }
 
-func newMemory() *memory {
-	return &memory{catalogs: map[string]*core.Catalog{}, eras: map[string]bool{}}
+func newMemory() *memoryCaches {
+	return &memoryCaches{catalogs: map[string]*core.Catalog{}, eras: map[string]bool{}}
 }
 
-func (m *memory) Catalog(_ context.Context, server, key string) (*core.Catalog, error) {
+func (m *memoryCaches) Catalog(_ context.Context, server, key string) (*core.Catalog, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.catalogs[server+key], nil
 }
 
-func (m *memory) SaveCatalog(_ context.Context, server, key string, c *core.Catalog) error {
+func (m *memoryCaches) SaveCatalog(_ context.Context, server, key string, c *core.Catalog) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.catalogs[server+key] = c
 	return nil
 }
 
-func (m *memory) DualEra(_ context.Context, server, key string) (dual, known bool, err error) {
+func (m *memoryCaches) DualEra(_ context.Context, server, key string) (dual, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++
@@ -46,7 +46,7 @@ func (m *memory) DualEra(_ context.Context, server, key string) (dual, known boo
 	return dual, known, nil
 }
 
-func (m *memory) SaveDualEra(_ context.Context, server, key string, dual bool) error {
+func (m *memoryCaches) SaveDualEra(_ context.Context, server, key string, dual bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.eras[server+key] = dual
@@ -89,11 +89,11 @@ func TestReaddedServerNeverRunsTwice(t *testing.T) {
 		g.apply(server("a"), server("b"))
 		for range 3 {
 			g.apply(server("b"))
-			pass(time.Second)
+			advance(time.Second)
 			g.apply(server("a", func(s *config.Server) { s.Args = []string{time.Now().String()} }), server("b"))
-			pass(time.Second)
+			advance(time.Second)
 		}
-		pass(time.Minute) // connect fails the test if there is a second process
+		advance(time.Minute) // connect fails the test if there is a second process
 		g.want("a", core.StateRunning)
 		if n := len(g.started("a")); n < 2 {
 			t.Fatalf("%d starts", n)
@@ -112,7 +112,7 @@ func TestConfigChangeDuringStartRestartsIt(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Command = "hangs" }))
-		pass(time.Second)
+		advance(time.Second)
 		g.apply(server("a"))
 		g.want("a", core.StateRunning)
 	})
@@ -133,7 +133,7 @@ func TestDisableAndEnableTakeEffectBeforeApplyReturns(t *testing.T) {
 		c.Servers = []config.Server{server("a")}
 		g.Apply(&c)
 		g.want("a", core.StateStarting)
-		pass(2 * time.Second)
+		advance(2 * time.Second)
 		g.want("a", core.StateRunning)
 		c.Servers = []config.Server{server("a", off)}
 		g.Apply(&c)
@@ -147,7 +147,7 @@ func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
 		sub := g.bus.Subscribe(16)
 		defer sub.Close()
 		g.apply()
-		pass(time.Minute)
+		advance(time.Minute)
 		var removed int
 		for len(sub.Events()) > 0 {
 			switch e := <-sub.Events(); {
@@ -292,7 +292,7 @@ func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 				t.Errorf("after a crash %q serves: %v", c.Instance, err)
 			}
 			g.want("dual", core.StateRunning)
-			pass(retryCrashed)
+			advance(retryCrashed)
 			c = modernCall("dual")
 			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dualmodern#2" {
 				t.Errorf("later %q serves: %v", c.Instance, err)
@@ -312,7 +312,7 @@ func TestSlowProbeDelaysModernCallsOnlyBriefly(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("a"))
-		for _, want := range []time.Duration{modernPatience, 0} {
+		for _, want := range []time.Duration{modernWaitLimit, 0} {
 			begin := time.Now()
 			c := modernCall("a")
 			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "a#1" || time.Since(begin) != want {
@@ -335,10 +335,10 @@ func TestConfigChangeRestartsCrashedServer(t *testing.T) {
 	}, func(g *rig) {
 		short := func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 10*time.Second, 1 }
 		g.apply(server("a", short))
-		pass(2 * time.Minute)
+		advance(2 * time.Minute)
 		g.want("a", core.StateCrashed)
 		g.apply(server("a"))
-		pass(2 * time.Minute)
+		advance(2 * time.Minute)
 		g.want("a", core.StateRunning)
 	})
 }

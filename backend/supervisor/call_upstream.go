@@ -26,34 +26,35 @@ func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error)
 	fl := s.fleet.Load()
 	r := fl.byID[call.Server]
 	if r == nil {
-		return nil, fl.unknown(call.Server)
+		return nil, fl.unknownError(call.Server)
 	}
 	if r.config().Session == config.SessionPerCall {
 		return r.perCallUpstream()
 	}
-	r, l, err := s.find(ctx, r, call)
+	r, l, err := s.findRunner(ctx, r, call)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case call.Era != core.Modern || !l.hope:
-		return serve(call, l.primary)
+	case call.Era != core.Modern || !l.modernPossible:
+		return useConnection(call, l.primary)
 	case l.modern.usable():
-		return serve(call, l.modern)
+		return useConnection(call, l.modern)
 	}
 	return r.awaitModern(ctx, call, l)
 }
 
-func serve(call *core.Call, l *connection) (Upstream, error) {
+func useConnection(call *core.Call, l *connection) (Upstream, error) {
 	call.Instance = l.ID()
 	return l, nil
 }
 
-// await returns a snapshot with a usable connection. It starts the server if a call may start it.
-func (r *runner) await(ctx context.Context) (*snapshot, error) {
-	limit := time.NewTimer(startup(r.config()))
+// awaitConnection returns a snapshot with a usable connection. It starts the server if a call may
+// start it.
+func (r *runner) awaitConnection(ctx context.Context) (*snapshot, error) {
+	limit := time.NewTimer(startupTimeout(r.config()))
 	defer limit.Stop()
-	if err := r.ask(ctx, r.called); err != nil {
+	if err := r.ask(ctx, r.prepareForCall); err != nil {
 		return nil, err
 	}
 	for {
@@ -61,37 +62,37 @@ func (r *runner) await(ctx context.Context) (*snapshot, error) {
 		switch {
 		case l.primary.usable():
 			return l, nil
-		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting && !l.soon && !r.admitted(l):
-			return nil, r.unavailable(l)
+		case !l.wanted, l.phase == phaseCrashed, l.phase == phaseWaiting && !l.retrySoon && !r.justSignedIn(l):
+			return nil, r.unavailableError(l)
 		}
 		select {
 		case <-l.changed:
 		case <-r.done:
-			return nil, r.unavailable(r.live.Load())
+			return nil, r.unavailableError(r.live.Load())
 		case <-limit.C:
-			return nil, r.unavailable(r.live.Load())
+			return nil, r.unavailableError(r.live.Load())
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// called prepares the server for a call: it starts or retries the server if a call may do that.
-// It runs in the runner's goroutine.
-func (r *runner) called() error {
+// prepareForCall prepares the server for a call: it starts or retries the server if a call may do
+// that. It runs in the runner's goroutine.
+func (r *runner) prepareForCall() error {
 	c := r.config()
-	r.used.Store(time.Now().UnixNano())
+	r.lastUsed.Store(time.Now().UnixNano())
 	switch {
-	case r.own != nil && r.retired.Load():
-		return errGone
-	case r.held.Load():
-		return r.unapproved()
+	case r.parent != nil && r.retired.Load():
+		return errInstanceEnded
+	case r.needsApproval.Load():
+		return r.unapprovedError()
 	case r.s.paused.Load():
 		return errPaused()
 	case c.Disabled:
-		return r.disabled()
-	case !r.wanted && c.Start == config.StartManual && r.own == nil && !r.rested:
-		return r.manual()
+		return r.disabledError()
+	case !r.wanted && c.Start == config.StartManual && r.parent == nil && !r.idleStopped:
+		return r.manualStartError()
 	case r.state.phase == phaseWaiting && r.wanted:
 		r.retryForCall()
 		return nil
@@ -110,21 +111,21 @@ func (r *runner) called() error {
 	return nil
 }
 
-func (r *runner) disabled() error {
+func (r *runner) disabledError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
 		Hint: "Enable it: drawbridge enable " + r.id + "."}
 }
 
-func (r *runner) manual() error {
+func (r *runner) manualStartError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts on request only", r.id),
 		Hint: "Ask the user to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
 }
 
-// unavailable returns the error of a call for which there is no connection. It does not contain
-// what the server wrote to stderr, because clients see the message.
-func (r *runner) unavailable(l *snapshot) error {
+// unavailableError returns the error of a call for which there is no connection. It does not
+// contain what the server wrote to stderr, because clients see the message.
+func (r *runner) unavailableError(l *snapshot) error {
 	if l.status.State == core.StateNeedsLogin {
-		return r.unsignedCall()
+		return r.loginRequiredError()
 	}
 	message := fmt.Sprintf("server %q is %s", r.id, l.status.State)
 	if l.status.Reason != "" {
@@ -134,32 +135,32 @@ func (r *runner) unavailable(l *snapshot) error {
 		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+".")}
 }
 
-// awaitModern waits at most modernPatience for the modern connection. If there is none by then,
+// awaitModern waits at most modernWaitLimit for the modern connection. If there is none by then,
 // or opening one is paused after a failure, the legacy connection serves the call.
 func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) (Upstream, error) {
-	var patience <-chan time.Time
-	for !l.modern.usable() && l.hope && l.primary.usable() && !time.Now().Before(l.rest) {
-		if l.opening.IsZero() {
+	var timeout <-chan time.Time
+	for !l.modern.usable() && l.modernPossible && l.primary.usable() && !time.Now().Before(l.modernRetryAfter) {
+		if l.modernOpening.IsZero() {
 			if err := r.ask(ctx, func() error { r.openSecondEra(); return nil }); err != nil {
 				return nil, err
 			}
-			if l = r.live.Load(); l.opening.IsZero() {
+			if l = r.live.Load(); l.modernOpening.IsZero() {
 				break // it is open already, or opening did not begin
 			}
 			continue
 		}
-		if patience == nil {
-			left := modernPatience - time.Since(l.opening)
-			if left <= 0 {
+		if timeout == nil {
+			remaining := modernWaitLimit - time.Since(l.modernOpening)
+			if remaining <= 0 {
 				break
 			}
-			timer := time.NewTimer(left)
+			timer := time.NewTimer(remaining)
 			defer timer.Stop()
-			patience = timer.C
+			timeout = timer.C
 		}
 		select {
 		case <-l.changed:
-		case <-patience:
+		case <-timeout:
 			return r.serveLegacy(call)
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -167,7 +168,7 @@ func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) 
 		l = r.live.Load()
 	}
 	if l = r.live.Load(); l.modern.usable() {
-		return serve(call, l.modern)
+		return useConnection(call, l.modern)
 	}
 	return r.serveLegacy(call)
 }
@@ -175,9 +176,9 @@ func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) 
 func (r *runner) serveLegacy(call *core.Call) (Upstream, error) {
 	l := r.live.Load()
 	if !l.primary.usable() {
-		return nil, r.unavailable(l)
+		return nil, r.unavailableError(l)
 	}
-	return serve(call, l.primary)
+	return useConnection(call, l.primary)
 }
 
 // WaitListed waits until no server is starting whose tools are still unknown, at most
@@ -186,7 +187,7 @@ func (r *runner) serveLegacy(call *core.Call) (Upstream, error) {
 func (s *Supervisor) WaitListed(ctx context.Context, server string) {
 	var limit <-chan time.Time
 	for {
-		changed := s.unlisted(server)
+		changed := s.unlistedChange(server)
 		if changed == nil {
 			return
 		}
@@ -205,10 +206,10 @@ func (s *Supervisor) WaitListed(ctx context.Context, server string) {
 	}
 }
 
-// unlisted returns a channel that is closed when a server whose list is missing has changed, or
-// nil if there is no such server. Before the first configuration is applied, the servers are
-// unknown, so unlisted returns s.applied.
-func (s *Supervisor) unlisted(server string) <-chan struct{} {
+// unlistedChange returns a channel that is closed when a server whose list is missing has
+// changed, or nil if there is no such server. Before the first configuration is applied, the
+// servers are unknown, so unlistedChange returns s.applied.
+func (s *Supervisor) unlistedChange(server string) <-chan struct{} {
 	select {
 	case <-s.applied:
 	default:

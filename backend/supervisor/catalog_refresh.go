@@ -11,8 +11,9 @@ import (
 // refreshTimeout is the timeout of one refresh of the lists.
 const refreshTimeout = 30 * time.Second
 
-// quietKinds returns the kinds that a server offers without the listChanged capability.
-func quietKinds(capabilities json.RawMessage) []core.Kind {
+// kindsWithoutListChanged returns the kinds that a server offers without the listChanged
+// capability.
+func kindsWithoutListChanged(capabilities json.RawMessage) []core.Kind {
 	var said map[string]json.RawMessage
 	if json.Unmarshal(capabilities, &said) != nil {
 		return nil
@@ -33,19 +34,20 @@ func quietKinds(capabilities json.RawMessage) []core.Kind {
 	return kinds
 }
 
-// watchCatalog resets the timer of the next refresh. Servers that announce changes of all their
-// lists are not refreshed.
-func (r *runner) watchCatalog() {
+// resetRefreshTimer resets the timer of the next refresh. Servers that announce changes of all
+// their lists are not refreshed.
+func (r *runner) resetRefreshTimer() {
 	every := r.config().CatalogRefresh
-	if every <= 0 || r.own != nil || r.primary == nil || len(quietKinds(r.primary.Catalog().Capabilities)) == 0 {
-		r.relist.Stop()
+	if every <= 0 || r.parent != nil || r.primary == nil || len(kindsWithoutListChanged(r.primary.Catalog().Capabilities)) == 0 {
+		r.refreshTimer.Stop()
 		return
 	}
-	r.relist.Reset(jitter(every))
+	r.refreshTimer.Reset(jitter(every))
 }
 
-// refresh reads the lists again. Registry.Update reports a change only if the result differs.
-func (r *runner) refresh() {
+// refreshCatalog reads the lists again. Registry.Update reports a change only if the result
+// differs.
+func (r *runner) refreshCatalog() {
 	l, c := r.primary, r.config()
 	if l == nil || r.state.phase != phaseRunning {
 		return
@@ -53,9 +55,9 @@ func (r *runner) refresh() {
 	r.helpers.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 		defer cancel()
-		err := l.Refresh(ctx, quietKinds(l.Catalog().Capabilities)...)
+		err := l.Refresh(ctx, kindsWithoutListChanged(l.Catalog().Capabilities)...)
 		if err == nil {
-			r.remember(c, l.Catalog())
+			r.saveCatalog(c, l.Catalog())
 		}
 		r.post(func() {
 			if l != r.primary {
@@ -64,11 +66,11 @@ func (r *runner) refresh() {
 			if err != nil {
 				r.s.o.Log.Debug("Cannot read the lists again", "server", r.id, "error", err)
 			} else {
-				l.watchLists()
+				l.markHeard()
 				r.s.o.Registry.Update(r.id, l.Catalog())
 				r.publish()
 			}
-			r.watchCatalog()
+			r.resetRefreshTimer()
 		})
 	})
 }

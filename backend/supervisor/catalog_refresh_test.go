@@ -19,15 +19,15 @@ func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 		}, func(g *rig) {
 			g.apply(server("a", func(s *config.Server) { s.CatalogRefresh = 10 * time.Minute }))
 			c := g.conn("a")
-			pass(7 * time.Minute)
+			advance(7 * time.Minute)
 			c.mu.Lock()
 			c.next = &core.Catalog{Capabilities: []byte(capabilities), Tools: []core.Item{{Name: "new", Raw: []byte(`{"name":"new"}`)}}}
 			c.mu.Unlock()
-			pass(6 * time.Minute)
+			advance(6 * time.Minute)
 			if _, ok := g.registry.All().Lookup(core.Tools, "a__new"); ok != want {
 				t.Errorf("%s: the new tool is there: %v", capabilities, ok)
 			}
-			pass(time.Hour)
+			advance(time.Hour)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if want && c.refreshed < 5 {
@@ -46,7 +46,7 @@ func TestRestartRefreshesLists(t *testing.T) {
 	}, func(g *rig) {
 		g.apply(server("a"))
 		g.conn("a").die()
-		pass(time.Second)
+		advance(time.Second)
 		if _, ok := g.registry.All().Lookup(core.Tools, "a__new"); !ok {
 			t.Error("the new tool is not there")
 		}

@@ -36,7 +36,7 @@ type Approval struct {
 func (s *Supervisor) Approvals() []Approval {
 	list := []Approval{}
 	for _, r := range s.fleet.Load().order {
-		if c := r.config(); r.held.Load() {
+		if c := r.config(); r.needsApproval.Load() {
 			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: commandText(c), Was: s.previousCommand(r.id),
 				Environment: slices.Sorted(maps.Keys(c.Env)), Cwd: c.Cwd})
 		}
@@ -47,7 +47,7 @@ func (s *Supervisor) Approvals() []Approval {
 func (s *Supervisor) previousCommand(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spoken[id]
+	return s.lastCommands[id]
 }
 
 // Approve allows a server with a new command to run, in this and in later runs. If key is not "",
@@ -59,7 +59,7 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	fl := s.fleet.Load()
 	r := fl.byID[id]
 	if r == nil {
-		return fl.unknown(id)
+		return fl.unknownError(id)
 	}
 	c := r.config()
 	if key != "" && key != commandKey(c) {
@@ -72,39 +72,39 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agreed[id], s.spoken[id] = commandKey(c), commandText(c)
-	if r.held.Swap(false) {
+	s.approvedKeys[id], s.lastCommands[id] = commandKey(c), commandText(c)
+	if r.needsApproval.Swap(false) {
 		s.o.Journal(id, slog.LevelInfo, "its command was approved: "+commandText(c))
-		r.post(func() { r.reconfigured(true, true) })
+		r.post(func() { r.applyConfig(true, true) })
 	}
 	return nil
 }
 
-// runs reports whether c runs a program, on this machine or in a container.
-func runs(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
+// runsProgram reports whether c runs a program, on this machine or in a container.
+func runsProgram(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
 
-// checkApproval reports whether c has to wait for approval (held), and whether its command has
+// checkApproval reports whether c has to wait for approval (needsApproval), and whether its command has
 // not been approved before (isNew). Without approveNewCommands no command has to wait, and the
 // caller saves new commands as approved, so that they need no approval if the setting is turned
 // on later. checkApproval must be called with s.mu held.
-func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, known savedState) (held, isNew bool) {
-	if !runs(c) {
+func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, saved savedState) (needsApproval, isNew bool) {
+	if !runsProgram(c) {
 		return false, false
 	}
-	if s.agreed[c.ID] == commandKey(c) || known.approved[c.ID] {
-		s.agreed[c.ID] = commandKey(c)
-		s.spoken[c.ID] = commandText(c)
+	if s.approvedKeys[c.ID] == commandKey(c) || saved.approved[c.ID] {
+		s.approvedKeys[c.ID] = commandKey(c)
+		s.lastCommands[c.ID] = commandText(c)
 		return false, false
 	}
 	if cfg.Global.ApproveNewCommands {
 		return true, true
 	}
-	s.agreed[c.ID] = commandKey(c)
+	s.approvedKeys[c.ID] = commandKey(c)
 	return false, true
 }
 
-// unapproved returns the error of a server whose command waits for approval.
-func (r *runner) unapproved() error {
+// unapprovedError returns the error of a server whose command waits for approval.
+func (r *runner) unapprovedError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q waits for approval: its command is new", r.id),
 		Hint: "Look at the command and approve it on Drawbridge's page, or with: drawbridge approvals"}
 }

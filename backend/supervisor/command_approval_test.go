@@ -11,19 +11,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// agreements implements Approvals in memory.
-type agreements struct {
+// memoryApprovals implements Approvals in memory.
+type memoryApprovals struct {
 	mu   sync.Mutex
 	keys map[string]bool
 }
 
-func (a *agreements) Approved(_ context.Context, server, key string) (bool, error) {
+func (a *memoryApprovals) Approved(_ context.Context, server, key string) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.keys[server+key], nil
 }
 
-func (a *agreements) Approve(_ context.Context, server, key string) error {
+func (a *memoryApprovals) Approve(_ context.Context, server, key string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.keys[server+key] = true
@@ -37,7 +37,7 @@ func (g *rig) askFirst(on bool) {
 }
 
 func TestNewCommandWaitsForApproval(t *testing.T) {
-	kept := &agreements{keys: map[string]bool{}}
+	kept := &memoryApprovals{keys: map[string]bool{}}
 	ctx := context.Background()
 	changed := func(s *config.Server) { s.Args = []string{"--evil"} }
 	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) {

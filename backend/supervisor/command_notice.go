@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// expectFor is how long Expect suppresses the notice of a server.
-const expectFor = time.Minute
+// expectDuration is how long Expect suppresses the notice of a server.
+const expectDuration = time.Minute
 
 // notices holds notices about new commands that were started without approval. A notice remains
 // until the user dismisses it or the server is removed.
@@ -23,18 +23,18 @@ type notices struct {
 
 // Notices returns the notices about new commands that run without approval, oldest first.
 func (s *Supervisor) Notices() []events.Notice {
-	s.news.mu.Lock()
-	defer s.news.mu.Unlock()
-	return slices.Clone(s.news.list)
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	return slices.Clone(s.notices.list)
 }
 
 // Dismiss removes a notice that the user has seen. It reports whether there was one.
 func (s *Supervisor) Dismiss(subject string) bool {
-	s.news.mu.Lock()
-	defer s.news.mu.Unlock()
-	for i, n := range s.news.list {
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	for i, n := range s.notices.list {
 		if n.Subject == subject {
-			s.news.list = slices.Delete(s.news.list, i, i+1)
+			s.notices.list = slices.Delete(s.notices.list, i, i+1)
 			s.o.Bus.Publish(events.Health, events.Notice{Subject: subject})
 			return true
 		}
@@ -45,21 +45,21 @@ func (s *Supervisor) Dismiss(subject string) bool {
 // Expect suppresses the next notice about the command of a server, because the user is adding the
 // server at this moment. It expires after one minute.
 func (s *Supervisor) Expect(id string) {
-	s.news.mu.Lock()
-	defer s.news.mu.Unlock()
-	if s.news.expected == nil {
-		s.news.expected = map[string]time.Time{}
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	if s.notices.expected == nil {
+		s.notices.expected = map[string]time.Time{}
 	}
-	s.news.expected[id] = time.Now().Add(expectFor)
+	s.notices.expected[id] = time.Now().Add(expectDuration)
 }
 
-// noteCommand publishes a notice that c runs a new command. was is the command that it ran
+// addCommandNotice publishes a notice that c runs a new command. was is the command that it ran
 // before, or "" if unknown.
-func (s *Supervisor) noteCommand(c *config.Server, was string) {
-	s.news.mu.Lock()
-	defer s.news.mu.Unlock()
-	until, expected := s.news.expected[c.ID]
-	delete(s.news.expected, c.ID)
+func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	until, expected := s.notices.expected[c.ID]
+	delete(s.notices.expected, c.ID)
 	if expected && time.Now().Before(until) {
 		return
 	}
@@ -71,15 +71,15 @@ func (s *Supervisor) noteCommand(c *config.Server, was string) {
 	if was != "" && was != commandText(c) {
 		n.Message += " (before: " + was + ")"
 	}
-	s.news.list = append(slices.DeleteFunc(s.news.list, func(o events.Notice) bool { return o.Subject == n.Subject }), n)
+	s.notices.list = append(slices.DeleteFunc(s.notices.list, func(o events.Notice) bool { return o.Subject == n.Subject }), n)
 	s.o.Bus.Publish(events.Health, n)
 }
 
-// forgetNotices removes the notices of servers that are no longer configured.
-func (s *Supervisor) forgetNotices(fl *fleet) {
-	s.news.mu.Lock()
-	defer s.news.mu.Unlock()
-	s.news.list = slices.DeleteFunc(s.news.list, func(n events.Notice) bool {
+// dropStaleNotices removes the notices of servers that are no longer configured.
+func (s *Supervisor) dropStaleNotices(fl *fleet) {
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	s.notices.list = slices.DeleteFunc(s.notices.list, func(n events.Notice) bool {
 		if _, there := fl.byID[n.Subject[len(events.CommandSubject):]]; there {
 			return false
 		}

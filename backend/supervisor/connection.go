@@ -21,29 +21,29 @@ var ErrAbsent = errors.New("waiting")
 // connection is one open connection, through which calls are sent.
 type connection struct {
 	Session
-	of       *runner
-	inFlight atomic.Int64
-	resting  atomic.Bool  // being closed because it is idle
-	heard    atomic.Int64 // when the server last sent anything, Unix nanoseconds
-	// ended is closed when the connection is closed and its process has exited. Then why is how
+	owner     *runner
+	inFlight  atomic.Int64
+	closing   atomic.Bool  // being closed because it is idle
+	lastHeard atomic.Int64 // when the server last sent anything, Unix nanoseconds
+	// ended is closed when the connection is closed and its process has exited. Then exitReason is how
 	// the process exited, or "" if unknown.
-	ended chan struct{}
-	why   string
+	ended      chan struct{}
+	exitReason string
 }
 
 // Send sends call. It fails immediately if the connection breaks.
 func (l *connection) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	l.inFlight.Add(1)
-	if l.resting.Load() {
+	if l.closing.Load() {
 		l.inFlight.Add(-1)
-		return l.of.resend(ctx, call, sink)
+		return l.owner.resend(ctx, call, sink)
 	}
 	defer l.inFlight.Add(-1)
 	reply, err := l.Conn.Send(ctx, call, sink)
 	now := time.Now().UnixNano()
-	l.of.used.Store(now)
+	l.owner.lastUsed.Store(now)
 	if err == nil {
-		l.heard.Store(now)
+		l.lastHeard.Store(now)
 	}
 	return reply, l.explain(ctx, err)
 }
@@ -53,8 +53,8 @@ const explainLimit = 1500 * time.Millisecond
 
 // explain adds how the process exited to an error that says only that the server is gone.
 func (l *connection) explain(ctx context.Context, err error) error {
-	gone, ok := errors.AsType[*core.Error](err)
-	if !ok || gone.Hint != wire.SeeLog || l.Process.Exit == nil {
+	brokenErr, ok := errors.AsType[*core.Error](err)
+	if !ok || brokenErr.Hint != wire.SeeLog || l.Process.Exit == nil {
 		return err
 	}
 	limit := time.NewTimer(explainLimit)
@@ -66,25 +66,25 @@ func (l *connection) explain(ctx context.Context, err error) error {
 	case <-ctx.Done():
 		return err
 	}
-	if l.why == "" {
+	if l.exitReason == "" {
 		return err
 	}
-	told := *gone
-	told.Message += ": " + l.why
-	told.Hint = "See its log: drawbridge logs " + l.of.id + "."
-	return &told
+	detailed := *brokenErr
+	detailed.Message += ": " + l.exitReason
+	detailed.Hint = "See its log: drawbridge logs " + l.owner.id + "."
+	return &detailed
 }
 
 func newConnection(session Session, of *runner) *connection {
-	return &connection{Session: session, of: of, ended: make(chan struct{})}
+	return &connection{Session: session, owner: of, ended: make(chan struct{})}
 }
 
-func (l *connection) watchLists() { l.heard.Store(time.Now().UnixNano()) }
+func (l *connection) markHeard() { l.lastHeard.Store(time.Now().UnixNano()) }
 
-func (l *connection) silence() time.Duration { return time.Since(time.Unix(0, l.heard.Load())) }
+func (l *connection) silence() time.Duration { return time.Since(time.Unix(0, l.lastHeard.Load())) }
 
-// lost returns a channel that is closed when the connection breaks. It returns nil if l is nil.
-func (l *connection) lost() <-chan struct{} {
+// broken returns a channel that is closed when the connection breaks. It returns nil if l is nil.
+func (l *connection) broken() <-chan struct{} {
 	if l == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (l *connection) lost() <-chan struct{} {
 // usable reports whether the connection is open. Callers check this because a connection may
 // break before its runner has handled that.
 func (l *connection) usable() bool {
-	if l == nil || l.resting.Load() {
+	if l == nil || l.closing.Load() {
 		return false
 	}
 	select {
@@ -105,16 +105,16 @@ func (l *connection) usable() bool {
 	}
 }
 
-// begin starts the server in a helper goroutine, which posts the result.
-func (r *runner) begin() {
+// beginStart starts the server in a helper goroutine, which posts the result.
+func (r *runner) beginStart() {
 	c := r.config()
 	ctx, giveUp := context.WithCancelCause(context.Background())
 	cancel := func() { giveUp(nil) }
-	r.abort, r.giveUp, r.failedFor, r.began = cancel, giveUp, 0, time.Now()
+	r.abortStart, r.abortStartWith, r.npmFailedChecks, r.startedAt = cancel, giveUp, 0, time.Now()
 	r.pending++
 	r.starts++
 	r.process, r.detail = Process{}, ""
-	r.watch.Reset(watchEvery)
+	r.progressTicker.Reset(progressInterval)
 	n := r.starts
 	started := func(p Process) {
 		r.post(func() {
@@ -125,28 +125,28 @@ func (r *runner) begin() {
 		})
 	}
 	r.helpers.Go(func() {
-		session, err := r.connect(ctx, c, "", startup(c), started)
+		session, err := r.connect(ctx, c, "", startupTimeout(c), started)
 		cancel()
-		if err == nil && r.own == nil {
-			r.remember(c, session.Catalog())
+		if err == nil && r.parent == nil {
+			r.saveCatalog(c, session.Catalog())
 		}
-		r.post(func() { r.begun(session, err) })
+		r.post(func() { r.startFinished(session, err) })
 	})
 }
 
 // connect opens a connection. limit is the startup timeout, counted from the moment at which the
 // start gets its slot.
 func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, limit time.Duration, started func(Process)) (Session, error) {
-	request := Request{Server: c, Era: era, Workspace: r.whose.workspace, Changed: func(core.Kind) {}}
-	if r.own == nil { // in both eras: a list may change in the process that served a call
-		request.Changed = func(kind core.Kind) { r.post(func() { r.relisted(kind) }) }
+	request := Request{Server: c, Era: era, Workspace: r.owner.workspace, Changed: func(core.Kind) {}}
+	if r.parent == nil { // in both eras: a list may change in the process that served a call
+		request.Changed = func(kind core.Kind) { r.post(func() { r.listsChanged(kind) }) }
 	}
 	request.Started = started
-	return r.start(ctx, request, limit)
+	return r.connectInSlot(ctx, request, limit)
 }
 
-func (r *runner) start(ctx context.Context, request Request, limit time.Duration) (Session, error) {
-	release, err := r.s.slot(ctx)
+func (r *runner) connectInSlot(ctx context.Context, request Request, limit time.Duration) (Session, error) {
+	release, err := r.s.acquireSlot(ctx)
 	if err != nil {
 		return Session{}, err
 	}
@@ -156,24 +156,25 @@ func (r *runner) start(ctx context.Context, request Request, limit time.Duration
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: err,
-			Message: fmt.Sprintf("did not answer within %s (startupTimeoutMs)", limit), Hint: slowHint(request.Server)}
+			Message: fmt.Sprintf("did not answer within %s (startupTimeoutMs)", limit), Hint: startupTimeoutHint(request.Server)}
 	}
 	return session, err
 }
 
-// slowHint returns the hint for a stdio server that did not answer during its start. A server
-// that reads only messages with a Content-Length header understands none of ours and seems to
-// hang.
-func slowHint(c *config.Server) string {
+// startupTimeoutHint returns the hint for a stdio server that did not answer during its start. A
+// server that reads only messages with a Content-Length header understands none of ours and seems
+// to hang.
+func startupTimeoutHint(c *config.Server) string {
 	if c.Type != core.Stdio || c.Framing != "" && c.Framing != config.FramingAuto {
 		return ""
 	}
 	return `If it only needs longer, raise startupTimeoutMs. If it reads messages with a Content-Length header, set "framing": "content-length".`
 }
 
-// slot waits for one of the slots that limit parallel starts. The slot is released after slotTime
-// even if the start is still in progress, so that a slow download does not delay other servers.
-func (s *Supervisor) slot(ctx context.Context) (release func(), err error) {
+// acquireSlot waits for one of the slots that limit parallel starts. The slot is released after
+// slotTime even if the start is still in progress, so that a slow download does not delay other
+// servers.
+func (s *Supervisor) acquireSlot(ctx context.Context) (release func(), err error) {
 	select {
 	case s.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -187,8 +188,8 @@ func (s *Supervisor) slot(ctx context.Context) (release func(), err error) {
 	}, nil
 }
 
-// begun handles the result of a start.
-func (r *runner) begun(session Session, err error) {
+// startFinished handles the result of a start.
+func (r *runner) startFinished(session Session, err error) {
 	r.pending--
 	r.process = session.Process
 	stopping := r.state.phase != phaseStarting
@@ -196,40 +197,40 @@ func (r *runner) begun(session Session, err error) {
 	case err == nil && stopping:
 		r.closeConnection(newConnection(session, r))
 	case err == nil:
-		r.primary, r.took = newConnection(session, r), time.Since(r.began)
-		r.primary.watchLists()
-		r.connected()
+		r.primary, r.startDuration = newConnection(session, r), time.Since(r.startedAt)
+		r.primary.markHeard()
+		r.startSucceeded()
 	case stopping: // the start was aborted, so its error is expected
 	default:
-		r.unsigned = errors.Is(err, core.ErrNeedsLogin)
-		r.fail(err)
+		r.needsLogin = errors.Is(err, core.ErrNeedsLogin)
+		r.recordFailure(err)
 		r.recordMissingDependency(err)
-		r.step(r.failure(err))
+		r.step(r.startFailureEvent(err))
 	}
-	r.settle()
+	r.finishStop()
 }
 
-// failureOf returns the event of the state machine for err.
-func failureOf(err error) event {
+// failureEvent returns the event of the state machine for err.
+func failureEvent(err error) event {
 	switch {
 	case errors.Is(err, ErrAbsent):
-		return evAbsent
+		return evDependencyMissing
 	case core.CodeOf(err) == core.CodeValidation:
 		return evRefused
 	}
 	return evFailed
 }
 
-// connected updates the registry with the catalog, and then enters the running phase.
-func (r *runner) connected() {
+// startSucceeded updates the registry with the catalog, and then enters the running phase.
+func (r *runner) startSucceeded() {
 	l := r.primary
 	catalog := l.Catalog()
-	if r.own == nil {
+	if r.parent == nil {
 		r.s.o.Registry.Update(r.id, catalog)
 	}
-	r.used.Store(max(r.used.Load(), r.began.UnixNano()))
+	r.lastUsed.Store(max(r.lastUsed.Load(), r.startedAt.UnixNano()))
 	r.step(evConnected)
-	r.arm()
+	r.resetTimers()
 	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())
 	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("connected, %d tools", len(catalog.Tools)))
 	for _, w := range catalog.Warnings {
@@ -237,20 +238,20 @@ func (r *runner) connected() {
 	}
 }
 
-// relisted updates the registry with lists that the connection has read again.
-func (r *runner) relisted(kind core.Kind) {
+// listsChanged updates the registry with lists that the connection has read again.
+func (r *runner) listsChanged(kind core.Kind) {
 	if r.primary == nil {
 		return // connected uses the newest catalog anyway
 	}
 	c, catalog := r.config(), r.primary.Catalog()
-	r.primary.watchLists()
+	r.primary.markHeard()
 	r.s.o.Registry.Update(r.id, catalog, kind)
 	r.publish()
-	r.helpers.Go(func() { r.remember(c, catalog) })
+	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
 }
 
-// remember saves the catalog for the next run.
-func (r *runner) remember(c *config.Server, catalog *core.Catalog) {
+// saveCatalog saves the catalog for the next run.
+func (r *runner) saveCatalog(c *config.Server, catalog *core.Catalog) {
 	if r.s.o.Catalogs == nil {
 		return
 	}
@@ -261,10 +262,10 @@ func (r *runner) remember(c *config.Server, catalog *core.Catalog) {
 	}
 }
 
-// end aborts a start and closes the connections.
-func (r *runner) end() {
-	if r.abort != nil {
-		r.abort()
+// closeConnections aborts a start and closes the connections.
+func (r *runner) closeConnections() {
+	if r.abortStart != nil {
+		r.abortStart()
 	}
 	if l := r.primary; l != nil {
 		r.primary = nil
@@ -278,7 +279,7 @@ func (r *runner) end() {
 func (r *runner) closeConnection(l *connection) {
 	r.pending++
 	r.helpers.Go(func() {
-		err := l.Close(r.s.closing)
+		err := l.Close(r.s.stopCtx)
 		r.post(func() {
 			r.pending--
 			if err != nil {
@@ -286,16 +287,16 @@ func (r *runner) closeConnection(l *connection) {
 				r.s.o.Journal(r.id, slog.LevelError, err.Error())
 			}
 			if r.state.failed {
-				r.noteExit()
+				r.recordExit()
 				if r.exitCode != nil {
-					l.why = r.reason
+					l.exitReason = r.reason
 				}
-				if exit, ok := r.exited(); ok && exit.Away {
+				if exit, ok := r.exitStatus(); ok && exit.Away {
 					r.state.failed = false // the container went away: not a failure of the server
 				}
 			}
 			close(l.ended)
-			r.settle()
+			r.finishStop()
 		})
 	})
 }

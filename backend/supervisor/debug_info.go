@@ -53,12 +53,12 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 	if r == nil {
 		st, ok := s.Status(id)
 		if !ok {
-			return Debug{}, fl.unknown(id)
+			return Debug{}, fl.unknownError(id)
 		}
 		return Debug{Status: st, Environment: []string{}, Processes: []process.Proc{}, Stderr: []string{}, Frames: []Frame{}}, nil
 	}
 	l := r.live.Load()
-	p, c := r.newest().process, r.config()
+	p, c := r.mostRecentSnapshot().process, r.config()
 	d := Debug{
 		Status: r.current(l), Written: configText(c), Session: orText(c.Session, config.SessionShared), Start: orText(c.Start, config.StartAuto),
 		Framing: orText(c.Framing, config.FramingAuto),
@@ -76,18 +76,18 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 		d.Capabilities, d.Instructions, d.Timings.ListedAt = c.Capabilities, c.Instructions, c.ListedAt
 		d.Timings.Heard = lastHeard(l)
 	}
-	if used := r.used.Load(); used > 0 {
+	if used := r.lastUsed.Load(); used > 0 {
 		d.Timings.LastCall = time.Unix(0, used).UTC()
 	}
 	return d, nil
 }
 
-// newest returns the snapshot of the runner that was used last: the server's own runner or one of
-// its instances.
-func (r *runner) newest() *snapshot {
+// mostRecentSnapshot returns the snapshot of the runner that was used last: the server's own
+// runner or one of its instances.
+func (r *runner) mostRecentSnapshot() *snapshot {
 	latest := r
 	for _, one := range r.instances() {
-		if one.used.Load() > latest.used.Load() && one.live.Load().process.Frames != nil {
+		if one.lastUsed.Load() > latest.lastUsed.Load() && one.live.Load().process.Frames != nil {
 			latest = one
 		}
 	}
@@ -119,9 +119,9 @@ func orEmpty[T any](list []T) []T {
 
 // timings returns the timings that the runner knows.
 func (r *runner) timings() Timings {
-	t := Timings{StartTook: r.took, PingTook: r.pingTook}
-	if !r.began.IsZero() {
-		t.Began = r.began.UTC()
+	t := Timings{StartTook: r.startDuration, PingTook: r.pingDuration}
+	if !r.startedAt.IsZero() {
+		t.Began = r.startedAt.UTC()
 	}
 	if r.state.phase == phaseBackoff {
 		t.NextLaunch = backoff(r.config().Restart, r.state.failures)

@@ -57,13 +57,13 @@ type Dialer struct {
 	// Guest is used by Try in place of SignIn for servers that are not configured. May be nil.
 	Guest SignIn
 
-	once    bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
+	trial   bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
 	running runningProcesses
 	// loginEnv reads the environment of the login shell, and expire marks it as outdated. nil
 	// means the functions of package process.
-	loginEnv func(context.Context) (map[string]string, error)
-	expire   func(age time.Duration) bool
-	eras     eras // by launchKey: the eras that servers speak
+	loginEnv       func(context.Context) (map[string]string, error)
+	expireLoginEnv func(age time.Duration) bool
+	eras           eraCache // by launchKey: the eras that servers speak
 	// OnNotification and OnRequest receive what a server sends outside of any call. Both may be
 	// nil; see upstream.Options.
 	OnNotification func(server, method string, params json.RawMessage)
@@ -92,13 +92,13 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 			return Session{}, err
 		}
 	}
-	junk := d.Logs.Writer(c.ID) // which limits lines per second
+	stdoutLog := d.Logs.Writer(c.ID) // which limits lines per second
 	o := upstream.Options{
 		Server: c.ID, Era: r.Era, Unlisted: r.Unlisted, Framing: wire.Framing(c.Framing),
 		ClientInfo: d.ClientInfo, Capabilities: d.Capabilities,
 		OnListChanged: r.Changed, Log: d.Log,
 		OnJunk: func(line []byte, reason string) {
-			fmt.Fprintf(junk, "stdout: %s: %s\n", reason, bytes.TrimRight(line, "\r\n"))
+			fmt.Fprintf(stdoutLog, "stdout: %s: %s\n", reason, bytes.TrimRight(line, "\r\n"))
 		},
 	}
 	if d.OnNotification != nil {
@@ -110,14 +110,14 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		}
 	}
 	env := d.readEnvironment(ctx)
-	started := &startedProcess{tell: r.Started}
+	started := &startedProcess{onStarted: r.Started}
 	var err error
 	if env.workspace, err = d.workspace(r); err != nil {
 		return Session{}, err
 	}
 	switch c.Type {
 	case core.Stdio:
-		spec, err := d.spec(c, env, started)
+		spec, err := d.processSpec(c, env, started)
 		if err != nil {
 			return Session{Process: started.describe()}, err
 		}
@@ -127,7 +127,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 			return Session{Process: started.describe()}, err
 		}
 	case core.HTTP, core.SSE:
-		at, shown, err := remote(c, env)
+		at, shown, err := remoteEndpoint(c, env)
 		if err != nil {
 			return Session{}, err
 		}
@@ -138,30 +138,31 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		}
 		// A second connection, in another era, uses the program that runs already.
 		if c.Command != "" && r.Era == "" {
-			conn, err := d.serve(ctx, c, env, started, o)
-			return Session{Conn: conn, Process: started.describe()}, d.unsigned(c.ID, err)
+			conn, err := d.dialServed(ctx, c, env, started, o)
+			return Session{Conn: conn, Process: started.describe()}, d.waitForLogin(c.ID, err)
 		}
 	default:
 		return Session{}, core.Errorf(core.CodeValidation, "servers of type %q cannot be reached", c.Type)
 	}
 	key := launchKey(c)
-	o.First, o.Guessed = d.eras.first(key)
-	o.OneProcess = !d.once
+	o.First, o.Guessed = d.eras.firstEra(key)
+	o.OneProcess = !d.trial
 	conn, err := upstream.Connect(ctx, o)
 	if err != nil {
 		if upstream.Exited(err) && r.Era == "" {
-			d.eras.exited(key, o.First)
+			d.eras.recordExit(key, o.First)
 		}
-		return Session{Process: started.describe()}, d.unsigned(c.ID, err)
+		return Session{Process: started.describe()}, d.waitForLogin(c.ID, err)
 	}
 	if r.Era == "" {
-		d.eras.note(key, conn.Era())
+		d.eras.recordEra(key, conn.Era())
 	}
 	return Session{Conn: conn, Process: started.describe()}, nil
 }
 
-// spec returns what to start for a stdio server, and records in s what debug information shows.
-func (d *Dialer) spec(c *config.Server, env environment, s *startedProcess) (process.Spec, error) {
+// processSpec returns what to start for a stdio server, and records in s what debug information
+// shows.
+func (d *Dialer) processSpec(c *config.Server, env environment, s *startedProcess) (process.Spec, error) {
 	vars, err := env.forServer(c)
 	if err != nil {
 		return process.Spec{}, err
@@ -183,9 +184,9 @@ func (d *Dialer) spec(c *config.Server, env environment, s *startedProcess) (pro
 	}
 	path, err := process.Resolve(command, vars["PATH"])
 	if err != nil {
-		err = refusal(command, err)
-		if e, ok := errors.AsType[*core.Error](err); ok && env.failed != nil && errors.Is(err, process.ErrNotFound) {
-			e.Hint = fmt.Sprintf("The PATH may lack folders, for the %v. %s", env.failed, e.Hint)
+		err = startError(command, err)
+		if e, ok := errors.AsType[*core.Error](err); ok && env.loginErr != nil && errors.Is(err, process.ErrNotFound) {
+			e.Hint = fmt.Sprintf("The PATH may lack folders, for the %v. %s", env.loginErr, e.Hint)
 		}
 		return process.Spec{}, err
 	}
@@ -195,18 +196,18 @@ func (d *Dialer) spec(c *config.Server, env environment, s *startedProcess) (pro
 		s.Command = d.Redact(s.Command)
 	}
 	s.Path, s.Dir = path, dir
-	return process.Spec{Name: c.ID, Path: path, Args: args, Env: pairs(vars), Dir: dir}, nil
+	return process.Spec{Name: c.ID, Path: path, Args: args, Env: envList(vars), Dir: dir}, nil
 }
 
 // spawn starts the process. Each start has its own writer to the server's log.
 func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	spec.Stderr = stderr
-	p, ended, err := d.start(c, spec)
+	p, ended, err := d.startProcess(c, spec)
 	if err != nil {
-		return nil, refusal(spec.Path, err)
+		return nil, startError(spec.Path, err)
 	}
-	tape := s.newRecorder()
+	recorder := s.newRecorder()
 	s.set(p.PID(), func() (Exit, bool) {
 		select {
 		case <-p.Done():
@@ -215,10 +216,10 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (
 			return Exit{}, false
 		}
 	})
-	one := localProcess{p, launcher(spec.Path)}
-	d.running.add(c.ID, one)
-	return &pipeWithStop{Pipe: recordPipe(p, tape, c.ID, d.Observer), stopped: func() error {
-		d.running.remove(c.ID, one)
+	running := localProcess{p, launcher(spec.Path)}
+	d.running.add(c.ID, running)
+	return &pipeWithStop{Pipe: recordPipe(p, recorder, c.ID, d.Observer), stopped: func() error {
+		d.running.remove(c.ID, running)
 		return errors.Join(ended(), stderr.Close())
 	}}, nil
 }
@@ -234,9 +235,9 @@ func (w *pipeWithStop) Stop(ctx context.Context) error {
 	return errors.Join(w.Pipe.Stop(ctx), w.stopped())
 }
 
-// refusal returns the error of a process that could not be started. It is retriable only if the
+// startError returns the error of a process that could not be started. It is retriable only if the
 // machine was short of a resource.
-func refusal(command string, err error) error {
+func startError(command string, err error) error {
 	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, passing) {
 			return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: err,
@@ -254,7 +255,7 @@ func refusal(command string, err error) error {
 // startedProcess describes the newest process of one Connect. Connect may start a second one if
 // the first exits in an era that it does not speak.
 type startedProcess struct {
-	tell func(Process) // may be nil
+	onStarted func(Process) // may be nil
 
 	mu sync.Mutex
 	Process
@@ -264,13 +265,13 @@ func (s *startedProcess) set(pid int, exit func() (Exit, bool)) {
 	s.mu.Lock()
 	s.PID, s.Exit = pid, exit
 	s.mu.Unlock()
-	if s.tell != nil {
-		s.tell(s.describe())
+	if s.onStarted != nil {
+		s.onStarted(s.describe())
 	}
 }
 
-// warn adds a warning about how the process was started, once.
-func (s *startedProcess) warn(text string) {
+// addWarning adds a warning about how the process was started, once.
+func (s *startedProcess) addWarning(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Contains(s.Warnings, text) {

@@ -17,18 +17,18 @@ import (
 // one created for it. shown is the command as the user sees it.
 func (d *Dialer) dialDocker(c *config.Server, env environment, s *startedProcess) (dial func(context.Context) (upstream.Pipe, error), shown string, err error) {
 	if c.Docker.Image != "" {
-		image, err := d.image(c, env)
+		image, err := d.imageSpec(c, env)
 		return func(ctx context.Context) (upstream.Pipe, error) { return d.createContainer(ctx, c, image, s) },
-			"docker run -i --rm " + tail(c.Docker.Image, c), err
+			"docker run -i --rm " + shownCommand(c.Docker.Image, c), err
 	}
-	spec, err := d.exec(c, env)
+	spec, err := d.execSpec(c, env)
 	return func(ctx context.Context) (upstream.Pipe, error) { return d.execInContainer(ctx, c, spec, s) },
-		"docker exec -i " + tail(c.Docker.Where(), c), err
+		"docker exec -i " + shownCommand(c.Docker.Where(), c), err
 }
 
-// tail returns where followed by the command as in the configuration. Expanded arguments may
-// contain a secret.
-func tail(where string, c *config.Server) string {
+// shownCommand returns where followed by the command as in the configuration. Expanded arguments
+// may contain a secret.
+func shownCommand(where string, c *config.Server) string {
 	text := where
 	for _, word := range append([]string{c.Command}, c.Args...) {
 		if word != "" {
@@ -70,22 +70,22 @@ func (t *textExpander) variables(c *config.Server) []string {
 	if vars, t.err = t.env.expandAll("env", c.Env); t.err != nil {
 		return nil
 	}
-	for _, name := range inherited(c.InheritEnv) {
+	for _, name := range inheritedNames(c.InheritEnv) {
 		if value, ok := t.env.lookup(name); ok {
 			if _, set := vars[name]; !set {
 				vars[name] = value
 			}
 		}
 	}
-	return pairs(vars)
+	return envList(vars)
 }
 
 func (t *textExpander) engine(c *config.Server) dockerexec.Engine {
 	return dockerexec.Engine{Host: t.expand("docker.host", c.Docker.Host), Context: t.expand("docker.context", c.Docker.Context)}
 }
 
-// exec returns what to run in which container.
-func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error) {
+// execSpec returns what to run in which container.
+func (d *Dialer) execSpec(c *config.Server, env environment) (dockerexec.Spec, error) {
 	t := &textExpander{env: env}
 	spec := dockerexec.Spec{
 		Place: dockerexec.Place{
@@ -104,8 +104,8 @@ func (d *Dialer) exec(c *config.Server, env environment) (dockerexec.Spec, error
 	return spec, t.err
 }
 
-// image returns the container to create.
-func (d *Dialer) image(c *config.Server, env environment) (dockerexec.Image, error) {
+// imageSpec returns the container to create.
+func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.Image, error) {
 	t := &textExpander{env: env}
 	image := dockerexec.Image{
 		Engine: t.engine(c), Ref: t.expand("docker.image", c.Docker.Image), Program: t.expand("command", c.Command), Args: t.list("args", c.Args),
@@ -138,12 +138,12 @@ func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec doc
 	spec.Stderr = stderr
 	e, err := dockerexec.Start(ctx, spec)
 	if err != nil {
-		return nil, errors.Join(dockerRefusal(spec.Place, err), stderr.Close())
+		return nil, errors.Join(dockerError(spec.Place, err), stderr.Close())
 	}
 	if e.Stubborn() {
-		s.warn("the image has no shell: what runs in the container can be ended only by closing its input")
+		s.addWarning("the image has no shell: what runs in the container can be ended only by closing its input")
 	}
-	return d.contained(c, e, stderr, s), nil
+	return d.containerPipe(c, e, stderr, s), nil
 }
 
 // createContainer creates a container and runs the process in it.
@@ -152,18 +152,18 @@ func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image do
 	image.Stderr, image.Say = stderr, func(line string) { d.Logs.Append(c.ID, serverlog.Info, line) }
 	b, err := dockerexec.Create(ctx, image)
 	if err != nil {
-		return nil, errors.Join(dockerRefusal(dockerexec.Place{Engine: image.Engine}, err), stderr.Close())
+		return nil, errors.Join(dockerError(dockerexec.Place{Engine: image.Engine}, err), stderr.Close())
 	}
 	d.Logs.Append(c.ID, serverlog.Info, "runs in container "+b.ID())
-	return d.contained(c, b, stderr, s), nil
+	return d.containerPipe(c, b, stderr, s), nil
 }
 
-// contained returns the pipe of a process in a container.
-func (d *Dialer) contained(c *config.Server, p interface {
+// containerPipe returns the pipe of a process in a container.
+func (d *Dialer) containerPipe(c *config.Server, p interface {
 	upstream.Pipe
 	Exit() dockerexec.Exit
 }, stderr interface{ Close() error }, s *startedProcess) upstream.Pipe {
-	tape := s.newRecorder()
+	recorder := s.newRecorder()
 	s.set(0, func() (Exit, bool) {
 		select {
 		case <-p.Done():
@@ -172,12 +172,12 @@ func (d *Dialer) contained(c *config.Server, p interface {
 			return Exit{}, false
 		}
 	})
-	return &pipeWithStop{Pipe: recordPipe(p, tape, c.ID, d.Observer), stopped: stderr.Close}
+	return &pipeWithStop{Pipe: recordPipe(p, recorder, c.ID, d.Observer), stopped: stderr.Close}
 }
 
-// dockerRefusal classifies an error of package dockerexec. Missing dependencies, such as a
+// dockerError classifies an error of package dockerexec. Missing dependencies, such as a
 // stopped container, are waited for; errors that only the user can correct are not.
-func dockerRefusal(p dockerexec.Place, err error) error {
+func dockerError(p dockerexec.Place, err error) error {
 	hint := ""
 	switch {
 	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):

@@ -20,9 +20,9 @@ const (
 	removeTimeout = 10 * time.Second
 )
 
-// start starts the process of a server. ended must be called after the process has exited: it
-// removes the container of a docker run command, and does nothing for other commands.
-func (d *Dialer) start(c *config.Server, spec process.Spec) (p *process.Process, ended func() error, err error) {
+// startProcess starts the process of a server. ended must be called after the process has exited:
+// it removes the container of a docker run command, and does nothing for other commands.
+func (d *Dialer) startProcess(c *config.Server, spec process.Spec) (p *process.Process, ended func() error, err error) {
 	run, ok := dockerexec.FollowRun(c.ID, spec.Path, spec.Args, spec.Env, d.DockerLedger)
 	if !ok {
 		p, err = d.Spawner.Start(spec)

@@ -10,9 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// remote returns the endpoint of a remote server. shown is its address without the parts that may
-// contain secrets.
-func remote(c *config.Server, env environment) (r *upstream.Remote, shown string, err error) {
+// remoteEndpoint returns the endpoint of a remote server. shown is its address without the parts
+// that may contain secrets.
+func remoteEndpoint(c *config.Server, env environment) (r *upstream.Remote, shown string, err error) {
 	address, err := env.expand("url", c.URL)
 	if err != nil {
 		return nil, "", err
@@ -37,7 +37,7 @@ func remote(c *config.Server, env environment) (r *upstream.Remote, shown string
 // recordRemoteFrames returns a function that records the messages of a remote server and passes
 // them to the observer.
 func (d *Dialer) recordRemoteFrames(server string, t *frameRecorder) func(sent bool, http string, text []byte) {
-	t.most = remoteFrames
+	t.limit = remoteFrames
 	return func(sent bool, http string, text []byte) {
 		now := time.Now().UTC()
 		if d.Observer != nil && d.Observer.Server(server) {

@@ -18,21 +18,21 @@ import (
 // starts the program, waits until the address accepts connections, and closes both when either
 // ends.
 
-// servePause is the interval of attempts to connect to an address that does not answer yet.
-const servePause = 100 * time.Millisecond
+// serveRetryInterval is the interval of attempts to connect to an address that does not answer yet.
+const serveRetryInterval = 100 * time.Millisecond
 
-// serve starts the program and connects to its url.
-func (d *Dialer) serve(ctx context.Context, c *config.Server, env environment, s *startedProcess, o upstream.Options) (Conn, error) {
+// dialServed starts the program and connects to its url.
+func (d *Dialer) dialServed(ctx context.Context, c *config.Server, env environment, s *startedProcess, o upstream.Options) (Conn, error) {
 	host, err := hostPort(o.Remote.URL)
 	if err != nil {
 		return nil, err
 	}
-	if onLoopback(host) && dials(ctx, host) {
+	if onLoopback(host) && acceptsConnections(ctx, host) {
 		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true,
 			Message: fmt.Sprintf("something else answers at %s already", host),
 			Hint:    "End it, or give the server another port in command and url."}
 	}
-	spec, err := d.spec(c, env, s)
+	spec, err := d.processSpec(c, env, s)
 	if err != nil {
 		return nil, err
 	}
@@ -40,14 +40,14 @@ func (d *Dialer) serve(ctx context.Context, c *config.Server, env environment, s
 	if err != nil {
 		return nil, err
 	}
-	words := d.Logs.Writer(c.ID)
+	stdoutLog := d.Logs.Writer(c.ID)
 	go func() { // ends at the end of stdout, at the latest when the process is stopped
-		_, _ = io.Copy(words, pipe.Stdout())
-		_ = words.Close()
+		_, _ = io.Copy(stdoutLog, pipe.Stdout())
+		_ = stdoutLog.Close()
 	}()
 	conn, err := connectServed(ctx, host, pipe, o)
 	if err != nil {
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveStop)
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveStopTimeout)
 		defer cancel()
 		return nil, errors.Join(err, pipe.Stop(stopping))
 	}
@@ -56,15 +56,15 @@ func (d *Dialer) serve(ctx context.Context, c *config.Server, env environment, s
 	return both, nil
 }
 
-// serveStop is the timeout of stopping a program to which no connection could be opened.
-const serveStop = 10 * time.Second
+// serveStopTimeout is the timeout of stopping a program to which no connection could be opened.
+const serveStopTimeout = 10 * time.Second
 
 // connectServed waits until the address accepts connections, and connects. A program that listens
 // may not be ready yet, so errors that may be temporary are retried while the program runs.
 func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstream.Options) (*upstream.Conn, error) {
 	last := fmt.Errorf("nothing answers at %s", host)
 	for {
-		if dials(ctx, host) {
+		if acceptsConnections(ctx, host) {
 			conn, err := upstream.Connect(ctx, o)
 			own, ok := errors.AsType[*core.Error](err)
 			if err == nil || ok && !own.Retriable && own.Code != core.CodeTimeout {
@@ -72,7 +72,7 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 			}
 			last = err
 		}
-		timer := time.NewTimer(servePause)
+		timer := time.NewTimer(serveRetryInterval)
 		select {
 		case <-timer.C:
 		case <-pipe.Done():
@@ -105,8 +105,8 @@ func onLoopback(host string) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// dials reports whether host accepts TCP connections.
-func dials(ctx context.Context, host string) bool {
+// acceptsConnections reports whether host accepts TCP connections.
+func acceptsConnections(ctx context.Context, host string) bool {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", host)
 	if err != nil {

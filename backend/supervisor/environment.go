@@ -18,9 +18,9 @@ import (
 // environment resolves ${VAR} and inheritEnv: first from Drawbridge's own variables, then from
 // those of the login shell. ${secret:NAME} is resolved by secret.
 type environment struct {
-	login  map[string]string
-	failed error                             // why the login shell could not be read
-	secret func(name string) (string, error) // may be nil
+	login    map[string]string
+	loginErr error                             // why the login shell could not be read
+	secret   func(name string) (string, error) // may be nil
 	// workspace is the value of ${workspaceFolder}, or "".
 	workspace string
 }
@@ -42,7 +42,7 @@ func (d *Dialer) readEnvironment(ctx context.Context) environment {
 		read = process.LoginEnv
 	}
 	login, err := read(ctx)
-	e := environment{login: login, failed: err}
+	e := environment{login: login, loginErr: err}
 	if d.Secret != nil {
 		e.secret = func(name string) (string, error) { return d.Secret(ctx, name) }
 	}
@@ -52,8 +52,8 @@ func (d *Dialer) readEnvironment(ctx context.Context) environment {
 // expireLogin marks the environment of the login shell as outdated if it was read longer than age
 // ago, and reports whether it did.
 func (d *Dialer) expireLogin(age time.Duration) bool {
-	if d.expire != nil {
-		return d.expire(age)
+	if d.expireLoginEnv != nil {
+		return d.expireLoginEnv(age)
 	}
 	return process.ExpireLoginEnv(age)
 }
@@ -89,7 +89,7 @@ func (e environment) forServer(c *config.Server) (map[string]string, error) {
 	if name := launcher(c.Command); c.Type == core.Stdio && (name == "docker" || name == "podman") {
 		maps.Copy(env, e.engineVariables())
 	}
-	for _, name := range inherited(c.InheritEnv) {
+	for _, name := range inheritedNames(c.InheritEnv) {
 		if value, ok := e.lookup(name); ok {
 			env[name] = value
 		}
@@ -163,8 +163,8 @@ func (e environment) expandAll(key string, values map[string]string) (map[string
 	return all, nil
 }
 
-// pairs returns env as sorted NAME=VALUE strings.
-func pairs(env map[string]string) []string {
+// envList returns env as sorted NAME=VALUE strings.
+func envList(env map[string]string) []string {
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])

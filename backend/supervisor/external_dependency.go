@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// missingDependency is the error of a start that failed because something external, such as
-// a Docker Engine or a container, is missing. again blocks until another start may succeed;
-// it returns an error if it cannot tell.
+// missingDependency is the error of a start that failed because something external, such as a
+// Docker Engine or a container, is missing. wait blocks until another start may succeed; it
+// returns an error if it cannot detect that.
 type missingDependency struct {
 	error
-	again func(ctx context.Context) error
+	wait func(ctx context.Context) error
 }
 
 func (a *missingDependency) Unwrap() error { return a.error }
 
-// eager is the minimum time between the end of one start and the next one that again
-// triggers, so that a dependency that comes and goes costs little.
-const eager = 100 * time.Millisecond
+// minDependencyDelay is the minimum time between the end of one start and the next one that a
+// returning dependency triggers, so that a dependency that comes and goes costs little.
+const minDependencyDelay = 100 * time.Millisecond
 
 // watchDependency starts the server as soon as the missing dependency is there. The backoff
 // timer keeps running meanwhile.
 func (r *runner) watchDependency() {
-	if r.returns == nil || r.outside != nil {
+	if r.awaitDependency == nil || r.cancelDependencyWait != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	again, n := r.returns, r.starts
-	r.outside = cancel
+	wait, n := r.awaitDependency, r.starts
+	r.cancelDependencyWait = cancel
 	r.helpers.Go(func() {
 		defer cancel()
-		if !sleep(ctx, eager) || again(ctx) != nil {
+		if !sleep(ctx, minDependencyDelay) || wait(ctx) != nil {
 			return
 		}
 		r.post(func() {
@@ -44,17 +44,17 @@ func (r *runner) watchDependency() {
 
 // stopWatchingDependency ends watchDependency.
 func (r *runner) stopWatchingDependency() {
-	if r.outside != nil {
-		r.outside()
-		r.outside = nil
+	if r.cancelDependencyWait != nil {
+		r.cancelDependencyWait()
+		r.cancelDependencyWait = nil
 	}
 }
 
 // recordMissingDependency remembers what to wait for if err is a missingDependency.
 func (r *runner) recordMissingDependency(err error) {
-	r.returns = nil
+	r.awaitDependency = nil
 	if a, ok := errors.AsType[*missingDependency](err); ok {
-		r.returns = a.again
+		r.awaitDependency = a.wait
 	}
 }
 

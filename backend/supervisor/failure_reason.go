@@ -12,51 +12,51 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// fail records the reason of a failure, writes it to the logs and shows it in the status.
-func (r *runner) fail(err error) {
+// recordFailure records the reason of a failure, writes it to the logs and shows it in the status.
+func (r *runner) recordFailure(err error) {
 	was := r.reason
-	r.reason = r.sentence(err)
+	r.reason = r.displayReason(err)
 	r.hint = ""
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Hint != wire.SeeLog {
 		r.hint = e.Hint
 	}
 	// If err says only that the connection broke, the exit status says more.
 	code := core.CodeOf(err)
-	r.explained = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, ErrAbsent) || r.failedFor >= npmDone
+	r.explained = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, ErrAbsent) || r.npmFailedChecks >= npmFailedLimit
 	r.endedByItself = upstream.Exited(err)
-	r.noteExit()
-	if r.remote.waiting && r.reason == was {
+	r.recordExit()
+	if r.remoteRetry.unreachable && r.reason == was {
 		return // retried indefinitely: log the same reason only once
 	}
 	r.s.o.Log.Warn(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
-	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.instanceSuffix()+": "+explain(err))
+	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.instanceSuffix()+": "+errorText(err))
 	if len(r.s.fleet.Load().order) > 1 {
 		r.s.o.Log.Info("Continuing with other MCP servers")
 	}
 }
 
-// noteExit reads the exit status of the process and the last lines of its stderr. It runs a
+// recordExit reads the exit status of the process and the last lines of its stderr. It runs a
 // second time after the process has been cleaned up, when the exit status is final; a status of 0
 // or a signal may then be caused by our own stop.
-func (r *runner) noteExit() {
+func (r *runner) recordExit() {
 	n := exitreason.MaxLines
 	if r.state.phase != phaseStarting {
 		n = linesAfterRun
 	}
-	lines := r.s.o.LastLines(r.id, n, r.began)
+	lines := r.s.o.LastLines(r.id, n, r.startedAt)
 	r.stderr = lines[max(0, len(lines)-crashLines):]
 	r.detail = exitreason.Line(lines)
-	exit, ended := r.exited()
+	exit, ended := r.exitStatus()
 	if ended {
 		r.exitCode = &exit.Code
 	}
-	if ended && !r.explained && tellsWhy(exit, r.endedByItself) {
+	if ended && !r.explained && exitExplains(exit, r.endedByItself) {
 		r.reason, r.hint = exit.Text, exitreason.Action(r.detail, lines, r.process.Path)
 		if r.detail != "" {
 			r.reason += ": " + r.detail
 		}
 	}
-	if hint := brokenHint(lines); hint != "" && launcher(r.process.Path) == "npx" {
+	if hint := npxCacheHint(lines); hint != "" && launcher(r.process.Path) == "npx" {
 		r.hint = hint
 	}
 }
@@ -65,9 +65,9 @@ func (r *runner) noteExit() {
 // running. Older lines did not cause its exit.
 const linesAfterRun = 40
 
-// tellsWhy reports whether an exit status explains more than that the connection broke. A status
-// of 0, or a signal that we sent, may be the result of our own stop.
-func tellsWhy(exit Exit, byItself bool) bool {
+// exitExplains reports whether an exit status explains more than that the connection broke. A
+// status of 0, or a signal that we sent, may be the result of our own stop.
+func exitExplains(exit Exit, byItself bool) bool {
 	switch {
 	case exit.Code > 0:
 		return true
@@ -77,18 +77,18 @@ func tellsWhy(exit Exit, byItself bool) bool {
 	return byItself && !exit.Ours
 }
 
-// exited returns how the newest process exited. It returns false if there is none or it is
+// exitStatus returns how the newest process exited. It returns false if there is none or it is
 // running.
-func (r *runner) exited() (Exit, bool) {
+func (r *runner) exitStatus() (Exit, bool) {
 	if r.process.Exit == nil {
 		return Exit{}, false
 	}
 	return r.process.Exit()
 }
 
-// sentence returns err for display beside the server's name, which it omits.
-func (r *runner) sentence(err error) string {
-	text := explain(err)
+// displayReason returns err for display beside the server's name, which it omits.
+func (r *runner) displayReason(err error) string {
+	text := errorText(err)
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		text = e.Message
 	}
@@ -100,7 +100,7 @@ func (r *runner) sentence(err error) string {
 	return strings.TrimPrefix(text, ErrAbsent.Error()+": ")          // the state says that already
 }
 
-func explain(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return "the connection was closed"
 	}

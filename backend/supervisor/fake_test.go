@@ -282,8 +282,8 @@ func (g *rig) want(id string, state core.State) core.ServerStatus {
 	return st
 }
 
-// pass advances the fake clock.
-func pass(d time.Duration) {
+// advance advances the fake clock.
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }

@@ -33,7 +33,7 @@ type Frame struct {
 type frameRecorder struct {
 	mu     sync.Mutex
 	frames [remoteFrames]recordedFrame
-	most   int // how many frames are kept; 0 means recordedFrames
+	limit  int // how many frames are kept; 0 means recordedFrames
 	next   int
 }
 
@@ -46,16 +46,16 @@ type recordedFrame struct {
 	http  string
 }
 
-func (t *frameRecorder) size() int {
-	if t.most > 0 {
-		return t.most
+func (t *frameRecorder) capacity() int {
+	if t.limit > 0 {
+		return t.limit
 	}
 	return recordedFrames
 }
 
 func (t *frameRecorder) add(at time.Time, sent bool, http string, text []byte, bytes int) {
 	t.mu.Lock()
-	k := &t.frames[t.next%t.size()]
+	k := &t.frames[t.next%t.capacity()]
 	k.at, k.sent, k.http, k.text, k.bytes = at, sent, http, append(k.text[:0], text...), bytes
 	t.next++
 	t.mu.Unlock()
@@ -65,7 +65,7 @@ func (t *frameRecorder) add(at time.Time, sent bool, http string, text []byte, b
 func (t *frameRecorder) last() []Frame {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	size := t.size()
+	size := t.capacity()
 	list := make([]Frame, 0, size)
 	for i := max(0, t.next-size); i < t.next; i++ {
 		k := &t.frames[i%size]
@@ -88,7 +88,7 @@ const observerBytes = 9 << 10
 // lineRecorder splits a stream into lines and adds them to a frameRecorder. It is not safe for
 // concurrent use.
 type lineRecorder struct {
-	tape     *frameRecorder
+	recorder *frameRecorder
 	server   string
 	observer Observer // may be nil
 	sent     bool
@@ -117,7 +117,7 @@ func (h *lineRecorder) record(p []byte) {
 			if h.watched {
 				h.observer.Message(h.server, h.sent, now, "", h.text, h.bytes)
 			}
-			h.tape.add(now, h.sent, "", h.text[:min(len(h.text), recordedBytes)], h.bytes)
+			h.recorder.add(now, h.sent, "", h.text[:min(len(h.text), recordedBytes)], h.bytes)
 		}
 		h.text, h.bytes, p = h.text[:0], 0, rest
 	}
@@ -142,12 +142,12 @@ type recordedPipe struct {
 }
 
 func recordPipe(p upstream.Pipe, t *frameRecorder, server string, o Observer) upstream.Pipe {
-	w := &recordingWriter{WriteCloser: p.Stdin(), try: newNonblockingWriter(p.Stdin()), head: lineRecorder{tape: t, server: server, observer: o, sent: true}}
+	w := &recordingWriter{WriteCloser: p.Stdin(), nonblocking: newNonblockingWriter(p.Stdin()), recorder: lineRecorder{recorder: t, server: server, observer: o, sent: true}}
 	in := io.WriteCloser(w)
 	if d, ok := w.WriteCloser.(deadliner); ok {
 		in = &recordingDeadlineWriter{w, d}
 	}
-	return &recordedPipe{Pipe: p, in: in, out: &recordingReader{Reader: p.Stdout(), head: lineRecorder{tape: t, server: server, observer: o}}}
+	return &recordedPipe{Pipe: p, in: in, out: &recordingReader{Reader: p.Stdout(), recorder: lineRecorder{recorder: t, server: server, observer: o}}}
 }
 
 func (t *recordedPipe) Stdin() io.WriteCloser { return t.in }
@@ -157,26 +157,26 @@ type deadliner interface{ SetWriteDeadline(time.Time) error }
 
 type recordingWriter struct {
 	io.WriteCloser
-	head lineRecorder
-	try  *nonblockingWriter // nil if the pipe supports only blocking writes
-	seen int                // bytes that were recorded by TryWrite but not written: they come again
+	recorder      lineRecorder
+	nonblocking   *nonblockingWriter // nil if the pipe supports only blocking writes
+	recordedAhead int                // bytes that were recorded by TryWrite but not written: they come again
 }
 
 func (w *recordingWriter) Write(p []byte) (int, error) {
-	again := min(w.seen, len(p))
-	w.seen -= again
-	w.head.record(p[again:]) // before writing: the answer may arrive before Write returns
+	again := min(w.recordedAhead, len(p))
+	w.recordedAhead -= again
+	w.recorder.record(p[again:]) // before writing: the answer may arrive before Write returns
 	return w.WriteCloser.Write(p)
 }
 
 // TryWrite writes as much of p as the pipe accepts without blocking.
 func (w *recordingWriter) TryWrite(p []byte) int {
-	if w.try == nil {
+	if w.nonblocking == nil {
 		return 0
 	}
-	w.head.record(p)
-	n := w.try.write(p)
-	w.seen = len(p) - n
+	w.recorder.record(p)
+	n := w.nonblocking.write(p)
+	w.recordedAhead = len(p) - n
 	return n
 }
 
@@ -187,11 +187,11 @@ type recordingDeadlineWriter struct {
 
 type recordingReader struct {
 	io.Reader
-	head lineRecorder
+	recorder lineRecorder
 }
 
 func (r *recordingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.head.record(p[:n])
+	r.recorder.record(p[:n])
 	return n, err
 }

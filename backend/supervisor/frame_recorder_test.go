@@ -8,7 +8,7 @@ import (
 
 func TestFrameRecorderKeepsStartOfLastFrames(t *testing.T) {
 	tape := &frameRecorder{}
-	h := lineRecorder{tape: tape}
+	h := lineRecorder{recorder: tape}
 	for i := range 7 {
 		fmt.Fprint(writerFunc(h.record), i, strings.Repeat("ä", 300), "\r\n")
 	}

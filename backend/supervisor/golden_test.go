@@ -50,15 +50,15 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 	}{
 		{title: "stopped: by the user", act: func(g *rig) { _ = g.Stop(context.Background(), "files") }},
 		{title: "stopped: start is manual", set: func(s *config.Server) { s.Start = config.StartManual }},
-		{title: "stopped: nobody called it", set: idle(10 * time.Minute), act: func(*rig) { pass(11 * time.Minute) }},
-		{title: "starting", start: slow, act: func(*rig) { pass(2 * time.Second) }},
-		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.Fetching = func(string) string { return "npx" } }, act: func(*rig) { pass(2 * time.Second) }},
+		{title: "stopped: nobody called it", set: idle(10 * time.Minute), act: func(*rig) { advance(11 * time.Minute) }},
+		{title: "starting", start: slow, act: func(*rig) { advance(2 * time.Second) }},
+		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.Fetching = func(string) string { return "npx" } }, act: func(*rig) { advance(2 * time.Second) }},
 		{title: "starting: again after a failure", start: func(ctx context.Context, r Request, n int) (*core.Catalog, error) {
 			if n == 1 {
 				return nil, errBoom
 			}
 			return slow(ctx, r, n)
-		}, act: func(*rig) { pass(2 * time.Second) }},
+		}, act: func(*rig) { advance(2 * time.Second) }},
 		{title: "running"},
 		{title: "running: for two clients", options: func(g *rig, _ *Options) { g.several = true }, set: session(config.SessionPerClient), act: func(g *rig) {
 			g.served(from(call("files"), "ann"))
@@ -67,11 +67,11 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		}},
 		{title: "degraded: silent", act: func(g *rig) {
 			g.conn("files").silence()
-			pass(50 * time.Second)
+			advance(50 * time.Second)
 		}},
 		{title: "waiting", start: always(fmt.Errorf("%w: %w", ErrAbsent, errors.New(`the container is not running: "box"`)))},
-		{title: "backoff", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { pass(time.Second) }},
-		{title: "crashed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { pass(time.Minute) }},
+		{title: "backoff", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { advance(time.Second) }},
+		{title: "crashed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { advance(time.Minute) }},
 		{title: "crashed: wrong command", start: always(core.Errorf(core.CodeValidation, `executable not found: "npx"`))},
 		{title: "needs login", start: always(fmt.Errorf("%w: %w", ErrAbsent, &core.Error{Code: core.CodeUnauthorized, Message: `server "files": it wants you to sign in`, Cause: core.ErrNeedsLogin})),
 			options: logins(core.LoginNeeded, "it wants you to sign in"), set: remoteServer},

@@ -8,25 +8,25 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// arm resets the timers of a running server.
-func (r *runner) arm() {
+// resetTimers resets the timers of a running server.
+func (r *runner) resetTimers() {
 	if r.state.phase != phaseRunning {
 		return
 	}
-	r.healthy.Reset(healthyAfter)
-	r.watchIdle()
-	r.watchCatalog()
+	r.healthyTimer.Reset(healthyAfter)
+	r.resetIdleTimer()
+	r.resetRefreshTimer()
 	if every := r.config().Heartbeat; every > 0 {
-		r.beat.Reset(every)
+		r.heartbeatTicker.Reset(every)
 	} else {
-		r.beat.Stop()
+		r.heartbeatTicker.Stop()
 	}
 }
 
-// heartbeat pings a server that has been silent for the heartbeat interval. Silence alone never
+// pingIfSilent pings a server that has been silent for the heartbeat interval. Silence alone never
 // stops a server: a ping has to fail first, so that servers survive when the machine wakes up
 // from sleep.
-func (r *runner) heartbeat() {
+func (r *runner) pingIfSilent() {
 	if l := r.primary; l != nil && l.silence() >= r.config().Heartbeat {
 		r.ping()
 	}
@@ -35,34 +35,34 @@ func (r *runner) heartbeat() {
 // ping sends a ping, unless one is in flight.
 func (r *runner) ping() {
 	l := r.primary
-	if l == nil || r.pinging {
+	if l == nil || r.pingInFlight {
 		return
 	}
-	r.pinging, r.pinged = true, time.Now()
+	r.pingInFlight, r.pingSentAt = true, time.Now()
 	r.helpers.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 		defer cancel()
 		err := l.Ping(ctx)
-		r.post(func() { r.answered(l, err) })
+		r.post(func() { r.pingAnswered(l, err) })
 	})
 }
 
-func (r *runner) answered(l *connection, err error) {
+func (r *runner) pingAnswered(l *connection, err error) {
 	// Wall-clock time includes sleep of the machine, unlike the monotonic clock.
-	took := time.Since(r.pinged.Round(0))
-	r.pinging = false
+	took := time.Since(r.pingSentAt.Round(0))
+	r.pingInFlight = false
 	if l != r.primary {
 		return
 	}
 	if err != nil && took > 2*pingTimeout {
-		r.heartbeat() // the machine slept meanwhile, so the result says nothing about the server
+		r.pingIfSilent() // the machine slept meanwhile, so the result says nothing about the server
 		return
 	}
 	if err == nil {
-		r.pingTook = time.Since(r.pinged) // monotonic, so it is never negative
-		l.watchLists()
-		if r.silent {
-			r.silent, r.reason = false, ""
+		r.pingDuration = time.Since(r.pingSentAt) // monotonic, so it is never negative
+		l.markHeard()
+		if r.pingFailed {
+			r.pingFailed, r.reason = false, ""
 		}
 		r.publish()
 		return
@@ -71,11 +71,11 @@ func (r *runner) answered(l *connection, err error) {
 	// A server that handles one call at a time cannot answer a ping during a call. The timeout of
 	// the call applies then.
 	if stale > 0 && silence >= stale && l.inFlight.Load() == 0 {
-		r.fail(core.Errorf(core.CodeTimeout, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
-		r.step(r.loss())
+		r.recordFailure(core.Errorf(core.CodeTimeout, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
+		r.step(r.lossEvent())
 		return
 	}
-	r.silent = true
+	r.pingFailed = true
 	r.reason = fmt.Sprintf("has not answered for %s", silence.Round(time.Second))
 	r.publish()
 }

@@ -21,13 +21,13 @@ func TestPingIsRepeatedAfterSleep(t *testing.T) {
 				r := g.fleet.Load().byID["a"]
 				asked := false
 				_ = r.ask(context.Background(), func() error {
-					r.primary.heard.Store(time.Now().Add(-c.slept - time.Hour).UnixNano()) // silent for a long time
-					r.pinging, r.pinged = true, time.Now().Add(-c.slept-pingTimeout)
-					r.answered(r.primary, errBoom)
-					asked = r.pinging
+					r.primary.lastHeard.Store(time.Now().Add(-c.slept - time.Hour).UnixNano()) // silent for a long time
+					r.pingInFlight, r.pingSentAt = true, time.Now().Add(-c.slept-pingTimeout)
+					r.pingAnswered(r.primary, errBoom)
+					asked = r.pingInFlight
 					return nil
 				})
-				pass(time.Second)
+				advance(time.Second)
 				if asked == c.lost {
 					t.Errorf("asked again: %v", asked)
 				}
@@ -43,11 +43,11 @@ func TestPingIsRepeatedAfterSleep(t *testing.T) {
 func TestPingFailsAfterFiveSeconds(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
-		pass(time.Second)
+		advance(time.Second)
 		g.conn("a").silence()
 		began, degraded := time.Now(), time.Duration(0)
 		for degraded == 0 && time.Since(began) < 2*time.Minute {
-			pass(time.Second)
+			advance(time.Second)
 			if r := g.Statuses()[0]; r.State == core.StateDegraded {
 				degraded = time.Since(began)
 			}

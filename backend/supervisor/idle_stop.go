@@ -13,23 +13,23 @@ import (
 // idleTimeout returns after how long without a call this runner stops; 0 means never.
 func (r *runner) idleTimeout() time.Duration {
 	c := r.config()
-	if c.IdleStop <= 0 && r.own != nil {
+	if c.IdleStop <= 0 && r.parent != nil {
 		return config.DefaultIdleStop // instances always have an idle timeout
 	}
 	return c.IdleStop
 }
 
-// watchIdle sets the timer that stops an idle server.
-func (r *runner) watchIdle() {
+// resetIdleTimer sets the timer that stops an idle server.
+func (r *runner) resetIdleTimer() {
 	if limit := r.idleTimeout(); limit > 0 {
-		r.idle.Reset(max(limit-r.idleFor(), time.Second))
+		r.idleTimer.Reset(max(limit-r.idleFor(), time.Second))
 		return
 	}
-	r.idle.Stop()
+	r.idleTimer.Stop()
 }
 
 // idleFor returns the time since the last call.
-func (r *runner) idleFor() time.Duration { return time.Since(time.Unix(0, r.used.Load())) }
+func (r *runner) idleFor() time.Duration { return time.Since(time.Unix(0, r.lastUsed.Load())) }
 
 // stopIfIdle stops the server if it has been idle for idleTimeout.
 func (r *runner) stopIfIdle() {
@@ -38,26 +38,26 @@ func (r *runner) stopIfIdle() {
 		return
 	}
 	if r.idleFor() < limit || !r.hasNoCalls() {
-		r.watchIdle()
+		r.resetIdleTimer()
 		return
 	}
 	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("nobody called it for %s%s", formatDuration(limit), r.instanceSuffix()))
-	if r.own != nil {
+	if r.parent != nil {
 		r.retired.Store(true)
-		r.reconfigured(false, true)
+		r.applyConfig(false, true)
 		return
 	}
-	r.wanted, r.rested = false, true
+	r.wanted, r.idleStopped = false, true
 	r.step(evWanted)
 }
 
 // hasNoCalls reports whether no call is in flight. If so, no call can begin on the connection
 // any more: a call that has found it but not used it yet gets a new one.
 func (r *runner) hasNoCalls() bool {
-	links := []*connection{r.primary, r.secondEra.link}
+	links := []*connection{r.primary, r.secondEra.conn}
 	for _, l := range links {
 		if l != nil {
-			l.resting.Store(true)
+			l.closing.Store(true)
 		}
 	}
 	busy := false
@@ -67,7 +67,7 @@ func (r *runner) hasNoCalls() bool {
 	if busy {
 		for _, l := range links {
 			if l != nil {
-				l.resting.Store(false)
+				l.closing.Store(false)
 			}
 		}
 	}
@@ -76,10 +76,10 @@ func (r *runner) hasNoCalls() bool {
 
 // instanceSuffix names the instance in log messages.
 func (r *runner) instanceSuffix() string {
-	if r.own == nil {
+	if r.parent == nil {
 		return ""
 	}
-	return " (instance of " + r.whose.name + ")"
+	return " (instance of " + r.owner.name + ")"
 }
 
 // resend repeats a call whose connection was being closed because it was idle. The call has

@@ -25,15 +25,15 @@ func TestIdleServerStopsAndStaysListed(t *testing.T) {
 					_ = g.Start(context.Background(), "a")
 					synctest.Wait()
 				}
-				pass(4 * time.Minute)
+				advance(4 * time.Minute)
 				up, err := g.For(context.Background(), call("a"))
 				if err != nil {
 					t.Fatal(err)
 				}
 				_, _ = up.Send(context.Background(), call("a"), nil)
-				pass(4 * time.Minute)
+				advance(4 * time.Minute)
 				g.want("a", core.StateRunning) // the call counts, heartbeats do not
-				pass(2 * time.Minute)
+				advance(2 * time.Minute)
 				if st := g.want("a", core.StateStopped); !strings.HasPrefix(st.Reason, "nobody called it for 5m") {
 					t.Errorf("reason %q", st.Reason)
 				}
@@ -62,11 +62,11 @@ func TestInFlightCallPreventsIdleStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls.Go(func() { _, _ = up.Send(ctx, c, nil) })
-		pass(time.Hour)
+		advance(time.Hour)
 		g.want("a", core.StateRunning)
 		cancel()
 		calls.Wait()
-		pass(2 * time.Minute)
+		advance(2 * time.Minute)
 		g.want("a", core.StateStopped)
 	})
 }
@@ -79,7 +79,7 @@ func TestCallDuringIdleStopIsServed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pass(2 * time.Minute)
+		advance(2 * time.Minute)
 		g.want("a", core.StateStopped)
 		if _, err := up.Send(context.Background(), c, nil); err != nil {
 			t.Fatalf("the call fell between two stools: %v", err)

@@ -22,7 +22,7 @@ import (
 // replaces the one that has been idle longest.
 const maxInstances = 16
 
-var errGone = errors.New("the instance has ended")
+var errInstanceEnded = errors.New("the instance has ended")
 
 // instanceOwner identifies the instance that serves a call.
 type instanceOwner struct {
@@ -48,9 +48,9 @@ func ownerOf(c *config.Server, call *core.Call) instanceOwner {
 	case config.SessionPerSession:
 		switch {
 		case call.Shim != "":
-			w.key, w.name = "shim\x00"+call.Client.Token+"\x00"+call.Shim, client+" shim "+short(call.Shim)
+			w.key, w.name = "shim\x00"+call.Client.Token+"\x00"+call.Shim, client+" shim "+shortID(call.Shim)
 		case call.Era == core.Legacy && call.Session != "":
-			w.key, w.name = "session\x00"+call.Session, client+" session "+short(call.Session)
+			w.key, w.name = "session\x00"+call.Session, client+" session "+shortID(call.Session)
 		}
 	case config.SessionPerRoot:
 		w = instanceOwner{}
@@ -68,67 +68,67 @@ func ownerOf(c *config.Server, call *core.Call) instanceOwner {
 	return w
 }
 
-func short(id string) string { return id[:min(len(id), 6)] }
+func shortID(id string) string { return id[:min(len(id), 6)] }
 
-func shared(c *config.Server) bool { return c.Session == "" || c.Session == config.SessionShared }
+func isShared(c *config.Server) bool { return c.Session == "" || c.Session == config.SessionShared }
 
-// place returns the key of a runner in Supervisor.all.
-func place(id, key string) string {
+// runnerKey returns the key of a runner in Supervisor.all.
+func runnerKey(id, key string) string {
 	if key == "" {
 		return id
 	}
 	return id + "\x00" + key
 }
 
-// instance returns the runner that serves call. It creates the runner if necessary.
-func (s *Supervisor) instance(own *runner, call *core.Call) (*runner, error) {
+// instanceFor returns the runner that serves call. It creates the runner if necessary.
+func (s *Supervisor) instanceFor(own *runner, call *core.Call) (*runner, error) {
 	c := own.config()
 	w := ownerOf(c, call)
 	if w.key == "" {
 		return own, nil
 	}
 	if c.Start == config.StartManual && !own.live.Load().wanted {
-		return nil, own.manual()
+		return nil, own.manualStartError()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.all[place(own.id, w.key)]
+	r := s.all[runnerKey(own.id, w.key)]
 	switch {
 	case s.ended:
 		return nil, core.Errorf(core.CodeUnavailable, "Drawbridge is stopping")
 	case own.retired.Load():
 		return nil, core.Errorf(core.CodeNotFound, "no server is called %q", own.id)
-	case c.Disabled, own.held.Load(), s.paused.Load():
+	case c.Disabled, own.needsApproval.Load(), s.paused.Load():
 		return own, nil // its error says why it cannot serve
 	case r != nil && !r.retired.Load():
 		return r, nil
 	}
-	if err := s.makeRoom(own); err != nil {
+	if err := s.evictIdleInstance(own); err != nil {
 		return nil, err
 	}
 	if r == nil {
 		r = newInstance(own, c, w)
-		s.all[place(own.id, w.key)] = r
-		s.launch(r)
-		own.enroll(r)
+		s.all[runnerKey(own.id, w.key)] = r
+		s.startRunner(r)
+		own.addInstance(r)
 	} else { // needed again while its process is still being stopped
 		r.retired.Store(false)
 		r.cfg.Store(c)
-		r.used.Store(time.Now().UnixNano())
-		r.post(func() { r.reconfigured(false, true) })
+		r.lastUsed.Store(time.Now().UnixNano())
+		r.post(func() { r.applyConfig(false, true) })
 	}
 	return r, nil
 }
 
 func newInstance(own *runner, c *config.Server, w instanceOwner) *runner {
-	r := &runner{s: own.s, id: own.id, own: own, whose: w}
+	r := &runner{s: own.s, id: own.id, parent: own, owner: w}
 	r.init(c)
 	return r
 }
 
-// makeRoom ends the instance that has been idle longest if there are maxInstances. It must be
-// called with s.mu held.
-func (s *Supervisor) makeRoom(own *runner) error {
+// evictIdleInstance ends the instance that has been idle longest if there are maxInstances. It
+// must be called with s.mu held.
+func (s *Supervisor) evictIdleInstance(own *runner) error {
 	var idle *runner
 	active := 0
 	for _, r := range own.instances() {
@@ -136,7 +136,7 @@ func (s *Supervisor) makeRoom(own *runner) error {
 			continue
 		}
 		active++
-		if r.live.Load().inFlight() == 0 && (idle == nil || r.used.Load() < idle.used.Load()) {
+		if r.live.Load().inFlight() == 0 && (idle == nil || r.lastUsed.Load() < idle.lastUsed.Load()) {
 			idle = r
 		}
 	}
@@ -155,12 +155,12 @@ func (s *Supervisor) makeRoom(own *runner) error {
 // retire ends a runner, which is removed once its process has exited.
 func (r *runner) retire() {
 	r.retired.Store(true)
-	r.post(func() { r.reconfigured(false, true) })
+	r.post(func() { r.applyConfig(false, true) })
 }
 
 // retireInstances ends the instances of a server and its calls with a process each.
 func (r *runner) retireInstances() {
-	r.perCall.end()
+	r.perCall.cancelAll()
 	for _, one := range r.instances() {
 		one.retire()
 	}
@@ -168,22 +168,22 @@ func (r *runner) retireInstances() {
 
 // instances returns the current instances, including those that are being stopped.
 func (r *runner) instances() []*runner {
-	if list := r.crew.Load(); list != nil {
+	if list := r.instanceList.Load(); list != nil {
 		return *list
 	}
 	return nil
 }
 
-// enroll adds an instance. It must be called with s.mu held.
-func (r *runner) enroll(one *runner) {
+// addInstance adds an instance. It must be called with s.mu held.
+func (r *runner) addInstance(one *runner) {
 	list := append(slices.Clone(r.instances()), one)
-	r.crew.Store(&list)
+	r.instanceList.Store(&list)
 }
 
-func (r *runner) dismiss(one *runner) {
+func (r *runner) removeInstance(one *runner) {
 	list := slices.DeleteFunc(slices.Clone(r.instances()), func(o *runner) bool { return o == one })
-	r.crew.Store(&list)
-	r.announce()
+	r.instanceList.Store(&list)
+	r.publishStatus()
 }
 
 // EndSession ends the instances of a legacy session that has been deleted. Without it they end
@@ -201,26 +201,26 @@ func (s *Supervisor) WantsWorkspace(id string) bool {
 		return false
 	}
 	c := r.config()
-	return c.Session == config.SessionPerRoot || !shared(c) && c.UsesWorkspace()
+	return c.Session == config.SessionPerRoot || !isShared(c) && c.UsesWorkspace()
 }
 
 func (s *Supervisor) endInstances(key string) {
 	for _, own := range s.fleet.Load().order {
 		for _, one := range own.instances() {
-			if one.whose.key == key || one.whose.key == key+"\x00"+one.whose.workspace {
+			if one.owner.key == key || one.owner.key == key+"\x00"+one.owner.workspace {
 				one.retire()
 			}
 		}
 	}
 }
 
-// find returns a runner that serves call, and a snapshot of it with a usable connection.
-func (s *Supervisor) find(ctx context.Context, own *runner, call *core.Call) (*runner, *snapshot, error) {
+// findRunner returns a runner that serves call, and a snapshot of it with a usable connection.
+func (s *Supervisor) findRunner(ctx context.Context, own *runner, call *core.Call) (*runner, *snapshot, error) {
 	for {
 		r := own
-		if !shared(own.config()) {
+		if !isShared(own.config()) {
 			var err error
-			if r, err = s.instance(own, call); err != nil {
+			if r, err = s.instanceFor(own, call); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -228,19 +228,19 @@ func (s *Supervisor) find(ctx context.Context, own *runner, call *core.Call) (*r
 		if l.primary.usable() {
 			return r, l, nil
 		}
-		l, err := r.await(ctx)
-		if !errors.Is(err, errGone) {
+		l, err := r.awaitConnection(ctx)
+		if !errors.Is(err, errInstanceEnded) {
 			return r, l, err
 		}
 	}
 }
 
-// among adds the instances of a server to its status.
-func (r *runner) among(st *core.ServerStatus) {
+// addInstances adds the instances of a server to its status.
+func (r *runner) addInstances(st *core.ServerStatus) {
 	up, bad := 0, ""
 	for _, one := range r.instances() {
 		l := one.live.Load()
-		in := core.Instance{Name: one.whose.name, Workspace: one.whose.workspace, State: l.status.State, Reason: l.status.Reason,
+		in := core.Instance{Name: one.owner.name, Workspace: one.owner.workspace, State: l.status.State, Reason: l.status.Reason,
 			Since: l.status.Since, PID: l.status.PID, InFlight: l.inFlight()}
 		st.Instances = append(st.Instances, in)
 		st.InFlight += in.InFlight

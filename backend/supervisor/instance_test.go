@@ -77,7 +77,7 @@ func TestOwnerOfACall(t *testing.T) {
 		if (a.key == b.key) != c.same {
 			t.Errorf("%s: %q and %q", c.name, a.key, b.key)
 		}
-		if shared(&cfg) != (a.key == "") {
+		if isShared(&cfg) != (a.key == "") {
 			t.Errorf("%s: key %q", c.name, a.key)
 		}
 	}
@@ -99,7 +99,7 @@ func TestEachClientKeepsItsOwnProcess(t *testing.T) {
 			t.Fatalf("got %+v", st.Instances)
 		}
 		for range 3 {
-			pass(time.Minute)
+			advance(time.Minute)
 			if g.served(from(call("a"), "ann")) != ann || g.served(from(call("a"), "bob")) != bob {
 				t.Fatal("a client was moved")
 			}
@@ -136,7 +136,7 @@ func TestWorkspaceReachesStart(t *testing.T) {
 
 func TestInstancesEndWhenIdleOrServerStops(t *testing.T) {
 	for name, end := range map[string]func(g *rig){
-		"idle":    func(*rig) { pass(config.DefaultIdleStop + time.Minute) },
+		"idle":    func(*rig) { advance(config.DefaultIdleStop + time.Minute) },
 		"stopped": func(g *rig) { _ = g.Stop(context.Background(), "a") },
 		"removed": func(g *rig) { g.apply() },
 		"disabled": func(g *rig) {
@@ -150,7 +150,7 @@ func TestInstancesEndWhenIdleOrServerStops(t *testing.T) {
 				g.served(from(call("a"), "ann"))
 				g.served(from(call("a"), "bob"))
 				end(g)
-				pass(5 * time.Second)
+				advance(5 * time.Second)
 				if n := g.processes(); n != 0 {
 					t.Fatalf("%d processes are left", n)
 				}
@@ -225,7 +225,7 @@ func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 			if i == 0 {
 				first = id
 			}
-			pass(time.Second)
+			advance(time.Second)
 		}
 		if n := g.processes(); n != maxInstances+1 {
 			t.Fatalf("%d processes", n)
@@ -280,7 +280,7 @@ func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 			t.Fatalf("got %q", st.Reason)
 		}
 		g.served(in("/good"))
-		pass(config.DefaultIdleStop + time.Minute)
+		advance(config.DefaultIdleStop + time.Minute)
 		if st := g.want("a", core.StateStopped); !strings.Contains(st.Reason, "nobody called it for 10m;") {
 			t.Fatalf("got %q", st.Reason)
 		}

@@ -29,19 +29,19 @@ func TestStartProgressIsShownLive(t *testing.T) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()
 		g.apply(server("a"))
-		pass(3 * time.Second)
+		advance(3 * time.Second)
 		if st := g.want("a", core.StateStarting); st.Detail != "downloading (npx)" {
 			t.Errorf("detail %q", st.Detail)
 		}
 		line.Store("npm warn deprecated")
-		pass(2 * time.Second)
+		advance(2 * time.Second)
 		if st := g.want("a", core.StateStarting); st.Detail != "downloading (npx): npm warn deprecated" {
 			t.Errorf("detail %q", st.Detail)
 		}
 		if n := len(sub.Events()); n > 5 {
 			t.Errorf("%d events about three things", n)
 		}
-		pass(time.Minute)
+		advance(time.Minute)
 		if st := g.want("a", core.StateRunning); st.Detail != "" {
 			t.Errorf("running, with detail %q", st.Detail)
 		}

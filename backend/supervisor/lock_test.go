@@ -12,7 +12,7 @@ import (
 // lockWatcher is a slow store. Its callers must not hold the lock that Pause, calls of
 // per-session servers and the page wait for.
 type lockWatcher struct {
-	agreements
+	memoryApprovals
 	t     *testing.T
 	of    *Supervisor
 	asked map[string]int
@@ -29,12 +29,12 @@ func (l *lockWatcher) check(what string) {
 
 func (l *lockWatcher) Approved(ctx context.Context, server, key string) (bool, error) {
 	l.check("Approved")
-	return l.agreements.Approved(ctx, server, key)
+	return l.memoryApprovals.Approved(ctx, server, key)
 }
 
 func (l *lockWatcher) Approve(ctx context.Context, server, key string) error {
 	l.check("Approve")
-	return l.agreements.Approve(ctx, server, key)
+	return l.memoryApprovals.Approve(ctx, server, key)
 }
 
 func (l *lockWatcher) Catalog(context.Context, string, string) (*core.Catalog, error) {
@@ -45,7 +45,7 @@ func (l *lockWatcher) Catalog(context.Context, string, string) (*core.Catalog, e
 func (*lockWatcher) SaveCatalog(context.Context, string, string, *core.Catalog) error { return nil }
 
 func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
-	kept := &lockWatcher{agreements: agreements{keys: map[string]bool{}}, t: t, asked: map[string]int{}}
+	kept := &lockWatcher{memoryApprovals: memoryApprovals{keys: map[string]bool{}}, t: t, asked: map[string]int{}}
 	inBubble(t, func(_ *rig, o *Options) { o.Approvals, o.Catalogs = kept, kept }, func(g *rig) {
 		kept.of = g.Supervisor
 		manual := func(s *config.Server) { s.Start = config.StartManual }
@@ -63,14 +63,14 @@ func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 }
 
 // readOnlyStore fails to save an approval.
-type readOnlyStore struct{ agreements }
+type readOnlyStore struct{ memoryApprovals }
 
 func (*readOnlyStore) Approve(context.Context, string, string) error {
 	return errors.New("the disk is full")
 }
 
 func TestUnsavedApprovalDoesNotCount(t *testing.T) {
-	kept := &readOnlyStore{agreements{keys: map[string]bool{}}}
+	kept := &readOnlyStore{memoryApprovals{keys: map[string]bool{}}}
 	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) {
 		g.askFirst(true)
 		g.apply(server("new"))

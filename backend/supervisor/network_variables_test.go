@@ -12,7 +12,7 @@ import (
 // quietNetwork removes this machine's network variables from the environment.
 func quietNetwork(t *testing.T) {
 	t.Helper()
-	for _, name := range append(proxies, network...) {
+	for _, name := range append(proxyVariableNames, networkVariableNames...) {
 		t.Setenv(name, "") // restores it at the end of the test
 		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestServerGetsProxyVariablesOfTheTerminal(t *testing.T) {
 
 func TestDockerCommandUsesEngineOfTheTerminal(t *testing.T) {
 	quietNetwork(t)
-	for _, name := range engines {
+	for _, name := range engineVariableNames {
 		t.Setenv(name, "")
 	}
 	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")

@@ -17,8 +17,8 @@ func TestPipeWriteDoesNotBlock(t *testing.T) {
 	}
 	defer r.Close()
 	record := &frameRecorder{}
-	out := &recordingWriter{WriteCloser: w, try: newNonblockingWriter(w), head: lineRecorder{tape: record, sent: true}}
-	if out.try == nil {
+	out := &recordingWriter{WriteCloser: w, nonblocking: newNonblockingWriter(w), recorder: lineRecorder{recorder: record, sent: true}}
+	if out.nonblocking == nil {
 		t.Fatal("a pipe is not recognised")
 	}
 	var want []byte

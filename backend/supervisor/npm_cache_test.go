@@ -19,7 +19,7 @@ func TestBrokenPackageCopyIsReported(t *testing.T) {
 		"Error: Cannot find module '/home/me/server.js'":            "",
 		"started from /root/.npm/_npx/3f84b1f5a1b2c3d4 and is well": "",
 	} {
-		got := brokenHint(strings.Split(printed, "\n"))
+		got := npxCacheHint(strings.Split(printed, "\n"))
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %q", printed, got)
 		}
@@ -40,10 +40,10 @@ func TestNpmFailureEndsStartEarly(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(c *config.Server) { c.Restart.MaxAttempts = 1 }))
-		pass(30 * time.Second)
+		advance(30 * time.Second)
 		g.want("a", core.StateStarting)
 		said.Store("npm error code E404\nnpm error 404 Not Found - GET https://r/x\nnpm error A complete log of this run can be found in: /x")
-		pass(npmDone*time.Second + time.Second)
+		advance(npmFailedLimit*time.Second + time.Second)
 		if st, _ := g.Status("a"); st.State == core.StateStarting || !strings.Contains(st.Reason, "npm error code E404: Not Found") {
 			t.Errorf("%+v", st)
 		}
@@ -71,7 +71,7 @@ func TestDownloadDoesNotCountAgainstStartupTimeout(t *testing.T) {
 			}
 		}, func(g *rig) {
 			g.apply(server("a", func(c *config.Server) { c.StartupTimeout, c.Restart.MaxAttempts = limit, 1 }))
-			pass(30 * time.Minute)
+			advance(30 * time.Minute)
 			if st, _ := g.Status("a"); !strings.Contains(st.Reason, "did not answer within "+limit.String()) {
 				t.Errorf("%+v", st)
 			}
@@ -81,8 +81,8 @@ func TestDownloadDoesNotCountAgainstStartupTimeout(t *testing.T) {
 	const usual = config.DefaultStartupTimeout
 	for _, c := range []struct{ download, limit, least, most time.Duration }{
 		{0, usual, usual, usual},
-		{5 * time.Minute, usual, 5*time.Minute + usual, 5*time.Minute + usual + 2*fetchLook},
-		{time.Hour, usual, usual + fetchLimit, usual + fetchLimit + fetchLook},
+		{5 * time.Minute, usual, 5*time.Minute + usual, 5*time.Minute + usual + 2*fetchCheckInterval},
+		{time.Hour, usual, usual + fetchLimit, usual + fetchLimit + fetchCheckInterval},
 		{time.Hour, 10 * time.Second, 10 * time.Second, 10 * time.Second},
 	} {
 		if got := fetched(c.download, c.limit); got < c.least || got > c.most {

@@ -26,14 +26,14 @@ func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 				if on {
 					r.retireInstances()
 				}
-				r.reconfigured(false, true)
+				r.applyConfig(false, true)
 			})
 		}
 	}
 	s.mu.Unlock()
 	// The runners execute posted functions in order.
 	for _, r := range runners {
-		if err := r.ask(ctx, func() error { return nil }); err != nil && !errors.Is(err, errGone) {
+		if err := r.ask(ctx, func() error { return nil }); err != nil && !errors.Is(err, errInstanceEnded) {
 			return err
 		}
 	}
@@ -42,11 +42,11 @@ func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 	}
 	for _, r := range runners {
 		for _, one := range append([]*runner{r}, r.instances()...) {
-			if err := one.stopped(ctx); err != nil {
+			if err := one.awaitStopped(ctx); err != nil {
 				return err
 			}
 		}
-		if err := r.perCall.ended(ctx); err != nil {
+		if err := r.perCall.awaitIdle(ctx); err != nil {
 			return err
 		}
 	}

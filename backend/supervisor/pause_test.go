@@ -17,7 +17,7 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 		off := server("off")
 		off.Disabled = true
 		g.apply(server("a"), lazy, off)
-		pass(time.Second)
+		advance(time.Second)
 		g.want("a", core.StateRunning)
 		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 		changed := server("a")
 		changed.Args = []string{"other"}
 		g.apply(changed, lazy, off, server("new"))
-		pass(time.Hour)
+		advance(time.Hour)
 		g.want("a", core.StateStopped)
 		g.want("new", core.StateStopped)
 		if after := len(g.started("a")) + len(g.started("lazy")); after != before || len(g.started("new")) != 0 {
@@ -48,7 +48,7 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 		if err := g.Supervisor.SetPaused(context.Background(), false); err != nil {
 			t.Fatal(err)
 		}
-		pass(time.Second)
+		advance(time.Second)
 		g.want("a", core.StateRunning)
 		g.want("new", core.StateRunning)
 		if _, err := g.Supervisor.For(context.Background(), &core.Call{Server: "lazy"}); err != nil {
@@ -60,7 +60,7 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 func TestPauseHoldsBackPerCallServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerCall)))
-		pass(time.Second)
+		advance(time.Second)
 		earlier, err := g.Supervisor.For(context.Background(), call("a"))
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestPauseHoldsBackPerCallServer(t *testing.T) {
 func TestPauseEndsPerCallProcesses(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerCall)))
-		pass(time.Second)
+		advance(time.Second)
 		up, err := g.Supervisor.For(context.Background(), call("a"))
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestPauseEndsPerCallProcesses(t *testing.T) {
 			_, err := up.Send(context.Background(), hanging, nil)
 			ended <- err
 		}()
-		pass(time.Second)
+		advance(time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := g.Supervisor.SetPaused(ctx, true); err != nil {
@@ -124,11 +124,11 @@ func TestPauseEndsPerCallProcesses(t *testing.T) {
 func TestInterruptedPauseIsCompletedByNextRequest(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("b"))
-		pass(time.Second)
+		advance(time.Second)
 		over, cancel := context.WithCancel(context.Background())
 		cancel() // the client of the pause request has disconnected
 		_ = g.Supervisor.SetPaused(over, true)
-		pass(time.Minute)
+		advance(time.Minute)
 		for _, id := range []string{"a", "b"} {
 			if _, err := g.Supervisor.For(context.Background(), call(id)); err == nil || !strings.Contains(err.Error(), "paused") {
 				t.Errorf("%s serves a call although all servers are paused: %v", id, err)

@@ -27,14 +27,14 @@ func (r *runner) perCallUpstream() (Upstream, error) {
 	switch {
 	case r.retired.Load():
 		return nil, core.Errorf(core.CodeNotFound, "no server is called %q", r.id)
-	case r.held.Load():
-		return nil, r.unapproved()
+	case r.needsApproval.Load():
+		return nil, r.unapprovedError()
 	case r.s.paused.Load():
 		return nil, errPaused()
 	case c.Disabled:
-		return nil, r.disabled()
+		return nil, r.disabledError()
 	case c.Start == config.StartManual && !r.live.Load().wanted && !r.listed():
-		return nil, r.manual()
+		return nil, r.manualStartError()
 	}
 	return perCallUpstream{r}, nil
 }
@@ -44,8 +44,8 @@ func (r *runner) perCallUpstream() (Upstream, error) {
 func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	r, s, ended := e.r, e.r.s, make(chan struct{})
 	select {
-	case r.perCall.turns <- struct{}{}:
-		defer func() { <-r.perCall.turns }()
+	case r.perCall.slots <- struct{}{}:
+		defer func() { <-r.perCall.slots }()
 	case <-ctx.Done():
 		return core.Reply{}, context.Cause(ctx)
 	}
@@ -66,43 +66,43 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Si
 	})
 	s.mu.Unlock()
 	defer close(ended)
-	defer r.perCall.begin(cancel)()
+	defer r.perCall.add(cancel)()
 	if s.paused.Load() { // a pause that begins later finds the call among those that it ends
 		return core.Reply{}, errPaused()
 	}
 
 	c := r.config()
-	session, err := r.start(ctx, Request{Server: c, Changed: func(core.Kind) {}, Unlisted: true}, startup(c))
+	session, err := r.connectInSlot(ctx, Request{Server: c, Changed: func(core.Kind) {}, Unlisted: true}, startupTimeout(c))
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
 			err = cause
 		} else if cause != nil {
 			return core.Reply{}, cause
 		}
-		return core.Reply{}, e.unavailable(err)
+		return core.Reply{}, e.unavailableError(err)
 	}
 	defer func() {
-		if err := session.Close(s.closing); err != nil {
+		if err := session.Close(s.stopCtx); err != nil {
 			s.o.Log.Error("Cannot end MCP server", "server", r.id, "error", err)
 			s.o.Journal(r.id, slog.LevelError, err.Error())
 		}
 	}()
 	reply, err := session.Send(ctx, call, sink)
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
-		err = e.unavailable(errStopped)
+		err = e.unavailableError(errStopped)
 	}
 	return reply, err
 }
 
-func (e perCallUpstream) unavailable(err error) error {
+func (e perCallUpstream) unavailableError(err error) error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, ErrAbsent), Cause: err,
-		Message: fmt.Sprintf("server %q cannot run this call: %s", e.r.id, e.r.sentence(err)),
+		Message: fmt.Sprintf("server %q cannot run this call: %s", e.r.id, e.r.displayReason(err)),
 		Hint:    "See its log: drawbridge logs " + e.r.id + "."}
 }
 
 // perCallProcesses tracks the calls in flight, each with its own process.
 type perCallProcesses struct {
-	turns chan struct{} // one element for each running process
+	slots chan struct{} // one element for each running process
 
 	mu   sync.Mutex
 	live map[*context.CancelCauseFunc]bool
@@ -112,11 +112,11 @@ type perCallProcesses struct {
 func newPerCallProcesses() *perCallProcesses {
 	idle := make(chan struct{})
 	close(idle)
-	return &perCallProcesses{turns: make(chan struct{}, maxInstances), live: map[*context.CancelCauseFunc]bool{}, idle: idle}
+	return &perCallProcesses{slots: make(chan struct{}, maxInstances), live: map[*context.CancelCauseFunc]bool{}, idle: idle}
 }
 
-// ended waits until no call has a process, or until ctx is done.
-func (e *perCallProcesses) ended(ctx context.Context) error {
+// awaitIdle waits until no call has a process, or until ctx is done.
+func (e *perCallProcesses) awaitIdle(ctx context.Context) error {
 	e.mu.Lock()
 	idle := e.idle
 	e.mu.Unlock()
@@ -128,7 +128,7 @@ func (e *perCallProcesses) ended(ctx context.Context) error {
 	}
 }
 
-func (e *perCallProcesses) begin(cancel context.CancelCauseFunc) (leave func()) {
+func (e *perCallProcesses) add(cancel context.CancelCauseFunc) (leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.live) == 0 {
@@ -144,8 +144,8 @@ func (e *perCallProcesses) begin(cancel context.CancelCauseFunc) (leave func()) 
 	}
 }
 
-// end cancels all calls.
-func (e *perCallProcesses) end() {
+// cancelAll cancels all calls.
+func (e *perCallProcesses) cancelAll() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for cancel := range e.live {

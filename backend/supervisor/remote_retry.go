@@ -11,18 +11,18 @@ import (
 
 // Delays between attempts to connect to an unreachable remote server. Attempts never stop.
 const (
-	remoteBackoff    = time.Second
-	maxRemoteBackoff = time.Minute
-	callPause        = time.Second // minimum time between attempts caused by calls and network changes
+	remoteBackoff        = time.Second
+	maxRemoteBackoff     = time.Minute
+	minCallRetryInterval = time.Second // minimum time between attempts caused by calls and network changes
 )
 
-// remoteWait is the retry state of a remote server. It is owned by the goroutine of its runner.
-type remoteWait struct {
-	waiting bool      // the server was unreachable at the newest start, or the connection was lost
-	tries   int       // consecutive attempts; reset by evHealthy
-	asked   time.Time // no attempt before this time (Retry-After), except by the user
-	atOnce  bool      // no delay before the next attempt
-	called  bool      // a call waits for the next attempt, which begins within callPause
+// remoteRetry is the retry state of a remote server. It is owned by the goroutine of its runner.
+type remoteRetry struct {
+	unreachable bool      // the server was unreachable at the newest start, or the connection was lost
+	attempts    int       // consecutive attempts; reset by evHealthy
+	retryAfter  time.Time // no attempt before this time (Retry-After), except by the user
+	immediate   bool      // no delay before the next attempt
+	callWaiting bool      // a call waits for the next attempt, which begins within minCallRetryInterval
 }
 
 // isRemote reports whether a server is reached by its address and not started by Drawbridge.
@@ -30,89 +30,89 @@ func isRemote(c *config.Server) bool {
 	return (c.Type == core.HTTP || c.Type == core.SSE) && c.Command == ""
 }
 
-// loss returns the event for a lost connection. For a remote server that is not a failure: it is
-// retried.
-func (r *runner) loss() event {
+// lossEvent returns the event for a lost connection. For a remote server that is not a failure:
+// it is retried.
+func (r *runner) lossEvent() event {
 	if !isRemote(r.config()) {
 		return evLost
 	}
-	r.remote.waiting, r.remote.asked = true, time.Time{}
-	r.unsigned, r.returns = false, nil // results of an earlier start
-	return evAway
+	r.remoteRetry.unreachable, r.remoteRetry.retryAfter = true, time.Time{}
+	r.needsLogin, r.awaitDependency = false, nil // results of an earlier start
+	return evUnreachable
 }
 
-// failure returns the event for a failed start.
-func (r *runner) failure(err error) event {
-	e := failureOf(err)
-	r.remote.waiting = false
-	if e == evFailed && isRemote(r.config()) && r.remote.unreachable(err) {
-		return evAbsent
+// startFailureEvent returns the event for a failed start.
+func (r *runner) startFailureEvent(err error) event {
+	e := failureEvent(err)
+	r.remoteRetry.unreachable = false
+	if e == evFailed && isRemote(r.config()) && r.remoteRetry.recordFailure(err) {
+		return evDependencyMissing
 	}
 	return e
 }
 
-// unreachable records that a start failed with err, and reports whether err may be temporary.
-func (w *remoteWait) unreachable(err error) bool {
+// recordFailure records that a start failed with err, and reports whether err may be temporary.
+func (w *remoteRetry) recordFailure(err error) bool {
 	after, away := wire.Unreachable(err)
 	if !away && core.CodeOf(err) != core.CodeTimeout {
 		return false
 	}
-	w.waiting, w.asked = true, time.Time{}
-	w.tries = max(w.tries, 1) // only a lost connection is retried without a delay
+	w.unreachable, w.retryAfter = true, time.Time{}
+	w.attempts = max(w.attempts, 1) // only a lost connection is retried without a delay
 	if after > 0 {
-		w.asked = time.Now().Add(after)
+		w.retryAfter = time.Now().Add(after)
 	}
 	return true
 }
 
 // delay returns the delay before the next attempt: none for a lost connection, then exponential
 // backoff with jitter up to maxRemoteBackoff.
-func (w *remoteWait) delay() time.Duration {
+func (w *remoteRetry) delay() time.Duration {
 	d := time.Duration(0)
-	w.called = false
-	if w.atOnce {
-		w.atOnce = false
-	} else if w.tries > 0 {
-		d = min(remoteBackoff<<min(w.tries-1, 10), maxRemoteBackoff)
+	w.callWaiting = false
+	if w.immediate {
+		w.immediate = false
+	} else if w.attempts > 0 {
+		d = min(remoteBackoff<<min(w.attempts-1, 10), maxRemoteBackoff)
 		d = time.Duration(float64(d) * (0.75 + 0.25*rand.Float64()))
 	}
-	w.tries++
-	return max(d, time.Until(w.asked))
+	w.attempts++
+	return max(d, time.Until(w.retryAfter))
 }
 
 // mayRetry reports whether a call or a change of the network may retry the server immediately.
 // began is when the last attempt began.
-func (w *remoteWait) mayRetry(began time.Time) bool {
+func (w *remoteRetry) mayRetry(began time.Time) bool {
 	now := time.Now()
-	return w.waiting && now.Sub(began) >= callPause && !now.Before(w.asked)
+	return w.unreachable && now.Sub(began) >= minCallRetryInterval && !now.Before(w.retryAfter)
 }
 
-// retryForCall retries a waiting server for a call: immediately, or when callPause has passed
-// since the last attempt.
+// retryForCall retries a waiting server for a call: immediately, or when minCallRetryInterval has
+// passed since the last attempt.
 func (r *runner) retryForCall() {
-	switch w := &r.remote; {
-	case !w.waiting || time.Now().Before(w.asked):
-	case w.mayRetry(r.began):
+	switch w := &r.remoteRetry; {
+	case !w.unreachable || time.Now().Before(w.retryAfter):
+	case w.mayRetry(r.startedAt):
 		r.step(evCall)
-	case !w.called:
-		w.called = true
-		r.timer.Reset(callPause - time.Since(r.began))
+	case !w.callWaiting:
+		w.callWaiting = true
+		r.retryTimer.Reset(minCallRetryInterval - time.Since(r.startedAt))
 		r.publish()
 	}
 }
 
-// note updates the retry state for an event. It is called before the state machine handles the
+// observe updates the retry state for an event. It is called before the state machine handles the
 // event.
-func (w *remoteWait) note(e event) {
+func (w *remoteRetry) observe(e event) {
 	switch e {
 	case evTimer, evCall:
-		w.called = false
+		w.callWaiting = false
 	case evConnected:
-		w.waiting = false
+		w.unreachable = false
 	case evHealthy:
-		w.tries = 0
-	case evRenew:
-		*w = remoteWait{}
+		w.attempts = 0
+	case evRestart:
+		*w = remoteRetry{}
 	}
 }
 
@@ -133,19 +133,19 @@ func (s *Supervisor) NetworkChanged() {
 func (r *runner) networkChanged() {
 	switch r.state.phase {
 	case phaseWaiting:
-		switch w := &r.remote; {
-		case !w.waiting || time.Now().Before(w.asked):
-		case w.mayRetry(r.began):
-			w.tries = 1
+		switch w := &r.remoteRetry; {
+		case !w.unreachable || time.Now().Before(w.retryAfter):
+		case w.mayRetry(r.startedAt):
+			w.attempts = 1
 			r.step(evTimer)
 		default: // the last attempt, over the old network, has just begun
-			w.tries = 1
-			r.timer.Reset(callPause - time.Since(r.began))
+			w.attempts = 1
+			r.retryTimer.Reset(minCallRetryInterval - time.Since(r.startedAt))
 		}
 	case phaseStarting: // over the old network, where it may hang
-		if time.Since(r.began) >= callPause {
-			r.remote.tries, r.remote.atOnce = 1, true
-			r.giveUp(errNetworkChanged)
+		if time.Since(r.startedAt) >= minCallRetryInterval {
+			r.remoteRetry.attempts, r.remoteRetry.immediate = 1, true
+			r.abortStartWith(errNetworkChanged)
 		}
 	case phaseRunning:
 		if l := r.primary; l != nil {

@@ -70,7 +70,7 @@ func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 				if st := g.want("web", core.StateWaiting); st.Reason == "" {
 					t.Error("no reason")
 				}
-				pass(10 * time.Minute)
+				advance(10 * time.Minute)
 				g.want("web", core.StateWaiting)
 				starts := g.started("web")
 				if len(starts) < 12 || len(starts) > 25 {
@@ -82,7 +82,7 @@ func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 					}
 				}
 				up.Store(true)
-				pass(maxRemoteBackoff)
+				advance(maxRemoteBackoff)
 				g.want("web", core.StateRunning)
 			})
 		})
@@ -100,7 +100,7 @@ func TestInvalidRemoteResponseFailsServer(t *testing.T) {
 			var up atomic.Bool
 			inBubble(t, untilUp(&up, err), func(g *rig) {
 				g.apply(elsewhere("web"))
-				pass(10 * time.Minute)
+				advance(10 * time.Minute)
 				g.want("web", core.StateCrashed)
 				if n := len(g.started("web")); n != config.DefaultMaxAttempts {
 					t.Errorf("%d starts", n)
@@ -118,7 +118,7 @@ func TestLocalServerIsGivenUpAfterFailedStarts(t *testing.T) {
 		g.apply(server("local"),
 			elsewhere("served", func(s *config.Server) { s.Command = "serve-it" }), // a program that serves its url
 			server("entrypoint", func(s *config.Server) { s.Type, s.Command = core.Docker, "" }))
-		pass(10 * time.Minute)
+		advance(10 * time.Minute)
 		for _, id := range []string{"local", "served", "entrypoint"} {
 			g.want(id, core.StateCrashed)
 		}
@@ -131,30 +131,30 @@ func TestNetworkChangeRetriesWaitingServer(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
-		pass(10*time.Minute + 7*time.Second)
+		advance(10*time.Minute + 7*time.Second)
 		g.want("web", core.StateWaiting)
 		up.Store(true)
 		for range 5 { // changes come in bursts
 			g.NetworkChanged()
 		}
-		pass(callPause)
+		advance(minCallRetryInterval)
 		g.want("web", core.StateRunning)
 	})
 }
 
 // A change shortly after an attempt is not delayed until the next one, up to a minute later: the
-// server is retried after callPause.
+// server is retried after minCallRetryInterval.
 func TestNetworkChangeRightAfterAttemptIsNotLost(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
-		pass(10 * time.Minute)
+		advance(10 * time.Minute)
 		for n := len(g.started("web")); len(g.started("web")) == n; {
-			pass(callPause / 10)
+			advance(minCallRetryInterval / 10)
 		}
 		up.Store(true)
 		g.NetworkChanged()
-		pass(callPause)
+		advance(minCallRetryInterval)
 		g.want("web", core.StateRunning)
 	})
 }
@@ -171,10 +171,10 @@ func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(elsewhere("web"))
-		pass(5 * time.Second)
+		advance(5 * time.Second)
 		g.want("web", core.StateStarting)
 		g.NetworkChanged()
-		pass(0)
+		advance(0)
 		g.want("web", core.StateRunning)
 	})
 }
@@ -184,15 +184,15 @@ func TestNetworkChangeLeavesRunningServerAlone(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusForbidden, 0)), func(g *rig) {
 		g.apply(elsewhere("web"))
-		pass(time.Minute)
+		advance(time.Minute)
 		g.want("web", core.StateCrashed)
 		up.Store(true)
 		g.NetworkChanged()
-		pass(0)
+		advance(0)
 		g.want("web", core.StateRunning)
 		c := g.conn("web")
 		g.NetworkChanged()
-		pass(0)
+		advance(0)
 		c.mu.Lock()
 		pings := len(c.patience)
 		c.mu.Unlock()
@@ -208,7 +208,7 @@ func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(elsewhere("web"))
-		pass(10*time.Minute + 7*time.Second)
+		advance(10*time.Minute + 7*time.Second)
 		before := len(g.started("web"))
 		_, err := g.For(context.Background(), call("web"))
 		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(message, `server "web" is waiting: `) {
@@ -220,10 +220,10 @@ func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 		}
 		began := time.Now()
 		calls.Wait()
-		if n := len(g.started("web")) - before; n != 2 || time.Since(began) > callPause {
+		if n := len(g.started("web")) - before; n != 2 || time.Since(began) > minCallRetryInterval {
 			t.Errorf("%d starts for calls, in %s", n, time.Since(began))
 		}
-		pass(callPause)
+		advance(minCallRetryInterval)
 		up.Store(true)
 		if _, err := g.For(context.Background(), call("web")); err != nil {
 			t.Error(err)
@@ -238,14 +238,14 @@ func TestRetryAfterIsHonored(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusServiceUnavailable, 3*time.Minute)), func(g *rig) {
 		g.apply(elsewhere("web"))
-		pass(2 * time.Minute)
+		advance(2 * time.Minute)
 		g.NetworkChanged()
 		_, _ = g.For(context.Background(), call("web"))
-		pass(0)
+		advance(0)
 		if n := len(g.started("web")); n != 1 {
 			t.Errorf("%d starts before its time", n)
 		}
-		pass(time.Minute)
+		advance(time.Minute)
 		if n := len(g.started("web")); n != 2 {
 			t.Errorf("%d starts at its time", n)
 		}
@@ -253,7 +253,7 @@ func TestRetryAfterIsHonored(t *testing.T) {
 		if err := g.Start(context.Background(), "web"); err != nil {
 			t.Fatal(err)
 		}
-		pass(0)
+		advance(0)
 		g.want("web", core.StateRunning)
 	})
 }
@@ -272,14 +272,14 @@ func TestLostRemoteServerReconnects(t *testing.T) {
 		}
 		up.Store(false)
 		g.conn("web").die()
-		pass(0)
+		advance(0)
 		g.want("web", core.StateWaiting)
-		pass(10 * time.Minute)
+		advance(10 * time.Minute)
 		if st := g.want("web", core.StateWaiting); st.Tools != 1 {
 			t.Errorf("%d tools are listed meanwhile", st.Tools)
 		}
 		up.Store(true)
-		pass(maxRemoteBackoff)
+		advance(maxRemoteBackoff)
 		g.want("web", core.StateRunning)
 	})
 }
@@ -293,7 +293,7 @@ func TestShortLivedConnectionBacksOff(t *testing.T) {
 		until := time.Now().Add(10 * time.Minute)
 		for time.Now().Before(until) {
 			g.conn("web").die()
-			pass(time.Second)
+			advance(time.Second)
 		}
 		if n := len(g.started("web")); n > 40 {
 			t.Errorf("%d starts in 10 minutes", n)
@@ -314,7 +314,7 @@ func TestListDoesNotWaitForRetryingServer(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(elsewhere("web"))
-		pass(5 * time.Second) // the second attempt is in progress
+		advance(5 * time.Second) // the second attempt is in progress
 		if n := len(g.started("web")); n != 2 {
 			t.Fatalf("%d starts", n)
 		}

@@ -21,7 +21,7 @@ func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("bad"), server("good"))
-		pass(24 * time.Hour)
+		advance(24 * time.Hour)
 		starts := g.started("bad")
 		if len(starts) != 5 {
 			t.Fatalf("%d starts in a day, want 5", len(starts))
@@ -72,11 +72,11 @@ func TestHalfMinuteUptimeKeepsFailureCount(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		for range 5 {
-			pass(30 * time.Second)
+			advance(30 * time.Second)
 			g.want("a", core.StateRunning)
 			g.conn("a").die()
 		}
-		pass(time.Minute)
+		advance(time.Minute)
 		g.want("a", core.StateCrashed)
 	})
 }
@@ -91,11 +91,11 @@ func TestHealthyMinuteResetsFailureCount(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("a"))
-		pass(10 * time.Minute)
+		advance(10 * time.Minute)
 		g.want("a", core.StateRunning)
 		before := time.Now()
 		g.conn("a").die()
-		pass(time.Minute)
+		advance(time.Minute)
 		g.want("a", core.StateRunning)
 		starts := g.started("a")
 		if len(starts) != 5 || starts[4].Sub(before) > time.Second {
@@ -114,7 +114,7 @@ func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Command = "wrong" }))
-		pass(time.Hour)
+		advance(time.Hour)
 		if st := g.want("a", core.StateCrashed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
 			t.Fatalf("%d starts; %+v", len(g.started("a")), st)
 		}
@@ -142,7 +142,7 @@ func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("a"))
-		pass(time.Hour)
+		advance(time.Hour)
 		for range 10 {
 			if _, err := g.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "crashed") {
 				t.Fatalf("got %v", err)
@@ -151,9 +151,9 @@ func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
 		if n := len(g.started("a")); n != 6 {
 			t.Fatalf("%d starts, want one more than 5", n)
 		}
-		pass(31 * time.Second)
+		advance(31 * time.Second)
 		_, _ = g.For(context.Background(), call("a"))
-		pass(31 * time.Second)
+		advance(31 * time.Second)
 		if up, err := g.For(context.Background(), call("a")); err != nil || up == nil {
 			t.Fatalf("the start that works is no use: %v", err)
 		}
@@ -186,7 +186,7 @@ func TestRestartFailsEachInFlightCallOnce(t *testing.T) {
 		if st := g.want("a", core.StateStarting); st.Reason != "restarting" {
 			t.Fatalf("got %q", st.Reason)
 		}
-		pass(3 * time.Second)
+		advance(3 * time.Second)
 		if len(results) != 10 {
 			t.Fatalf("%d of 10 calls ended", len(results))
 		}

@@ -14,56 +14,56 @@ import (
 // runner manages one server or one instance of it. The fields below "owned" belong to its
 // goroutine. Other goroutines use post and ask, and read live.
 type runner struct {
-	s       *Supervisor
-	id      string
-	cfg     atomic.Pointer[config.Server]
-	retired atomic.Bool               // removed from the configuration
-	held    atomic.Bool               // its command waits for approval
-	used    atomic.Int64              // time of the last call, Unix nanoseconds
-	own     *runner                   // the server's own runner, if this is an instance
-	whose   instanceOwner             // if this is an instance
-	crew    atomic.Pointer[[]*runner] // instances, if this is a server's own runner
-	perCall *perCallProcesses         // calls that have their own process
-	live    atomic.Pointer[snapshot]
-	inbox   chan func()
-	done    chan struct{} // closed when the goroutine ends
+	s             *Supervisor
+	id            string
+	cfg           atomic.Pointer[config.Server]
+	retired       atomic.Bool               // removed from the configuration
+	needsApproval atomic.Bool               // its command waits for approval
+	lastUsed      atomic.Int64              // time of the last call, Unix nanoseconds
+	parent        *runner                   // the server's own runner, if this is an instance
+	owner         instanceOwner             // if this is an instance
+	instanceList  atomic.Pointer[[]*runner] // instances, if this is a server's own runner
+	perCall       *perCallProcesses         // calls that have their own process
+	live          atomic.Pointer[snapshot]
+	inbox         chan func()
+	done          chan struct{} // closed when the goroutine ends
 
 	// queue holds the posted functions. inbox wakes the goroutine.
 	mu    sync.Mutex
 	queue []func()
 
 	// owned
-	state     state
-	wanted    bool
-	closing   bool // the Supervisor is shutting down
-	first     action
-	primary   *connection
-	secondEra secondEraConn
-	pending   int                // starts and closes in progress
-	abort     context.CancelFunc // aborts the start in progress
-	giveUp    func(error)        // aborts it with a cause
-	failedFor int                // progress checks since npm reported an error
-	began     time.Time          // when the newest start began
-	took      time.Duration      // duration of the newest successful start
-	helpers   sync.WaitGroup
-	timer     *time.Timer                 // of phaseBackoff and phaseWaiting
-	returns   func(context.Context) error // blocks until a missing dependency may be available; nil if none is missing
-	outside   context.CancelFunc          // cancels the helper that calls returns; nil if there is none
-	healthy   *time.Timer
-	beat      *time.Ticker
-	idle      *time.Timer  // fires at the idle timeout
-	relist    *time.Timer  // fires when the lists have to be refreshed
-	watch     *time.Ticker // in phaseStarting: interval of progress checks
-	rested    bool         // stopped because it was idle
-	unsigned  bool         // in phaseWaiting: the user has to sign in
-	remote    remoteWait
-	pinging   bool
-	pinged    time.Time // when the last ping was sent
-	pingTook  time.Duration
-	silent    bool // the last ping was not answered
-	reason    string
-	hint      string // what the user can do about reason, or ""
-	explained bool   // reason says more than "the connection broke"
+	state                state
+	wanted               bool
+	closing              bool // the Supervisor is shutting down
+	firstAction          action
+	primary              *connection
+	secondEra            secondEraConn
+	pending              int                // starts and closes in progress
+	abortStart           context.CancelFunc // aborts the start in progress
+	abortStartWith       func(error)        // aborts it with a cause
+	npmFailedChecks      int                // progress checks since npm reported an error
+	startedAt            time.Time          // when the newest start began
+	startDuration        time.Duration      // duration of the newest successful start
+	helpers              sync.WaitGroup
+	retryTimer           *time.Timer                 // of phaseBackoff and phaseWaiting
+	awaitDependency      func(context.Context) error // blocks until a missing dependency may be available; nil if none is missing
+	cancelDependencyWait context.CancelFunc          // cancels the helper that calls awaitDependency; nil if there is none
+	healthyTimer         *time.Timer
+	heartbeatTicker      *time.Ticker
+	idleTimer            *time.Timer  // fires at the idle timeout
+	refreshTimer         *time.Timer  // fires when the lists have to be refreshed
+	progressTicker       *time.Ticker // in phaseStarting: interval of progress checks
+	idleStopped          bool         // stopped because it was idle
+	needsLogin           bool         // in phaseWaiting: the user has to sign in
+	remoteRetry          remoteRetry
+	pingInFlight         bool
+	pingSentAt           time.Time // when the last ping was sent
+	pingDuration         time.Duration
+	pingFailed           bool // the last ping was not answered
+	reason               string
+	hint                 string // what the user can do about reason, or ""
+	explained            bool   // reason says more than "the connection broke"
 	// endedByItself is set when the connection broke because the process ended.
 	endedByItself bool
 	detail        string
@@ -77,9 +77,9 @@ type runner struct {
 
 // newRunner returns a runner whose state already says whether the server starts, so that a list
 // request that arrives before its goroutine runs waits for it.
-func newRunner(s *Supervisor, c *config.Server, held bool) *runner {
+func newRunner(s *Supervisor, c *config.Server, needsApproval bool) *runner {
 	r := &runner{s: s, id: c.ID}
-	r.held.Store(held)
+	r.needsApproval.Store(needsApproval)
 	r.init(c)
 	return r
 }
@@ -87,21 +87,21 @@ func newRunner(s *Supervisor, c *config.Server, held bool) *runner {
 func (r *runner) init(c *config.Server) {
 	r.perCall = newPerCallProcesses()
 	r.inbox, r.done = make(chan func(), 1), make(chan struct{})
-	r.used.Store(time.Now().UnixNano())
+	r.lastUsed.Store(time.Now().UnixNano())
 	r.cfg.Store(c)
 	r.wanted = r.wantedByConfig()
-	r.state.limit = limit(c)
-	r.state, r.first = next(r.state, r.wanted, evWanted)
+	r.state.limit = maxFailures(c)
+	r.state, r.firstAction = next(r.state, r.wanted, evWanted)
 	r.live.Store(&snapshot{changed: make(chan struct{})})
 	r.publish()
 }
 
 func (r *runner) config() *config.Server { return r.cfg.Load() }
 
-// limit returns after how many consecutive failed starts the server is given up.
-func limit(c *config.Server) int { return max(c.Restart.MaxAttempts, 1) }
+// maxFailures returns after how many consecutive failed starts the server is given up.
+func maxFailures(c *config.Server) int { return max(c.Restart.MaxAttempts, 1) }
 
-func startup(c *config.Server) time.Duration {
+func startupTimeout(c *config.Server) time.Duration {
 	if c.StartupTimeout <= 0 {
 		return config.DefaultStartupTimeout
 	}
@@ -113,9 +113,9 @@ func startup(c *config.Server) time.Duration {
 func (r *runner) wantedByConfig() bool {
 	c := r.config()
 	switch {
-	case c.Disabled || r.retired.Load() || r.held.Load() || r.s.paused.Load():
+	case c.Disabled || r.retired.Load() || r.needsApproval.Load() || r.s.paused.Load():
 		return false
-	case r.own != nil:
+	case r.parent != nil:
 		return true
 	case c.Start == config.StartManual:
 		return false
@@ -136,12 +136,12 @@ func (r *runner) post(f func()) {
 	r.queue = append(r.queue, f)
 	r.mu.Unlock()
 	select {
-	case r.inbox <- r.drain:
+	case r.inbox <- r.runQueue:
 	default: // already signalled
 	}
 }
 
-func (r *runner) drain() {
+func (r *runner) runQueue() {
 	r.mu.Lock()
 	queue := r.queue
 	r.queue = nil
@@ -159,7 +159,7 @@ func (r *runner) ask(ctx context.Context, f func() error) error {
 	case err := <-result:
 		return err
 	case <-r.done:
-		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is no longer there", r.id), Cause: errGone}
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is no longer there", r.id), Cause: errInstanceEnded}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -170,53 +170,53 @@ func (r *runner) ask(ctx context.Context, f func() error) error {
 func (r *runner) run() {
 	defer r.helpers.Wait()
 	defer close(r.done)
-	r.timer, r.healthy, r.idle, r.relist = stoppedTimer(), stoppedTimer(), stoppedTimer(), stoppedTimer()
-	r.beat, r.watch = time.NewTicker(time.Hour), time.NewTicker(time.Hour)
-	defer r.idle.Stop()
-	defer r.relist.Stop()
-	defer r.watch.Stop()
-	defer r.timer.Stop()
-	defer r.healthy.Stop()
-	defer r.beat.Stop()
-	r.beat.Stop()
-	r.watch.Stop()
+	r.retryTimer, r.healthyTimer, r.idleTimer, r.refreshTimer = stoppedTimer(), stoppedTimer(), stoppedTimer(), stoppedTimer()
+	r.heartbeatTicker, r.progressTicker = time.NewTicker(time.Hour), time.NewTicker(time.Hour)
+	defer r.idleTimer.Stop()
+	defer r.refreshTimer.Stop()
+	defer r.progressTicker.Stop()
+	defer r.retryTimer.Stop()
+	defer r.healthyTimer.Stop()
+	defer r.heartbeatTicker.Stop()
+	r.heartbeatTicker.Stop()
+	r.progressTicker.Stop()
 	quit := r.s.quit
 	drain := drain{r: r}
 	defer drain.stop()
-	r.act(r.first)
-	if r.own != nil {
-		r.watchIdle()
+	r.perform(r.firstAction)
+	if r.parent != nil {
+		r.resetIdleTimer()
 	}
 	for {
 		if r.state.phase == phaseStopped && r.pending == 0 {
-			if r.closing || r.retired.Load() && r.s.forgetEnded(r) {
+			if r.closing || r.retired.Load() && r.s.removeEnded(r) {
 				return
 			}
 		}
 		select {
 		case f := <-r.inbox:
 			f()
-		case <-r.timer.C:
+		case <-r.retryTimer.C:
 			r.step(evTimer)
-		case <-r.healthy.C:
+		case <-r.healthyTimer.C:
 			r.step(evHealthy)
-		case <-r.beat.C:
-			r.heartbeat()
-		case <-r.watch.C:
+		case <-r.heartbeatTicker.C:
+			r.pingIfSilent()
+		case <-r.progressTicker.C:
 			r.reportStartProgress()
-		case <-r.idle.C:
+		case <-r.idleTimer.C:
 			r.stopIfIdle()
-		case <-r.relist.C:
-			r.refresh()
-		case <-r.primary.lost():
-			r.fail(r.primary.Conn.Err())
-			r.step(r.loss())
-		case <-r.secondEra.lost():
+		case <-r.refreshTimer.C:
+			r.refreshCatalog()
+		case <-r.primary.broken():
+			r.recordFailure(r.primary.Conn.Err())
+			r.step(r.lossEvent())
+		case <-r.secondEra.broken():
 			r.closeSecondEra("connection lost")
 		case <-quit:
 			quit = nil
 			drain.begin()
-		case <-drain.look:
+		case <-drain.tick:
 			drain.check()
 		case <-drain.expired:
 			drain.end()
@@ -230,69 +230,69 @@ func (r *runner) step(e event) {
 		r.wanted = false
 	}
 	was := r.state.phase
-	r.remote.note(e)
-	r.state.limit = limit(r.config())
+	r.remoteRetry.observe(e)
+	r.state.limit = maxFailures(r.config())
 	var a action
 	r.state, a = next(r.state, r.wanted, e)
 	if was != r.state.phase {
-		r.left(was)
+		r.leavePhase(was)
 	}
 	if a == doStart {
-		r.rested = false
+		r.idleStopped = false
 		if was != phaseStopped {
 			r.restarts++
 		}
 	}
-	r.act(a)
+	r.perform(a)
 	r.publish()
 	if a == doStop {
-		r.settle()
+		r.finishStop()
 	}
 }
 
-// left cleans up after a phase.
-func (r *runner) left(was phase) {
+// leavePhase cleans up after a phase.
+func (r *runner) leavePhase(was phase) {
 	switch was {
 	case phaseBackoff, phaseWaiting:
-		r.timer.Stop()
+		r.retryTimer.Stop()
 		r.stopWatchingDependency()
 	case phaseRunning:
-		r.healthy.Stop()
-		r.beat.Stop()
-		r.relist.Stop()
-		if r.own == nil {
-			r.idle.Stop()
+		r.healthyTimer.Stop()
+		r.heartbeatTicker.Stop()
+		r.refreshTimer.Stop()
+		if r.parent == nil {
+			r.idleTimer.Stop()
 		}
-		r.silent = false
+		r.pingFailed = false
 	case phaseStarting:
-		r.watch.Stop()
+		r.progressTicker.Stop()
 	}
 	if r.state.phase == phaseStopped || r.state.phase == phaseRunning {
 		r.reason, r.hint, r.detail, r.stderr, r.exitCode = "", "", "", nil, nil
 	}
 }
 
-func (r *runner) act(a action) {
+func (r *runner) perform(a action) {
 	switch a {
 	case doStart:
-		r.begin()
+		r.beginStart()
 	case doStop:
-		r.end()
+		r.closeConnections()
 	case doWait:
 		d := r.delay()
-		if d <= 0 && r.remote.waiting && r.state.phase == phaseWaiting {
+		if d <= 0 && r.remoteRetry.unreachable && r.state.phase == phaseWaiting {
 			r.step(evTimer) // immediately: calls that arrive meanwhile wait for it
 			return
 		}
-		r.timer.Reset(d)
+		r.retryTimer.Reset(d)
 		if r.state.phase == phaseWaiting {
 			r.watchDependency()
 		}
 	}
 }
 
-// settle completes a stop when no start or close is in progress any more.
-func (r *runner) settle() {
+// finishStop completes a stop when no start or close is in progress any more.
+func (r *runner) finishStop() {
 	if r.state.phase == phaseStopping && r.pending == 0 {
 		r.step(evEnded)
 	}
@@ -301,11 +301,11 @@ func (r *runner) settle() {
 // delay returns the delay before the next start. The first restart is immediate.
 func (r *runner) delay() time.Duration {
 	c := r.config()
-	if r.state.phase == phaseWaiting && r.unsigned {
+	if r.state.phase == phaseWaiting && r.needsLogin {
 		return jitter(loginDelay)
 	}
-	if r.state.phase == phaseWaiting && r.remote.waiting {
-		return r.remote.delay()
+	if r.state.phase == phaseWaiting && r.remoteRetry.unreachable {
+		return r.remoteRetry.delay()
 	}
 	if r.state.phase == phaseWaiting {
 		return jitter(waitingDelay)
@@ -337,19 +337,19 @@ func backoff(c config.Restart, failures int) time.Duration {
 	return d
 }
 
-// reconfigured applies a new configuration, which cfg and retired already contain. wake
-// re-evaluates whether the server should run; renew restarts it.
-func (r *runner) reconfigured(renew, wake bool) {
-	if wake {
+// applyConfig applies a new configuration, which cfg and retired already contain. reevaluate
+// determines again whether the server should run; restart restarts it.
+func (r *runner) applyConfig(restart, reevaluate bool) {
+	if reevaluate {
 		r.wanted = r.wantedByConfig()
 	}
 	r.step(evWanted)
 	// The change may have corrected the cause of a crash.
-	if r.wanted && (renew || r.state.phase == phaseCrashed) {
-		r.step(evRenew)
+	if r.wanted && (restart || r.state.phase == phaseCrashed) {
+		r.step(evRestart)
 	}
 	if r.state.phase == phaseRunning {
-		r.arm()
+		r.resetTimers()
 	}
 }
 

@@ -36,9 +36,9 @@ func (s *Supervisor) readSavedState(cfg *config.Config) savedState {
 
 func (s *Supervisor) readApproval(c *config.Server) bool {
 	s.mu.Lock()
-	agreed := s.agreed[c.ID] == commandKey(c)
+	agreed := s.approvedKeys[c.ID] == commandKey(c)
 	s.mu.Unlock()
-	if agreed || s.o.Approvals == nil || !runs(c) {
+	if agreed || s.o.Approvals == nil || !runsProgram(c) {
 		return agreed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)

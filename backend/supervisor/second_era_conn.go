@@ -14,38 +14,38 @@ import (
 // and whose first connection is legacy. The first modern call opens it. Whether a server
 // speaks both is found out by one attempt and stored in Eras for later runs.
 type secondEraConn struct {
-	link    *connection
-	opening bool
-	since   time.Time          // when opening began
-	abort   context.CancelFunc // set while the connection is being opened
-	known   bool               // whether dual is known
-	dual    bool
-	rest    time.Time // no new attempt before this time
+	conn       *connection
+	opening    bool
+	since      time.Time          // when opening began
+	abort      context.CancelFunc // set while the connection is being opened
+	known      bool               // whether dual is known
+	dual       bool
+	retryAfter time.Time // no new attempt before this time
 }
 
-func (b *secondEraConn) lost() <-chan struct{} { return b.link.lost() }
+func (b *secondEraConn) broken() <-chan struct{} { return b.conn.broken() }
 
-// possible reports whether a modern connection exists or may still be opened.
-func (b *secondEraConn) possible() bool { return !b.known || b.dual }
+// mayOpen reports whether a modern connection exists or may still be opened.
+func (b *secondEraConn) mayOpen() bool { return !b.known || b.dual }
 
 // openSecondEra opens the second connection, unless that is in progress or not possible.
 func (r *runner) openSecondEra() {
 	b := &r.secondEra
-	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.link != nil || b.opening || !b.possible() || time.Now().Before(b.rest) {
+	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.conn != nil || b.opening || !b.mayOpen() || time.Now().Before(b.retryAfter) {
 		return
 	}
 	c, key := r.config(), eraKey(launchKey(r.config()), r.primary.Catalog().Info)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.opening, b.since, b.abort = true, time.Now(), cancel
-	known, limit := b.known, startup(c)
-	quick := r.took < probeTimeout/3 // then no answer means that the server does not speak the era
+	known, limit := b.known, startupTimeout(c)
+	quick := r.startDuration < probeTimeout/3 // then no answer means that the server does not speak the era
 	r.pending++
 	r.publish()
 	r.helpers.Go(func() {
 		defer cancel()
 		dual, found := true, known
 		if !known {
-			dual, found = r.recallEra(key)
+			dual, found = r.loadEra(key)
 			if !found {
 				limit = min(limit, probeTimeout)
 			}
@@ -54,11 +54,11 @@ func (r *runner) openSecondEra() {
 		var err error
 		if dual || !found {
 			if session, err = r.connect(ctx, c, core.Modern, limit, nil); err == nil && !found {
-				r.rememberEra(key, true)
+				r.saveEra(key, true)
 			}
 			// An interrupted probe has no result to store.
 			if err != nil && !found && ctx.Err() == nil && (quick || !errors.Is(err, context.DeadlineExceeded)) {
-				r.rememberEra(key, false)
+				r.saveEra(key, false)
 			}
 		} else {
 			err = errors.New("speaks the legacy era only")
@@ -78,24 +78,24 @@ func (r *runner) secondEraOpened(session Session, err error, known bool) {
 		r.closeConnection(newConnection(session, r))
 	case err == nil:
 		b.known, b.dual = true, true
-		b.link = newConnection(session, r)
-		b.link.watchLists()
+		b.conn = newConnection(session, r)
+		b.conn.markHeard()
 		r.s.o.Log.Info("MCP server connected in the modern era as well", "server", r.id)
 	case errors.Is(err, context.Canceled):
 	default:
 		b.known, b.dual = true, known
-		b.rest = time.Now().Add(retryCrashed)
+		b.retryAfter = time.Now().Add(retryCrashed)
 		r.s.o.Log.Debug("No second connection", "server", r.id, "error", err)
 	}
 	r.publish()
-	r.settle()
+	r.finishStop()
 }
 
 // closeSecondEra closes the second connection; the next modern call opens a new one.
 func (r *runner) closeSecondEra(reason string) {
-	l := r.secondEra.link
-	r.secondEra.link = nil
-	r.secondEra.rest = time.Now().Add(retryCrashed)
+	l := r.secondEra.conn
+	r.secondEra.conn = nil
+	r.secondEra.retryAfter = time.Now().Add(retryCrashed)
 	r.s.o.Log.Info("Modern connection of MCP server ended", "server", r.id, "reason", reason)
 	r.closeConnection(l)
 	r.publish()
@@ -109,12 +109,12 @@ func (r *runner) endSecondEra() {
 	if b.abort != nil {
 		b.abort()
 	}
-	if b.link != nil {
-		r.closeConnection(b.link)
+	if b.conn != nil {
+		r.closeConnection(b.conn)
 	}
 }
 
-func (r *runner) recallEra(key string) (dual, known bool) {
+func (r *runner) loadEra(key string) (dual, known bool) {
 	if r.s.o.Eras == nil {
 		return false, false
 	}
@@ -128,7 +128,7 @@ func (r *runner) recallEra(key string) (dual, known bool) {
 	return dual, known
 }
 
-func (r *runner) rememberEra(key string, dual bool) {
+func (r *runner) saveEra(key string, dual bool) {
 	if r.s.o.Eras == nil {
 		return
 	}
@@ -144,4 +144,10 @@ func (r *runner) rememberEra(key string, dual bool) {
 func eraKey(launch string, info []byte) string {
 	sum := sha256.Sum256(append([]byte(launch), info...))
 	return hex.EncodeToString(sum[:16])
+}
+
+// BothEras reports whether a server has a modern connection open beside its legacy one.
+func (s *Supervisor) BothEras(id string) bool {
+	r := s.fleet.Load().byID[id]
+	return r != nil && r.live.Load().modern.usable()
 }

@@ -5,13 +5,13 @@ import "time"
 // DrainLimit is how long shutdown waits for calls in flight.
 const DrainLimit = 3 * time.Second
 
-const drainLook = 20 * time.Millisecond // interval of checking for calls in flight
+const drainInterval = 20 * time.Millisecond // interval of checking for calls in flight
 
 // drain waits for the calls in flight of a server before it is stopped at shutdown.
 type drain struct {
 	r       *runner
 	ticker  *time.Ticker
-	look    <-chan time.Time
+	tick    <-chan time.Time
 	expired <-chan struct{}
 }
 
@@ -21,8 +21,8 @@ func (d *drain) begin() {
 		d.end()
 		return
 	}
-	d.ticker = time.NewTicker(drainLook)
-	d.look, d.expired = d.ticker.C, d.r.s.expired
+	d.ticker = time.NewTicker(drainInterval)
+	d.tick, d.expired = d.ticker.C, d.r.s.expired
 }
 
 // check stops the server if its last call has ended.
@@ -35,7 +35,7 @@ func (d *drain) check() {
 // end stops the server.
 func (d *drain) end() {
 	d.stop()
-	d.look, d.expired = nil, nil
+	d.tick, d.expired = nil, nil
 	d.r.closing, d.r.wanted = true, false
 	d.r.step(evWanted)
 }

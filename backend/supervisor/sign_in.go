@@ -42,13 +42,13 @@ func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remo
 	return own, err
 }
 
-// unsigned turns the error of a server that asks for a sign-in into a missingDependency, so that
-// the server waits for the user.
-func (d *Dialer) unsigned(id string, err error) error {
+// waitForLogin turns the error of a server that asks for a sign-in into a missingDependency, so
+// that the server waits for the user.
+func (d *Dialer) waitForLogin(id string, err error) error {
 	if d.SignIn == nil || !errors.Is(err, core.ErrNeedsLogin) {
 		return err
 	}
-	return &missingDependency{error: fmt.Errorf("%w: %w", ErrAbsent, err), again: func(ctx context.Context) error { return d.SignIn.Await(ctx, id) }}
+	return &missingDependency{error: fmt.Errorf("%w: %w", ErrAbsent, err), wait: func(ctx context.Context) error { return d.SignIn.Await(ctx, id) }}
 }
 
 // login returns the sign-in state of this server.
@@ -70,24 +70,24 @@ func (s *Supervisor) LoginChanged(id string) {
 		return
 	}
 	for _, one := range append([]*runner{r}, r.instances()...) {
-		one.post(one.relogged)
+		one.post(one.loginChanged)
 	}
 }
 
-// relogged handles a changed sign-in state. If the sign-in of a running server has expired, it
+// loginChanged handles a changed sign-in state. If the sign-in of a running server has expired, it
 // restarts the server, which then waits for the user.
-func (r *runner) relogged() {
+func (r *runner) loginChanged() {
 	if state, _ := r.login(); state == core.LoginNeeded && r.state.phase == phaseRunning {
 		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in has ended")
-		r.step(evRenew)
+		r.step(evRestart)
 		return
 	}
 	r.publish()
 }
 
-// admitted reports whether the user has signed in since l was published. The server is about to
+// justSignedIn reports whether the user has signed in since l was published. The server is about to
 // start then.
-func (r *runner) admitted(l *snapshot) bool {
+func (r *runner) justSignedIn(l *snapshot) bool {
 	if l.status.State != core.StateNeedsLogin {
 		return false
 	}
@@ -95,8 +95,8 @@ func (r *runner) admitted(l *snapshot) bool {
 	return state == core.LoginDone
 }
 
-// unsignedCall returns the error of a call to a server that waits for the user to sign in.
-func (r *runner) unsignedCall() error {
+// loginRequiredError returns the error of a call to a server that waits for the user to sign in.
+func (r *runner) loginRequiredError() error {
 	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for the user to sign in to it", r.id), Cause: core.ErrNeedsLogin,
 		Hint: "Sign in on Drawbridge's page, or with: drawbridge login " + r.id + "."}
 }

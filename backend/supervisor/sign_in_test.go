@@ -25,7 +25,7 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 			if n > 1 {
 				return nil, nil
 			}
-			return nil, &missingDependency{error: fmt.Errorf("%w: %w", ErrAbsent, core.ErrNeedsLogin), again: func(ctx context.Context) error {
+			return nil, &missingDependency{error: fmt.Errorf("%w: %w", ErrAbsent, core.ErrNeedsLogin), wait: func(ctx context.Context) error {
 				select {
 				case <-signed:
 					return nil
@@ -36,7 +36,7 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("files", func(s *config.Server) { s.Type, s.URL = core.HTTP, "http://localhost:1/mcp" }))
-		pass(10 * time.Second)
+		advance(10 * time.Second)
 		g.want("files", core.StateNeedsLogin)
 		if _, err := g.For(context.Background(), call("files")); core.CodeOf(err) != core.CodeUnauthorized {
 			t.Fatalf("nobody has signed in: %v", err)

@@ -3,7 +3,7 @@ package supervisor
 // reportStartProgress publishes the status when the progress of a start has changed.
 func (r *runner) reportStartProgress() {
 	if r.state.phase != phaseStarting {
-		r.watch.Stop()
+		r.progressTicker.Stop()
 		return
 	}
 	if now := r.startProgress(); now != r.detail {
@@ -20,7 +20,7 @@ func (r *runner) startProgress() string {
 	if by := r.s.o.Fetching(r.id); by != "" {
 		text = "downloading (" + by + ")"
 	}
-	lines := r.s.o.LastLines(r.id, 1, r.began)
+	lines := r.s.o.LastLines(r.id, 1, r.startedAt)
 	if len(lines) == 0 {
 		return text
 	}

@@ -9,8 +9,8 @@ import (
 
 const (
 	// fetchLimit is how long a launcher may download a server, in addition to the startup timeout.
-	fetchLimit = 8 * time.Minute
-	fetchLook  = 2 * time.Second
+	fetchLimit         = 8 * time.Minute
+	fetchCheckInterval = 2 * time.Second
 )
 
 // startupContext returns the context of a start. While a launcher downloads the server, the
@@ -36,7 +36,7 @@ func startupContext(ctx context.Context, limit time.Duration, fetching func() bo
 			switch left := time.Until(last); {
 			case left > 0 && fetching():
 				fetched = true
-				timer.Reset(min(fetchLook, left))
+				timer.Reset(min(fetchCheckInterval, left))
 			case left > 0 && fetched: // the download is over: the startup timeout begins
 				fetched = false
 				timer.Reset(min(limit, left))

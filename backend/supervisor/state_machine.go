@@ -16,29 +16,29 @@ const (
 
 // state is the whole state of the machine.
 type state struct {
-	phase    phase
-	failures int  // consecutive failed starts and runs
-	limit    int  // number of failures after which it gives up; at least 1
-	failed   bool // in phaseStopping: the process ended by itself, so it counts as a failure
-	away     bool // in phaseStopping: the server is remote and unreachable, which is no failure
+	phase       phase
+	failures    int  // consecutive failed starts and runs
+	limit       int  // number of failures after which it gives up; at least 1
+	failed      bool // in phaseStopping: the process ended by itself, so it counts as a failure
+	unreachable bool // in phaseStopping: the server is remote and unreachable, which is no failure
 }
 
 // event is what can happen to a server.
 type event uint8
 
 const (
-	evWanted    event = iota // whether the server is wanted may have changed
-	evRenew                  // the user or a new configuration wants a fresh start
-	evCall                   // a client calls it
-	evConnected              // the start succeeded
-	evFailed                 // the start failed and no process is left; a retry may succeed
-	evRefused                // the same, but it cannot succeed with this configuration
-	evAbsent                 // the same, because an external dependency is missing
-	evLost                   // the connection broke, or the server no longer answers
-	evAway                   // the same, for a remote server: no process of ours failed
-	evEnded                  // the stop is complete: no process is left
-	evTimer                  // the backoff timer fired
-	evHealthy                // it has run without failure for a while
+	evWanted            event = iota // whether the server is wanted may have changed
+	evRestart                        // the user or a new configuration wants a fresh start
+	evCall                           // a client calls it
+	evConnected                      // the start succeeded
+	evFailed                         // the start failed and no process is left; a retry may succeed
+	evRefused                        // the same, but it cannot succeed with this configuration
+	evDependencyMissing              // the same, because an external dependency is missing
+	evLost                           // the connection broke, or the server no longer answers
+	evUnreachable                    // the same, for a remote server: no process of ours failed
+	evEnded                          // the stop is complete: no process is left
+	evTimer                          // the backoff timer fired
+	evHealthy                        // it has run without failure for a while
 )
 
 // action is what the loop has to do next. It is done before the next event is handled.
@@ -46,7 +46,7 @@ type action uint8
 
 const (
 	doNothing action = iota
-	doStart          // begin a start, which ends with evConnected, evFailed, evRefused or evAbsent
+	doStart          // begin a start, which ends with evConnected, evFailed, evRefused or evDependencyMissing
 	doStop           // stop the process or the start, which ends with evEnded; the result of the start is dropped
 	doWait           // set the backoff timer
 )
@@ -61,37 +61,37 @@ const (
 //	             │                       ▼
 //	             └──────────────────▶ crashed
 func next(s state, wanted bool, e event) (state, action) {
-	if e == evRenew {
-		s.failures, s.failed, s.away = 0, false, false
+	if e == evRestart {
+		s.failures, s.failed, s.unreachable = 0, false, false
 	}
 	switch s.phase {
 	case phaseStopped:
 		if wanted {
-			return start(s)
+			return enterStarting(s)
 		}
 	case phaseStarting:
 		switch {
-		case !wanted && e == evWanted, e == evRenew:
-			return stop(s, false)
+		case !wanted && e == evWanted, e == evRestart:
+			return enterStopping(s, false)
 		case e == evConnected:
 			s.phase = phaseRunning
 		case e == evFailed:
-			return fail(s)
+			return countFailure(s)
 		case e == evRefused: // at once, however few failures there were
 			s.phase, s.failures = phaseCrashed, 0
-		case e == evAbsent:
+		case e == evDependencyMissing:
 			s.phase = phaseWaiting
 			return s, doWait
 		}
 	case phaseRunning:
 		switch {
-		case !wanted, e == evRenew:
-			return stop(s, false)
+		case !wanted, e == evRestart:
+			return enterStopping(s, false)
 		case e == evLost:
-			return stop(s, true)
-		case e == evAway:
-			s, a := stop(s, false)
-			s.away = true
+			return enterStopping(s, true)
+		case e == evUnreachable:
+			s, a := enterStopping(s, false)
+			s.unreachable = true
 			return s, a
 		case e == evHealthy:
 			s.failures = 0
@@ -102,45 +102,45 @@ func next(s state, wanted bool, e event) (state, action) {
 		case !wanted:
 			return state{limit: s.limit}, doNothing
 		case s.failed:
-			return fail(s)
-		case s.away:
-			s.phase, s.away = phaseWaiting, false
+			return countFailure(s)
+		case s.unreachable:
+			s.phase, s.unreachable = phaseWaiting, false
 			return s, doWait
 		default:
-			return start(s)
+			return enterStarting(s)
 		}
 	case phaseBackoff, phaseWaiting:
 		switch {
 		case !wanted:
 			return state{limit: s.limit}, doNothing
-		case e == evTimer, e == evRenew, e == evCall && s.phase == phaseWaiting:
-			return start(s)
+		case e == evTimer, e == evRestart, e == evCall && s.phase == phaseWaiting:
+			return enterStarting(s)
 		}
 	case phaseCrashed:
 		switch {
 		case !wanted:
 			return state{limit: s.limit}, doNothing
-		case e == evRenew:
-			return start(s)
+		case e == evRestart:
+			return enterStarting(s)
 		case e == evCall: // one more attempt: the next failure gives up again
 			s.failures = s.limit - 1
-			return start(s)
+			return enterStarting(s)
 		}
 	}
 	return s, doNothing
 }
 
-func start(s state) (state, action) {
+func enterStarting(s state) (state, action) {
 	s.phase, s.failed = phaseStarting, false
 	return s, doStart
 }
 
-func stop(s state, failed bool) (state, action) {
-	s.phase, s.failed, s.away = phaseStopping, failed, false
+func enterStopping(s state, failed bool) (state, action) {
+	s.phase, s.failed, s.unreachable = phaseStopping, failed, false
 	return s, doStop
 }
 
-func fail(s state) (state, action) {
+func countFailure(s state) (state, action) {
 	s.failed = false
 	if s.failures++; s.failures >= s.limit {
 		s.phase = phaseCrashed

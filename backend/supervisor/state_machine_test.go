@@ -20,23 +20,23 @@ func TestNext(t *testing.T) {
 		{"failed start backs off", state{phase: phaseStarting, limit: 5}, true, evFailed, state{phase: phaseBackoff, limit: 5, failures: 1}, doWait},
 		{"last failed start gives up", state{phase: phaseStarting, limit: 5, failures: 4}, true, evFailed, state{phase: phaseCrashed, limit: 5, failures: 5}, doNothing},
 		{"a wrong command is not tried again", state{phase: phaseStarting, limit: 5}, true, evRefused, state{phase: phaseCrashed, limit: 5}, doNothing},
-		{"what is outside is waited for without counting", state{phase: phaseStarting, limit: 5, failures: 1}, true, evAbsent, state{phase: phaseWaiting, limit: 5, failures: 1}, doWait},
+		{"what is outside is waited for without counting", state{phase: phaseStarting, limit: 5, failures: 1}, true, evDependencyMissing, state{phase: phaseWaiting, limit: 5, failures: 1}, doWait},
 		{"a start is stopped when unwanted", state{phase: phaseStarting, limit: 5}, false, evWanted, state{phase: phaseStopping, limit: 5}, doStop},
-		{"a start is stopped for a new configuration", state{phase: phaseStarting, limit: 5, failures: 3}, true, evRenew, state{phase: phaseStopping, limit: 5}, doStop},
+		{"a start is stopped for a new configuration", state{phase: phaseStarting, limit: 5, failures: 3}, true, evRestart, state{phase: phaseStopping, limit: 5}, doStop},
 		{"a lost server is cleared away first", state{phase: phaseRunning, limit: 5}, true, evLost, state{phase: phaseStopping, limit: 5, failed: true}, doStop},
 		{"then it backs off", state{phase: phaseStopping, limit: 5, failed: true}, true, evEnded, state{phase: phaseBackoff, limit: 5, failures: 1}, doWait},
 		{"or stops, when nobody wants it", state{phase: phaseStopping, limit: 5, failed: true}, false, evEnded, state{limit: 5}, doNothing},
 		{"a restart begins after the end", state{phase: phaseStopping, limit: 5}, true, evEnded, state{phase: phaseStarting, limit: 5}, doStart},
 		{"a late connection does not revive a stop", state{phase: phaseStopping, limit: 5}, true, evConnected, state{phase: phaseStopping, limit: 5}, doNothing},
 		{"a call does not wait for what is outside to be looked for", state{phase: phaseWaiting, limit: 5, failures: 2}, true, evCall, state{phase: phaseStarting, limit: 5, failures: 2}, doStart},
-		{"a lost server elsewhere is cleared away first", state{phase: phaseRunning, limit: 1}, true, evAway, state{phase: phaseStopping, limit: 1, away: true}, doStop},
-		{"then it is waited for without counting", state{phase: phaseStopping, limit: 1, away: true}, true, evEnded, state{phase: phaseWaiting, limit: 1}, doWait},
-		{"or stops, when nobody wants it elsewhere", state{phase: phaseStopping, limit: 1, away: true}, false, evEnded, state{limit: 1}, doNothing},
-		{"or starts at once for the user", state{phase: phaseStopping, limit: 1, away: true}, true, evRenew, state{phase: phaseStopping, limit: 1}, doNothing},
+		{"a lost server elsewhere is cleared away first", state{phase: phaseRunning, limit: 1}, true, evUnreachable, state{phase: phaseStopping, limit: 1, unreachable: true}, doStop},
+		{"then it is waited for without counting", state{phase: phaseStopping, limit: 1, unreachable: true}, true, evEnded, state{phase: phaseWaiting, limit: 1}, doWait},
+		{"or stops, when nobody wants it elsewhere", state{phase: phaseStopping, limit: 1, unreachable: true}, false, evEnded, state{limit: 1}, doNothing},
+		{"or starts at once for the user", state{phase: phaseStopping, limit: 1, unreachable: true}, true, evRestart, state{phase: phaseStopping, limit: 1}, doNothing},
 		{"health forgives", state{phase: phaseRunning, limit: 5, failures: 4}, true, evHealthy, state{phase: phaseRunning, limit: 5}, doNothing},
 		{"the timer starts again", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evTimer, state{phase: phaseStarting, limit: 5, failures: 2}, doStart},
 		{"a call does not shorten the backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evCall, state{phase: phaseBackoff, limit: 5, failures: 2}, doNothing},
-		{"the user does", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evRenew, state{phase: phaseStarting, limit: 5}, doStart},
+		{"the user does", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evRestart, state{phase: phaseStarting, limit: 5}, doStart},
 		{"unwanted ends the backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, false, evWanted, state{limit: 5}, doNothing},
 		{"a call gives a crashed server one chance", state{phase: phaseCrashed, limit: 5, failures: 5}, true, evCall, state{phase: phaseStarting, limit: 5, failures: 4}, doStart},
 		{"a late timer does not", state{phase: phaseCrashed, limit: 5, failures: 5}, true, evTimer, state{phase: phaseCrashed, limit: 5, failures: 5}, doNothing},
@@ -50,9 +50,9 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// world is a model of what the state machine controls. It performs the actions as the runner
-// does, and counts processes.
-type world struct {
+// lifecycleModel is a model of what the state machine controls. It performs the actions as the
+// runner does, and counts processes.
+type lifecycleModel struct {
 	s         state
 	wanted    bool
 	starting  bool // a start is in progress: a process may exist
@@ -61,7 +61,7 @@ type world struct {
 	timer     bool
 }
 
-func (w *world) send(e event) error {
+func (w *lifecycleModel) send(e event) error {
 	s, a := next(w.s, w.wanted, e)
 	if w.s.phase != s.phase && (w.s.phase == phaseBackoff || w.s.phase == phaseWaiting) {
 		w.timer = false
@@ -85,13 +85,13 @@ func (w *world) send(e event) error {
 }
 
 // try triggers one event if it is possible in the current state of the model.
-func (w *world) try(b byte) error {
+func (w *lifecycleModel) try(b byte) error {
 	switch b % 12 {
 	case 0, 1: // the wish of the user changes
 		w.wanted = !w.wanted
 		return w.send(evWanted)
 	case 2:
-		return w.send(evRenew)
+		return w.send(evRestart)
 	case 3:
 		return w.send(evCall)
 	case 4: // the start succeeds
@@ -102,7 +102,7 @@ func (w *world) try(b byte) error {
 	case 5, 6, 7: // the start fails
 		if w.starting && !w.stopping {
 			w.starting = false
-			return w.send([]event{evFailed, evRefused, evAbsent}[b%12-5])
+			return w.send([]event{evFailed, evRefused, evDependencyMissing}[b%12-5])
 		}
 	case 8:
 		if w.processes > 0 && !w.stopping {
@@ -115,7 +115,7 @@ func (w *world) try(b byte) error {
 		}
 	case 11:
 		if w.processes > 0 && !w.stopping {
-			return w.send(evAway)
+			return w.send(evUnreachable)
 		}
 	case 10:
 		if w.timer {
@@ -128,7 +128,7 @@ func (w *world) try(b byte) error {
 }
 
 // settle completes everything that is in progress, without failures.
-func (w *world) settle() error {
+func (w *lifecycleModel) settle() error {
 	for range 20 {
 		for _, b := range []byte{9, 4, 10} {
 			if err := w.try(b); err != nil {
@@ -136,7 +136,7 @@ func (w *world) settle() error {
 			}
 		}
 		if w.s.phase == phaseCrashed {
-			if err := w.send(evRenew); err != nil {
+			if err := w.send(evRestart); err != nil {
 				return err
 			}
 		}
@@ -152,7 +152,7 @@ func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 2, 2, 9, 7, 10, 6, 3, 0, 0, 9})
 	f.Add([]byte{0, 4, 11, 9, 3, 7, 10, 4, 11, 2, 9})
 	f.Fuzz(func(t *testing.T, script []byte) {
-		w := &world{s: state{limit: 3}}
+		w := &lifecycleModel{s: state{limit: 3}}
 		for i, b := range script {
 			if err := w.try(b); err != nil {
 				t.Fatalf("step %d of %v: %v", i, script, err)

@@ -21,14 +21,14 @@ type snapshot struct {
 	status  core.ServerStatus
 	primary *connection
 	modern  *connection
-	// hope is set while a modern connection is open or may be opened. No attempt begins before
-	// rest; opening is when the current attempt began, or zero.
-	hope    bool
-	rest    time.Time
-	opening time.Time
-	// soon is set in phaseWaiting if a call waits for the next attempt, which begins within a
-	// second.
-	soon bool
+	// modernPossible is set while a modern connection is open or may be opened. No attempt begins
+	// before modernRetryAfter; modernOpening is when the current attempt began, or zero.
+	modernPossible   bool
+	modernRetryAfter time.Time
+	modernOpening    time.Time
+	// retrySoon is set in phaseWaiting if a call waits for the next attempt, which begins within
+	// a second.
+	retrySoon bool
 	// conflicts are the warnings in status that are caused by other servers.
 	conflicts []string
 	process   Process
@@ -40,15 +40,15 @@ type snapshot struct {
 func (r *runner) publish() {
 	old := r.live.Load()
 	l := &snapshot{phase: r.state.phase, wanted: r.wanted, process: r.process, timings: r.timings(), changed: make(chan struct{})}
-	l.conflicts, l.soon = r.conflicts(), r.state.phase == phaseWaiting && r.remote.called
+	l.conflicts, l.retrySoon = r.conflicts(), r.state.phase == phaseWaiting && r.remoteRetry.callWaiting
 	l.status = r.status(old.status)
 	l.status.Warnings = slices.Concat(l.status.Warnings, l.conflicts)
 	if r.state.phase == phaseRunning && r.primary != nil {
-		l.primary, l.modern = r.primary, r.secondEra.link
-		l.hope = r.primary.Era() == core.Legacy && r.secondEra.possible()
-		l.rest = r.secondEra.rest
+		l.primary, l.modern = r.primary, r.secondEra.conn
+		l.modernPossible = r.primary.Era() == core.Legacy && r.secondEra.mayOpen()
+		l.modernRetryAfter = r.secondEra.retryAfter
 		if r.secondEra.opening {
-			l.opening = r.secondEra.since
+			l.modernOpening = r.secondEra.since
 		}
 	}
 	r.live.Store(l)
@@ -56,15 +56,15 @@ func (r *runner) publish() {
 	r.logTransition(old.status, l.status)
 	switch {
 	case !visiblyDiffer(old.status, l.status):
-	case r.own != nil:
-		r.own.announce()
+	case r.parent != nil:
+		r.parent.publishStatus()
 	default:
-		r.announce()
+		r.publishStatus()
 	}
 }
 
-// announce publishes an event with the current status.
-func (r *runner) announce() {
+// publishStatus publishes an event with the current status.
+func (r *runner) publishStatus() {
 	if !r.retired.Load() {
 		r.s.o.Bus.Publish(events.Server, r.current(r.live.Load()))
 	}
@@ -72,7 +72,7 @@ func (r *runner) announce() {
 
 // conflicts returns the names of this server that are in conflict with other servers.
 func (r *runner) conflicts() []string {
-	if r.own != nil {
+	if r.parent != nil {
 		return nil
 	}
 	return r.s.o.Registry.All().Conflicts(r.id)
@@ -81,12 +81,12 @@ func (r *runner) conflicts() []string {
 // Announce publishes the current status of a server. It does not block.
 func (s *Supervisor) Announce(id string) {
 	if r := s.fleet.Load().byID[id]; r != nil {
-		r.post(r.announce)
+		r.post(r.publishStatus)
 	}
 }
 
-// noteConflicts publishes the servers whose conflicts have changed. It does not block.
-func (s *Supervisor) noteConflicts() {
+// publishConflicts publishes the servers whose conflicts have changed. It does not block.
+func (s *Supervisor) publishConflicts() {
 	for _, r := range s.fleet.Load().order {
 		if !slices.Equal(r.conflicts(), r.live.Load().conflicts) {
 			r.post(r.publish)
@@ -103,7 +103,7 @@ func (r *runner) logTransition(old, now core.ServerStatus) {
 	if now.State == core.StateCrashed {
 		level = slog.LevelError
 	}
-	r.s.o.Log.Log(context.Background(), level, "MCP server changed state", "server", r.id, "state", now.State, "was", old.State, "reason", now.Reason, "instance", r.whose.name)
+	r.s.o.Log.Log(context.Background(), level, "MCP server changed state", "server", r.id, "state", now.State, "was", old.State, "reason", now.Reason, "instance", r.owner.name)
 	r.s.o.Journal(r.id, level, strings.TrimSuffix(fmt.Sprintf("%s%s: %s", now.State, r.instanceSuffix(), now.Reason), ": "))
 }
 
@@ -118,7 +118,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, r.reason) { // not a reason from elsewhere
 		st.Hint = r.hint
 	}
-	st.ByHand = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.rested)
+	st.ByHand = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.idleStopped)
 	if st.State == old.State && !old.Since.IsZero() {
 		st.Since = old.Since
 	}
@@ -126,7 +126,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	catalog := r.catalog()
 	if l := r.primary; l != nil {
 		st.Era, st.Version, st.PID = l.Era(), l.Version(), l.Process.PID
-		st.Updated = time.Unix(0, l.heard.Load()).UTC()
+		st.Updated = time.Unix(0, l.lastHeard.Load()).UTC()
 	} else if r.state.phase == phaseStarting {
 		st.PID = r.process.PID
 	}
@@ -154,12 +154,12 @@ func (r *runner) catalog() *core.Catalog {
 func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	switch r.state.phase {
 	case phaseStarting:
-		if r.remote.waiting { // still unreachable: do not report each attempt as a new state
+		if r.remoteRetry.unreachable { // still unreachable: do not report each attempt as a new state
 			return core.StateWaiting, r.reason
 		}
 		return core.StateStarting, r.failureSuffix()
 	case phaseRunning:
-		if r.silent {
+		if r.pingFailed {
 			return core.StateDegraded, r.reason
 		}
 		if login, reason := r.login(); login == core.LoginMore {
@@ -170,7 +170,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 		switch {
 		case r.state.failed:
 			return core.StateBackoff, r.reason
-		case r.state.away:
+		case r.state.unreachable:
 			return core.StateWaiting, r.reason
 		case r.wanted:
 			return core.StateStarting, "restarting"
@@ -181,7 +181,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case phaseBackoff:
 		return core.StateBackoff, fmt.Sprintf("%s; start %d of %d follows", r.reason, r.state.failures+1, r.state.limit)
 	case phaseWaiting:
-		if r.unsigned {
+		if r.needsLogin {
 			return core.StateNeedsLogin, r.reason
 		}
 		return core.StateWaiting, r.reason
@@ -194,13 +194,13 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	switch {
 	case c.Disabled:
 		return core.StateDisabled, ""
-	case r.held.Load():
+	case r.needsApproval.Load():
 		return core.StateNeedsApproval, "its command is new, and waits for your word"
 	case r.s.paused.Load():
 		return core.StateStopped, "all servers are paused"
-	case r.rested && c.Session == config.SessionPerCall:
+	case r.idleStopped && c.Session == config.SessionPerCall:
 		return core.StateStopped, "each call starts a process of its own"
-	case r.rested:
+	case r.idleStopped:
 		return core.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", formatDuration(r.idleTimeout()))
 	case c.Start == config.StartManual:
 		return core.StateStopped, "starts on request only"
@@ -235,11 +235,11 @@ func (r *runner) failureSuffix() string {
 // current returns the snapshot's status with the fields that change without being published.
 func (r *runner) current(l *snapshot) core.ServerStatus {
 	st := l.status
-	st.InFlight = l.inFlight() + len(r.perCall.turns)
+	st.InFlight = l.inFlight() + len(r.perCall.slots)
 	if heard := lastHeard(l); heard.After(st.Updated) {
 		st.Updated = heard
 	}
-	r.among(&st)
+	r.addInstances(&st)
 	if st.State == core.StateRunning && r.s.o.Impaired != nil {
 		if reason := r.s.o.Impaired(r.id); reason != "" {
 			st.State, st.Reason = core.StateDegraded, reason
@@ -267,7 +267,7 @@ func lastHeard(l *snapshot) (last time.Time) {
 		if link == nil {
 			continue
 		}
-		if at := time.Unix(0, link.heard.Load()).UTC(); at.After(last) {
+		if at := time.Unix(0, link.lastHeard.Load()).UTC(); at.After(last) {
 			last = at
 		}
 	}

@@ -24,7 +24,7 @@ func TestEachStateHasTextAndReason(t *testing.T) {
 		{"starting", state{phase: phaseStarting, limit: 5}, true, nil, core.StateStarting, ""},
 		{"starting again", state{phase: phaseStarting, limit: 5, failures: 2}, true, nil, core.StateStarting, "start 3 of 5, after: it broke"},
 		{"running", state{phase: phaseRunning}, true, nil, core.StateRunning, ""},
-		{"degraded", state{phase: phaseRunning}, true, func(r *runner, _ *config.Server) { r.silent = true }, core.StateDegraded, "it broke"},
+		{"degraded", state{phase: phaseRunning}, true, func(r *runner, _ *config.Server) { r.pingFailed = true }, core.StateDegraded, "it broke"},
 		{"clearing away", state{phase: phaseStopping, failed: true}, true, nil, core.StateBackoff, "it broke"},
 		{"restarting", state{phase: phaseStopping}, true, nil, core.StateStarting, "restarting"},
 		{"stopping", state{phase: phaseStopping}, false, nil, core.StateStopped, "ending the process"},

@@ -21,7 +21,7 @@ func TestServersStopConcurrently(t *testing.T) {
 		g.want("s19", core.StateRunning)
 		begin := time.Now()
 		g.apply() // stops the server as at shutdown
-		pass(5 * time.Second)
+		advance(5 * time.Second)
 		g.Supervisor.mu.Lock()
 		left := len(g.Supervisor.all)
 		g.Supervisor.mu.Unlock()
@@ -38,7 +38,7 @@ func TestThousandRestartsLeakNothing(t *testing.T) {
 			if err := g.Restart(context.Background(), "a"); err != nil {
 				t.Fatal(err)
 			}
-			pass(10 * time.Millisecond)
+			advance(10 * time.Millisecond)
 		}
 		if st := g.want("a", core.StateRunning); st.Restarts != 1000 || len(g.started("a")) != 1001 {
 			t.Fatalf("%d restarts, %d starts", st.Restarts, len(g.started("a")))
@@ -94,14 +94,14 @@ func TestShutdownLetsInFlightCallsFinish(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		g.end()
-		pass(time.Second)
+		advance(time.Second)
 		if n := g.processes(); n != 2 {
 			t.Errorf("after a second %d servers are there, not the two with a call", n)
 		}
 		if err := <-failed["slow"]; err != nil {
 			t.Errorf("the call that ends in time failed: %v", err)
 		}
-		pass(100 * time.Millisecond)
+		advance(100 * time.Millisecond)
 		if n := g.processes(); n != 1 {
 			t.Errorf("%d servers are there, not the one whose call hangs", n)
 		}

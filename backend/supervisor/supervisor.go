@@ -18,19 +18,19 @@ import (
 
 // Timing and limits that are not configurable.
 const (
-	healthyAfter   = time.Minute      // of running resets the count of failures
-	pingTimeout    = 5 * time.Second  // timeout of a heartbeat ping
-	retryCrashed   = 30 * time.Second // minimum time between starts that calls cause
-	waitingDelay   = 3 * time.Second  // delay between starts while an external dependency, such as Docker, is missing
-	loginDelay     = time.Hour        // the same while the user has to sign in; LoginChanged triggers an earlier start
-	storeTimeout   = 5 * time.Second  // timeout of a query of Catalogs, Eras or Approvals
-	parallel       = 4                // parallel starts: enough to overlap waiting for the network, few enough for a small machine
-	slotTime       = 5 * time.Second  // after this, a start is probably waiting for the network, so another one may begin
-	probeTimeout   = 15 * time.Second // timeout of probing whether a legacy server also speaks the modern era
-	watchEvery     = time.Second      // interval of progress checks during a start
-	crashLines     = 5                // lines of stderr in the status of a failed server
-	stopLimit      = 5 * time.Second  // at shutdown, servers are killed after this; Drawbridge exits within 6 s
-	modernPatience = 3 * time.Second  // how long a modern call waits for a connection in its own era
+	healthyAfter      = time.Minute      // of running resets the count of failures
+	pingTimeout       = 5 * time.Second  // timeout of a heartbeat ping
+	retryCrashed      = 30 * time.Second // minimum time between starts that calls cause
+	waitingDelay      = 3 * time.Second  // delay between starts while an external dependency, such as Docker, is missing
+	loginDelay        = time.Hour        // the same while the user has to sign in; LoginChanged triggers an earlier start
+	storeTimeout      = 5 * time.Second  // timeout of a query of Catalogs, Eras or Approvals
+	maxParallelStarts = 4                // parallel starts: enough to overlap waiting for the network, few enough for a small machine
+	slotTime          = 5 * time.Second  // after this, a start is probably waiting for the network, so another one may begin
+	probeTimeout      = 15 * time.Second // timeout of probing whether a legacy server also speaks the modern era
+	progressInterval  = time.Second      // interval of progress checks during a start
+	crashLines        = 5                // lines of stderr in the status of a failed server
+	stopLimit         = 5 * time.Second  // at shutdown, servers are killed after this; Drawbridge exits within 6 s
+	modernWaitLimit   = 3 * time.Second  // how long a modern call waits for a connection in its own era
 )
 
 // Conn is an open connection to a server whose lists have been read. It is implemented by
@@ -150,14 +150,14 @@ type Supervisor struct {
 	quit  chan struct{} // closed when Run shuts down
 	// expired is closed DrainLimit after quit: then calls in flight are no longer waited for.
 	expired chan struct{}
-	// closing is cancelled by hurry, stopLimit after quit: servers that still run are killed.
-	closing context.Context
-	hurry   context.CancelFunc
-	// applied is closed, through first, when the first configuration has been applied.
-	applied chan struct{}
-	first   sync.Once
+	// stopCtx is cancelled by killAll, stopLimit after quit: servers that still run are killed.
+	stopCtx context.Context
+	killAll context.CancelFunc
+	// applied is closed, through appliedOnce, when the first configuration has been applied.
+	applied     chan struct{}
+	appliedOnce sync.Once
 
-	news     notices
+	notices  notices
 	fleet    atomic.Pointer[fleet]
 	listWait atomic.Int64
 	paused   atomic.Bool // no server runs, regardless of the configuration
@@ -166,14 +166,14 @@ type Supervisor struct {
 	// store, during which mu is never held. Lock order: applying, then mu.
 	applying sync.Mutex
 
-	mu      sync.Mutex // held while the fleet changes
-	running bool
-	ended   bool
-	begun   bool               // a configuration has been applied
-	all     map[string]*runner // by runnerKey, including removed runners that have not ended yet
-	agreed  map[string]string  // by server: commandKey of the newest approved command
-	spoken  map[string]string  // by server: commandText of the newest command
-	active  sync.WaitGroup     // goroutines of runners and calls
+	mu           sync.Mutex // held while the fleet changes
+	running      bool
+	ended        bool
+	configured   bool               // a configuration has been applied
+	all          map[string]*runner // by runnerKey, including removed runners that have not ended yet
+	approvedKeys map[string]string  // by server: commandKey of the newest approved command
+	lastCommands map[string]string  // by server: commandText of the newest command
+	active       sync.WaitGroup     // goroutines of runners and calls
 }
 
 // fleet is the set of servers of one configuration, in its order. It is immutable.
@@ -209,11 +209,11 @@ func New(o Options) *Supervisor {
 	if o.Usage == nil {
 		o.Usage = func(string) (process.Usage, error) { return process.Usage{}, errors.New("nothing measures it") }
 	}
-	s := &Supervisor{o: o, slots: make(chan struct{}, parallel), quit: make(chan struct{}), expired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, agreed: map[string]string{}, spoken: map[string]string{}}
-	s.closing, s.hurry = context.WithCancel(context.Background())
+	s := &Supervisor{o: o, slots: make(chan struct{}, maxParallelStarts), quit: make(chan struct{}), expired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approvedKeys: map[string]string{}, lastCommands: map[string]string{}}
+	s.stopCtx, s.killAll = context.WithCancel(context.Background())
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))
-	o.Registry.OnChange(func(registry.Change) { s.noteConflicts() })
+	o.Registry.OnChange(func(registry.Change) { s.publishConflicts() })
 	return s
 }
 
@@ -224,7 +224,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.running = true
 	for _, r := range s.all {
-		s.launch(r)
+		s.startRunner(r)
 	}
 	s.mu.Unlock()
 	<-ctx.Done()
@@ -233,13 +233,13 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Unlock()
 	close(s.quit)
 	defer time.AfterFunc(DrainLimit, func() { close(s.expired) }).Stop()
-	defer time.AfterFunc(stopLimit, s.hurry).Stop()
+	defer time.AfterFunc(stopLimit, s.killAll).Stop()
 	s.active.Wait()
 	return nil
 }
 
-// launch starts the goroutine of r if Run is running. It must be called with s.mu held.
-func (s *Supervisor) launch(r *runner) {
+// startRunner starts the goroutine of r if Run is running. It must be called with s.mu held.
+func (s *Supervisor) startRunner(r *runner) {
 	if s.running && !s.ended {
 		s.active.Go(r.run)
 	}
@@ -247,12 +247,12 @@ func (s *Supervisor) launch(r *runner) {
 
 // Start starts a server. It returns when the start has begun. The count of failures is reset.
 func (s *Supervisor) Start(ctx context.Context, id string) error {
-	return s.command(ctx, id, func(r *runner) error {
+	return s.runCommand(ctx, id, func(r *runner) error {
 		r.wanted = true
 		r.step(evWanted)
 		switch r.state.phase {
 		case phaseCrashed, phaseBackoff, phaseWaiting:
-			r.step(evRenew)
+			r.step(evRestart)
 		}
 		return nil
 	})
@@ -263,10 +263,10 @@ func (s *Supervisor) Start(ctx context.Context, id string) error {
 // has begun.
 func (s *Supervisor) Restart(ctx context.Context, id string) error {
 	process.ExpireLoginEnv(loginAgeRestart)
-	return s.command(ctx, id, func(r *runner) error {
+	return s.runCommand(ctx, id, func(r *runner) error {
 		r.retireInstances()
 		r.wanted = true
-		r.step(evRenew)
+		r.step(evRestart)
 		return nil
 	})
 }
@@ -274,7 +274,7 @@ func (s *Supervisor) Restart(ctx context.Context, id string) error {
 // Stop stops a server until the user starts it or a client calls it. It returns when the server
 // has stopped or ctx is done.
 func (s *Supervisor) Stop(ctx context.Context, id string) error {
-	if err := s.command(ctx, id, func(r *runner) error {
+	if err := s.runCommand(ctx, id, func(r *runner) error {
 		r.retireInstances()
 		r.wanted = false
 		r.step(evWanted)
@@ -287,15 +287,15 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 		return nil
 	}
 	for _, one := range append([]*runner{r}, r.instances()...) {
-		if err := one.stopped(ctx); err != nil {
+		if err := one.awaitStopped(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stopped waits until the server has stopped, is wanted again, or ctx is done.
-func (r *runner) stopped(ctx context.Context) error {
+// awaitStopped waits until the server has stopped, is wanted again, or ctx is done.
+func (r *runner) awaitStopped(ctx context.Context) error {
 	for {
 		l := r.live.Load()
 		if l.phase == phaseStopped || l.wanted && !r.retired.Load() {
@@ -309,20 +309,20 @@ func (r *runner) stopped(ctx context.Context) error {
 	}
 }
 
-// command runs f in the goroutine of a server and returns its error.
-func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) error) error {
+// runCommand runs f in the goroutine of a server and returns its error.
+func (s *Supervisor) runCommand(ctx context.Context, id string, f func(*runner) error) error {
 	fl := s.fleet.Load()
 	r := fl.byID[id]
 	if r == nil {
-		return fl.unknown(id)
+		return fl.unknownError(id)
 	}
 	if r.config().Disabled {
 		e := core.Errorf(core.CodeConflict, "server %q is disabled", id)
 		e.Hint = "Enable it first: drawbridge enable " + id + "."
 		return e
 	}
-	if r.held.Load() {
-		return r.unapproved()
+	if r.needsApproval.Load() {
+		return r.unapprovedError()
 	}
 	if s.paused.Load() {
 		return errPaused()
@@ -330,8 +330,8 @@ func (s *Supervisor) command(ctx context.Context, id string, f func(*runner) err
 	return r.ask(ctx, func() error { return f(r) })
 }
 
-// unknown returns the error for an id that has no server.
-func (f *fleet) unknown(id string) error {
+// unknownError returns the error for an id that has no server.
+func (f *fleet) unknownError(id string) error {
 	for _, b := range f.broken {
 		if b.ID == id {
 			return &core.Error{Code: core.CodeUnavailable, Message: "server \"" + id + "\" cannot run: " + b.Reason,

@@ -41,7 +41,7 @@ func TestRunningMeansListed(t *testing.T) {
 		defer sub.Close()
 		g.apply(server("a"))
 		g.want("a", core.StateStarting)
-		pass(time.Second)
+		advance(time.Second)
 		st := g.want("a", core.StateRunning)
 		if st.Tools != 1 || st.PID != 1001 || st.Era != core.Legacy || st.Command != "fake" {
 			t.Fatalf("got %+v", st)
@@ -49,7 +49,7 @@ func TestRunningMeansListed(t *testing.T) {
 		if _, ok := g.registry.All().Lookup(core.Tools, "a__read"); !ok {
 			t.Fatal("running, but its tool is not there")
 		}
-		pass(time.Hour)
+		advance(time.Hour)
 		if again := g.want("a", core.StateRunning); !again.Since.Equal(st.Since) {
 			t.Fatal("the age of a state starts again without a change")
 		}
@@ -104,7 +104,7 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 20*time.Second, 0 }))
-		pass(21 * time.Second)
+		advance(21 * time.Second)
 		if st := g.want("a", core.StateCrashed); st.Reason != "did not answer within 20s (startupTimeoutMs)" {
 			t.Fatalf("got %q", st.Reason)
 		}
@@ -143,7 +143,7 @@ func TestSlowStartSuggestsRemedy(t *testing.T) {
 			g.apply(server("a", func(s *config.Server) {
 				s.StartupTimeout, s.Restart.MaxAttempts, s.Framing = 20*time.Second, 0, framing
 			}))
-			pass(21 * time.Second)
+			advance(21 * time.Second)
 			if st := g.want("a", core.StateCrashed); !strings.Contains(st.Hint, want) || (st.Hint == "") != (want == "") {
 				t.Errorf("framing %s: %q", framing, st.Hint)
 			}
@@ -159,7 +159,7 @@ func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.want("a", core.StateStopped)
-		pass(time.Hour)
+		advance(time.Hour)
 		g.want("a", core.StateStopped)
 		if _, err := g.For(context.Background(), call("a")); err != nil {
 			t.Fatal(err)
@@ -213,7 +213,7 @@ func TestConcurrentStartsAreBounded(t *testing.T) {
 		if g.atOnce() > 4 {
 			t.Fatalf("%d starts at once", g.atOnce())
 		}
-		pass(slotTime + 5*time.Second)
+		advance(slotTime + 5*time.Second)
 		for i := range 16 {
 			g.want(fmt.Sprintf("s%d", i), core.StateRunning)
 		}
@@ -224,16 +224,16 @@ func TestConcurrentStartsAreBounded(t *testing.T) {
 func TestSilentServerDegradesAndIsRestarted(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
-		pass(10 * time.Minute)
+		advance(10 * time.Minute)
 		if n := len(g.started("a")); n != 1 {
 			t.Fatalf("a healthy server was started %d times", n)
 		}
 		g.conn("a").silence()
-		pass(36 * time.Second)
+		advance(36 * time.Second)
 		if st := g.want("a", core.StateDegraded); !strings.HasPrefix(st.Reason, "has not answered for") {
 			t.Fatalf("got %q", st.Reason)
 		}
-		pass(65 * time.Second)
+		advance(65 * time.Second)
 		g.want("a", core.StateRunning)
 		if n := len(g.started("a")); n != 2 {
 			t.Fatalf("%d starts, want a second one", n)
@@ -254,13 +254,13 @@ func TestBusyServerIsNotTreatedAsDead(t *testing.T) {
 			_, _ = up.Send(ctx, c, nil)
 		}()
 		g.conn("a").silence()
-		pass(5 * time.Minute)
+		advance(5 * time.Minute)
 		if g.want("a", core.StateDegraded); len(g.started("a")) != 1 {
 			t.Fatal("ended in the middle of a call")
 		}
 		cancel()
 		<-ended
-		pass(2 * time.Minute)
+		advance(2 * time.Minute)
 		if len(g.started("a")) != 2 {
 			t.Fatal("silent for ever, and never restarted")
 		}
@@ -277,14 +277,14 @@ func TestServerWaitsForExternalDependency(t *testing.T) {
 		}
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Type = core.Docker }))
-		pass(time.Minute)
+		advance(time.Minute)
 		if st := g.want("a", core.StateWaiting); !strings.Contains(st.Reason, "no such container") {
 			t.Fatalf("got %q", st.Reason)
 		}
 		if _, err := g.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable {
 			t.Fatalf("got %v", err)
 		}
-		pass(100 * 4 * time.Second)
+		advance(100 * 4 * time.Second)
 		g.want("a", core.StateRunning)
 	})
 }
@@ -306,7 +306,7 @@ func TestFailingOnDemandServersDoNotStartTogether(t *testing.T) {
 		for _, s := range all {
 			go func() { _, _ = g.For(context.Background(), call(s.ID)) }()
 		}
-		pass(time.Minute)
+		advance(time.Minute)
 		if n := len(g.started("s299")); n == 0 {
 			t.Error("the last one was never started")
 		}

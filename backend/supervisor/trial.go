@@ -51,12 +51,12 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	own := &Dialer{
 		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
 		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, Lobby: d.Lobby,
-		SignIn: d.Guest, once: true,
+		SignIn: d.Guest, trial: true,
 	}
 	if as != "" && d.SignIn != nil {
 		own.SignIn = borrowedSignIn{d.SignIn, as}
 	}
-	limit := min(startup(&once), maxTrial)
+	limit := min(startupTimeout(&once), maxTrial)
 	ctx, cancel := startupContext(ctx, limit, func() bool { return own.Fetching(once.ID) != "" })
 	defer cancel()
 	began := time.Now()
@@ -108,7 +108,7 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 		t.Reason, t.Hint = own.Message, own.Hint
 	}
 	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
-		if exit, ok := p.Exit(); ok && tellsWhy(exit, upstream.Exited(t.Err)) { // the exit status says more than that the connection broke
+		if exit, ok := p.Exit(); ok && exitExplains(exit, upstream.Exited(t.Err)) { // the exit status says more than that the connection broke
 			why := exitreason.Line(lines)
 			t.Reason, t.Hint = exit.Text, exitreason.Action(why, lines, p.Path)
 			if why != "" {
@@ -116,7 +116,7 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 			}
 		}
 	}
-	if hint := brokenHint(lines); hint != "" && launcher(p.Path) == "npx" {
+	if hint := npxCacheHint(lines); hint != "" && launcher(p.Path) == "npx" {
 		t.Hint = hint
 	}
 	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrAbsent.Error() + ": "} {

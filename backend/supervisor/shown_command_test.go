@@ -10,7 +10,7 @@ import (
 func TestSecretArgumentsAreMaskedInShownCommand(t *testing.T) {
 	d := &Dialer{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }}
 	s := &startedProcess{}
-	spec, err := d.spec(&config.Server{ID: "x", Command: "sh", Args: []string{"--token", "hunter2"}}, environment{}, s)
+	spec, err := d.processSpec(&config.Server{ID: "x", Command: "sh", Args: []string{"--token", "hunter2"}}, environment{}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestNewlyInstalledProgramIsFoundThroughLoginShell(t *testing.T) {
 	var ages []time.Duration
 	path := "/usr/bin:/bin"
 	g.dialer.loginEnv = func(context.Context) (map[string]string, error) { return map[string]string{"PATH": path}, nil }
-	g.dialer.expire = func(age time.Duration) bool {
+	g.dialer.expireLoginEnv = func(age time.Duration) bool {
 		ages, path = append(ages, age), path+":"+bin
 		return true
 	}
@@ -44,7 +44,7 @@ func TestNewlyInstalledProgramIsFoundThroughLoginShell(t *testing.T) {
 func TestFailedStartRefreshesLoginEnvironmentRarely(t *testing.T) {
 	g := newReal(t)
 	var ages []time.Duration
-	g.dialer.expire = func(age time.Duration) bool {
+	g.dialer.expireLoginEnv = func(age time.Duration) bool {
 		ages = append(ages, age)
 		return false
 	}
@@ -60,7 +60,7 @@ func TestTimedOutLoginShellIsNamedInReason(t *testing.T) {
 	g.dialer.loginEnv = func(context.Context) (map[string]string, error) {
 		return map[string]string{"PATH": "/nowhere"}, errors.New("login shell /bin/zsh did not answer within 10s")
 	}
-	g.dialer.expire = func(time.Duration) bool { return false }
+	g.dialer.expireLoginEnv = func(time.Duration) bool { return false }
 	g.apply(server("a", func(s *config.Server) { s.Command = "drawbridge-test-missing" }))
 	if st := g.wait("a", core.StateCrashed); !strings.HasPrefix(st.Hint, "The PATH may lack folders, for the login shell /bin/zsh did not answer within 10s. ") {
 		t.Errorf("hint %q", st.Hint)

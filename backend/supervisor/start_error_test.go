@@ -14,14 +14,14 @@ import (
 // correct.
 func TestOnlyRecoverableStartsAreRetried(t *testing.T) {
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
-		said := refusal("/bin/x", fmt.Errorf("cannot start /bin/x: %w", os.NewSyscallError("fork/exec", err)))
-		if failureOf(said) != evFailed {
+		said := startError("/bin/x", fmt.Errorf("cannot start /bin/x: %w", os.NewSyscallError("fork/exec", err)))
+		if failureEvent(said) != evFailed {
 			t.Errorf("%v is final", err)
 		}
 	}
 	for _, err := range []error{process.ErrNotFound, process.ErrNotExecutable, syscall.ENOTDIR} {
-		said := refusal("x", fmt.Errorf("cannot start x: %w", err))
-		if _, hint := core.Describe(said); failureOf(said) != evRefused || hint == "" {
+		said := startError("x", fmt.Errorf("cannot start x: %w", err))
+		if _, hint := core.Describe(said); failureEvent(said) != evRefused || hint == "" {
 			t.Errorf("%v is tried again, or has no hint: %q", err, hint)
 		}
 	}
