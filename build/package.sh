@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the release packages and their checksums in build/bin/package:
-# package.sh [linux] [windows] [macos], all by default. KINDS=deb builds only that kind for Linux.
+# package.sh [linux] [windows] [macos], all by default. KINDS=deb builds only that kind for Linux;
+# PAGE=built packages the page as it was built before.
 #
 # Linux: .deb, .rpm, Arch and a tar.gz of the static program. Windows: a zip and, if makensis is
 # installed, an installer; both are cross-compiled. macOS: on a Mac only, untested.
@@ -24,7 +25,7 @@ notices() { go run ./build/docs -notices "$stage/THIRD-PARTY.txt"; }
 
 linux() {
 	build/setup.sh ui window go
-	make ui
+	[ "${PAGE-}" = built ] || make ui
 	notices
 	CGO_ENABLED=0 go build -trimpath -ldflags "$ldflags" -o build/bin/drawbridge ./app/drawbridge
 	version=$version build/window.sh

@@ -34,7 +34,7 @@ func TestDebianPackage(t *testing.T) {
 	build := func(version string) string {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(root, "build/package.sh"), "linux")
-		cmd.Env = append(append([]string{"PATH=" + os.Getenv("PATH"), "VERSION=" + version, "KINDS=deb"}, env...), npmEnvironment()...)
+		cmd.Env = append(append([]string{"PATH=" + os.Getenv("PATH"), "VERSION=" + version, "KINDS=deb", "PAGE=built"}, env...), npmEnvironment()...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("package.sh: %v\n%s", err, tail(string(out)))
 		}

@@ -118,7 +118,7 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 			{ID: "junk", Weight: 100, Mark: mark("junk"), Says: "done"}, {ID: "late", Weight: 100, Mark: mark("late"), Says: "done"},
 			{ID: "exit", Weight: 2, Mark: mark("exit"), Says: "never"}, {ID: "silent", Weight: 2, Mark: mark("silent"), Says: "never"},
 		},
-		For: 45 * time.Second, Rate: 400, Crashes: 15, Reloads: 10, Reconnects: 30, Stops: 5, Jumps: 4,
+		For: 20 * time.Second, Rate: 400, Crashes: 8, Reloads: 6, Reconnects: 14, Stops: 3, Jumps: 2,
 		Settle: limit(30*time.Second) + 75*time.Second, Log: t.Logf,
 		Jump: func(by time.Duration) error { return os.WriteFile(clock, []byte(by.String()), 0o600) },
 		Reload: func(ctx context.Context, n int) error {
