@@ -20,8 +20,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	index.Go(func() { r.store.runRetention(indexing) }) // separately, so that batches do not wait for all of its steps
 	defer index.Wait()
 	defer stopIndexing()
-	look := time.NewTicker(tidyEvery)
-	defer look.Stop()
+	tick := time.NewTicker(retentionInterval)
+	defer tick.Stop()
 	r.store.fillReservedSpace()
 	retry := time.NewTimer(0)
 	<-retry.C
@@ -43,8 +43,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case <-r.wake:
 			r.waitForBatch(ctx)
 		case <-retry.C:
-		case <-look.C:
-			r.shrink()
+		case <-tick.C:
+			r.releaseQueue()
 			r.store.fillReservedSpace()
 		}
 	}
@@ -84,25 +84,25 @@ func (r *Recorder) urgent() bool {
 	return len(r.queue) >= batchRows || r.flushed != nil
 }
 
-// calm reports whether a batch may pause between statements: the queue is short and no caller
-// waits in Flush.
-func (r *Recorder) calm() bool {
+// lowPressure reports whether a batch may pause between statements: the queue is short and no
+// caller waits in Flush.
+func (r *Recorder) lowPressure() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.queue) < batchRows/4 && r.flushed == nil
 }
 
-// disturbed reports whether the queue holds a few calls and no caller waits in Flush. The indexer
+// lightLoad reports whether the queue holds a few calls and no caller waits in Flush. The indexer
 // then pauses between rows, so that it does not delay the clients on a machine with few
 // processors.
-func (r *Recorder) disturbed() bool {
+func (r *Recorder) lightLoad() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.queue) > 0 && len(r.queue) < batchRows/4 && r.flushed == nil
 }
 
-// faulty reports whether the last write failed.
-func (r *Recorder) faulty() bool {
+// hasFault reports whether the last write failed.
+func (r *Recorder) hasFault() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.fault != faultNone
@@ -113,7 +113,7 @@ func (r *Recorder) faulty() bool {
 func (r *Recorder) progress() (calls, bytes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.written, r.volume
+	return r.written, r.writtenBytes
 }
 
 func (r *Recorder) pending() bool {
@@ -143,12 +143,12 @@ func (r *Recorder) writeBatch(ctx context.Context) time.Duration {
 		r.requeue(batch) // another user of the file found it damaged or missing; the next call reopens it
 		return time.Millisecond
 	} else if f == faultOther && err != nil {
-		r.store.o.Log.Error("Cannot write calls", "calls", len(batch), "error", err)
+		r.store.opts.Log.Error("Cannot write calls", "calls", len(batch), "error", err)
 		batch = r.writeOneByOne(ctx, batch)
 		f = faultNone
 	}
 	if f == faultNone {
-		r.forgetBatch(batch)
+		r.completeBatch(batch)
 		r.setFault(faultNone)
 		return 0
 	}
@@ -170,9 +170,9 @@ type writeRate struct {
 	perSecond float64
 }
 
-func (p *writeRate) record(now time.Time, calls uint64) {
-	if past := now.Sub(p.since); past >= time.Second {
-		p.perSecond = float64(calls-p.calls) / past.Seconds()
+func (p *writeRate) update(now time.Time, calls uint64) {
+	if elapsed := now.Sub(p.since); elapsed >= time.Second {
+		p.perSecond = float64(calls-p.calls) / elapsed.Seconds()
 		p.since, p.calls = now, calls
 	}
 }
@@ -198,17 +198,18 @@ func (r *Recorder) nextBatch() []entry {
 	slices.SortFunc(r.order, func(a, b queuePosition) int { return cmp.Compare(a.id, b.id) })
 	r.batch = r.batch[:0]
 	for _, p := range r.order {
-		r.batch = append(r.batch, r.queue[p.at])
+		r.batch = append(r.batch, r.queue[p.index])
 	}
 	rest := copy(r.queue, r.queue[n:])
 	clear(r.queue[rest:])
 	r.queue = r.queue[:rest]
-	r.taken = n
+	r.writing = n
 	return r.batch
 }
 
-// shrink releases the array of the queue if it is much larger than a batch and the queue is empty.
-func (r *Recorder) shrink() {
+// releaseQueue releases the array of the queue if it is much larger than a batch and the queue is
+// empty.
+func (r *Recorder) releaseQueue() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.queue) == 0 && cap(r.queue) > 2*batchRows {
@@ -220,33 +221,33 @@ func (r *Recorder) requeue(batch []entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range batch {
-		batch[i].again = true
+		batch[i].retried = true
 	}
 	r.queue = slices.Concat(batch, r.queue)
-	r.taken = 0
+	r.writing = 0
 }
 
-// forgetBatch releases the buffers of a batch that was written or dropped, updates the counters
+// completeBatch releases the buffers of a batch that was written or dropped, updates the counters
 // and wakes the callers of Flush.
-func (r *Recorder) forgetBatch(batch []entry) {
+func (r *Recorder) completeBatch(batch []entry) {
 	r.mu.Lock()
 	for i := range batch {
-		r.held -= batch[i].held
+		r.unhashed -= batch[i].unhashed
 		if batch[i].payload != nil {
 			r.bytes -= len(*batch[i].payload)
-			r.volume += uint64(len(*batch[i].payload))
-			free(batch[i].payload)
+			r.writtenBytes += uint64(len(*batch[i].payload))
+			releaseBuffer(batch[i].payload)
 		}
 	}
 	clear(batch)
 	r.written += uint64(len(batch))
-	r.rate.record(time.Now(), r.written)
-	r.taken = 0
+	r.rate.update(time.Now(), r.written)
+	r.writing = 0
 	more := len(r.queue) > 0
 	r.mu.Unlock()
 	r.wakeFlushers()
 	if more {
-		r.wakeUp()
+		r.signal()
 	}
 }
 
@@ -266,7 +267,7 @@ func (r *Recorder) wakeFlushers() {
 func (r *Recorder) writeOneByOne(ctx context.Context, batch []entry) []entry {
 	lost := 0
 	for i := range batch {
-		batch[i].again = true
+		batch[i].retried = true
 		if err := r.store.write(ctx, batch[i:i+1]); err != nil {
 			lost++
 		}
@@ -285,5 +286,5 @@ func (r *Recorder) discard() {
 	r.queue = nil
 	r.dropped += uint64(len(batch))
 	r.mu.Unlock()
-	r.forgetBatch(batch)
+	r.completeBatch(batch)
 }

@@ -85,27 +85,27 @@ func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call
 const searchRounds = 5
 
 func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) ([]core.Call, int64, error) {
-	words := wordsOf(q.Text)
+	words := parseWords(q.Text)
 	if len(words) == 0 {
 		return nil, 0, nil
 	}
 	after, before := q.bounds()
-	most := q.Limit + 1
+	limit := q.Limit + 1
 	if len(where) > 0 {
-		most = hitRows
+		limit = maxHits
 	}
 	var out []core.Call
 	for range searchRounds {
-		found, end, tired, err := s.searchIndex(ctx, db, words, after, before, most)
+		found, end, limited, err := s.searchIndex(ctx, db, words, after, before, limit)
 		if err != nil {
 			return nil, 0, err
 		}
 		if len(found) > 0 {
-			some := make([]any, len(found), len(found)+len(args))
+			idArgs := make([]any, len(found), len(found)+len(args))
 			for i, id := range found {
-				some[i] = id
+				idArgs[i] = id
 			}
-			page, err := selectCalls(ctx, db, append([]string{`c.id IN (?` + strings.Repeat(`,?`, len(found)-1) + `)`}, where...), append(some, args...), q.Limit+1-len(out))
+			page, err := selectCalls(ctx, db, append([]string{`c.id IN (?` + strings.Repeat(`,?`, len(found)-1) + `)`}, where...), append(idArgs, args...), q.Limit+1-len(out))
 			if err != nil {
 				return nil, 0, err
 			}
@@ -114,7 +114,7 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 		if len(out) > q.Limit {
 			return out[:q.Limit], out[q.Limit-1].ID, nil
 		}
-		if end == 0 || tired {
+		if end == 0 || limited {
 			return out, end, nil
 		}
 		before = end
@@ -122,12 +122,12 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 	return out, before, nil
 }
 
-func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, most int) ([]core.Call, error) {
+func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, limit int) ([]core.Call, error) {
 	stmt := `SELECT ` + callColumns + callTables
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)
 	}
-	rows, err := db.QueryContext(ctx, stmt+` ORDER BY c.id DESC LIMIT ?`, append(args[:len(args):len(args)], most)...)
+	rows, err := db.QueryContext(ctx, stmt+` ORDER BY c.id DESC LIMIT ?`, append(args[:len(args):len(args)], limit)...)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +181,8 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		}
 		add(`c.outcome = ?`, outcomes[q.Outcome])
 	}
-	among := func(column, find string, values ...any) (bool, error) {
-		ids, err := ids(ctx, db, find, values...)
+	addIn := func(column, find string, values ...any) (bool, error) {
+		ids, err := queryIDs(ctx, db, find, values...)
 		if err != nil || len(ids) == 0 {
 			return false, err
 		}
@@ -204,14 +204,14 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		if !f.set {
 			continue
 		}
-		if ok, err := among(f.column, f.find, f.values...); !ok {
+		if ok, err := addIn(f.column, f.find, f.values...); !ok {
 			return nil, nil, err
 		}
 	}
 	return where, args, nil
 }
 
-func ids(ctx context.Context, db queryer, query string, args ...any) ([]any, error) {
+func queryIDs(ctx context.Context, db queryer, query string, args ...any) ([]any, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -294,18 +294,18 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack); err != nil {
 			return err
 		}
-		said, answer, err := payloadReader{h.read, &s.opened}.read(ctx, args, reply)
+		arguments, response, err := payloadReader{h.read, &s.opened}.read(ctx, args, reply)
 		if err != nil {
 			return err
 		}
-		r.Arguments = said
+		r.Arguments = arguments
 		if isError {
-			r.Error = answer
+			r.Error = response
 		} else {
-			r.Result = answer
+			r.Result = response
 		}
-		r.ArgumentsCut, r.ReplyCut = cutOf(argsSize, argsHash), cutOf(replySize, replyHash)
-		r.Note, err = noteOf(ctx, h.read, id)
+		r.ArgumentsCut, r.ReplyCut = scanCut(argsSize, argsHash), scanCut(replySize, replyHash)
+		r.Note, err = loadNote(ctx, h.read, id)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -317,7 +317,7 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 	return r, nil
 }
 
-func cutOf(size sql.NullInt64, hash []byte) *Cut {
+func scanCut(size sql.NullInt64, hash []byte) *Cut {
 	if !size.Valid {
 		return nil
 	}

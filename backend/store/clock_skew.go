@@ -14,43 +14,43 @@ import (
 // expired calls a day later. A clock that is behind deletes nothing, and has no effect if it is
 // corrected within a day.
 type clockSkew struct {
-	seen  time.Time // newest trusted time
-	leapt time.Time // time of the first check after a jump; zero if the clock is trusted
-	last  time.Time // time of the previous check
-	saved time.Time // value of seen in the database
+	trusted      time.Time // newest trusted time
+	jumpedAt     time.Time // time of the first check after a jump; zero if the clock is trusted
+	checkedAt    time.Time // time of the previous check
+	savedTrusted time.Time // value of trusted in the database
 }
 
 const (
-	agingFact  = "aging"
-	leapFor    = 24 * time.Hour     // time after which a jump is trusted
-	leapMost   = 7 * 24 * time.Hour // an advance of more than this, or more than a quarter of the maximum age, is a jump ...
-	leapLeast  = 24 * time.Hour     // ... but an advance of up to this never is
-	agingEvery = time.Hour          // interval at which seen is saved
+	clockSkewKey      = "aging"
+	jumpTrustDelay    = 24 * time.Hour     // time after which a jump is trusted
+	maxJumpLimit      = 7 * 24 * time.Hour // an advance of more than this, or more than a quarter of the maximum age, is a jump ...
+	minJumpLimit      = 24 * time.Hour     // ... but an advance of up to this never is
+	clockSaveInterval = time.Hour          // interval at which trusted is saved
 )
 
-// maxLeap returns how far the clock may advance between two checks without counting as a jump, for
-// a given maximum age of calls.
-func maxLeap(age time.Duration) time.Duration {
-	return max(min(leapMost, age/4), leapLeast)
+// maxAdvance returns how far the clock may advance between two checks without counting as a jump,
+// for a given maximum age of calls.
+func maxAdvance(age time.Duration) time.Duration {
+	return max(min(maxJumpLimit, age/4), minJumpLimit)
 }
 
 // trustedNow returns the time from which age is computed, given the current time and the maximum
 // age of calls.
 func (a *clockSkew) trustedNow(now time.Time, age time.Duration) time.Time {
-	leap := maxLeap(age)
+	leap := maxAdvance(age)
 	switch {
-	case a.seen.IsZero() || now.Sub(a.seen).Abs() <= leap:
-		a.seen, a.leapt = now, time.Time{}
-	case a.leapt.IsZero() || now.Before(a.leapt) || now.Sub(a.last) > leap: // another jump
-		a.leapt = now
-	case now.Sub(a.leapt) >= leapFor:
-		a.seen, a.leapt = now, time.Time{}
+	case a.trusted.IsZero() || now.Sub(a.trusted).Abs() <= leap:
+		a.trusted, a.jumpedAt = now, time.Time{}
+	case a.jumpedAt.IsZero() || now.Before(a.jumpedAt) || now.Sub(a.checkedAt) > leap: // another jump
+		a.jumpedAt = now
+	case now.Sub(a.jumpedAt) >= jumpTrustDelay:
+		a.trusted, a.jumpedAt = now, time.Time{}
 	}
-	a.last = now
-	if now.Before(a.seen) {
+	a.checkedAt = now
+	if now.Before(a.trusted) {
 		return now
 	}
-	return a.seen
+	return a.trusted
 }
 
 // Held describes calls that are expired according to the clock but not yet deleted, because the
@@ -67,21 +67,21 @@ func (s *Store) Held() *Held { return s.held.Load() }
 
 // trustedNow returns the time from which the age of calls is computed.
 func (s *Store) trustedNow(ctx context.Context) (time.Time, error) {
-	now, age := s.o.Now(), s.keep.Load().Age
+	now, age := s.opts.Now(), s.keep.Load().Age
 	a := &s.clockSkew // accessed only by enforceRetention
-	if a.seen.IsZero() {
+	if a.trusted.IsZero() {
 		if err := s.loadClockSkew(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}
-	was := a.leapt
+	was := a.jumpedAt
 	at := a.trustedNow(now, age)
-	if gone := a.seen.Sub(a.saved); gone.Abs() >= agingEvery || a.leapt != was {
-		err := s.SaveMetadata(ctx, agingFact, []byte(fmt.Sprint(a.seen.UnixMicro(), " ", micros(a.leapt))))
+	if gone := a.trusted.Sub(a.savedTrusted); gone.Abs() >= clockSaveInterval || a.jumpedAt != was {
+		err := s.SaveMetadata(ctx, clockSkewKey, []byte(fmt.Sprint(a.trusted.UnixMicro(), " ", unixMicro(a.jumpedAt))))
 		if err != nil {
 			return time.Time{}, err
 		}
-		a.saved = a.seen
+		a.savedTrusted = a.trusted
 	}
 	return at, s.recordHeld(ctx, now, age)
 }
@@ -89,7 +89,7 @@ func (s *Store) trustedNow(ctx context.Context) (time.Time, error) {
 // loadClockSkew loads the trusted time that an earlier run saved. If there is none, it uses the
 // time of the newest call.
 func (s *Store) loadClockSkew(ctx context.Context) error {
-	value, ok, err := s.Metadata(ctx, agingFact)
+	value, ok, err := s.Metadata(ctx, clockSkewKey)
 	if err != nil {
 		return err
 	}
@@ -114,15 +114,15 @@ func (s *Store) loadClockSkew(ctx context.Context) error {
 		}
 	}
 	a := &s.clockSkew
-	a.seen, a.saved = time.UnixMicro(seen), time.UnixMicro(seen)
+	a.trusted, a.savedTrusted = time.UnixMicro(seen), time.UnixMicro(seen)
 	if leapt != 0 {
-		a.leapt = time.UnixMicro(leapt)
-		a.last = a.leapt
+		a.jumpedAt = time.UnixMicro(leapt)
+		a.checkedAt = a.jumpedAt
 	}
 	return nil
 }
 
-func micros(t time.Time) int64 {
+func unixMicro(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -132,15 +132,15 @@ func micros(t time.Time) int64 {
 // recordHeld counts the expired calls that are kept because of a jump, once per jump.
 func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration) error {
 	a := &s.clockSkew
-	if a.leapt.IsZero() || age <= 0 || now.Before(a.seen) {
+	if a.jumpedAt.IsZero() || age <= 0 || now.Before(a.trusted) {
 		s.held.Store(nil)
 		return nil
 	}
-	until := a.leapt.Add(leapFor)
+	until := a.jumpedAt.Add(jumpTrustDelay)
 	if h := s.held.Load(); h != nil && h.Until.Equal(until) {
 		return nil
 	}
-	held := Held{All: now.Sub(a.seen) >= age, From: a.seen, Until: until}
+	held := Held{All: now.Sub(a.trusted) >= age, From: a.trusted, Until: until}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		return h.read.QueryRowContext(ctx, `SELECT count(*) FROM call WHERE id < ?`, now.Add(-age).UnixMicro()).Scan(&held.Calls)
 	})
@@ -148,6 +148,6 @@ func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration
 		return err
 	}
 	s.held.Store(&held)
-	s.o.Log.Warn("The clock went far ahead: calls that are too old by it are kept for a day", "calls", held.Calls, "from", a.seen, "to", now, "until", until)
+	s.opts.Log.Warn("The clock went far ahead: calls that are too old by it are kept for a day", "calls", held.Calls, "from", a.trusted, "to", now, "until", until)
 	return nil
 }

@@ -139,8 +139,8 @@ func TestCallsExpireByAge(t *testing.T) {
 	if at := a.trustedNow(now, aMonth); !at.Equal(now) {
 		t.Errorf("a day later age counts from %s", at)
 	}
-	for age, want := range map[time.Duration]time.Duration{aMonth: leapMost, aDay: leapLeast, 8 * aDay: 2 * aDay, -1: leapLeast} {
-		if got := maxLeap(age); got != want {
+	for age, want := range map[time.Duration]time.Duration{aMonth: maxJumpLimit, aDay: minJumpLimit, 8 * aDay: 2 * aDay, -1: minJumpLimit} {
+		if got := maxAdvance(age); got != want {
 			t.Errorf("of calls that are kept for %s a leap is %s, want %s", age, got, want)
 		}
 	}

@@ -140,7 +140,7 @@ func TestPruningTerminatesDuringRecording(t *testing.T) {
 		if n == calls && rows(t, b) == calls {
 			continue // it has not begun
 		}
-		for range 2 * pruneRows { // more than a step takes away
+		for range 2 * firstPruneRows { // more than a step takes away
 			b.Recorder().Record(aCall(n), aReply)
 			n++
 		}

@@ -26,8 +26,8 @@ const (
 	faultNewer          // the schema is newer than this program
 )
 
-// sentence returns the message for the user, without a final period; "" for faultNone.
-func (f fault) sentence() string {
+// message returns the message for the user, without a final period; "" for faultNone.
+func (f fault) message() string {
 	switch f {
 	case faultFull:
 		return "recording paused: the disk is full"
@@ -81,7 +81,7 @@ func faultOf(err error) fault {
 	}
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
-		if noRoom(err) {
+		if isDiskFull(err) {
 			return faultFull
 		}
 		if _, isPath := errors.AsType[*fs.PathError](err); isPath {

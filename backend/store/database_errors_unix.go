@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-func noRoom(err error) bool {
+func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// notAFolder reports whether a component of a path is a file instead of a directory.
-func notAFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+// isNotDir reports whether a component of a path is a file instead of a directory.
+func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func noRoom(err error) bool {
+func isDiskFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
 }
 
-// notAFolder reports whether a component of a path is a file instead of a directory.
-func notAFolder(err error) bool { return errors.Is(err, windows.ERROR_DIRECTORY) }
+// isNotDir reports whether a component of a path is a file instead of a directory.
+func isNotDir(err error) bool { return errors.Is(err, windows.ERROR_DIRECTORY) }

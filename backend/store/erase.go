@@ -17,8 +17,8 @@ type Selection struct {
 
 // Number of calls that the first step deletes, and the maximum for later steps.
 const (
-	eraseRows     = 8
-	eraseMostRows = 100
+	firstEraseRows = 8
+	maxEraseRows   = 100
 )
 
 // Erase deletes calls and overwrites their data in the file: table rows, index entries and
@@ -40,16 +40,16 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 	}
 	byID := len(sel.IDs) > 0
 	sel.IDs = slices.Compact(slices.Sorted(slices.Values(sel.IDs)))
-	for step := (stepSize{eraseRows, eraseMostRows}); err == nil; {
+	for step := (stepSize{firstEraseRows, maxEraseRows}); err == nil; {
 		var gone []any
 		var began time.Time
 		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 			began = time.Now()
-			gone, err = eraseStep(ctx, tx, sel, step.rows, s.o.Now())
-			s.renamed.Add(1)
+			gone, err = eraseStep(ctx, tx, sel, step.rows, s.opts.Now())
+			s.namesGen.Add(1)
 			return err
 		})
-		s.past.Add(1)
+		s.rollupGen.Add(1)
 		if err != nil {
 			break
 		}
@@ -66,7 +66,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 		}
 	}
 	if err == nil {
-		err = s.forgetNames(ctx) // names of resources, folders and servers are data of the calls too
+		err = s.deleteUnusedNames(ctx) // names of resources, folders and servers are data of the calls too
 	}
 	restore := context.WithoutCancel(ctx)
 	clean := s.withHandle(func(h *handle) error {
@@ -84,7 +84,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 }
 
 func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now time.Time) (gone []any, err error) {
-	gone, err = selected(ctx, tx, sel, rows)
+	gone, err = selectIDs(ctx, tx, sel, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now tim
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 1)`); err != nil {
 			return nil, err
 		}
-		if err := uncount(ctx, tx, gone, now); err != nil {
+		if err := subtractFromRollups(ctx, tx, gone, now); err != nil {
 			return nil, err
 		}
 		if _, err := deleteCalls(ctx, tx, gone, true); err != nil {
@@ -116,22 +116,22 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now tim
 	return gone, nil
 }
 
-func selected(ctx context.Context, tx *sql.Tx, sel Selection, rows int) ([]any, error) {
+func selectIDs(ctx context.Context, tx *sql.Tx, sel Selection, rows int) ([]any, error) {
 	switch {
 	case len(sel.IDs) > 0:
 		list := make([]byte, 0, 20*len(sel.IDs))
 		for _, id := range sel.IDs {
 			list = appendID(list, id)
 		}
-		return ids(ctx, tx, `SELECT c.id FROM json_each(?) f CROSS JOIN call c ON c.id = f.value LIMIT ?`, "["+string(list)+"]", rows)
+		return queryIDs(ctx, tx, `SELECT c.id FROM json_each(?) f CROSS JOIN call c ON c.id = f.value LIMIT ?`, "["+string(list)+"]", rows)
 	case sel.Client != "":
-		return ids(ctx, tx, `SELECT id FROM call WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?) LIMIT ?`, sel.Client, sel.Client, rows)
+		return queryIDs(ctx, tx, `SELECT id FROM call WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?) LIMIT ?`, sel.Client, sel.Client, rows)
 	}
-	return ids(ctx, tx, `SELECT id FROM call WHERE session_id IN (SELECT id FROM session WHERE name = ?) LIMIT ?`, sel.Session, rows)
+	return queryIDs(ctx, tx, `SELECT id FROM call WHERE session_id IN (SELECT id FROM session WHERE name = ?) LIMIT ?`, sel.Session, rows)
 }
 
-// uncount subtracts calls from the rollups that include them.
-func uncount(ctx context.Context, tx *sql.Tx, gone []any, now time.Time) error {
+// subtractFromRollups subtracts calls from the rollups that include them.
+func subtractFromRollups(ctx context.Context, tx *sql.Tx, gone []any, now time.Time) error {
 	sums := make(rollups)
 	for _, id := range gone {
 		var target, client, at, took int64
@@ -143,7 +143,7 @@ func uncount(ctx context.Context, tx *sql.Tx, gone []any, now time.Time) error {
 			return err
 		}
 		if counted {
-			sums.countNumber(target, client, at, outcome, time.Duration(took), -1)
+			sums.countOutcome(target, client, at, outcome, time.Duration(took), -1)
 		}
 	}
 	return sums.save(ctx, tx, now)

@@ -37,13 +37,13 @@ const maxFacets = 200
 
 // tally accumulates the counts of all facets.
 type tally struct {
-	q       Query
-	names   names
-	total   int64
-	servers map[string]int64
-	tools   map[target]int64
-	clients map[string]int64
-	ended   map[core.Outcome]int64
+	q        Query
+	names    names
+	total    int64
+	servers  map[string]int64
+	tools    map[target]int64
+	clients  map[string]int64
+	outcomes map[core.Outcome]int64
 }
 
 func (t *tally) add(targetID, clientID int64, outcome core.Outcome, n int64) {
@@ -62,7 +62,7 @@ func (t *tally) add(targetID, clientID int64, outcome core.Outcome, n int64) {
 		t.clients[who.Name] += n
 	}
 	if server && tool && client {
-		t.ended[outcome] += n
+		t.outcomes[outcome] += n
 	}
 	if server && tool && client && ended {
 		t.total += n
@@ -77,16 +77,16 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	}
 	s.waitForRecent(ctx)
 	q.late = s.late.Load()
-	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, ended: map[core.Outcome]int64{}}
+	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, outcomes: map[core.Outcome]int64{}}
 	out := &Facets{}
 	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
 		if t.names, err = loadNames(ctx, h.read); err != nil {
 			return err
 		}
-		if q.narrow() {
-			return t.fromSums(ctx, s, h, s.o.Now())
+		if q.fromRollups() {
+			return t.countFromRollups(ctx, s, h, s.opts.Now())
 		}
-		out.Newest, err = t.fromCalls(ctx, s, h)
+		out.Newest, err = t.countFromCalls(ctx, s, h)
 		return err
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	for name, n := range t.clients {
 		out.Clients = append(out.Clients, Facet{Value: name, Calls: n})
 	}
-	for name, n := range t.ended {
+	for name, n := range t.outcomes {
 		out.Outcomes = append(out.Outcomes, Facet{Value: string(name), Calls: n})
 	}
 	for _, list := range []*[]Facet{&out.Servers, &out.Tools, &out.Clients, &out.Outcomes} {
@@ -115,7 +115,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	return out, nil
 }
 
-func (t *tally) fromSums(ctx context.Context, st *Store, h *handle, now time.Time) error {
+func (t *tally) countFromRollups(ctx context.Context, st *Store, h *handle, now time.Time) error {
 	from, to := t.q.From, t.q.To
 	var oldest int64 // rollups are kept longer than calls
 	if err := h.read.QueryRowContext(ctx, `SELECT coalesce(min(id), 0) FROM call`).Scan(&oldest); err != nil {
@@ -127,15 +127,15 @@ func (t *tally) fromSums(ctx context.Context, st *Store, h *handle, now time.Tim
 	if to.IsZero() {
 		to = now
 	}
-	past, open := splitClosed(parts(from, to, now), now)
-	key, gen := keyOf(past), st.past.Load() // load the generation before reading, so that a concurrent change invalidates the result
+	past, open := splitClosed(spanRanges(from, to, now), now)
+	key, gen := rangesKey(past), st.rollupGen.Load() // load the generation before reading, so that a concurrent change invalidates the result
 	done := st.counts.get(key, gen)
 	if done == nil {
 		done = &counts{}
 		if err := done.read(ctx, h.read, past); err != nil {
 			return err
 		}
-		if len(*done) <= maxFinished {
+		if len(*done) <= maxCachedResults {
 			st.counts.put(key, gen, done)
 		}
 	}
@@ -158,7 +158,7 @@ func (t *tally) fromSums(ctx context.Context, st *Store, h *handle, now time.Tim
 // counts holds the number of calls by outcome for each target and client, summed over all spans.
 type counts map[struct{ target, client int64 }]*[6]int64
 
-func (c counts) read(ctx context.Context, db queryer, ranges []part) error {
+func (c counts) read(ctx context.Context, db queryer, ranges []spanRange) error {
 	return eachCount(ctx, db, ranges, func(target, client int64, outcomes [6]int64) {
 		key := struct{ target, client int64 }{target, client}
 		one := c[key]
@@ -172,9 +172,9 @@ func (c counts) read(ctx context.Context, db queryer, ranges []part) error {
 	})
 }
 
-// fromCalls counts the newest calls one by one. It returns the number of calls examined, FacetHits
-// if there may be more.
-func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error) {
+// countFromCalls counts the newest calls one by one. It returns the number of calls examined,
+// FacetHits if there may be more.
+func (t *tally) countFromCalls(ctx context.Context, st *Store, h *handle) (int, error) {
 	q := t.q
 	q.Server, q.Tool, q.Client, q.Outcome = "", "", "", ""
 	where, args, err := conditions(ctx, h.read, q)
@@ -182,10 +182,10 @@ func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error
 		return 0, err
 	}
 	if q.Text == "" {
-		n, err := t.each(ctx, h, `call c`, nil, where, args, ` ORDER BY c.id DESC LIMIT ?`, FacetHits)
+		n, err := t.countRows(ctx, h, `call c`, nil, where, args, ` ORDER BY c.id DESC LIMIT ?`, FacetHits)
 		return min(n, FacetHits), err
 	}
-	words := wordsOf(q.Text)
+	words := parseWords(q.Text)
 	if len(words) == 0 {
 		return 0, nil
 	}
@@ -201,13 +201,13 @@ func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error
 	for _, id := range fresh {
 		list = appendID(list, id)
 	}
-	if _, err := t.each(ctx, h, `json_each(?) f CROSS JOIN call c ON c.id = f.value`, []any{"[" + string(list) + "]"}, where, args, ``); err != nil {
+	if _, err := t.countRows(ctx, h, `json_each(?) f CROSS JOIN call c ON c.id = f.value`, []any{"[" + string(list) + "]"}, where, args, ``); err != nil {
 		return 0, err
 	}
 	// Hits of the full-text index. It may have indexed some of the pending calls in the meantime.
 	hits := `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? AND rowid NOT IN (SELECT value FROM json_each(?)) ORDER BY rowid DESC LIMIT ?) f`
-	bound := []any{match(words), before, max(after, oldest), "[" + string(list) + "]", FacetHits - len(fresh)}
-	n, err := t.each(ctx, h, hits+` CROSS JOIN call c ON c.id = f.id`, bound, where, args, ``)
+	bound := []any{ftsQuery(words), before, max(after, oldest), "[" + string(list) + "]", FacetHits - len(fresh)}
+	n, err := t.countRows(ctx, h, hits+` CROSS JOIN call c ON c.id = f.id`, bound, where, args, ``)
 	if err != nil {
 		return 0, err
 	}
@@ -219,9 +219,9 @@ func (t *tally) fromCalls(ctx context.Context, st *Store, h *handle) (int, error
 	return min(n+len(fresh), FacetHits), nil
 }
 
-// each counts the calls selected from source that match the conditions in where, and returns their
-// number.
-func (t *tally) each(ctx context.Context, h *handle, source string, before []any, where []string, args []any, rest string, after ...any) (n int, err error) {
+// countRows counts the calls selected from source that match the conditions in where, and returns
+// their number.
+func (t *tally) countRows(ctx context.Context, h *handle, source string, before []any, where []string, args []any, rest string, after ...any) (n int, err error) {
 	stmt := `SELECT c.target_id, c.client_id, c.outcome FROM ` + source
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)

@@ -12,7 +12,7 @@ import (
 // that were deleted or moved, without an error, and those writes would be lost.
 type fileIdentity struct {
 	path          string
-	database, log fs.FileInfo // log is nil if the WAL file did not exist
+	database, wal fs.FileInfo // wal is nil if the WAL file did not exist
 }
 
 // identify returns the identity of the files at path. It must be called right after the database
@@ -20,7 +20,7 @@ type fileIdentity struct {
 func identify(path string, database fs.FileInfo) fileIdentity {
 	id := fileIdentity{path: path, database: database}
 	if info, err := os.Stat(path + "-wal"); err == nil {
-		id.log = info
+		id.wal = info
 	}
 	return id
 }
@@ -30,41 +30,41 @@ type displacement uint8
 
 const (
 	inPlace    displacement = iota
-	logRemoved              // the WAL file was deleted or replaced
+	walRemoved              // the WAL file was deleted or replaced
 	removed                 // no file exists at the path
 	exchanged               // another file exists at the path
 )
 
-// check reports whether the files at the path are still the ones that are open. It returns inPlace
-// if it cannot determine that, for example because the folder cannot be read.
-func (id fileIdentity) check() displacement {
-	switch state(id.path, id.database) {
+// compare reports whether the files at the path are still the ones that are open. It returns
+// inPlace if it cannot determine that, for example because the folder cannot be read.
+func (id fileIdentity) compare() displacement {
+	switch compareFile(id.path, id.database) {
 	case removed:
 		return removed
 	case exchanged:
 		return exchanged
 	}
-	if id.log != nil && state(id.path+"-wal", id.log) != inPlace {
-		return logRemoved
+	if id.wal != nil && compareFile(id.path+"-wal", id.wal) != inPlace {
+		return walRemoved
 	}
 	return inPlace
 }
 
-func state(path string, was fs.FileInfo) displacement {
+func compareFile(path string, was fs.FileInfo) displacement {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && !os.SameFile(was, info):
 		return exchanged
-	case errors.Is(err, fs.ErrNotExist), notAFolder(err):
+	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
 		return removed
 	}
 	return inPlace
 }
 
-// dropLog deletes the WAL file that the closed database left at the path. Its content was
+// removeWAL deletes the WAL file that the closed database left at the path. Its content was
 // checkpointed, and a new database at the path would apply it to itself.
-func (id fileIdentity) dropLog() {
-	if id.log != nil && state(id.path+"-wal", id.log) == inPlace {
+func (id fileIdentity) removeWAL() {
+	if id.wal != nil && compareFile(id.path+"-wal", id.wal) == inPlace {
 		_ = os.Remove(id.path + "-wal")
 	}
 }
@@ -73,7 +73,7 @@ func (id fileIdentity) dropLog() {
 // written to a file that can no longer be found.
 func (s *Store) followPath() {
 	s.mu.RLock()
-	fine := s.h == nil || s.fault != faultNone || s.h.files.check() == inPlace
+	fine := s.h == nil || s.fault != faultNone || s.h.files.compare() == inPlace
 	s.mu.RUnlock()
 	if fine {
 		return
@@ -85,52 +85,52 @@ func (s *Store) followPath() {
 	if s.closed || s.h == nil || s.fault != faultNone {
 		return
 	}
-	what := s.h.files.check()
+	what := s.h.files.compare()
 	if what == inPlace {
 		return // another goroutine has reopened it
 	}
-	s.leave()
-	s.displaced = what != logRemoved
+	s.closeDisplaced()
+	s.displaced = what != walRemoved
 	if s.open(ctx) != faultNone {
-		s.recorder.wakeUp() // the recorder retries
+		s.recorder.signal() // the recorder retries
 	}
-	if what == logRemoved {
-		s.o.Log.Warn("The log of changes of the history was removed. What it held was saved.", "path", s.o.Path)
+	if what == walRemoved {
+		s.opts.Log.Warn("The log of changes of the history was removed. What it held was saved.", "path", s.opts.Path)
 		return
 	}
 	sentence := "the history file was removed while Drawbridge was running; a new one begun"
 	if what == exchanged {
 		sentence = "the history file was replaced while Drawbridge was running; the new one is used"
 	}
-	s.o.Log.Error("History file was removed or replaced", "path", s.o.Path)
+	s.opts.Log.Error("History file was removed or replaced", "path", s.opts.Path)
 	s.replaced.Add(1)
-	s.recorder.noteReplaced(sentence)
+	s.recorder.reportReplaced(sentence)
 }
 
-// leave closes the files that are no longer at the path, after a checkpoint of the WAL: if the
-// database was moved, the moved file is complete. It must be called with s.mu held.
-func (s *Store) leave() {
+// closeDisplaced closes the files that are no longer at the path, after a checkpoint of the WAL:
+// if the database was moved, the moved file is complete. It must be called with s.mu held.
+func (s *Store) closeDisplaced() {
 	_ = s.h.read.Close()
 	_, _ = s.h.write.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
 	_ = s.h.close()
-	s.h.files.dropLog()
+	s.h.files.removeWAL()
 	s.h = nil
-	s.renamed.Add(1)
-	s.past.Add(1)
+	s.namesGen.Add(1)
+	s.rollupGen.Add(1)
 }
 
-// keepRecording copies the recording rules into a newly created database, so that calls excluded
-// from recording are still excluded after a restart. It must be called with s.mu held.
-func (s *Store) keepRecording(ctx context.Context, h *handle) {
+// copyRecordingRules copies the recording rules into a newly created database, so that calls
+// excluded from recording are still excluded after a restart. It must be called with s.mu held.
+func (s *Store) copyRecordingRules(ctx context.Context, h *handle) {
 	rules := s.Recording()
 	if !rules.Paused && len(rules.Rules) == 0 {
 		return
 	}
 	document, err := json.Marshal(rules)
 	if err == nil {
-		_, err = h.write.ExecContext(ctx, saveFact, recordingFact, document, s.o.Now().UnixMicro())
+		_, err = h.write.ExecContext(ctx, upsertMetadata, recordingKey, document, s.opts.Now().UnixMicro())
 	}
 	if err != nil {
-		s.o.Log.Error("Cannot save recording rules", "error", err)
+		s.opts.Log.Error("Cannot save recording rules", "error", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 				t.Fatalf("round %d: %d calls and %d payloads are there of a batch that was given up", round, calls, bodies)
 			}
 			for i := range batch {
-				batch[i].again = true
+				batch[i].retried = true
 			}
 			if err := b.write(t.Context(), batch); err != nil {
 				t.Fatal(err)

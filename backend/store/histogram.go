@@ -44,9 +44,9 @@ func (h *histogram) add(bin int, n int64) {
 	h.n += uint64(n)
 }
 
-// merge adds a histogram encoded by pack. If blob is invalid, it adds the bins before the first
+// merge adds a histogram encoded by encode. If blob is invalid, it adds the bins before the first
 // error.
-func (h *histogram) merge(blob []byte) { h.addAll(appendBins(nil, blob)) }
+func (h *histogram) merge(blob []byte) { h.addBins(decodeBins(nil, blob)) }
 
 // binCount is one bin of an encoded histogram.
 type binCount struct {
@@ -54,9 +54,9 @@ type binCount struct {
 	count uint32
 }
 
-// appendBins decodes an encoded histogram up to its end or its first error, and appends its bins
+// decodeBins decodes an encoded histogram up to its end or its first error, and appends its bins
 // to list.
-func appendBins(list []binCount, blob []byte) []binCount {
+func decodeBins(list []binCount, blob []byte) []binCount {
 	bin := -1
 	for len(blob) > 0 {
 		step, n := binary.Uvarint(blob)
@@ -74,8 +74,8 @@ func appendBins(list []binCount, blob []byte) []binCount {
 	return list
 }
 
-// addAll adds the bins of a decoded histogram.
-func (h *histogram) addAll(list []binCount) {
+// addBins adds the bins of a decoded histogram.
+func (h *histogram) addBins(list []binCount) {
 	if len(list) == 0 {
 		return
 	}
@@ -99,9 +99,9 @@ func (h *histogram) addHistogram(other *histogram) {
 	h.n += other.n
 }
 
-// pack returns the encoded histogram: for each bin that is not empty, the distance from the
+// encode returns the encoded histogram: for each bin that is not empty, the distance from the
 // previous one and the count, both as unsigned varints.
-func (h *histogram) pack() []byte {
+func (h *histogram) encode() []byte {
 	out := []byte{}
 	last := -1
 	for bin, count := range h.counts {
@@ -115,9 +115,9 @@ func (h *histogram) pack() []byte {
 	return out
 }
 
-// at returns the duration that the fraction p of all calls, from 0 to 1, did not exceed. It
+// percentile returns the duration that the fraction p of all calls, from 0 to 1, did not exceed. It
 // returns 0 for an empty histogram.
-func (h *histogram) at(p float64) time.Duration {
+func (h *histogram) percentile(p float64) time.Duration {
 	if h.n == 0 {
 		return 0
 	}

@@ -12,28 +12,28 @@ import (
 // connection. It calls the driver directly, because database/sql took half of the time per row. It
 // is used by one goroutine, within a transaction of its connection.
 type inserter struct {
-	conn    any // driver connection for which the statements were prepared
-	call    rowsOf
-	usual   rowsOf // calls that have the constant values of usualCall
-	perhaps rowsOf // calls that may exist already, after a failed attempt
-	body    rowsOf
-	short   rowsOf // bodies that have the constant values of shortBody
-	pending rowsOf
-	packer  packer
-	breath  writeThrottle
+	conn        any // driver connection for which the statements were prepared
+	call        insertBuffer
+	commonCall  insertBuffer // calls that have the constant values of commonCallRow
+	retriedCall insertBuffer // calls that may exist already, after a failed attempt
+	body        insertBuffer
+	shortBody   insertBuffer // bodies that have the constant values of shortBodyRow
+	pending     insertBuffer
+	compressor  compressor
+	throttle    writeThrottle
 
 	dimensions map[dimension]int64
-	known      uint64 // value of Store.renamed when dimensions was created
+	namesGen   uint64 // value of Store.namesGen when dimensions was created
 }
 
 // maxDimensions bounds the number of cached names.
 const maxDimensions = 4096
 
-// names returns the cache of row ids by name. The cache is dropped when renamed has changed,
-// because rows may have been deleted.
-func (in *inserter) names(renamed uint64) map[dimension]int64 {
-	if in.dimensions == nil || in.known != renamed || len(in.dimensions) > maxDimensions {
-		in.dimensions, in.known = make(map[dimension]int64), renamed
+// dimensionCache returns the cache of row ids by name. The cache is dropped when namesGen has
+// changed, because rows may have been deleted.
+func (in *inserter) dimensionCache(gen uint64) map[dimension]int64 {
+	if in.dimensions == nil || in.namesGen != gen || len(in.dimensions) > maxDimensions {
+		in.dimensions, in.namesGen = make(map[dimension]int64), gen
 	}
 	return in.dimensions
 }
@@ -46,26 +46,26 @@ const insertRows = 32
 // which would only be needed to roll back a failed statement: the whole transaction is rolled back
 // anyway.
 var (
-	rowSteps = steps{32, 8, 1}
-	oneStep  = steps{1}
+	callBatchSizes = batchSizes{32, 8, 1}
+	singleRow      = batchSizes{1}
 )
 
-// steps are the numbers of rows per statement, in descending order down to 1.
-type steps [3]int
+// batchSizes are the numbers of rows per statement, in descending order down to 1.
+type batchSizes [3]int
 
-// rowsOf buffers the rows that will be inserted into one table.
-type rowsOf struct {
-	columns int
-	steps   steps
-	stmts   [len(steps{})]driver.StmtExecContext
-	values  []driver.NamedValue
-	breath  *writeThrottle
+// insertBuffer buffers the rows that will be inserted into one table.
+type insertBuffer struct {
+	columns    int
+	batchSizes batchSizes
+	stmts      [len(batchSizes{})]driver.StmtExecContext
+	values     []driver.NamedValue
+	throttle   *writeThrottle
 }
 
 // writeThrottle lets work that holds the write lock pause for a limited total time.
 type writeThrottle struct {
-	calm func() bool // reports whether a pause is acceptable now
-	left time.Duration
+	mayPause  func() bool // reports whether a pause is acceptable now
+	remaining time.Duration
 }
 
 // maxPauses bounds the total duration of the pauses of a batch; a step of the indexer uses half of
@@ -76,12 +76,12 @@ const maxPauses = 20 * time.Millisecond
 // pause calls yieldProcessor, unless the limit is used up or the load is too high. used is the
 // time since the last pause.
 func (b *writeThrottle) pause(used time.Duration) {
-	if b.left <= 0 || !b.calm() {
+	if b.remaining <= 0 || !b.mayPause() {
 		return
 	}
 	began := time.Now()
 	yieldProcessor(used)
-	b.left -= time.Since(began)
+	b.remaining -= time.Since(began)
 }
 
 // yieldProcessor sleeps for about as long as the processor was used, so that clients that wait for
@@ -95,34 +95,34 @@ func yieldProcessor(used time.Duration) {
 // Columns and value lists of the INSERT statements. Values that nearly all calls share are
 // literals, because binding a value costs as much as storing it.
 const (
-	ofCall    = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress`
-	anyCall   = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
-	usualCall = `(?,?,?,?,?,?,NULL,?,0,?,'',?,?,?,?,1,0)`
-	ofBody    = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_enc, reply_enc, arguments_size, arguments_hash, reply_size, reply_hash, arguments, reply`
-	anyBody   = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
-	shortBody = `(?,?,?,'','','',0,0,0,NULL,NULL,NULL,NULL,?,?)`
+	callInsertColumns = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress`
+	callRow           = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	commonCallRow     = `(?,?,?,?,?,?,NULL,?,0,?,'',?,?,?,?,1,0)`
+	bodyInsertColumns = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_enc, reply_enc, arguments_size, arguments_hash, reply_size, reply_hash, arguments, reply`
+	bodyRow           = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	shortBodyRow      = `(?,?,?,'','','',0,0,0,NULL,NULL,NULL,NULL,?,?)`
 )
 
 func (in *inserter) prepare(conn any) error {
 	if in.conn == conn {
 		return nil
 	}
-	in.forget()
+	in.dropStatements()
 	for _, t := range []struct {
-		rows  *rowsOf
-		steps steps
+		rows  *insertBuffer
+		steps batchSizes
 		into  string
 		row   string
 		where string
 	}{
-		{&in.call, rowSteps, `call (` + ofCall + `)`, anyCall, ""},
-		{&in.usual, rowSteps, `call (` + ofCall + `)`, usualCall, ""},
-		{&in.perhaps, oneStep, `call (` + ofCall + `)`, anyCall, ` ON CONFLICT (id) DO NOTHING`},
-		{&in.body, rowSteps, `body (` + ofBody + `)`, anyBody, ""},
-		{&in.short, rowSteps, `body (` + ofBody + `)`, shortBody, ""},
-		{&in.pending, rowSteps, `pending (id, counted)`, `(?,1)`, ""},
+		{&in.call, callBatchSizes, `call (` + callInsertColumns + `)`, callRow, ""},
+		{&in.commonCall, callBatchSizes, `call (` + callInsertColumns + `)`, commonCallRow, ""},
+		{&in.retriedCall, singleRow, `call (` + callInsertColumns + `)`, callRow, ` ON CONFLICT (id) DO NOTHING`},
+		{&in.body, callBatchSizes, `body (` + bodyInsertColumns + `)`, bodyRow, ""},
+		{&in.shortBody, callBatchSizes, `body (` + bodyInsertColumns + `)`, shortBodyRow, ""},
+		{&in.pending, callBatchSizes, `pending (id, counted)`, `(?,1)`, ""},
 	} {
-		t.rows.columns, t.rows.steps, t.rows.breath = strings.Count(t.row, "?"), t.steps, &in.breath
+		t.rows.columns, t.rows.batchSizes, t.rows.throttle = strings.Count(t.row, "?"), t.steps, &in.throttle
 		for i, n := range t.steps {
 			if n == 0 {
 				break
@@ -140,16 +140,16 @@ func (in *inserter) prepare(conn any) error {
 	return nil
 }
 
-// leave closes the statements while their connection is still open. It is called after a failed
+// closeOn closes the statements while their connection is still open. It is called after a failed
 // batch, because the pool may then close the connection.
-func (in *inserter) leave(conn *sql.Conn) {
+func (in *inserter) closeOn(conn *sql.Conn) {
 	_ = conn.Raw(func(driverConn any) error {
 		if in.conn == driverConn {
 			in.close()
 		}
 		return nil
 	})
-	in.forget()
+	in.dropStatements()
 }
 
 // close closes the statements; the next batch prepares new ones.
@@ -161,12 +161,12 @@ func (in *inserter) close() {
 			}
 		}
 	}
-	in.forget()
+	in.dropStatements()
 }
 
-// forget drops the statements without closing them, for a connection that is closed already:
-// closing a statement of a closed connection crashes.
-func (in *inserter) forget() {
+// dropStatements drops the statements without closing them, for a connection that is closed
+// already: closing a statement of a closed connection crashes.
+func (in *inserter) dropStatements() {
 	for _, t := range in.tables() {
 		clear(t.stmts[:])
 		t.clear()
@@ -174,21 +174,21 @@ func (in *inserter) forget() {
 	in.conn = nil
 }
 
-func (in *inserter) clear() {
+func (in *inserter) clearBuffers() {
 	for _, t := range in.tables() {
 		t.clear()
 	}
-	in.packer.reset()
+	in.compressor.reset()
 }
 
 // tables returns the tables in the order in which they are written.
-func (in *inserter) tables() [6]*rowsOf {
-	return [...]*rowsOf{&in.call, &in.usual, &in.perhaps, &in.body, &in.short, &in.pending}
+func (in *inserter) tables() [6]*insertBuffer {
+	return [...]*insertBuffer{&in.call, &in.commonCall, &in.retriedCall, &in.body, &in.shortBody, &in.pending}
 }
 
 // flush inserts all buffered rows.
 func (in *inserter) flush() error {
-	defer in.clear()
+	defer in.clearBuffers()
 	for _, t := range in.tables() {
 		if _, err := t.flush(); err != nil {
 			return err
@@ -197,13 +197,13 @@ func (in *inserter) flush() error {
 	return nil
 }
 
-func (t *rowsOf) add(values ...any) {
+func (t *insertBuffer) add(values ...any) {
 	for _, v := range values {
 		t.values = append(t.values, driver.NamedValue{Value: v})
 	}
 }
 
-func (t *rowsOf) clear() {
+func (t *insertBuffer) clear() {
 	clear(t.values)
 	t.values = t.values[:0]
 }
@@ -211,14 +211,14 @@ func (t *rowsOf) clear() {
 // flush inserts the buffered rows with as few statements as possible, and returns the number of
 // rows inserted. It uses a context that cannot be cancelled, because a cancellable one costs a
 // goroutine per statement.
-func (t *rowsOf) flush() (inserted int64, err error) {
+func (t *insertBuffer) flush() (inserted int64, err error) {
 	defer t.clear()
 	for rest := t.values; len(rest) > 0; {
 		step := 0
-		for t.steps[step]*t.columns > len(rest) {
+		for t.batchSizes[step]*t.columns > len(rest) {
 			step++
 		}
-		some := rest[:t.steps[step]*t.columns]
+		some := rest[:t.batchSizes[step]*t.columns]
 		rest = rest[len(some):]
 		for i := range some {
 			some[i].Ordinal = i + 1
@@ -228,7 +228,7 @@ func (t *rowsOf) flush() (inserted int64, err error) {
 		if err != nil {
 			return inserted, err
 		}
-		t.breath.pause(time.Since(began))
+		t.throttle.pause(time.Since(began))
 		n, err := result.RowsAffected()
 		if err != nil {
 			return inserted, err

@@ -82,7 +82,7 @@ func TestLargeHistory(t *testing.T) {
 			if err := s.write(t.Context(), batch); err != nil {
 				t.Fatal(err)
 			}
-			s.recorder.forgetBatch(batch)
+			s.recorder.completeBatch(batch)
 		}
 	}
 	began := time.Now()
@@ -217,17 +217,17 @@ func TestLargeHistory(t *testing.T) {
 	writes, inWrites := s.writes.Read()
 	var steps, work []time.Duration
 	began = time.Now()
-	for range min(n/10/pruneRows, 100) {
+	for range min(n/10/firstPruneRows, 100) {
 		began, before := time.Now(), worked()
-		if _, _, err := s.prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: int64(n / 2)}, pruneRows); err != nil {
+		if _, _, err := s.prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: int64(n / 2)}, firstPruneRows); err != nil {
 			t.Fatal(err)
 		}
 		steps, work = append(steps, time.Since(began)), append(work, worked()-before)
 	}
 	if len(steps) > 0 {
 		after, inAll := s.writes.Read()
-		t.Logf("prune while written: %d calls in %v, a step of %d took | %s | ms, of the processor | %s |; %d batches meanwhile took %v on average; %+v", len(steps)*pruneRows, time.Since(began).Round(time.Millisecond),
-			pruneRows, spread(steps), spread(work), after-writes, ((inAll - inWrites) / time.Duration(max(after-writes, 1))).Round(time.Microsecond), s.recorder.Stats())
+		t.Logf("prune while written: %d calls in %v, a step of %d took | %s | ms, of the processor | %s |; %d batches meanwhile took %v on average; %+v", len(steps)*firstPruneRows, time.Since(began).Round(time.Millisecond),
+			firstPruneRows, spread(steps), spread(work), after-writes, ((inAll - inWrites) / time.Duration(max(after-writes, 1))).Round(time.Microsecond), s.recorder.Stats())
 	}
 	cancel()
 	<-done

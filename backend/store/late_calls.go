@@ -11,10 +11,10 @@ import (
 // their ids continue from the newest id, so that ids stay unique and ordered. While such calls
 // exist, queries by time also compare the start time of each call in their range of ids.
 
-// movedBy is the minimum difference between the id and the start time of a late call.
-const movedBy = time.Minute
+// lateThreshold is the minimum difference between the id and the start time of a late call.
+const lateThreshold = time.Minute
 
-const movedFact = "moved"
+const lateRangeKey = "moved"
 
 // lateRange is the range of ids of the calls that started after the clock was set back. A nil
 // range is empty.
@@ -23,7 +23,7 @@ type lateRange struct{ first, last int64 }
 // extend returns the range extended by one call. It returns m itself if the call is not late or
 // the range contains it already.
 func (m *lateRange) extend(id, at int64) *lateRange {
-	if id-at < movedBy.Microseconds() || m != nil && m.first <= id && id <= m.last {
+	if id-at < lateThreshold.Microseconds() || m != nil && m.first <= id && id <= m.last {
 		return m
 	}
 	if m == nil {
@@ -33,7 +33,7 @@ func (m *lateRange) extend(id, at int64) *lateRange {
 }
 
 func loadLateRange(ctx context.Context, db queryer) (*lateRange, error) {
-	rows, err := db.QueryContext(ctx, `SELECT cast(value AS TEXT) FROM fact WHERE key = ?`, movedFact)
+	rows, err := db.QueryContext(ctx, `SELECT cast(value AS TEXT) FROM fact WHERE key = ?`, lateRangeKey)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +55,15 @@ func loadLateRange(ctx context.Context, db queryer) (*lateRange, error) {
 // save stores the range in the database.
 func (m *lateRange) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, movedFact, []byte(fmt.Sprint(m.first, " ", m.last)), now.UnixMicro())
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, lateRangeKey, []byte(fmt.Sprint(m.first, " ", m.last)), now.UnixMicro())
 	return err
 }
 
-// before returns at most rows calls of the range that started before at although their ids are not
+// expired returns at most rows calls of the range that started before at although their ids are not
 // less than edge.
-func (m *lateRange) before(ctx context.Context, tx *sql.Tx, at time.Time, edge int64, rows int) ([]any, error) {
+func (m *lateRange) expired(ctx context.Context, tx *sql.Tx, at time.Time, edge int64, rows int) ([]any, error) {
 	if m == nil || m.last < edge {
 		return nil, nil
 	}
-	return ids(ctx, tx, `SELECT id FROM call WHERE id BETWEEN ? AND ? AND at < ? ORDER BY id LIMIT ?`, max(m.first, edge), m.last, at.UnixMicro(), rows)
+	return queryIDs(ctx, tx, `SELECT id FROM call WHERE id BETWEEN ? AND ? AND at < ? ORDER BY id LIMIT ?`, max(m.first, edge), m.last, at.UnixMicro(), rows)
 }

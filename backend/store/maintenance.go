@@ -29,7 +29,7 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 		return h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call), p.page_count * s.page_size, f.freelist_count * s.page_size
 			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&size.Calls, &size.Bytes, &size.FreeBytes)
 	})
-	if info, statErr := os.Stat(s.o.Path + "-wal"); statErr == nil {
+	if info, statErr := os.Stat(s.opts.Path + "-wal"); statErr == nil {
 		size.Bytes += info.Size()
 	}
 	return size, err
@@ -100,7 +100,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	_ = f.Close()
 	s.waitForRecent(ctx)
 	err = s.withHandle(func(*handle) error {
-		own, err := sql.Open("sqlite", dsn(s.o.Path, "deferred", fmt.Sprintf("busy_timeout(%d)", s.o.busyTimeout.Milliseconds())))
+		own, err := sql.Open("sqlite", dsn(s.opts.Path, "deferred", fmt.Sprintf("busy_timeout(%d)", s.opts.busyTimeout.Milliseconds())))
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Cat
 	}
 	return s.exec(ctx, `INSERT INTO catalog (server, key, saved_at, catalog) VALUES (?,?,?,?)
 		ON CONFLICT (server) DO UPDATE SET key = excluded.key, saved_at = excluded.saved_at, catalog = excluded.catalog`,
-		server, key, s.o.Now().UnixMicro(), blob.Bytes())
+		server, key, s.opts.Now().UnixMicro(), blob.Bytes())
 }
 
 // Metadata returns the value stored under key. ok is false if there is none.
@@ -60,10 +60,10 @@ func (s *Store) SaveMetadata(ctx context.Context, key string, value []byte) erro
 	if value == nil {
 		value = []byte{}
 	}
-	return s.exec(ctx, saveFact, key, value, s.o.Now().UnixMicro())
+	return s.exec(ctx, upsertMetadata, key, value, s.opts.Now().UnixMicro())
 }
 
-const saveFact = `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
+const upsertMetadata = `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
 	ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`
 
 // DualEra returns whether server supports both protocol eras. known is false if that was not

@@ -11,12 +11,12 @@ import (
 // calls are deleted, and then the targets themselves.
 const maxTargets = 10_000
 
-// namesEvery is the minimum interval between two scans for unreferenced names.
-const namesEvery = 10 * time.Minute
+// nameCleanupInterval is the minimum interval between two scans for unreferenced names.
+const nameCleanupInterval = 10 * time.Minute
 
 // Maximum number of names deleted in one transaction. Foreign keys make SQLite check each
 // referencing table for each name.
-const forgetRows = 50
+const nameDeleteRows = 50
 
 // unusedNames selects rows of each table that are referenced by no call and no rollup; the
 // parameter is the maximum number of rows. server is last, because its targets must be deleted
@@ -31,14 +31,14 @@ var unusedNames = []struct{ table, ids string }{
 		AND NOT EXISTS (SELECT 1 FROM call WHERE server_id = s.id) LIMIT ?`},
 }
 
-// forgetNames deletes unreferenced names of targets, clients, workspaces and servers, in steps
-// between which calls are recorded. It searches without holding the write lock.
-func (s *Store) forgetNames(ctx context.Context) error {
+// deleteUnusedNames deletes unreferenced names of targets, clients, workspaces and servers, in
+// steps between which calls are recorded. It searches without holding the write lock.
+func (s *Store) deleteUnusedNames(ctx context.Context) error {
 	for _, unused := range unusedNames {
 		for {
 			var found []any
 			err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
-				found, err = ids(ctx, h.read, unused.ids, forgetRows)
+				found, err = queryIDs(ctx, h.read, unused.ids, nameDeleteRows)
 				return err
 			})
 			if err != nil || len(found) == 0 {
@@ -49,7 +49,7 @@ func (s *Store) forgetNames(ctx context.Context) error {
 			}
 			err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 				// Select again: a call may have been recorded in between.
-				if found, err = ids(ctx, tx, unused.ids, forgetRows); err != nil {
+				if found, err = queryIDs(ctx, tx, unused.ids, nameDeleteRows); err != nil {
 					return err
 				}
 				for _, id := range found {
@@ -57,14 +57,14 @@ func (s *Store) forgetNames(ctx context.Context) error {
 						return err
 					}
 				}
-				s.renamed.Add(1)
+				s.namesGen.Add(1)
 				return nil
 			})
-			s.renamed.Add(1)
+			s.namesGen.Add(1)
 			if err != nil {
 				return err
 			}
-			if len(found) < forgetRows {
+			if len(found) < nameDeleteRows {
 				break
 			}
 		}
@@ -72,9 +72,9 @@ func (s *Store) forgetNames(ctx context.Context) error {
 	return nil
 }
 
-// boundTargets deletes the rollups of the oldest targets that have no calls while there are more
-// than most targets.
-func (s *Store) boundTargets(ctx context.Context, most int64) error {
+// deleteOldestTargets deletes the rollups of the oldest targets that have no calls while there are
+// more than most targets.
+func (s *Store) deleteOldestTargets(ctx context.Context, most int64) error {
 	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE target_id IN (SELECT id FROM target t
 			WHERE NOT EXISTS (SELECT 1 FROM call WHERE target_id = t.id) ORDER BY id
@@ -84,22 +84,22 @@ func (s *Store) boundTargets(ctx context.Context, most int64) error {
 }
 
 // enforceNameLimits deletes unreferenced names and enforces maxTargets. It does nothing if it ran
-// less than namesEvery ago.
+// less than nameCleanupInterval ago.
 func (s *Store) enforceNameLimits(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(s.namesTidied) < namesEvery {
+	if now.Sub(s.namesCleanedAt) < nameCleanupInterval {
 		return nil
 	}
-	s.namesTidied = now
+	s.namesCleanedAt = now
 	var targets int64
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		return h.read.QueryRowContext(ctx, `SELECT count(*) FROM target`).Scan(&targets)
 	})
 	if err == nil && targets > maxTargets {
-		err = s.boundTargets(ctx, maxTargets)
+		err = s.deleteOldestTargets(ctx, maxTargets)
 	}
 	if err != nil {
 		return err
 	}
-	return s.forgetNames(ctx)
+	return s.deleteUnusedNames(ctx)
 }

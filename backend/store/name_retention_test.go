@@ -106,25 +106,25 @@ func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	if _, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 10}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.forgetNames(t.Context()); err != nil {
+	if err := b.deleteUnusedNames(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if targets, folders := rows("target"), rows("workspace"); targets != 300 || folders != 10 {
 		t.Errorf("after pruning %d targets, which sums refer to, and %d folders", targets, folders)
 	}
-	if err := b.boundTargets(t.Context(), 100); err != nil {
+	if err := b.deleteOldestTargets(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.forgetNames(t.Context()); err != nil {
+	if err := b.deleteUnusedNames(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if targets := rows("target"); targets != 100 {
 		t.Errorf("%d targets beyond the bound of 100", targets)
 	}
 	later := aCall(0).At.Add(2 * dayRetention)
-	err := b.withHandle(func(h *handle) error { return forgetRollups(t.Context(), h.write, later, time.Hour) })
+	err := b.withHandle(func(h *handle) error { return deleteOldRollups(t.Context(), h.write, later, time.Hour) })
 	if err == nil {
-		err = b.forgetNames(t.Context())
+		err = b.deleteUnusedNames(t.Context())
 	}
 	if targets := rows("target"); err != nil || targets != 10 {
 		t.Errorf("%d targets for ten calls, %v", targets, err)

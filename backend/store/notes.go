@@ -54,17 +54,17 @@ func (n *Note) check() error {
 
 // SaveNote sets the note of a call and replaces the previous one. An empty note deletes it.
 func (s *Store) SaveNote(ctx context.Context, id int64, n Note) error {
-	return s.putNote(ctx, id, nil, n)
+	return s.saveNote(ctx, id, nil, n)
 }
 
 // ChangeNote is like SaveNote, but fails with CodeConflict and writes nothing if the stored note
 // is not equal to was, the note that the user started to edit.
 func (s *Store) ChangeNote(ctx context.Context, id int64, was, n Note) error {
 	was.Tags = slices.Sorted(slices.Values(was.Tags))
-	return s.putNote(ctx, id, &was, n)
+	return s.saveNote(ctx, id, &was, n)
 }
 
-func (s *Store) putNote(ctx context.Context, id int64, was *Note, n Note) error {
+func (s *Store) saveNote(ctx context.Context, id int64, was *Note, n Note) error {
 	n.Tags = slices.Clone(n.Tags)
 	if err := n.check(); err != nil {
 		return err
@@ -79,11 +79,11 @@ func (s *Store) putNote(ctx context.Context, id int64, was *Note, n Note) error 
 			return core.Errorf(core.CodeNotFound, "there is no call %d in the history", id)
 		}
 		if was != nil {
-			is, err := noteOf(ctx, tx, id)
+			current, err := loadNote(ctx, tx, id)
 			if err != nil {
 				return err
 			}
-			if is.Title != was.Title || is.Text != was.Text || !slices.Equal(is.Tags, was.Tags) {
+			if current.Title != was.Title || current.Text != was.Text || !slices.Equal(current.Tags, was.Tags) {
 				return &core.Error{Code: core.CodeConflict, Message: "the note was changed meanwhile", Hint: "Read it again before you write over it."}
 			}
 		}
@@ -93,7 +93,7 @@ func (s *Store) putNote(ctx context.Context, id int64, was *Note, n Note) error 
 			}
 		}
 		if n.Title != "" || n.Text != "" {
-			if _, err := tx.ExecContext(ctx, `INSERT INTO note (call_id, title, text, saved_at) VALUES (?,?,?,?)`, id, n.Title, n.Text, s.o.Now().UnixMicro()); err != nil {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO note (call_id, title, text, saved_at) VALUES (?,?,?,?)`, id, n.Title, n.Text, s.opts.Now().UnixMicro()); err != nil {
 				return err
 			}
 		}
@@ -112,7 +112,7 @@ type rowQueryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func noteOf(ctx context.Context, db rowQueryer, id int64) (n Note, err error) {
+func loadNote(ctx context.Context, db rowQueryer, id int64) (n Note, err error) {
 	err = db.QueryRowContext(ctx, `SELECT title, text FROM note WHERE call_id = ?`, id).Scan(&n.Title, &n.Text)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return n, err

@@ -52,7 +52,7 @@ func (h *handle) close() error {
 // openFile opens or creates the database and migrates it to the newest schema. Its connections
 // wait up to busyTimeout for a lock held by another connection.
 func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*handle, error) {
-	file, err := makePrivate(path)
+	file, err := createPrivate(path)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +112,11 @@ func dsn(path, lock string, pragmas ...string) string {
 	return u.String()
 }
 
-// makePrivate creates the database file with mode 0600 before SQLite opens it, because SQLite
+// createPrivate creates the database file with mode 0600 before SQLite opens it, because SQLite
 // would create it readable for others. SQLite gives the files beside it the same mode. It returns
 // the state of the file before it is opened, or errForeign if the path is a folder, a pipe or a
 // device.
-func makePrivate(path string) (fs.FileInfo, error) {
+func createPrivate(path string) (fs.FileInfo, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errForeign
 	}
@@ -193,7 +193,7 @@ func setAside(path, why string, now time.Time) (string, error) {
 	if err := os.Rename(path, aside); err != nil {
 		return "", err
 	}
-	for _, suffix := range besides[1:] {
+	for _, suffix := range databaseSuffixes[1:] {
 		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}

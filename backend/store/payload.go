@@ -31,85 +31,85 @@ func (r *rules) appendField(dst, src []byte) ([]byte, *Cut) {
 	for end > start && end < len(dst) && !utf8.RuneStart(dst[end]) {
 		end--
 	}
-	return dst[:end], &Cut{Size: len(src), whole: src}
+	return dst[:end], &Cut{Size: len(src), full: src}
 }
 
 // hash computes the hash of the payload and releases it. It is called by the goroutine that writes
 // batches, so that calls do not wait for it.
 func (c *Cut) hash() {
-	if c == nil || c.whole == nil {
+	if c == nil || c.full == nil {
 		return
 	}
-	sum := sha256.Sum256(c.whole)
-	c.Hash, c.whole = sum[:], nil
+	sum := sha256.Sum256(c.full)
+	c.Hash, c.full = sum[:], nil
 }
 
-// letGo releases the payload without computing its hash.
-func (c *Cut) letGo() {
+// dropUnhashed releases the payload without computing its hash.
+func (c *Cut) dropUnhashed() {
 	if c != nil {
-		c.whole = nil
+		c.full = nil
 	}
 }
 
-// held returns the number of bytes that wait to be hashed.
-func (c *Cut) held() int {
+// unhashed returns the number of bytes that wait to be hashed.
+func (c *Cut) unhashed() int {
 	if c == nil {
 		return 0
 	}
-	return len(c.whole)
+	return len(c.full)
 }
 
 // appendClean appends JSON text without secrets: those recognized by their name or pattern, those
 // with a known value, and those that match the patterns of the configuration.
 func (r *rules) appendClean(dst, src []byte) []byte {
 	start := len(dst)
-	dst = r.known.clean(appendRedacted(dst, src), start)
-	return matching(r.patterns, dst, start)
+	dst = r.secrets.redact(appendRedacted(dst, src), start)
+	return redactMatches(r.patterns, dst, start)
 }
 
-// text returns a text that is not JSON without the same kinds of secrets.
-func (r *rules) text(s string) string {
+// redact returns a text that is not JSON without the same kinds of secrets.
+func (r *rules) redact(s string) string {
 	s = redactText(s)
-	if r.known == nil && len(r.patterns) == 0 || s == "" {
+	if r.secrets == nil && len(r.patterns) == 0 || s == "" {
 		return s
 	}
-	return string(matching(r.patterns, r.known.clean([]byte(s), 0), 0))
+	return string(redactMatches(r.patterns, r.secrets.redact([]byte(s), 0), 0))
 }
 
-// name is like text, for the names of tools. Names without secrets are cached, because they recur
-// with each call.
-func (r *rules) name(s string) string {
-	if r.harmless.has(s) {
+// redactName is like text, for the names of tools. Names without secrets are cached, because they
+// recur with each call.
+func (r *rules) redactName(s string) string {
+	if r.cleanNames.has(s) {
 		return s
 	}
-	clean := r.text(s)
+	clean := r.redact(s)
 	if clean == s {
-		r.harmless.add(s)
+		r.cleanNames.add(s)
 	}
 	return clean
 }
 
-// harmless caches names that contain no secret. A nil cache is always empty.
-type harmless struct {
+// cleanNames caches names that contain no secret. A nil cache is always empty.
+type cleanNames struct {
 	names sync.Map
 	count atomic.Int32
 }
 
 const (
-	mostHarmless    = 1024 // maximum number of names; later names are not cached
-	longestHarmless = 256  // maximum size of a name in bytes
+	maxCleanNames     = 1024 // maximum number of names; later names are not cached
+	maxCleanNameBytes = 256  // maximum size of a name in bytes
 )
 
-func (h *harmless) has(name string) bool {
-	if h == nil || len(name) > longestHarmless {
+func (h *cleanNames) has(name string) bool {
+	if h == nil || len(name) > maxCleanNameBytes {
 		return false
 	}
 	_, ok := h.names.Load(name)
 	return ok
 }
 
-func (h *harmless) add(name string) {
-	if h == nil || len(name) > longestHarmless || h.count.Load() >= mostHarmless {
+func (h *cleanNames) add(name string) {
+	if h == nil || len(name) > maxCleanNameBytes || h.count.Load() >= maxCleanNames {
 		return
 	}
 	if _, there := h.names.LoadOrStore(strings.Clone(name), struct{}{}); !there {
@@ -118,30 +118,30 @@ func (h *harmless) add(name string) {
 }
 
 const (
-	encPlain   = 0
-	encDeflate = 1    // written by earlier versions
-	encS2      = 2    // encTogether (3) is defined in payload_packing.go
-	packFrom   = 1024 // minimum size in bytes; compressing shorter payloads does not pay
+	encPlain         = 0
+	encDeflate       = 1    // written by earlier versions
+	encS2            = 2    // encBlock (3) is defined in payload_packing.go
+	minCompressBytes = 1024 // minimum size in bytes; compressing shorter payloads does not pay
 
-	maxUnpacked = 128 << 20 // twice the maximum that the configuration allows
+	maxDecompressed = 128 << 20 // twice the maximum that the configuration allows
 )
 
-// packer compresses payloads into a buffer that is reused after reset. Its zero value is ready to
-// use. It is not safe for concurrent use.
-type packer struct {
+// compressor compresses payloads into a buffer that is reused after reset. Its zero value is ready
+// to use. It is not safe for concurrent use.
+type compressor struct {
 	buf []byte
 }
 
-// keepPacked is the capacity in bytes above which reset releases the buffer.
-const keepPacked = 1 << 20
+// maxCompressBuffer is the capacity in bytes above which reset releases the buffer.
+const maxCompressBuffer = 1 << 20
 
-// pack returns b in its stored encoding, and the encoding. The result is valid until reset. It is
-// nil for an empty payload.
-func (p *packer) pack(b []byte) (stored any, enc int64) {
+// compress returns b in its stored encoding, and the encoding. The result is valid until reset. It
+// is nil for an empty payload.
+func (p *compressor) compress(b []byte) (stored any, enc int64) {
 	if len(b) == 0 {
 		return nil, encPlain
 	}
-	if len(b) < packFrom {
+	if len(b) < minCompressBytes {
 		return b, encPlain
 	}
 	from := len(p.buf)
@@ -154,29 +154,29 @@ func (p *packer) pack(b []byte) (stored any, enc int64) {
 	return out[:len(out):len(out)], encS2
 }
 
-func (p *packer) reset() {
+func (p *compressor) reset() {
 	p.buf = p.buf[:0]
-	if cap(p.buf) > keepPacked {
+	if cap(p.buf) > maxCompressBuffer {
 		p.buf = nil
 	}
 }
 
-// unpack returns the original payload for its stored encoding.
-func unpack(b []byte, enc int) ([]byte, error) {
+// decompress returns the original payload for its stored encoding.
+func decompress(b []byte, enc int) ([]byte, error) {
 	switch enc {
 	case encPlain:
 		return b, nil
 	case encS2:
-		if n, err := s2.DecodedLen(b); err != nil || n > maxUnpacked {
+		if n, err := s2.DecodedLen(b); err != nil || n > maxDecompressed {
 			return nil, s2.ErrCorrupt
 		}
 		return s2.Decode(nil, b)
 	}
-	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxUnpacked))
+	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxDecompressed))
 }
 
-// cutText returns the first most characters of s.
-func cutText(s string, most int) string {
+// truncateChars returns the first most characters of s.
+func truncateChars(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
@@ -190,7 +190,7 @@ func cutText(s string, most int) string {
 	return s
 }
 
-func shorten(s string, most int) string {
+func truncateBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

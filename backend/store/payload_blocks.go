@@ -14,36 +14,36 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// payloadPlace is the position of the payloads of a call in a block.
-type payloadPlace struct {
-	pack                     int64
+// payloadLocation is the position of the payloads of a call in a block.
+type payloadLocation struct {
+	block                    int64
 	from, arguments, replies int // bytes
 }
 
-func (p payloadPlace) bytes() []byte {
-	out := binary.AppendUvarint(nil, uint64(p.pack))
+func (p payloadLocation) encode() []byte {
+	out := binary.AppendUvarint(nil, uint64(p.block))
 	for _, n := range []int{p.from, p.arguments, p.replies} {
 		out = binary.AppendUvarint(out, uint64(n))
 	}
 	return out
 }
 
-var errPlace = errors.New("the place of a payload cannot be read")
+var errBadLocation = errors.New("the place of a payload cannot be read")
 
-func parsePlace(b []byte) (p payloadPlace, err error) {
+func decodeLocation(b []byte) (p payloadLocation, err error) {
 	var n [4]uint64
 	for i := range n {
 		v, size := binary.Uvarint(b)
-		if size <= 0 || i > 0 && v > maxUnpacked {
-			return p, errPlace
+		if size <= 0 || i > 0 && v > maxDecompressed {
+			return p, errBadLocation
 		}
 		n[i], b = v, b[size:]
 	}
-	return payloadPlace{int64(n[0]), int(n[1]), int(n[2]), int(n[3])}, nil
+	return payloadLocation{int64(n[0]), int(n[1]), int(n[2]), int(n[3])}, nil
 }
 
-var unzstd = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxUnpacked))
+var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxDecompressed))
 })
 
 // openBlock is the block that was decompressed most recently. Consecutive calls are usually in the
@@ -62,24 +62,24 @@ type payloadReader struct {
 
 // read returns the original arguments and reply of a call.
 func (p payloadReader) read(ctx context.Context, args, reply storedPayload) (a, r []byte, err error) {
-	if args.enc != encTogether {
-		if a, err = unpack(args.data, args.enc); err != nil {
+	if args.enc != encBlock {
+		if a, err = decompress(args.data, args.enc); err != nil {
 			return nil, nil, err
 		}
-		r, err = unpack(reply.data, reply.enc)
+		r, err = decompress(reply.data, reply.enc)
 		return a, r, err
 	}
-	at, err := parsePlace(args.data)
+	at, err := decodeLocation(args.data)
 	if err != nil {
 		return nil, nil, err
 	}
-	pack, err := p.open(ctx, at.pack)
+	pack, err := p.open(ctx, at.block)
 	if err != nil {
 		return nil, nil, err
 	}
 	end := at.from + at.arguments + at.replies
 	if end > len(pack.raw) {
-		return nil, nil, errPlace
+		return nil, nil, errBadLocation
 	}
 	return cloneNonEmpty(pack.raw[at.from : at.from+at.arguments]), cloneNonEmpty(pack.raw[at.from+at.arguments : end]), nil
 }
@@ -100,19 +100,19 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 		if err := rows.Err(); err != nil {
 			return nil, err
 		}
-		return nil, errPlace
+		return nil, errBadLocation
 	}
 	var data sql.RawBytes
 	if err := rows.Scan(&data); err != nil {
 		return nil, err
 	}
-	d, err := unzstd()
+	d, err := zstdDecoder()
 	if err != nil {
 		return nil, err
 	}
 	raw, err := d.DecodeAll(data, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errPlace, err)
+		return nil, fmt.Errorf("%w: %w", errBadLocation, err)
 	}
 	o := &openBlock{id, raw}
 	p.last.Store(o)
@@ -123,19 +123,19 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 // are deleted. Blocks that are no longer referenced are deleted. With erase, the payloads of the
 // calls are overwritten in the blocks that remain.
 func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) error {
-	rows, err := tx.QueryContext(ctx, `SELECT arguments FROM body WHERE arguments_enc = `+strconv.Itoa(encTogether)+` AND id IN (?`+strings.Repeat(`,?`, len(gone)-1)+`)`, gone...)
+	rows, err := tx.QueryContext(ctx, `SELECT arguments FROM body WHERE arguments_enc = `+strconv.Itoa(encBlock)+` AND id IN (?`+strings.Repeat(`,?`, len(gone)-1)+`)`, gone...)
 	if err != nil {
 		return err
 	}
-	places := make(map[int64][]payloadPlace)
+	places := make(map[int64][]payloadLocation)
 	for rows.Next() {
 		var b []byte
 		if err := rows.Scan(&b); err != nil {
 			_ = rows.Close()
 			return err
 		}
-		if p, err := parsePlace(b); err == nil {
-			places[p.pack] = append(places[p.pack], p)
+		if p, err := decodeLocation(b); err == nil {
+			places[p.block] = append(places[p.block], p)
 		}
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
@@ -155,15 +155,15 @@ func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) e
 			}
 			continue
 		}
-		if err := overwritePlaces(ctx, tx, pack, left); err != nil {
+		if err := overwritePayloads(ctx, tx, pack, left); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// overwritePlaces overwrites the payloads at places in a block with zeros.
-func overwritePlaces(ctx context.Context, tx *sql.Tx, pack int64, places []payloadPlace) error {
+// overwritePayloads overwrites the payloads at places in a block with zeros.
+func overwritePayloads(ctx context.Context, tx *sql.Tx, pack int64, places []payloadLocation) error {
 	p := payloadReader{tx, new(atomic.Pointer[openBlock])}
 	o, err := p.open(ctx, pack)
 	if err != nil {
@@ -174,7 +174,7 @@ func overwritePlaces(ctx context.Context, tx *sql.Tx, pack int64, places []paylo
 			clear(o.raw[at.from:end])
 		}
 	}
-	packed, err := zstdOf(o.raw)
+	packed, err := compressBlock(o.raw)
 	if err != nil {
 		return err
 	}

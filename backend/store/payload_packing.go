@@ -16,22 +16,22 @@ import (
 // together into a block (a row of the table pack): they are similar, and take half the space. Each
 // block is written in one transaction.
 const (
-	packAge    = 15 * time.Minute // longer than the maximum duration of a call
-	packRows   = 64               // calls per block
-	packBytes  = 128 << 10        // approximate uncompressed size of a block
-	packLeast  = 128              // minimum bytes of a call's payloads; smaller ones stay in their rows
-	packMost   = 1 << 20          // maximum bytes of a call's payloads; larger ones stay in their rows
-	packEvery  = 30 * time.Second
-	packRest   = 9 // pause after a step, in multiples of its duration
-	giveBackBy = 500
+	minPackAge      = 15 * time.Minute // longer than the maximum duration of a call
+	packRows        = 64               // calls per block
+	packBytes       = 128 << 10        // approximate uncompressed size of a block
+	minPackPayload  = 128              // minimum bytes of a call's payloads; smaller ones stay in their rows
+	maxPackPayload  = 1 << 20          // maximum bytes of a call's payloads; larger ones stay in their rows
+	packInterval    = 30 * time.Second
+	packPauseFactor = 9 // pause after a step, in multiples of its duration
+	vacuumPages     = 500
 )
 
-const encTogether = 3
+const encBlock = 3
 
 // runPacking moves older payloads into blocks and returns unused pages to the file system, until
 // ctx is done.
 func (s *Store) runPacking(ctx context.Context) {
-	timer := time.NewTimer(packEvery)
+	timer := time.NewTimer(packInterval)
 	defer timer.Stop()
 	for {
 		select {
@@ -39,30 +39,30 @@ func (s *Store) runPacking(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		if s.recorder.busy() || s.recorder.faulty() {
-			timer.Reset(packEvery)
+		if s.recorder.busy() || s.recorder.hasFault() {
+			timer.Reset(packInterval)
 			continue
 		}
 		began := time.Now()
 		more, err := s.packStep(ctx)
 		if err == nil && !more {
-			more, err = s.giveBack(ctx)
+			more, err = s.vacuumStep(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.o.Log.Debug("Cannot pack history", "error", err)
+			s.opts.Log.Debug("Cannot pack history", "error", err)
 		}
 		if !more || err != nil {
-			timer.Reset(packEvery)
+			timer.Reset(packInterval)
 			continue
 		}
-		timer.Reset(max(packRest*time.Since(began), 20*time.Millisecond))
+		timer.Reset(max(packPauseFactor*time.Since(began), 20*time.Millisecond))
 	}
 }
 
-const packedFact = "packed" // id of the last call whose payloads were considered
+const packedKey = "packed" // id of the last call whose payloads were considered
 
-// errMoved means that a call was deleted while its payloads were being compressed.
-var errMoved = errors.New("a call went meanwhile")
+// errCallDeleted means that a call was deleted while its payloads were being compressed.
+var errCallDeleted = errors.New("a call went meanwhile")
 
 // packStep moves the payloads of the oldest calls that were not considered yet into a block, and
 // reports whether there may be more.
@@ -72,11 +72,11 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 		var after string
 		var unknown int64
 		if err := h.read.QueryRowContext(ctx, `SELECT coalesce((SELECT cast(value AS TEXT) FROM fact WHERE key = ?), ''), coalesce((SELECT min(id) FROM pending), 1 << 62)`,
-			packedFact).Scan(&after, &unknown); err != nil {
+			packedKey).Scan(&after, &unknown); err != nil {
 			return err
 		}
 		b.upTo, _ = strconv.ParseInt(after, 10, 64)
-		edge := min(s.o.Now().Add(-packAge).UnixMicro(), unknown) // excludes calls that are not indexed: the indexer will read their payloads soon
+		edge := min(s.opts.Now().Add(-minPackAge).UnixMicro(), unknown) // excludes calls that are not indexed: the indexer will read their payloads soon
 		rows, err := h.read.QueryContext(ctx, `SELECT id, arguments, arguments_enc, reply, reply_enc FROM body WHERE id > ? AND id < ? ORDER BY id LIMIT ?`, b.upTo, edge, packRows)
 		if err != nil {
 			return err
@@ -96,12 +96,12 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 	if err != nil || !more {
 		return false, err
 	}
-	packed, err := zstdOf(b.raw)
+	packed, err := compressBlock(b.raw)
 	if err != nil {
 		return false, err
 	}
-	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return b.save(ctx, tx, packed, s.o.Now()) })
-	if errors.Is(err, errMoved) {
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return b.save(ctx, tx, packed, s.opts.Now()) })
+	if errors.Is(err, errCallDeleted) {
 		return true, nil
 	}
 	return true, err
@@ -109,24 +109,24 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 
 // blockBuilder collects the payloads of one block.
 type blockBuilder struct {
-	raw    []byte
-	ids    []int64
-	places []payloadPlace
-	upTo   int64
+	raw       []byte
+	ids       []int64
+	locations []payloadLocation
+	upTo      int64
 }
 
 func (b *blockBuilder) add(id int64, args, reply storedPayload) {
 	b.upTo = id
-	if args.enc == encTogether {
+	if args.enc == encBlock {
 		return
 	}
-	a, errA := unpack(args.data, args.enc)
-	r, errR := unpack(reply.data, reply.enc)
-	if n := len(a) + len(r); n < packLeast || n > packMost || errA != nil || errR != nil {
+	a, errA := decompress(args.data, args.enc)
+	r, errR := decompress(reply.data, reply.enc)
+	if n := len(a) + len(r); n < minPackPayload || n > maxPackPayload || errA != nil || errR != nil {
 		return
 	}
 	b.ids = append(b.ids, id)
-	b.places = append(b.places, payloadPlace{from: len(b.raw), arguments: len(a), replies: len(r)})
+	b.locations = append(b.locations, payloadLocation{from: len(b.raw), arguments: len(a), replies: len(r)})
 	b.raw = append(append(b.raw, a...), r...)
 }
 
@@ -140,37 +140,38 @@ func (b *blockBuilder) save(ctx context.Context, tx *sql.Tx, packed []byte, now 
 		if err != nil {
 			return err
 		}
-		for i := range b.places {
-			b.places[i].pack = pack
+		for i := range b.locations {
+			b.locations[i].block = pack
 		}
-		if err := b.slim(ctx, tx); err != nil {
+		if err := b.replaceRows(ctx, tx); err != nil {
 			return err
 		}
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, packedFact, strconv.AppendInt(nil, b.upTo, 10), now.UnixMicro())
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, packedKey, strconv.AppendInt(nil, b.upTo, 10), now.UnixMicro())
 	return err
 }
 
-// slimColumns are the columns of body that keep their values when a payload is moved into a block.
-const slimColumns = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_size, arguments_hash, reply_size, reply_hash`
+// keptBodyColumns are the columns of body that keep their values when a payload is moved into a
+// block.
+const keptBodyColumns = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_size, arguments_hash, reply_size, reply_hash`
 
-// slim replaces the rows of body by rows that refer to the block instead of containing payloads.
-// It deletes the old rows first: overwriting a row by a shorter one would leave its page mostly
-// empty.
-func (b *blockBuilder) slim(ctx context.Context, tx *sql.Tx) error {
+// replaceRows replaces the rows of body by rows that refer to the block instead of containing
+// payloads. It deletes the old rows first: overwriting a row by a shorter one would leave its page
+// mostly empty.
+func (b *blockBuilder) replaceRows(ctx context.Context, tx *sql.Tx) error {
 	list := make([]any, len(b.ids))
 	for i, id := range b.ids {
 		list[i] = id
 	}
 	these := ` FROM body WHERE id IN (?` + strings.Repeat(`,?`, len(list)-1) + `)`
-	rows, err := tx.QueryContext(ctx, `SELECT `+slimColumns+these+` ORDER BY id`, list...)
+	rows, err := tx.QueryContext(ctx, `SELECT `+keptBodyColumns+these+` ORDER BY id`, list...)
 	if err != nil {
 		return err
 	}
 	var kept [][]any
 	for rows.Next() {
-		row := make([]any, strings.Count(slimColumns, ",")+1)
+		row := make([]any, strings.Count(keptBodyColumns, ",")+1)
 		into := make([]any, len(row))
 		for i := range row {
 			into[i] = &row[i]
@@ -185,42 +186,42 @@ func (b *blockBuilder) slim(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	if len(kept) != len(b.ids) { // a deleted payload must not stay in the block
-		return errMoved
+		return errCallDeleted
 	}
 	if _, err := tx.ExecContext(ctx, `DELETE`+these, list...); err != nil {
 		return err
 	}
-	put, err := tx.PrepareContext(ctx, `INSERT INTO body (`+slimColumns+`, arguments, arguments_enc, reply_enc) VALUES (`+strings.Repeat(`?,`, len(kept[0]))+`?,?,?)`)
+	put, err := tx.PrepareContext(ctx, `INSERT INTO body (`+keptBodyColumns+`, arguments, arguments_enc, reply_enc) VALUES (`+strings.Repeat(`?,`, len(kept[0]))+`?,?,?)`)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = put.Close() }()
 	for i, row := range kept {
-		if _, err := put.ExecContext(ctx, append(row, b.places[i].bytes(), encTogether, encTogether)...); err != nil {
+		if _, err := put.ExecContext(ctx, append(row, b.locations[i].encode(), encBlock, encBlock)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// giveBack returns some unused pages to the file system, if there are many. It reports whether
+// vacuumStep returns some unused pages to the file system, if there are many. It reports whether
 // there may be more to return.
-func (s *Store) giveBack(ctx context.Context) (more bool, err error) {
+func (s *Store) vacuumStep(ctx context.Context) (more bool, err error) {
 	err = s.withHandle(func(h *handle) error {
 		var pages, free int64
 		if err := h.read.QueryRowContext(ctx, `SELECT p.page_count, f.freelist_count FROM pragma_page_count() p, pragma_freelist_count() f`).Scan(&pages, &free); err != nil {
 			return err
 		}
-		if more = free > 10*giveBackBy && free > pages/8; !more {
+		if more = free > 10*vacuumPages && free > pages/8; !more {
 			return nil
 		}
-		_, err := h.write.ExecContext(ctx, `PRAGMA incremental_vacuum(`+strconv.Itoa(giveBackBy)+`)`)
+		_, err := h.write.ExecContext(ctx, `PRAGMA incremental_vacuum(`+strconv.Itoa(vacuumPages)+`)`)
 		return err
 	})
 	return more, err
 }
 
-func zstdOf(raw []byte) ([]byte, error) {
+func compressBlock(raw []byte) ([]byte, error) {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packBytes), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, err

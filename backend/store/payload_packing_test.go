@@ -98,7 +98,7 @@ func TestPackedCallsReadAsRecorded(t *testing.T) {
 
 func TestRecentAndUnindexedCallsAreNotPacked(t *testing.T) {
 	t.Parallel()
-	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return aCall(0).At.Add(packAge / 2) })
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return aCall(0).At.Add(minPackAge / 2) })
 	for i := range 10 {
 		b.Recorder().Record(aCall(i), longReply(i))
 	}
@@ -136,7 +136,7 @@ func TestPackingHalvesSize(t *testing.T) {
 		t.Errorf("payloads took %d bytes and take %d packed", before, after)
 	}
 	for { // what that freed goes back to the disk
-		more, err := b.giveBack(t.Context())
+		more, err := b.vacuumStep(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestErasedPayloadsAreInNoBlock(t *testing.T) {
 			return err
 		}
 		defer func() { _ = rows.Close() }()
-		d, _ := unzstd()
+		d, _ := zstdDecoder()
 		for rows.Next() {
 			var data []byte
 			if err := rows.Scan(&data); err != nil {
@@ -238,7 +238,7 @@ func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := b.transact(t.Context(), func(ctx context.Context, tx *sql.Tx) error { return read.save(ctx, tx, []byte("x"), later()) })
-	if !errors.Is(err, errMoved) {
+	if !errors.Is(err, errCallDeleted) {
 		t.Errorf("a pack with an erased call was written: %v", err)
 	}
 	if packs, _, loose := packsOf(t, b); packs != 0 || loose != 9 {
@@ -247,14 +247,14 @@ func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 }
 
 func FuzzPositionOf(f *testing.F) {
-	f.Add(payloadPlace{1, 2, 3, 4}.bytes())
+	f.Add(payloadLocation{1, 2, 3, 4}.encode())
 	f.Add([]byte{0xff, 0xff})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := parsePlace(b)
+		p, err := decodeLocation(b)
 		if err != nil {
 			return
 		}
-		if p.from < 0 || p.arguments < 0 || p.replies < 0 || p.from+p.arguments+p.replies > 3*maxUnpacked {
+		if p.from < 0 || p.arguments < 0 || p.replies < 0 || p.from+p.arguments+p.replies > 3*maxDecompressed {
 			t.Errorf("%x is the place %+v", b, p)
 		}
 	})

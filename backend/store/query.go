@@ -64,8 +64,8 @@ func (q *Query) Check() error {
 	return nil
 }
 
-// narrow reports whether the query filters only by time, server, tool, client and outcome, so that
-// rollups can answer it.
-func (q *Query) narrow() bool {
+// fromRollups reports whether the query filters only by time, server, tool, client and outcome, so
+// that rollups can answer it.
+func (q *Query) fromRollups() bool {
 	return q.Text == "" && q.Session == "" && q.Workspace == "" && q.Tag == "" && q.MinTook == 0 && q.MaxTook == 0
 }

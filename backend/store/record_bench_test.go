@@ -24,7 +24,7 @@ func BenchmarkRecord(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				r.Record(c, reply)
 				if i%200 == 199 { // as the writer would, without the disk
-					r.forgetBatch(r.nextBatch())
+					r.completeBatch(r.nextBatch())
 				}
 			}
 		})
@@ -54,7 +54,7 @@ func TestRecordAllocatesAlmostNothing(t *testing.T) {
 		for range 100 {
 			r.Record(c, aReply)
 		}
-		r.forgetBatch(r.nextBatch())
+		r.completeBatch(r.nextBatch())
 	})
 	if n > 100 && !slow { // one each, in a hundred calls; with the race detector, pools forget
 		t.Errorf("%v allocations for 100 calls", n)

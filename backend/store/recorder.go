@@ -31,22 +31,22 @@ type Recorder struct {
 	wake  chan struct{} // signaled if calls were queued, a caller waits in Flush, or the file must be reopened
 	rules atomic.Pointer[rules]
 
-	mu       sync.Mutex // guards the fields below
-	queue    []entry
-	batch    []entry         // the calls that are being written; the array is reused
-	order    []queuePosition // used by nextBatch; the array is reused
-	taken    int             // number of calls in batch
-	bytes    int             // payload bytes of queue and batch
-	held     int             // bytes of queue and batch that wait to be hashed
-	recorded uint64
-	written  uint64    // number of recorded calls that were written or dropped
-	rate     writeRate // rate of written
-	volume   uint64    // payload bytes of the written calls
-	dropped  uint64
-	stripped uint64 // calls recorded without their payload
-	fault    fault
-	replaced string        // message about a replaced file, reported by Stats while there is no fault
-	flushed  chan struct{} // closed after each write; nil if no caller waits in Flush
+	mu           sync.Mutex // guards the fields below
+	queue        []entry
+	batch        []entry         // the calls that are being written; the array is reused
+	order        []queuePosition // used by nextBatch; the array is reused
+	writing      int             // number of calls in batch
+	bytes        int             // payload bytes of queue and batch
+	unhashed     int             // bytes of queue and batch that wait to be hashed
+	recorded     uint64
+	written      uint64    // number of recorded calls that were written or dropped
+	rate         writeRate // rate of written
+	writtenBytes uint64    // payload bytes of the written calls
+	dropped      uint64
+	stripped     uint64 // calls recorded without their payload
+	fault        fault
+	replaced     string        // message about a replaced file, reported by Stats while there is no fault
+	flushed      chan struct{} // closed after each write; nil if no caller waits in Flush
 }
 
 // entry is a call in the queue. It shares no memory with the call passed to Record.
@@ -57,14 +57,14 @@ type entry struct {
 	isError   bool
 	argsCut   *Cut
 	replyCut  *Cut
-	held      int  // bytes of argsCut and replyCut that wait to be hashed, as counted in Recorder.held
-	again     bool // an earlier attempt to write it failed, so it may exist in the database
+	unhashed  int  // bytes of argsCut and replyCut that wait to be hashed, as counted in Recorder.unhashed
+	retried   bool // an earlier attempt to write it failed, so it may exist in the database
 }
 
 // queuePosition is the position of a call in the queue.
 type queuePosition struct {
-	id int64
-	at int
+	id    int64
+	index int
 }
 
 // Cut describes a payload that was truncated because it was longer than the limit.
@@ -72,14 +72,14 @@ type Cut struct {
 	Size int    // size of the complete payload in bytes
 	Hash []byte // SHA-256 of the complete payload; nil if too many bytes waited to be hashed
 
-	whole []byte // the complete payload, until it is hashed
+	full []byte // the complete payload, until it is hashed
 }
 
-var payloads = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+var bufferPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
 
 func newRecorder(s *Store) *Recorder {
 	r := &Recorder{store: s, wake: make(chan struct{}, 1)}
-	r.rules.Store(&rules{maxField: MaxField, harmless: new(harmless)})
+	r.rules.Store(&rules{maxField: MaxField, cleanNames: new(cleanNames)})
 	return r
 }
 
@@ -94,44 +94,44 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	if now, ok := rules.renamed[server]; ok {
 		server = now
 	}
-	keep := rules.levelFor(server, call.Name)
-	if keep == KeepNothing {
+	level := rules.levelFor(server, call.Name)
+	if level == KeepNothing {
 		return
 	}
 	e := entry{call: *call}
 	e.call.Server = server
 	e.call.Params, e.call.Capabilities = nil, nil
 	e.call.Arguments, e.call.Meta, e.call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
-	e.call.Name = rules.name(call.Name)
-	e.call.PublicName = rules.name(call.PublicName)
-	e.call.Reason = cutText(rules.text(cutText(call.Reason, MaxError+lookAhead)), MaxError)
-	e.call.Stack = cutText(rules.text(cutText(call.Stack, MaxStack+lookAhead)), MaxStack)
+	e.call.Name = rules.redactName(call.Name)
+	e.call.PublicName = rules.redactName(call.PublicName)
+	e.call.Reason = truncateChars(rules.redact(truncateChars(call.Reason, MaxError+lookAhead)), MaxError)
+	e.call.Stack = truncateChars(rules.redact(truncateChars(call.Stack, MaxStack+lookAhead)), MaxStack)
 
-	answer := reply.Result
+	response := reply.Result
 	if len(reply.Error) > 0 {
-		answer, e.isError = reply.Error, true
+		response, e.isError = reply.Error, true
 	}
-	buf := payloads.Get().(*[]byte)
-	if keep == KeepMeta {
+	buf := bufferPool.Get().(*[]byte)
+	if level == KeepMeta {
 		*buf = (*buf)[:0]
 		e.payload = buf
 		e.call.Reason, e.call.Stack = "", ""
-		r.put(e)
+		r.enqueue(e)
 		return
 	}
-	*buf, e.argsCut = rules.appendField((*buf)[:0], arguments(call))
+	*buf, e.argsCut = rules.appendField((*buf)[:0], recordedArguments(call))
 	if e.argsCut != nil {
-		e.argsCut.whole = bytes.Clone(e.argsCut.whole) // the buffer of a request is reused, the buffer of a reply is not
+		e.argsCut.full = bytes.Clone(e.argsCut.full) // the buffer of a request is reused, the buffer of a reply is not
 	}
 	e.arguments = len(*buf)
-	*buf, e.replyCut = rules.appendField(*buf, answer)
+	*buf, e.replyCut = rules.appendField(*buf, response)
 	e.payload = buf
-	r.put(e)
+	r.enqueue(e)
 }
 
-// arguments returns the part of params that is recorded: the arguments of a tool or prompt, or all
-// params of other methods.
-func arguments(call *core.Call) []byte {
+// recordedArguments returns the part of params that is recorded: the arguments of a tool or
+// prompt, or all params of other methods.
+func recordedArguments(call *core.Call) []byte {
 	a := call.Arguments
 	if !a.Empty() && a.Start >= 0 && a.End <= len(call.Params) {
 		return call.Params[a.Start:a.End]
@@ -142,54 +142,54 @@ func arguments(call *core.Call) []byte {
 	return call.Params
 }
 
-func (r *Recorder) put(e entry) {
+func (r *Recorder) enqueue(e entry) {
 	size := len(*e.payload)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.fault == faultNewer || len(r.queue)+r.taken >= maxQueued {
+	if r.fault == faultNewer || len(r.queue)+r.writing >= maxQueued {
 		r.dropped++
-		free(e.payload)
+		releaseBuffer(e.payload)
 		return
 	}
 	if r.bytes+size > maxBytes {
 		r.stripped++
-		e.strip()
+		e.dropPayload()
 		size = 0
 	}
-	if held := e.argsCut.held() + e.replyCut.held(); r.held+held > maxBytes {
-		e.argsCut.letGo()
-		e.replyCut.letGo()
+	if held := e.argsCut.unhashed() + e.replyCut.unhashed(); r.unhashed+held > maxBytes {
+		e.argsCut.dropUnhashed()
+		e.replyCut.dropUnhashed()
 	} else {
-		e.held = held
-		r.held += held
+		e.unhashed = held
+		r.unhashed += held
 	}
 	r.recorded++
 	r.bytes += size
 	r.queue = append(r.queue, e)
 	if n := len(r.queue); n == 1 || n == batchRows {
-		r.wakeUp()
+		r.signal()
 	}
 }
 
-// strip removes the payload and records its size as cut.
-func (e *entry) strip() {
+// dropPayload removes the payload and records its size as cut.
+func (e *entry) dropPayload() {
 	if e.argsCut == nil && e.arguments > 0 {
 		e.argsCut = &Cut{Size: e.arguments}
 	}
 	if n := len(*e.payload) - e.arguments; e.replyCut == nil && n > 0 {
 		e.replyCut = &Cut{Size: n}
 	}
-	free(e.payload)
+	releaseBuffer(e.payload)
 	e.payload, e.arguments = nil, 0
 }
 
-func free(b *[]byte) {
+func releaseBuffer(b *[]byte) {
 	if b != nil && cap(*b) <= 16<<10 { // large buffers are left to the garbage collector
-		payloads.Put(b)
+		bufferPool.Put(b)
 	}
 }
 
-func (r *Recorder) wakeUp() {
+func (r *Recorder) signal() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -209,7 +209,7 @@ type Stats struct {
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	st := Stats{State: "recording", Reason: r.fault.sentence(), Queued: len(r.queue) + r.taken, Dropped: r.dropped, Stripped: r.stripped}
+	st := Stats{State: "recording", Reason: r.fault.message(), Queued: len(r.queue) + r.writing, Dropped: r.dropped, Stripped: r.stripped}
 	switch r.fault {
 	case faultNone:
 		st.Reason = r.replaced
@@ -231,7 +231,7 @@ func (r *Recorder) setFault(f fault) {
 	r.mu.Lock()
 	changed := r.fault != f
 	r.fault = f
-	sentence := f.sentence()
+	sentence := f.message()
 	if f == faultNone {
 		sentence = r.replaced
 	}
@@ -241,18 +241,18 @@ func (r *Recorder) setFault(f fault) {
 		return
 	}
 	if f == faultNone {
-		r.store.o.Log.Info("Recording again", "dropped", dropped)
+		r.store.opts.Log.Info("Recording again", "dropped", dropped)
 	} else {
-		r.store.o.Log.Error("Recording stopped", "reason", sentence)
+		r.store.opts.Log.Error("Recording stopped", "reason", sentence)
 	}
-	r.store.o.Notify(sentence)
+	r.store.opts.Notify(sentence)
 }
 
-func (r *Recorder) noteReplaced(sentence string) {
+func (r *Recorder) reportReplaced(sentence string) {
 	r.mu.Lock()
 	r.replaced = sentence
 	r.mu.Unlock()
-	r.store.o.Notify(sentence)
+	r.store.opts.Notify(sentence)
 }
 
 // Flush blocks until all calls recorded before are on disk or ctx is done. It returns immediately
@@ -266,7 +266,7 @@ func (r *Recorder) Flush(ctx context.Context) {
 		}
 		done := r.flushed
 		r.mu.Unlock()
-		r.wakeUp()
+		r.signal()
 		select {
 		case <-done:
 		case <-ctx.Done():

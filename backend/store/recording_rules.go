@@ -34,20 +34,20 @@ type Rule struct {
 	Keep   RecordLevel `json:"record"`
 }
 
-// maxRules is the maximum length of Recording.Rules.
-const maxRules = 1000
+// maxRecordingRules is the maximum length of Recording.Rules.
+const maxRecordingRules = 1000
 
 // rules is the immutable configuration of Record. It is replaced as a whole.
 type rules struct {
 	Recording
-	off      bool // recording is turned off in the configuration
-	maxField int
-	known    *secretValues
-	patterns []*regexp.Regexp
-	ceiling  map[string]RecordLevel // maximum level by server, from the configuration
-	ofTool   map[Tool]RecordLevel   // maximum level by tool, from the configuration; has precedence over ceiling
-	renamed  map[string]string      // current name of each renamed server, by its former name
-	harmless *harmless              // names known to contain no secret
+	off         bool // recording is turned off in the configuration
+	maxField    int
+	secrets     *secretValues
+	patterns    []*regexp.Regexp
+	ceiling     map[string]RecordLevel // maximum level by server, from the configuration
+	toolCeiling map[Tool]RecordLevel   // maximum level by tool, from the configuration; has precedence over ceiling
+	renamed     map[string]string      // current name of each renamed server, by its former name
+	cleanNames  *cleanNames            // names known to contain no secret
 }
 
 func (r *rules) levelFor(server, tool string) RecordLevel {
@@ -55,8 +55,8 @@ func (r *rules) levelFor(server, tool string) RecordLevel {
 		return KeepNothing
 	}
 	keep, most := KeepFull, r.ceiling[server]
-	if len(r.ofTool) > 0 && tool != "" {
-		if own, ok := r.ofTool[Tool{server, tool}]; ok {
+	if len(r.toolCeiling) > 0 && tool != "" {
+		if own, ok := r.toolCeiling[Tool{server, tool}]; ok {
 			most = own
 		}
 	}
@@ -80,12 +80,12 @@ func (r *rules) levelFor(server, tool string) RecordLevel {
 	return keep
 }
 
-func change(at *atomic.Pointer[rules], f func(*rules)) {
+func updateRules(at *atomic.Pointer[rules], f func(*rules)) {
 	for {
 		old := at.Load()
 		next := *old
 		f(&next)
-		next.harmless = new(harmless)
+		next.cleanNames = new(cleanNames)
 		if at.CompareAndSwap(old, &next) {
 			return
 		}
@@ -94,12 +94,12 @@ func change(at *atomic.Pointer[rules], f func(*rules)) {
 
 // SetEnabled turns recording on or off. It is the setting of the configuration, independent of the
 // user's Recording.
-func (r *Recorder) SetEnabled(on bool) { change(&r.rules, func(n *rules) { n.off = !on }) }
+func (r *Recorder) SetEnabled(on bool) { updateRules(&r.rules, func(n *rules) { n.off = !on }) }
 
 // SetMaxField sets the maximum number of bytes recorded of the arguments, and of the reply, of a
 // call.
 func (r *Recorder) SetMaxField(bytes int) {
-	change(&r.rules, func(n *rules) { n.maxField = max(bytes, 0) })
+	updateRules(&r.rules, func(n *rules) { n.maxField = max(bytes, 0) })
 }
 
 // Tool identifies a tool by the name that its server uses.
@@ -109,8 +109,8 @@ type Tool struct{ Server, Name string }
 // for a tool has precedence over the level for its server. The Recorder keeps the maps, which must
 // not be modified afterwards.
 func (r *Recorder) SetCeiling(byServer map[string]RecordLevel, byTool map[Tool]RecordLevel) {
-	change(&r.rules, func(n *rules) {
-		n.ceiling, n.ofTool = byServer, byTool
+	updateRules(&r.rules, func(n *rules) {
+		n.ceiling, n.toolCeiling = byServer, byTool
 		for name := range n.renamed {
 			if _, again := byServer[name]; again { // the name belongs to another server now
 				n.renamed = maps.Clone(n.renamed)
@@ -126,7 +126,7 @@ func (r *Recorder) SetCeiling(byServer map[string]RecordLevel, byTool map[Tool]R
 // many.
 func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (missed int) {
 	k := newSecretValues(values)
-	change(&r.rules, func(n *rules) { n.known, n.patterns = k, patterns })
+	updateRules(&r.rules, func(n *rules) { n.secrets, n.patterns = k, patterns })
 	if k == nil {
 		return 0
 	}
@@ -134,7 +134,7 @@ func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (misse
 }
 
 // Redact returns text without the secrets that are removed from recorded calls.
-func (r *Recorder) Redact(text string) string { return r.rules.Load().text(text) }
+func (r *Recorder) Redact(text string) string { return r.rules.Load().redact(text) }
 
 // Recording returns the user's settings for recording.
 func (s *Store) Recording() Recording { return s.recorder.rules.Load().Recording }
@@ -142,8 +142,8 @@ func (s *Store) Recording() Recording { return s.recorder.rules.Load().Recording
 // SaveRecording validates, applies and stores the user's settings for recording. If the database
 // cannot be written, they apply until the program ends.
 func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
-	if len(want.Rules) > maxRules {
-		return invalid("rules", fmt.Sprintf("must be at most %d", maxRules))
+	if len(want.Rules) > maxRecordingRules {
+		return invalid("rules", fmt.Sprintf("must be at most %d", maxRecordingRules))
 	}
 	for i, r := range want.Rules {
 		switch {
@@ -154,25 +154,25 @@ func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
 		}
 	}
 	before := s.Recording()
-	change(&s.recorder.rules, func(n *rules) { n.Recording = want }) // before they are stored, so that pausing works while the disk is full
+	updateRules(&s.recorder.rules, func(n *rules) { n.Recording = want }) // before they are stored, so that pausing works while the disk is full
 	document, err := json.Marshal(want)
 	if err != nil {
 		return err
 	}
-	if err := s.SaveMetadata(ctx, recordingFact, document); err != nil {
+	if err := s.SaveMetadata(ctx, recordingKey, document); err != nil {
 		if core.CodeOf(err) == core.CodeUnavailable {
 			return nil // nothing can be recorded either
 		}
-		change(&s.recorder.rules, func(n *rules) { n.Recording = before })
+		updateRules(&s.recorder.rules, func(n *rules) { n.Recording = before })
 		return err
 	}
 	return nil
 }
 
-const recordingFact = "recording"
+const recordingKey = "recording"
 
 func (s *Store) loadRecording(ctx context.Context) error {
-	document, ok, err := s.Metadata(ctx, recordingFact)
+	document, ok, err := s.Metadata(ctx, recordingKey)
 	if err != nil || !ok {
 		return err
 	}
@@ -180,6 +180,6 @@ func (s *Store) loadRecording(ctx context.Context) error {
 	if err := json.Unmarshal(document, &want); err != nil {
 		return err
 	}
-	change(&s.recorder.rules, func(n *rules) { n.Recording = want })
+	updateRules(&s.recorder.rules, func(n *rules) { n.Recording = want })
 	return nil
 }

@@ -72,9 +72,9 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 func TestRecordingRulesApplyByServerAndTool(t *testing.T) {
 	t.Parallel()
 	r := rules{
-		Recording: Recording{Rules: []Rule{{"files", "", KeepFull}, {"files", "read", KeepFull}, {"git", "log", KeepMeta}, {"web", "", KeepMeta}}},
-		ceiling:   map[string]RecordLevel{"files": KeepMeta, "git": KeepFull, "web": KeepNothing},
-		ofTool:    map[Tool]RecordLevel{{"files", "write"}: KeepFull, {"files", "secret"}: KeepNothing, {"web", "get"}: KeepFull, {"git", "diff"}: KeepMeta},
+		Recording:   Recording{Rules: []Rule{{"files", "", KeepFull}, {"files", "read", KeepFull}, {"git", "log", KeepMeta}, {"web", "", KeepMeta}}},
+		ceiling:     map[string]RecordLevel{"files": KeepMeta, "git": KeepFull, "web": KeepNothing},
+		toolCeiling: map[Tool]RecordLevel{{"files", "write"}: KeepFull, {"files", "secret"}: KeepNothing, {"web", "get"}: KeepFull, {"git", "diff"}: KeepMeta},
 	}
 	for _, c := range []struct {
 		server, tool string
@@ -120,10 +120,10 @@ func TestNameThatBecomesSecretIsRedacted(t *testing.T) {
 		}
 	}
 	rules := r.rules.Load()
-	for n := range 2 * mostHarmless {
-		rules.name("tool_" + strconv.Itoa(n))
+	for n := range 2 * maxCleanNames {
+		rules.redactName("tool_" + strconv.Itoa(n))
 	}
-	if n := rules.harmless.count.Load(); n != mostHarmless {
+	if n := rules.cleanNames.count.Load(); n != maxCleanNames {
 		t.Errorf("%d names are remembered", n)
 	}
 }

@@ -34,7 +34,7 @@ func appendRedacted(dst, src []byte) []byte {
 			key, secret = src[i+1:end], false
 			i = end
 		case c == ':':
-			secret = secretName(key) != notSecret
+			secret = secretKind(key) != notSecret
 		case c == '[':
 			inSecrets = secret
 		case c == ',':
@@ -92,8 +92,8 @@ func (r *redaction) replace(from, to int, with string) {
 func (r *redaction) text(start, end int) {
 	text := r.src[start:end]
 	for i := 0; i < len(text); i++ {
-		switch stops[text[i]] {
-		case dull:
+		switch byteClasses[text[i]] {
+		case ordinary:
 			continue
 		case separator:
 			from, to := namedSecret(text, i)
@@ -105,12 +105,12 @@ func (r *redaction) text(start, end int) {
 				i = to - 1
 			}
 		case anchor:
-			for _, a := range anchored[text[i]] {
+			for _, a := range patternsByByte[text[i]] {
 				at := i - a.offset
-				if at < 0 || start+at < r.kept || at > 0 && wordByte(text[at-1]) && !afterEscape(text, at) {
+				if at < 0 || start+at < r.kept || at > 0 && isWordByte(text[at-1]) && !afterEscape(text, at) {
 					continue
 				}
-				if n := a.shape.length(text[at:]); n > 0 {
+				if n := a.pattern.length(text[at:]); n > 0 {
 					r.replace(start+at, start+at+n, redacted)
 					i = at + n - 1
 					break
@@ -121,16 +121,16 @@ func (r *redaction) text(start, end int) {
 }
 
 const (
-	dull      = iota
+	ordinary  = iota
 	separator // ':' or '=', which precede a value
 	anchor    // a rare byte that occurs in the prefix of a pattern
 )
 
-func wordByte(b byte) bool {
+func isWordByte(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_'
 }
 
-func secretByte(b byte) bool { return wordByte(b) || b == '-' }
+func isSecretByte(b byte) bool { return isWordByte(b) || b == '-' }
 
 // afterEscape reports whether the letter at i-1 belongs to an escape sequence such as \n.
 func afterEscape(src []byte, i int) bool {
@@ -178,13 +178,13 @@ func namedSecret(text []byte, i int) (from, to int) {
 		}
 	}
 	start := end
-	for start > 0 && end-start < 64 && (secretByte(text[start-1]) || text[start-1] == '.') {
+	for start > 0 && end-start < 64 && (isSecretByte(text[start-1]) || text[start-1] == '.') {
 		start--
 	}
 	if start > 0 && start < end && text[start-1] == '\\' {
 		start++ // the letter belongs to an escape sequence
 	}
-	kind := secretName(text[start:end])
+	kind := secretKind(text[start:end])
 	if kind == notSecret {
 		return 0, 0
 	}

@@ -15,7 +15,7 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 	s.recorder.rename(from, to)
 	var rows []any
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if rows, err = ids(ctx, tx, `SELECT id FROM server WHERE coalesce(renamed, name) = ?`, from); err != nil {
+		if rows, err = queryIDs(ctx, tx, `SELECT id FROM server WHERE coalesce(renamed, name) = ?`, from); err != nil {
 			return err
 		}
 		return renameServer(ctx, tx, rows, from, to)
@@ -23,14 +23,14 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 	if err == nil {
 		err = s.renameRules(ctx, from, to)
 	}
-	s.changedNames()
+	s.bumpGenerations()
 	if err != nil {
 		s.recorder.rename(to, from)
 		return nil, err
 	}
 	return func(ctx context.Context) error {
 		s.recorder.rename(to, from)
-		defer s.changedNames()
+		defer s.bumpGenerations()
 		err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return renameServer(ctx, tx, rows, to, from) })
 		if err != nil {
 			return err
@@ -39,9 +39,9 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 	}, nil
 }
 
-func (s *Store) changedNames() {
-	s.renamed.Add(1)
-	s.past.Add(1)
+func (s *Store) bumpGenerations() {
+	s.namesGen.Add(1)
+	s.rollupGen.Add(1)
 }
 
 func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) error {
@@ -83,7 +83,7 @@ func (s *Store) renameRules(ctx context.Context, from, to string) error {
 
 // rename makes Record store the calls in flight of a renamed server under its new name.
 func (r *Recorder) rename(from, to string) {
-	change(&r.rules, func(n *rules) {
+	updateRules(&r.rules, func(n *rules) {
 		renamed := maps.Clone(n.renamed)
 		if renamed == nil {
 			renamed = make(map[string]string)

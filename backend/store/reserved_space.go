@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// ballastSize is the size of the reserved file in bytes. SQLite needs free space even to delete
+// reservedBytes is the size of the reserved file in bytes. SQLite needs free space even to delete
 // rows.
-const ballastSize = 8 << 20
+const reservedBytes = 8 << 20
 
-// ballastRest is the time after the disk was full during which the file is not created again.
-const ballastRest = 10 * time.Minute
+// reserveDelay is the time after the disk was full during which the file is not created again.
+const reserveDelay = 10 * time.Minute
 
 // reservedSpace is a file beside the database that reserves disk space. When the disk is full, the
 // file is deleted, so that pending calls can be written and old calls can be deleted. It is used
@@ -22,11 +22,11 @@ type reservedSpace struct {
 }
 
 func (s *Store) fillReservedSpace() {
-	if s.broken() || s.o.Now().Sub(s.reservedSpace.released) < ballastRest {
+	if s.broken() || s.opts.Now().Sub(s.reservedSpace.released) < reserveDelay {
 		return
 	}
 	if err := s.reservedSpace.fill(); err != nil {
-		s.o.Log.Debug("Cannot hold room free on the disk", "error", err)
+		s.opts.Log.Debug("Cannot hold room free on the disk", "error", err)
 	}
 }
 
@@ -35,21 +35,21 @@ func (s *Store) dropReservedSpace() bool {
 	if os.Remove(s.reservedSpace.path) != nil {
 		return false
 	}
-	s.reservedSpace.released = s.o.Now()
-	s.o.Log.Warn("The disk is full: the room that was held free for the history is in use now")
+	s.reservedSpace.released = s.opts.Now()
+	s.opts.Log.Warn("The disk is full: the room that was held free for the history is in use now")
 	return true
 }
 
 // ReleaseReservedSpace deletes the reserved file if err, from any part of the program, means that
 // the disk is full. It reports whether that freed space. It may be called from any goroutine.
 func (s *Store) ReleaseReservedSpace(err error) bool {
-	return noRoom(err) && os.Remove(s.reservedSpace.path) == nil
+	return isDiskFull(err) && os.Remove(s.reservedSpace.path) == nil
 }
 
 // fill creates the file if it is missing. It writes data that does not compress to nothing, so
 // that the file is not sparse.
 func (b reservedSpace) fill() error {
-	if info, err := os.Stat(b.path); err == nil && info.Size() >= ballastSize {
+	if info, err := os.Stat(b.path); err == nil && info.Size() >= reservedBytes {
 		return nil
 	}
 	f, err := os.OpenFile(b.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -60,7 +60,7 @@ func (b reservedSpace) fill() error {
 	for i := range block {
 		block[i] = byte(i * 31)
 	}
-	for range ballastSize / len(block) {
+	for range reservedBytes / len(block) {
 		if _, err = f.Write(block); err != nil {
 			break
 		}

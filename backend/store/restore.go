@@ -14,8 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// besides are the suffixes of the names of a database's files.
-var besides = []string{"", "-wal", "-shm"}
+// databaseSuffixes are the suffixes of the names of a database's files.
+var databaseSuffixes = []string{"", "-wal", "-shm"}
 
 // Restore replaces the history at path by a copy of the file backup, which Backup wrote. No
 // process may have the history open. The previous file is renamed; aside is its new path, or "" if
@@ -44,7 +44,7 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 		return "", restoreError(err, "its file cannot be replaced")
 	}
 	if err = os.Rename(half, path); err != nil {
-		for _, suffix := range besides {
+		for _, suffix := range databaseSuffixes {
 			_ = os.Rename(aside+suffix, path+suffix) // revert
 		}
 		return "", restoreError(err, "its file cannot be replaced")
@@ -71,7 +71,7 @@ func checkHistory(ctx context.Context, path string) error {
 	if err != nil || id != applicationID {
 		return refuse("is not a history of Drawbridge", err)
 	}
-	h, err := openFile(ctx, path, usualBusyTimeout)
+	h, err := openFile(ctx, path, defaultBusyTimeout)
 	if errors.Is(err, errNewer) {
 		return refuse("was written by a newer Drawbridge", err)
 	} else if err != nil {
@@ -118,7 +118,7 @@ func copyPrivate(from, to string) error {
 
 // removeFiles deletes a database and its WAL files.
 func removeFiles(path string) {
-	for _, suffix := range besides {
+	for _, suffix := range databaseSuffixes {
 		_ = os.Remove(path + suffix)
 	}
 }

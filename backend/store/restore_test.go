@@ -29,7 +29,7 @@ func TestRestoreKeepsReplacedHistory(t *testing.T) {
 	}
 	record(t, b, 300, 300)
 	flushed(t, b)
-	for _, suffix := range besides { // as a killed process leaves them
+	for _, suffix := range databaseSuffixes { // as a killed process leaves them
 		data, err := os.ReadFile(path + suffix)
 		if err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 			t.Fatalf("%s: the history was changed, %v", filepath.Base(file), err)
 		}
 	}
-	for _, suffix := range besides {
+	for _, suffix := range databaseSuffixes {
 		if _, err := os.Stat(path + ".new" + suffix); err == nil {
 			t.Errorf("%s is left over", path+".new"+suffix)
 		}

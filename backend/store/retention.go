@@ -20,20 +20,20 @@ type RetentionLimits struct {
 	from  time.Time // time from which Age is computed; zero: now
 }
 
-// tidyEvery is the interval of retention runs.
-const tidyEvery = 30 * time.Second
+// retentionInterval is the interval of retention runs.
+const retentionInterval = 30 * time.Second
 
 // Number of calls that the first step of pruning deletes, and the maximum for later steps. More
 // calls per step cost less per call; a step should take about 20 ms, most of it for the full-text
 // index.
 const (
-	pruneRows     = 50
-	pruneMostRows = 200
+	firstPruneRows = 50
+	maxPruneRows   = 200
 )
 
-// pruneRest is the pause after a step of pruning, in multiples of its duration, while few calls
-// are written. While many are written, pruning must not be slower than recording.
-const pruneRest = 9
+// prunePauseFactor is the pause after a step of pruning, in multiples of its duration, while few
+// calls are written. While many are written, pruning must not be slower than recording.
+const prunePauseFactor = 9
 
 func (k *RetentionLimits) defaults() {
 	if k.Age == 0 {
@@ -52,7 +52,7 @@ func (s *Store) SetKeep(k RetentionLimits) {
 
 // runRetention enforces the retention limits until ctx is done.
 func (s *Store) runRetention(ctx context.Context) {
-	due := time.NewTicker(cmp.Or(s.timeouts.tidy, tidyEvery))
+	due := time.NewTicker(cmp.Or(s.timeouts.retention, retentionInterval))
 	defer due.Stop()
 	for {
 		select {
@@ -70,13 +70,13 @@ func (s *Store) enforceRetention(ctx context.Context) {
 	k := *s.keep.Load()
 	from, err := s.trustedNow(ctx)
 	if err != nil {
-		s.o.Log.Debug("Cannot prune history", "error", err)
+		s.opts.Log.Debug("Cannot prune history", "error", err)
 		return
 	}
 	k.from = from
 	rest := time.NewTimer(0)
 	defer rest.Stop()
-	for step := (stepSize{pruneRows, pruneMostRows}); ; {
+	for step := (stepSize{firstPruneRows, maxPruneRows}); ; {
 		select {
 		case <-rest.C:
 		case <-ctx.Done():
@@ -84,7 +84,7 @@ func (s *Store) enforceRetention(ctx context.Context) {
 		}
 		n, held, err := s.prune(ctx, k, step.rows)
 		if err != nil {
-			s.o.Log.Debug("Cannot prune history", "error", err)
+			s.opts.Log.Debug("Cannot prune history", "error", err)
 			return
 		}
 		if n < int64(step.rows) {
@@ -94,21 +94,21 @@ func (s *Store) enforceRetention(ctx context.Context) {
 		if s.recorder.busy() {
 			rest.Reset(held)
 		} else {
-			rest.Reset(pruneRest * held)
+			rest.Reset(prunePauseFactor * held)
 		}
 	}
 	err = s.withHandle(func(h *handle) error {
-		return forgetRollups(ctx, h.write, from, s.keep.Load().Age)
+		return deleteOldRollups(ctx, h.write, from, s.keep.Load().Age)
 	})
 	if err != nil {
-		s.o.Log.Debug("Cannot prune the sums of the history", "error", err)
+		s.opts.Log.Debug("Cannot prune the sums of the history", "error", err)
 	}
 	if err := s.enforceNameLimits(ctx); err != nil {
-		s.o.Log.Debug("Cannot prune the names of the history", "error", err)
+		s.opts.Log.Debug("Cannot prune the names of the history", "error", err)
 	}
 	s.usage.expire()
 	s.counts.expire()
-	s.unindexed.forget()
+	s.unindexed.expire()
 }
 
 // Prune deletes the calls beyond the limits k immediately, in steps between which calls are
@@ -116,20 +116,20 @@ func (s *Store) enforceRetention(ctx context.Context) {
 // may be greater than 0 even if err is not nil.
 func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, err error) {
 	// Only calls that exist now: with calls recorded in the meantime, this might never end.
-	if k.upTo, err = s.edge(ctx, 0); err != nil {
+	if k.upTo, err = s.boundaryID(ctx, 0); err != nil {
 		return 0, err
 	}
 	if k.Rows > 0 {
-		if k.below, err = s.edge(ctx, k.Rows); err != nil {
+		if k.below, err = s.boundaryID(ctx, k.Rows); err != nil {
 			return 0, err
 		}
 		k.Rows = 0
 	}
-	for step := (stepSize{pruneRows, pruneMostRows}); ; {
+	for step := (stepSize{firstPruneRows, maxPruneRows}); ; {
 		n, held, err := s.prune(ctx, k, step.rows)
 		deleted += n
 		if err == nil && n < int64(step.rows) {
-			err = s.forgetNames(ctx)
+			err = s.deleteUnusedNames(ctx)
 			return deleted, err
 		}
 		if err != nil {
@@ -147,7 +147,7 @@ func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, er
 // system.
 func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted int64, held time.Duration, err error) {
 	if k.from.IsZero() {
-		k.from = s.o.Now()
+		k.from = s.opts.Now()
 	}
 	var began time.Time
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -159,10 +159,10 @@ func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted
 		if k.upTo > 0 {
 			before = min(before, k.upTo)
 		}
-		gone, err := ids(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
+		gone, err := queryIDs(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
 		if err == nil && len(gone) < rows && k.Age > 0 {
 			var late []any
-			late, err = s.late.Load().before(ctx, tx, k.from.Add(-k.Age), before, rows-len(gone))
+			late, err = s.late.Load().expired(ctx, tx, k.from.Add(-k.Age), before, rows-len(gone))
 			gone = append(gone, late...)
 		}
 		if err != nil || len(gone) == 0 {
@@ -171,7 +171,7 @@ func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted
 		deleted = int64(len(gone))
 		names, err := deleteCalls(ctx, tx, gone, false)
 		if names > 0 {
-			s.renamed.Add(1)
+			s.namesGen.Add(1)
 		}
 		return err
 	})
@@ -196,7 +196,7 @@ func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits) (int64, err
 		}
 	}
 	if k.Rows > 0 {
-		edge, err := edgeOf(ctx, tx, k.Rows)
+		edge, err := queryBoundaryID(ctx, tx, k.Rows)
 		if err != nil {
 			return 0, err
 		}
@@ -205,19 +205,19 @@ func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits) (int64, err
 	return before, nil
 }
 
-// edgeOf returns the id below which calls do not belong to the newest rows calls, or 0 if there
-// are none.
-func edgeOf(ctx context.Context, db queryer, rows int64) (int64, error) {
-	found, err := ids(ctx, db, `SELECT id + 1 FROM call ORDER BY id DESC LIMIT 1 OFFSET ?`, rows)
+// queryBoundaryID returns the id below which calls do not belong to the newest rows calls, or 0 if
+// there are none.
+func queryBoundaryID(ctx context.Context, db queryer, rows int64) (int64, error) {
+	found, err := queryIDs(ctx, db, `SELECT id + 1 FROM call ORDER BY id DESC LIMIT 1 OFFSET ?`, rows)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
 	return found[0].(int64), nil
 }
 
-func (s *Store) edge(ctx context.Context, rows int64) (edge int64, err error) {
+func (s *Store) boundaryID(ctx context.Context, rows int64) (edge int64, err error) {
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
-		edge, err = edgeOf(ctx, h.read, rows)
+		edge, err = queryBoundaryID(ctx, h.read, rows)
 		return err
 	})
 	return edge, err
@@ -234,7 +234,7 @@ func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) (names
 		return 0, err
 	}
 	these := ` FROM call WHERE id IN (?` + strings.Repeat(`,?`, len(gone)-1) + `)`
-	sessions, err := ids(ctx, tx, `SELECT DISTINCT session_id`+these+` AND session_id IS NOT NULL`, gone...)
+	sessions, err := queryIDs(ctx, tx, `SELECT DISTINCT session_id`+these+` AND session_id IS NOT NULL`, gone...)
 	if err != nil {
 		return 0, err
 	}

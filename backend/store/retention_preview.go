@@ -29,7 +29,7 @@ func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (Retent
 		if k.Age > 0 {
 			// Late calls are compared by start time instead of id: the clock may have been set
 			// back.
-			old := s.o.Now().Add(-k.Age).UnixMicro()
+			old := s.opts.Now().Add(-k.Age).UnixMicro()
 			m := s.late.Load()
 			if m == nil {
 				m = &lateRange{1, 0}
@@ -50,11 +50,11 @@ func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (Retent
 		if b.Calls == 0 {
 			return nil
 		}
-		oldest, err := ids(ctx, h.read, `SELECT at FROM call ORDER BY id LIMIT 1`)
+		oldest, err := queryIDs(ctx, h.read, `SELECT at FROM call ORDER BY id LIMIT 1`)
 		if err != nil || len(oldest) == 0 {
 			return err
 		}
-		newest, err := ids(ctx, h.read, `SELECT at FROM call ORDER BY id LIMIT 1 OFFSET ?`, b.Calls-1)
+		newest, err := queryIDs(ctx, h.read, `SELECT at FROM call ORDER BY id LIMIT 1 OFFSET ?`, b.Calls-1)
 		if err != nil || len(newest) == 0 {
 			return err
 		}

@@ -61,7 +61,7 @@ func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 
 // merge adds a row of the table rollup.
 func (s *sum) merge(outcomes []byte, took, last int64, bins []byte) {
-	for i, n := range readOutcomes(outcomes) {
+	for i, n := range decodeOutcomes(outcomes) {
 		s.outcomes[i] += n
 	}
 	s.took += took
@@ -69,7 +69,7 @@ func (s *sum) merge(outcomes []byte, took, last int64, bins []byte) {
 	s.bins.merge(bins)
 }
 
-func readOutcomes(blob []byte) (outcomes [6]int64) {
+func decodeOutcomes(blob []byte) (outcomes [6]int64) {
 	for i := range outcomes {
 		n, size := binary.Uvarint(blob)
 		if size <= 0 {
@@ -81,7 +81,7 @@ func readOutcomes(blob []byte) (outcomes [6]int64) {
 	return outcomes
 }
 
-func (s *sum) packOutcomes() []byte {
+func (s *sum) encodeOutcomes() []byte {
 	out := make([]byte, 0, 12)
 	for _, n := range s.outcomes {
 		out = binary.AppendUvarint(out, uint64(n))
@@ -90,26 +90,26 @@ func (s *sum) packOutcomes() []byte {
 }
 
 // rollups collects the changes that one transaction makes to the table rollup.
-type rollups map[rollupKey]*counted
+type rollups map[rollupKey]*countedCall
 
-type counted struct {
+type countedCall struct {
 	at      int64
 	outcome int
 	took    time.Duration
 	n       int64
-	more    *counted
+	next    *countedCall
 }
 
 // count adds a call n times. at is in microseconds since 1970.
 func (r rollups) count(target, client, at int64, outcome core.Outcome, took time.Duration, n int64) {
-	r.countNumber(target, client, at, outcomes[outcome], took, n)
+	r.countOutcome(target, client, at, outcomes[outcome], took, n)
 }
 
-func (r rollups) countNumber(target, client, at int64, outcome int, took time.Duration, n int64) {
+func (r rollups) countOutcome(target, client, at int64, outcome int, took time.Duration, n int64) {
 	seconds := at / 1_000_000
 	for _, span := range []int64{minute, hour, day} {
 		k := rollupKey{span, seconds - seconds%span, target, client}
-		r[k] = &counted{at, outcome, took, n, r[k]}
+		r[k] = &countedCall{at, outcome, took, n, r[k]}
 	}
 }
 
@@ -144,7 +144,7 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 		if err == nil {
 			s.merge(outcomes, took, last, bins)
 		}
-		for ; one != nil; one = one.more {
+		for ; one != nil; one = one.next {
 			s.add(one.at, one.outcome, one.took, one.n)
 		}
 		if s.calls() == 0 {
@@ -153,15 +153,15 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 			}
 			continue
 		}
-		if _, err := put.ExecContext(ctx, k.span, k.at, k.target, k.client, s.packOutcomes(), s.took, s.last, s.bins.pack()); err != nil {
+		if _, err := put.ExecContext(ctx, k.span, k.at, k.target, k.client, s.encodeOutcomes(), s.took, s.last, s.bins.encode()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forgetRollups deletes rollups that are older than their retention.
-func forgetRollups(ctx context.Context, db *sql.DB, now time.Time, age time.Duration) error {
+// deleteOldRollups deletes rollups that are older than their retention.
+func deleteOldRollups(ctx context.Context, db *sql.DB, now time.Time, age time.Duration) error {
 	for span, keep := range map[int64]time.Duration{minute: minuteRetention, hour: max(hourRetention, age), day: max(dayRetention, age)} {
 		if _, err := db.ExecContext(ctx, `DELETE FROM rollup WHERE span = ? AND at < ?`, span, now.Add(-keep).Unix()); err != nil {
 			return err
@@ -170,14 +170,14 @@ func forgetRollups(ctx context.Context, db *sql.DB, now time.Time, age time.Dura
 	return nil
 }
 
-// part is a range of rollups with the same span length: from is inclusive, to is exclusive, both
-// in seconds since 1970.
-type part struct{ span, from, to int64 }
+// spanRange is a range of rollups with the same span length: from is inclusive, to is exclusive,
+// both in seconds since 1970.
+type spanRange struct{ span, from, to int64 }
 
-// parts returns the ranges that cover a time range with the fewest rows: whole days in its middle,
-// hours around them, and minutes where they are still stored. The time range is widened to full
-// hours, or to full minutes within the last 48 h.
-func parts(from, to, now time.Time) []part {
+// spanRanges returns the ranges that cover a time range with the fewest rows: whole days in its
+// middle, hours around them, and minutes where they are still stored. The time range is widened to
+// full hours, or to full minutes within the last 48 h.
+func spanRanges(from, to, now time.Time) []spanRange {
 	f, t := from.Unix(), to.Unix()
 	if to.Nanosecond() > 0 {
 		t++
@@ -197,7 +197,7 @@ func parts(from, to, now time.Time) []part {
 	if over := t % unit(t); over > 0 {
 		t += unit(t) - over
 	}
-	var out []part
+	var out []spanRange
 	add := func(span, from, to int64) {
 		if from >= to {
 			return
@@ -206,7 +206,7 @@ func parts(from, to, now time.Time) []part {
 			out[n-1].to = to
 			return
 		}
-		out = append(out, part{span, from, to})
+		out = append(out, spanRange{span, from, to})
 	}
 	for at := f; at < t; {
 		switch {

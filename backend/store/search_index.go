@@ -17,25 +17,25 @@ import (
 // delay a batch. While many calls are written, the indexer pauses most of the time. Queries search
 // calls that are not indexed yet by reading them.
 const (
-	indexRows   = 200       // calls per step
-	indexBytes  = 128 << 10 // approximate bytes of text per step
-	indexEvery  = 250 * time.Millisecond
-	indexBreath = 8                // calls between two pauses within a step
-	indexLook   = 20 * time.Second // interval of looking for pending calls while no new calls are written
+	indexRows         = 200       // calls per step
+	indexBytes        = 128 << 10 // approximate bytes of text per step
+	indexInterval     = 250 * time.Millisecond
+	indexRowsPerPause = 8                // calls between two pauses within a step
+	idleIndexInterval = 20 * time.Second // interval of looking for pending calls while no new calls are written
 	// Pause after a step in multiples of its duration, and the rates of calls and payload bytes
 	// per second above which it applies. Without pauses, the indexer would use a whole core while
 	// clients wait for their calls.
-	quietRest  = 1
-	quietCalls = 100
-	quietBytes = 256 << 10
-	rest       = 3
-	busyRest   = 19
-	busyCalls  = 1500 // the indexer cannot keep up with more calls anyway
-	busyBytes  = 8 << 20
-	fullRest   = 99
-	fullCalls  = 4000 // the processor is fully used
+	quietPause  = 1
+	quietCalls  = 100
+	quietBytes  = 256 << 10
+	normalPause = 3
+	busyPause   = 19
+	busyCalls   = 1500 // the indexer cannot keep up with more calls anyway
+	busyBytes   = 8 << 20
+	fullPause   = 99
+	fullCalls   = 4000 // the processor is fully used
 
-	longestRest = 4 * time.Second // bounds the pause, so that the indexer notices soon when the load drops
+	maxIndexPause = 4 * time.Second // bounds the pause, so that the indexer notices soon when the load drops
 )
 
 // indexPause returns the pause after a step, as a multiple of its duration, for the given numbers
@@ -43,21 +43,21 @@ const (
 func indexPause(calls, bytes float64) time.Duration {
 	switch {
 	case calls > fullCalls:
-		return fullRest
+		return fullPause
 	case calls > busyCalls || bytes > busyBytes:
-		return busyRest
+		return busyPause
 	case calls > quietCalls || bytes > quietBytes:
-		return rest
+		return normalPause
 	}
-	return quietRest
+	return quietPause
 }
 
 // runIndexing adds new calls to the full-text index until ctx is done.
 func (s *Store) runIndexing(ctx context.Context) {
-	timer := time.NewTimer(indexEvery)
+	timer := time.NewTimer(indexInterval)
 	defer timer.Stop()
 	calls, bytes := s.recorder.progress()
-	since, resting := time.Now(), time.Duration(rest)
+	since, resting := time.Now(), time.Duration(normalPause)
 	var none struct { // the last step that found no pending calls
 		at    time.Time
 		calls uint64
@@ -73,40 +73,40 @@ func (s *Store) runIndexing(ctx context.Context) {
 			resting = indexPause(float64(c-calls)/past.Seconds(), float64(b-bytes)/past.Seconds())
 			calls, bytes, since = c, b, time.Now()
 		}
-		if s.recorder.faulty() { // the recorder handles the error
-			timer.Reset(indexEvery)
+		if s.recorder.hasFault() { // the recorder handles the error
+			timer.Reset(indexInterval)
 			continue
 		}
 		written, _ := s.recorder.progress()
-		if written == none.calls && time.Since(none.at) < indexLook {
-			timer.Reset(indexEvery)
+		if written == none.calls && time.Since(none.at) < idleIndexInterval {
+			timer.Reset(indexInterval)
 			continue
 		}
 		began := time.Now()
 		n, err := s.indexStep(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.o.Log.Debug("Cannot index history", "error", err)
+			s.opts.Log.Debug("Cannot index history", "error", err)
 			timer.Reset(5 * time.Second)
 			continue
 		}
 		took := time.Since(began)
 		if n == 0 {
 			none.at, none.calls = began, written
-			timer.Reset(indexEvery)
+			timer.Reset(indexInterval)
 		} else {
-			timer.Reset(min(resting*took, longestRest))
+			timer.Reset(min(resting*took, maxIndexPause))
 		}
 	}
 }
 
-// unindexed is a call that is being added to the index.
-type unindexed struct {
+// indexEntry is a call that is being added to the index.
+type indexEntry struct {
 	id, target, client, at int64
 	outcome                int
 	took                   int64
 	counted                bool
 	words                  []byte
-	late                   *lateWords // set instead of words until the payload has been read
+	packed                 *packedWords // set instead of words until the payload has been read
 }
 
 const wordColumns = `s.name, t.name, b.public_name, k.name, b.reason, b.arguments, b.arguments_enc, b.reply, b.reply_enc`
@@ -118,7 +118,7 @@ const wordTables = ` JOIN target t ON t.id = c.target_id
 
 // indexStep adds the oldest pending calls to the index and returns their number.
 func (s *Store) indexStep(ctx context.Context) (int, error) {
-	var batch []unindexed
+	var batch []indexEntry
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		rows, err := h.read.QueryContext(ctx, `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.took_ns, p.counted, `+wordColumns+`
 			FROM pending p CROSS JOIN call c ON c.id = p.id`+wordTables+` ORDER BY p.id LIMIT ?`, indexRows)
@@ -128,8 +128,8 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 		defer func() { _ = rows.Close() }()
 		size := 0
 		for size < indexBytes && rows.Next() {
-			var u unindexed
-			u.words, u.late, err = scanWords(rows, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
+			var u indexEntry
+			u.words, u.packed, err = scanWords(rows, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
 			if err != nil {
 				return err
 			}
@@ -140,8 +140,8 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 			return err
 		}
 		for i := range batch {
-			if u := &batch[i]; u.late != nil {
-				if u.words, err = u.late.read(ctx, payloadReader{h.read, &s.opened}); err != nil {
+			if u := &batch[i]; u.packed != nil {
+				if u.words, err = u.packed.read(ctx, payloadReader{h.read, &s.opened}); err != nil {
 					return err
 				}
 			}
@@ -152,10 +152,10 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return addToIndex(ctx, tx, batch, s.o.Now(), s.recorder.disturbed)
+		return addToIndex(ctx, tx, batch, s.opts.Now(), s.recorder.lightLoad)
 	})
-	if slices.ContainsFunc(batch, func(u unindexed) bool { return !u.counted }) {
-		s.past.Add(1)
+	if slices.ContainsFunc(batch, func(u indexEntry) bool { return !u.counted }) {
+		s.rollupGen.Add(1)
 	}
 	return len(batch), err
 }
@@ -163,35 +163,35 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 // scanWords scans a row of other columns and wordColumns. A payload that cannot be decompressed
 // has no words. If the payload is in a block, words is nil, and late.read must be called after the
 // rows are closed.
-func scanWords(row scanner, others ...any) (words []byte, late *lateWords, err error) {
-	var c lateWords
+func scanWords(row scanner, others ...any) (words []byte, packed *packedWords, err error) {
+	var c packedWords
 	var reply storedPayload
 	if err := row.Scan(append(others, &c.server, &c.name, &c.publicName, &c.client, &c.reason, &c.args.data, &c.args.enc, &reply.data, &reply.enc)...); err != nil {
 		return nil, nil, err
 	}
-	if c.args.enc == encTogether {
+	if c.args.enc == encBlock {
 		return nil, &c, nil
 	}
-	a, _ := unpack(c.args.data, c.args.enc)
-	r, _ := unpack(reply.data, reply.enc)
+	a, _ := decompress(c.args.data, c.args.enc)
+	r, _ := decompress(reply.data, reply.enc)
 	return appendCallWords(nil, c.callWords, a, r), nil, nil
 }
 
-// lateWords is the text of a call whose payload is in a block and is read later.
-type lateWords struct {
+// packedWords is the text of a call whose payload is in a block and is read later.
+type packedWords struct {
 	callWords
 	args storedPayload
 }
 
-func (l *lateWords) read(ctx context.Context, from payloadReader) ([]byte, error) {
+func (l *packedWords) read(ctx context.Context, from payloadReader) ([]byte, error) {
 	a, r, err := from.read(ctx, l.args, storedPayload{})
-	if errors.Is(err, errPlace) { // like any other payload that cannot be read
+	if errors.Is(err, errBadLocation) { // like any other payload that cannot be read
 		err = nil
 	}
 	return appendCallWords(nil, l.callWords, a, r), err
 }
 
-func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Time, calm func() bool) error {
+func addToIndex(ctx context.Context, tx *sql.Tx, batch []indexEntry, now time.Time, calm func() bool) error {
 	add, err := tx.PrepareContext(ctx, `INSERT INTO search (rowid, words) VALUES (?,?)`)
 	if err != nil {
 		return err
@@ -203,10 +203,10 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Tim
 	}
 	defer func() { _ = done.Close() }()
 	sums := make(rollups)
-	breath := writeThrottle{calm: calm, left: maxPauses / 2}
+	breath := writeThrottle{mayPause: calm, remaining: maxPauses / 2}
 	began := time.Now()
 	for i, u := range batch {
-		if i%indexBreath == indexBreath-1 {
+		if i%indexRowsPerPause == indexRowsPerPause-1 {
 			breath.pause(time.Since(began))
 			began = time.Now()
 		}
@@ -221,7 +221,7 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []unindexed, now time.Tim
 			return err
 		}
 		if !u.counted {
-			sums.countNumber(u.target, u.client, u.at, u.outcome, time.Duration(u.took), 1)
+			sums.countOutcome(u.target, u.client, u.at, u.outcome, time.Duration(u.took), 1)
 		}
 	}
 	return sums.save(ctx, tx, now)
@@ -269,16 +269,16 @@ func (s *Store) Index(ctx context.Context) (IndexState, error) {
 
 // Limits of a full-text search.
 const (
-	hitRows     = 2000  // hits examined for one page if there are other filters
-	pendingRows = 1000  // unindexed calls examined for one page
-	FacetHits   = 10000 // newest hits from which Facets counts
+	maxHits        = 2000  // hits examined for one page if there are other filters
+	maxPendingRows = 1000  // unindexed calls examined for one page
+	FacetHits      = 10000 // newest hits from which Facets counts
 )
 
 // searchIndex returns the ids of at most limit calls that contain all words, newest first: hits of
 // the index, merged with matching calls that are not indexed yet. end is the value of before for
 // the next call, or 0 if there is nothing older. tired means that the maximum number of unindexed
 // calls was examined.
-func (s *Store) searchIndex(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, tired bool, err error) {
+func (s *Store) searchIndex(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, limited bool, err error) {
 	if before <= 0 {
 		before = 1 << 62
 	}
@@ -287,7 +287,7 @@ func (s *Store) searchIndex(ctx context.Context, db *sql.DB, words []word, after
 		return nil, 0, false, err
 	}
 	rows, err := db.QueryContext(ctx, `SELECT rowid FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?`,
-		match(words), before, max(after, oldest), limit)
+		ftsQuery(words), before, max(after, oldest), limit)
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -325,7 +325,7 @@ func removeFromIndex(ctx context.Context, tx *sql.Tx, ids []any) error {
 	type old struct {
 		id    int64
 		words []byte
-		late  *lateWords
+		late  *packedWords
 	}
 	var all []old
 	for rows.Next() {

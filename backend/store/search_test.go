@@ -51,7 +51,7 @@ func TestSearchFindsSameCallsBeforeAndAfterIndexing(t *testing.T) {
 	if err := s.write(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	s.recorder.forgetBatch(batch)
+	s.recorder.completeBatch(batch)
 	ask := func(when string) {
 		for query, want := range map[string][]int64{
 			"quick": {4, 0}, "QUICK fox": {0}, "fox quick": {0}, "qui": {}, "qui*": {4, 0}, "break": {1}, "new": {1}, "path": {1},
@@ -146,7 +146,7 @@ func TestQueriesFilterByTimeDurationTagAndSession(t *testing.T) {
 			t.Errorf("%s: %d calls, want %d", name, len(got), c.want)
 		}
 		f, err := b.Facets(t.Context(), c.q)
-		if err != nil || (f.Total != int64(c.want) && !c.q.narrow()) {
+		if err != nil || (f.Total != int64(c.want) && !c.q.fromRollups()) {
 			t.Errorf("%s: the facets count %+v, %v; want %d", name, f, err, c.want)
 		}
 	}
@@ -303,13 +303,13 @@ func TestOnlySelectedCallsAreErased(t *testing.T) {
 	record(t, b, 0, 40)
 	flushed(t, b)
 	sel := Selection{Client: aCall(0).Client.Name}
-	for n := range 3 * eraseRows {
+	for n := range 3 * firstEraseRows {
 		sel.IDs = append(sel.IDs, aCall(n).ID)
 	}
-	if n, err := b.Erase(t.Context(), sel); err != nil || n != 3*eraseRows {
+	if n, err := b.Erase(t.Context(), sel); err != nil || n != 3*firstEraseRows {
 		t.Errorf("%d calls were erased, %v", n, err)
 	}
-	if n := count(t, b); n != 40-3*eraseRows {
+	if n := count(t, b); n != 40-3*firstEraseRows {
 		t.Errorf("%d calls are left", n)
 	}
 }

@@ -8,12 +8,12 @@ const (
 	wholeLine // a header, whose value may contain spaces
 )
 
-// secretName returns whether a name denotes a secret, and the extent of its value.
-func secretName(name []byte) int {
+// secretKind returns whether a name denotes a secret, and the extent of its value.
+func secretKind(name []byte) int {
 	if len(name) < 3 || len(name) > 64 {
 		return notSecret
 	}
-	if !maybeSecret(name) {
+	if !mayBeSecret(name) {
 		return notSecret
 	}
 	var buf [64]byte
@@ -51,15 +51,15 @@ func secretName(name []byte) int {
 	return notSecret
 }
 
-// maybeSecret quickly rejects names that lack the letters of all words that denote secrets.
-func maybeSecret(name []byte) bool {
+// mayBeSecret quickly rejects names that lack the letters of all words that denote secrets.
+func mayBeSecret(name []byte) bool {
 	var has uint32
 	for _, c := range name {
 		if c >= 'A' {
 			has |= 1 << (c & 31)
 		}
 	}
-	for _, need := range needed {
+	for _, need := range secretNameLetters {
 		if has&need == need {
 			return true
 		}
@@ -67,8 +67,8 @@ func maybeSecret(name []byte) bool {
 	return false
 }
 
-// needed contains the set of letters of each word that denotes secrets, as bits.
-var needed = func() (sets []uint32) {
+// secretNameLetters contains the set of letters of each word that denotes secrets, as bits.
+var secretNameLetters = func() (sets []uint32) {
 	for _, word := range []string{"token", "pas", "pwd", "secret", "key", "credential", "signature", "cookie", "auth", "bearer", "otp", "connectionstring"} {
 		set := uint32(0)
 		for _, c := range []byte(word) {

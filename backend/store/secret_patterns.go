@@ -12,7 +12,7 @@ type secretPattern struct {
 	dots   bool // dots are allowed too
 }
 
-var shapes = []secretPattern{
+var secretPatterns = []secretPattern{
 	{"dbr_", 20, false},
 	{"ghp_", 20, false}, {"gho_", 20, false}, {"ghu_", 20, false}, {"ghs_", 20, false}, {"ghr_", 20, false},
 	{"github_pat_", 20, false}, {"glpat-", 16, false}, {"glptt-", 16, false},
@@ -22,21 +22,21 @@ var shapes = []secretPattern{
 	{"eyJ", 30, true}, // JSON Web Token
 	{"npm_", 20, false}, {"pypi-", 30, false}, {"hf_", 20, false}, {"SG.", 30, true}, {"shpat_", 20, false},
 	{"dop_v1_", 20, false}, {"ntn_", 20, false}, {"secret_", 32, false}, {"lin_api_", 20, false}, {"figd_", 20, false},
-	{"AGE-SECRET-KEY-", 20, false}, {pem, 1, false},
+	{"AGE-SECRET-KEY-", 20, false}, {pemPrefix, 1, false},
 }
 
-const pem = "-----BEGIN "
+const pemPrefix = "-----BEGIN "
 
 // length returns the length of the secret at the start of b, or 0 if there is none.
 func (s *secretPattern) length(b []byte) int {
 	if len(b) < len(s.prefix)+s.min || string(b[:len(s.prefix)]) != s.prefix {
 		return 0
 	}
-	if s.prefix == pem {
-		return privateKey(b)
+	if s.prefix == pemPrefix {
+		return privateKeyLength(b)
 	}
 	n, dots := len(s.prefix), 0
-	for n < len(b) && (secretByte(b[n]) || s.dots && b[n] == '.') {
+	for n < len(b) && (isSecretByte(b[n]) || s.dots && b[n] == '.') {
 		if b[n] == '.' {
 			dots++
 		}
@@ -48,9 +48,9 @@ func (s *secretPattern) length(b []byte) int {
 	return n
 }
 
-// privateKey returns the length of the PEM private key at the start of b, or 0 if there is none. A
-// key without its end line extends to the end of b.
-func privateKey(b []byte) int {
+// privateKeyLength returns the length of the PEM private key at the start of b, or 0 if there is
+// none. A key without its end line extends to the end of b.
+func privateKeyLength(b []byte) int {
 	head := b[:min(len(b), 64)]
 	if !strings.Contains(string(head), "PRIVATE KEY") {
 		return 0
@@ -63,23 +63,23 @@ func privateKey(b []byte) int {
 	return len(b)
 }
 
-// rare contains bytes that are rare in ordinary text. Each prefix contains one of them, by which
-// it is found.
-const rare = "_-JKIzG9"
+// rareBytes contains bytes that are rare in ordinary text. Each prefix contains one of them, by
+// which it is found.
+const rareBytes = "_-JKIzG9"
 
 // anchoredPattern is a pattern with the offset of the first rare byte of its prefix.
 type anchoredPattern struct {
-	shape  *secretPattern
-	offset int
+	pattern *secretPattern
+	offset  int
 }
 
-var stops, anchored = func() (stops [256]uint8, by [256][]anchoredPattern) {
+var byteClasses, patternsByByte = func() (stops [256]uint8, by [256][]anchoredPattern) {
 	stops[':'], stops['='] = separator, separator
-	for i := range shapes {
-		offset := strings.IndexAny(shapes[i].prefix, rare)
-		c := shapes[i].prefix[offset]
+	for i := range secretPatterns {
+		offset := strings.IndexAny(secretPatterns[i].prefix, rareBytes)
+		c := secretPatterns[i].prefix[offset]
 		stops[c] = anchor
-		by[c] = append(by[c], anchoredPattern{&shapes[i], offset})
+		by[c] = append(by[c], anchoredPattern{&secretPatterns[i], offset})
 	}
 	return stops, by
 }()

@@ -13,24 +13,24 @@ import (
 
 // Limits of the search for known values.
 const (
-	leastSecret = 6    // minimum length in bytes; shorter values occur in ordinary text
-	mostSecret  = 4096 // maximum length in bytes; longer values are searched for in parts
-	mostKnown   = 4096 // maximum number of encodings of all values
+	minSecretBytes     = 6    // minimum length in bytes; shorter values occur in ordinary text
+	maxSecretBytes     = 4096 // maximum length in bytes; longer values are searched for in parts
+	maxSecretEncodings = 4096 // maximum number of encodings of all values
 )
 
 // secretValues finds known secret values in their common encodings. It uses the Wu-Manber
 // algorithm with blocks of two bytes: it examines few bytes, because it skips up to the length of
 // the shortest value where no value can end. It is immutable. A nil *secretValues finds nothing.
 type secretValues struct {
-	least  int // length of the shortest value in bytes, at most 255
-	skip   [skips]uint8
-	ending map[uint16][]string // values by the last block of their first least bytes; longest first
-	missed int                 // number of values that are not searched for completely, because there are too many
+	minLen      int // length of the shortest value in bytes, at most 255
+	skip        [skipTableSize]uint8
+	byLastBlock map[uint16][]string // values by the last block of their first least bytes; longest first
+	missed      int                 // number of values that are not searched for completely, because there are too many
 }
 
-const skips = 1 << 12
+const skipTableSize = 1 << 12
 
-func block(a, b byte) uint16 { return (uint16(a)<<5 ^ uint16(b)) & (skips - 1) }
+func blockHash(a, b byte) uint16 { return (uint16(a)<<5 ^ uint16(b)) & (skipTableSize - 1) }
 
 // newSecretValues returns nil if there are no values to search for.
 func newSecretValues(list []string) *secretValues {
@@ -38,40 +38,40 @@ func newSecretValues(list []string) *secretValues {
 	if len(all) == 0 {
 		return nil
 	}
-	k := &secretValues{missed: missed, least: mostSecret, ending: make(map[uint16][]string)}
+	k := &secretValues{missed: missed, minLen: maxSecretBytes, byLastBlock: make(map[uint16][]string)}
 	for _, v := range all {
-		k.least = min(k.least, len(v))
+		k.minLen = min(k.minLen, len(v))
 	}
-	k.least = min(k.least, 255)
+	k.minLen = min(k.minLen, 255)
 	for i := range k.skip {
-		k.skip[i] = uint8(k.least - 1)
+		k.skip[i] = uint8(k.minLen - 1)
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	for _, v := range all {
-		for i := 1; i < k.least; i++ {
-			b := block(v[i-1], v[i])
-			k.skip[b] = min(k.skip[b], uint8(k.least-1-i))
+		for i := 1; i < k.minLen; i++ {
+			b := blockHash(v[i-1], v[i])
+			k.skip[b] = min(k.skip[b], uint8(k.minLen-1-i))
 		}
-		last := block(v[k.least-2], v[k.least-1])
-		k.ending[last] = append(k.ending[last], v)
+		last := blockHash(v[k.minLen-2], v[k.minLen-1])
+		k.byLastBlock[last] = append(k.byLastBlock[last], v)
 	}
 	return k
 }
 
-// allEncodings returns at most mostKnown encodings of the values, and the number of values of
-// which not even the plain text fits. The plain text of all values has precedence over other
-// encodings.
+// allEncodings returns at most maxSecretEncodings encodings of the values, and the number of
+// values of which not even the plain text fits. The plain text of all values has precedence over
+// other encodings.
 func allEncodings(list []string) (all []string, missed int) {
 	seen := make(map[string]bool)
 	var waiting [][]string // encodings of each part
 	for _, v := range list {
 		v = strings.TrimSpace(v)
-		if len(v) < leastSecret || seen[v] {
+		if len(v) < minSecretBytes || seen[v] {
 			continue
 		}
 		fits := true
-		for _, part := range cutLong(v) {
-			if !seen[part] && len(all) == mostKnown {
+		for _, part := range splitLong(v) {
+			if !seen[part] && len(all) == maxSecretEncodings {
 				fits = false
 				break
 			}
@@ -84,10 +84,10 @@ func allEncodings(list []string) (all []string, missed int) {
 			missed++
 		}
 	}
-	for round := 1; len(all) < mostKnown; round++ {
+	for round := 1; len(all) < maxSecretEncodings; round++ {
 		more := false
 		for _, of := range waiting {
-			if round >= len(of) || len(all) == mostKnown {
+			if round >= len(of) || len(all) == maxSecretEncodings {
 				continue
 			}
 			more = true
@@ -102,13 +102,13 @@ func allEncodings(list []string) (all []string, missed int) {
 	return all, missed
 }
 
-// cutLong splits a long value into parts that are searched for separately. It splits between
+// splitLong splits a long value into parts that are searched for separately. It splits between
 // characters, and at multiples of 3 bytes where possible, because base64 encodes groups of 3
 // bytes.
-func cutLong(v string) (list []string) {
-	for len(v) > mostSecret {
-		n := mostSecret
-		if len(v) < 2*mostSecret {
+func splitLong(v string) (list []string) {
+	for len(v) > maxSecretBytes {
+		n := maxSecretBytes
+		if len(v) < 2*maxSecretBytes {
 			n = len(v)/2 + 1 // avoids a short last part, which could be an ordinary word
 		}
 		n -= n % 3
@@ -123,39 +123,39 @@ func cutLong(v string) (list []string) {
 // encodings returns a value as plain text and as it is encoded in JSON, URLs and base64.
 func encodings(v string) []string {
 	escaped, _ := json.Marshal(v)
-	inJSON := unquoted(escaped)
+	inJSON := trimQuotes(escaped)
 	var plain bytes.Buffer
 	e := json.NewEncoder(&plain)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v)
 	all := []string{
-		v, inJSON, unquoted(bytes.TrimSpace(plain.Bytes())), strings.ReplaceAll(inJSON, "/", `\/`),
+		v, inJSON, trimQuotes(bytes.TrimSpace(plain.Bytes())), strings.ReplaceAll(inJSON, "/", `\/`),
 		url.QueryEscape(v), url.PathEscape(v),
 	}
 	if whole := len(v) / 3 * 3; whole >= 9 { // the encoding of an incomplete group depends on the bytes after the value
 		all = append(all, base64.RawStdEncoding.EncodeToString([]byte(v[:whole])), base64.RawURLEncoding.EncodeToString([]byte(v[:whole])))
 	}
-	return slices.DeleteFunc(all, func(s string) bool { return len(s) < leastSecret })
+	return slices.DeleteFunc(all, func(s string) bool { return len(s) < minSecretBytes })
 }
 
-// unquoted returns the content of an encoded JSON string, without its quotes.
-func unquoted(text []byte) string { return string(text[1 : len(text)-1]) }
+// trimQuotes returns the content of an encoded JSON string, without its quotes.
+func trimQuotes(text []byte) string { return string(text[1 : len(text)-1]) }
 
 // find returns the range of the first secret that starts at or after from, or 0, 0. A secret that
 // is truncated by the end of the text is found if at least as many bytes of it remain as the
 // shortest value has.
 func (k *secretValues) find(text []byte, from int) (start, end int) {
-	for at := from + k.least - 1; at < len(text); {
-		b := block(text[at-1], text[at])
+	for at := from + k.minLen - 1; at < len(text); {
+		b := blockHash(text[at-1], text[at])
 		if skip := int(k.skip[b]); skip > 0 {
 			at += skip
 			continue
 		}
-		start := at - k.least + 1
-		for _, v := range k.ending[b] {
+		start := at - k.minLen + 1
+		for _, v := range k.byLastBlock[b] {
 			n := min(len(v), len(text)-start)
 			if string(text[start:start+n]) == v[:n] {
-				return start + escapeLetter(text, start), start + n
+				return start + escapeLen(text, start), start + n
 			}
 		}
 		at++
@@ -163,9 +163,9 @@ func (k *secretValues) find(text []byte, from int) (start, end int) {
 	return 0, 0
 }
 
-// escapeLetter returns the number of bytes at i that belong to an escape sequence that begins
+// escapeLen returns the number of bytes at i that belong to an escape sequence that begins
 // before i, such as the n of \n. Replacing them would make a JSON string invalid.
-func escapeLetter(text []byte, i int) int {
+func escapeLen(text []byte, i int) int {
 	slashes := 0
 	for slashes < i && text[i-1-slashes] == '\\' {
 		slashes++
@@ -179,8 +179,8 @@ func escapeLetter(text []byte, i int) int {
 	return 1
 }
 
-// clean replaces the secrets in text[start:] in place and returns the result.
-func (k *secretValues) clean(text []byte, start int) []byte {
+// redact replaces the secrets in text[start:] in place and returns the result.
+func (k *secretValues) redact(text []byte, start int) []byte {
 	if k == nil {
 		return text
 	}
@@ -202,8 +202,8 @@ func (k *secretValues) clean(text []byte, start int) []byte {
 	}
 }
 
-// matching replaces all matches of the patterns in text[start:] and returns the result.
-func matching(patterns []*regexp.Regexp, text []byte, start int) []byte {
+// redactMatches replaces all matches of the patterns in text[start:] and returns the result.
+func redactMatches(patterns []*regexp.Regexp, text []byte, start int) []byte {
 	for _, p := range patterns {
 		if p.Match(text[start:]) {
 			text = append(text[:start], p.ReplaceAllLiteral(slices.Clone(text[start:]), []byte(redacted))...)
@@ -213,7 +213,7 @@ func matching(patterns []*regexp.Regexp, text []byte, start int) []byte {
 }
 
 // NamesSecret reports whether a name, such as that of a variable or header, denotes a secret.
-func NamesSecret(name string) bool { return secretName([]byte(name)) != notSecret }
+func NamesSecret(name string) bool { return secretKind([]byte(name)) != notSecret }
 
 // SecretsIn returns the parts of a text that are recognized as secrets by their pattern or by the
 // name before them.

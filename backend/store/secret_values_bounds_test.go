@@ -11,7 +11,7 @@ func TestSecretEndingInQuoteLeavesValidJSON(t *testing.T) {
 	t.Parallel()
 	k := newSecretValues([]string{`pass<word"`})
 	for _, text := range []string{`{"a":"pass<word\""}`, `{"a":"pass\u003cword\""}`, `{"a":"pass<word\" and more"}`} {
-		got := string(k.clean([]byte(text), 0))
+		got := string(k.redact([]byte(text), 0))
 		if !json.Valid([]byte(got)) || !strings.Contains(got, redacted) {
 			t.Errorf("%s became %s", text, got)
 		}
@@ -21,13 +21,13 @@ func TestSecretEndingInQuoteLeavesValidJSON(t *testing.T) {
 // TestLongSecretIsRedactedWhole also where it is longer than what one search looks for.
 func TestLongSecretIsRedactedWhole(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{mostSecret - 1, mostSecret, mostSecret + 1, 2 * mostSecret, 3*mostSecret + 5} {
+	for _, size := range []int{maxSecretBytes - 1, maxSecretBytes, maxSecretBytes + 1, 2 * maxSecretBytes, 3*maxSecretBytes + 5} {
 		var secret strings.Builder
 		for n := 0; secret.Len() < size; n++ {
 			fmt.Fprintf(&secret, "é%06d\n", n)
 		}
 		quoted, _ := json.Marshal(secret.String())
-		got := string(newSecretValues([]string{secret.String()}).clean(quoted, 0))
+		got := string(newSecretValues([]string{secret.String()}).redact(quoted, 0))
 		if left := strings.ReplaceAll(got, redacted, ""); len(left) > len(`"\n"`) || !json.Valid([]byte(got)) {
 			t.Errorf("of %d bytes %d are left: %.80s", size, len(left), left)
 		}
@@ -38,12 +38,12 @@ func TestLongSecretIsRedactedWhole(t *testing.T) {
 func TestManySecretValuesAreAllRedacted(t *testing.T) {
 	t.Parallel()
 	var list []string
-	for n := range mostKnown {
+	for n := range maxSecretEncodings {
 		list = append(list, fmt.Sprintf("%05d secret/of <%d>", n, n))
 	}
 	k := newSecretValues(list)
 	for _, v := range list {
-		if got := string(k.clean([]byte(v), 0)); got != redacted {
+		if got := string(k.redact([]byte(v), 0)); got != redacted {
 			t.Fatalf("%q became %q", v, got)
 		}
 	}

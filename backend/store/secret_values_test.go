@@ -14,7 +14,7 @@ func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 	t.Parallel()
 	values := []string{`hunter2`, `correct horse "battery"\staple/é<1>`, "line one\nline two of a key", "0123456789abcdef0123456789abcdef", "short"}
 	k := newSecretValues(values)
-	r := &rules{maxField: MaxField, known: k}
+	r := &rules{maxField: MaxField, secrets: k}
 	for _, v := range values[:4] {
 		quoted, _ := json.Marshal(v)
 		for what, text := range map[string]string{
@@ -33,19 +33,19 @@ func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 				t.Errorf("%s: %s holds the secret", what, got)
 			}
 		}
-		if got := r.text("cannot open " + v + ": no"); got != "cannot open "+redacted+": no" {
+		if got := r.redact("cannot open " + v + ": no"); got != "cannot open "+redacted+": no" {
 			t.Errorf("a sentence became %q", got)
 		}
 	}
 	for _, same := range []string{`{"text":"short hunter1 hunte"}`, `{"a":"0123456789abcde"}`, `{}`, ``, `"correct horse"`} {
-		if got := string(k.clean([]byte(same), 0)); got != same {
+		if got := string(k.redact([]byte(same), 0)); got != same {
 			t.Errorf("%q became %q", same, got)
 		}
 	}
-	if got := string(k.clean([]byte(`"a\nhunter2"`), 0)); got != `"a\n[redacted]"` {
+	if got := string(k.redact([]byte(`"a\nhunter2"`), 0)); got != `"a\n[redacted]"` {
 		t.Errorf("got %s", got)
 	}
-	if got := string(newSecretValues([]string{"nopqrst"}).clean([]byte(`"a\nopqrst"`), 0)); !json.Valid([]byte(got)) {
+	if got := string(newSecretValues([]string{"nopqrst"}).redact([]byte(`"a\nopqrst"`), 0)); !json.Valid([]byte(got)) {
 		t.Errorf("%s is not JSON", got)
 	}
 	if newSecretValues([]string{"", "12345", "  "}) != nil {
@@ -56,7 +56,7 @@ func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 func TestSecretValueAcrossCutIsRedacted(t *testing.T) {
 	t.Parallel()
 	secret := "v3ry-l0ng-" + strings.Repeat("s3cret-", 20)
-	r := &rules{maxField: 1000, known: newSecretValues([]string{secret})}
+	r := &rules{maxField: 1000, secrets: newSecretValues([]string{secret})}
 	for at := 1000 - len(secret) - 5; at < 1005; at += 7 {
 		text := strings.Repeat("x", at) + secret + strings.Repeat("y", 2000)
 		got, cut := r.appendField(nil, []byte(text))
@@ -85,7 +85,7 @@ func FuzzSecretValues(f *testing.F) {
 			return
 		}
 		want := -1
-		for _, list := range k.ending {
+		for _, list := range k.byLastBlock {
 			for _, v := range list {
 				if i := strings.Index(text, v); i >= 0 && (want < 0 || i < want) {
 					want = i
@@ -96,12 +96,12 @@ func FuzzSecretValues(f *testing.F) {
 		if end == 0 {
 			start = -1
 		} else {
-			start -= escapeLetter([]byte(text), start) // a letter of an escape stays
+			start -= escapeLen([]byte(text), start) // a letter of an escape stays
 		}
 		if want >= 0 && (start < 0 || start > want+5) {
 			t.Fatalf("found at %d, is at %d", start, want)
 		}
-		if got := k.clean([]byte(text), 0); want < 0 && end == 0 && string(got) != text {
+		if got := k.redact([]byte(text), 0); want < 0 && end == 0 && string(got) != text {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})
@@ -116,6 +116,6 @@ func BenchmarkSecretValues(b *testing.B) {
 	text := []byte(strings.Repeat(`{"path":"/home/me/project/file.go","text":"some ordinary words of a result"},`, 135))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		k.clean(text, 0)
+		k.redact(text, 0)
 	}
 }

@@ -21,7 +21,7 @@ type SessionSummary struct {
 
 // Sessions returns sessions, the most recently started first. before and next are cursors: next is
 // the value of before for the next page, or 0 if there is none.
-func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories []SessionSummary, next int64, err error) {
+func (s *Store) Sessions(ctx context.Context, before int64, limit int) (sessions []SessionSummary, next int64, err error) {
 	if limit <= 0 || limit > MaxLimit {
 		limit = defaultLimit
 	}
@@ -52,17 +52,17 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (stories 
 			if err := rows.Scan(&id, &st.Session, &st.Calls, &st.Errors, &first, &latest, &st.Client.Token, &st.Client.Name, &st.Client.Version, &st.Workspace); err != nil {
 				return err
 			}
-			if len(stories) == limit {
+			if len(sessions) == limit {
 				next = last
 				break
 			}
 			last = id
 			st.First, st.Last = time.UnixMicro(first).UTC(), time.UnixMicro(latest).UTC()
-			stories = append(stories, st)
+			sessions = append(sessions, st)
 		}
 		return rows.Err()
 	})
-	return stories, next, err
+	return sessions, next, err
 }
 
 // Check returns the saved check with this name, or nil if there is none.
@@ -100,7 +100,7 @@ func (s *Store) Checks(ctx context.Context) (documents [][]byte, err error) {
 // SaveCheck stores a check and replaces the previous one of the same name.
 func (s *Store) SaveCheck(ctx context.Context, name string, document []byte) error {
 	return s.exec(ctx, `INSERT INTO saved_check (name, saved_at, document) VALUES (?,?,?)
-		ON CONFLICT (name) DO UPDATE SET saved_at = excluded.saved_at, document = excluded.document`, name, s.o.Now().UnixMicro(), document)
+		ON CONFLICT (name) DO UPDATE SET saved_at = excluded.saved_at, document = excluded.document`, name, s.opts.Now().UnixMicro(), document)
 }
 
 // DeleteCheck deletes a saved check. It returns a *core.Error with CodeNotFound if there is none.

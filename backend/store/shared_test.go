@@ -88,7 +88,7 @@ func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 }
 
 // TestPruningYieldsToRecording prunes a history that is written to: it takes
-// steps of at most pruneRows calls, and each lets the recorder go first.
+// steps of at most firstPruneRows calls, and each lets the recorder go first.
 func TestPruningYieldsToRecording(t *testing.T) {
 	b, calls := fresh(t), 3000
 	if slow {
@@ -173,12 +173,12 @@ func TestLongResultIsHashedByWriter(t *testing.T) {
 		if r.queue[i].replyCut.Hash != nil {
 			t.Fatal("a call waited for a hash")
 		}
-		if r.queue[i].replyCut.whole != nil {
+		if r.queue[i].replyCut.full != nil {
 			hashed++
 		}
 	}
-	if hashed == 0 || hashed == n || r.held > maxBytes {
-		t.Errorf("%d of %d results are held on to, %d bytes", hashed, n, r.held)
+	if hashed == 0 || hashed == n || r.unhashed > maxBytes {
+		t.Errorf("%d of %d results are held on to, %d bytes", hashed, n, r.unhashed)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -188,7 +188,7 @@ func TestLongResultIsHashedByWriter(t *testing.T) {
 		t.Errorf("the first is %+v, %v", first.ReplyCut, err)
 	}
 	last, err := s.Call(t.Context(), aCall(n-1).ID)
-	if err != nil || last.ReplyCut == nil || last.ReplyCut.Hash != nil || last.ReplyCut.Size != 1<<20 || r.held != 0 {
-		t.Errorf("the last is %+v, %v; %d bytes are held", last.ReplyCut, err, r.held)
+	if err != nil || last.ReplyCut == nil || last.ReplyCut.Hash != nil || last.ReplyCut.Size != 1<<20 || r.unhashed != 0 {
+		t.Errorf("the last is %+v, %v; %d bytes are held", last.ReplyCut, err, r.unhashed)
 	}
 }

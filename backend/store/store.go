@@ -25,28 +25,28 @@ type Options struct {
 	Notify func(sentence string)
 	Keep   RetentionLimits
 
-	busyTimeout time.Duration // how long SQLite waits for a lock; 0: usualBusyTimeout
+	busyTimeout time.Duration // how long SQLite waits for a lock; 0: defaultBusyTimeout
 }
 
-const usualBusyTimeout = 5 * time.Second
+const defaultBusyTimeout = 5 * time.Second
 
 // Store is the database. Its methods are safe for concurrent use.
 type Store struct {
-	o             Options
+	opts          Options
 	recorder      *Recorder
 	keep          atomic.Pointer[RetentionLimits]
 	reservedSpace reservedSpace
 	timeouts      storeTimeouts
 	writes        Timing // writes of batches
 	queries       Timing
-	// renamed is incremented when a row of server, client, target, session or workspace may have
+	// namesGen is incremented when a row of server, client, target, session or workspace may have
 	// been deleted, before the transaction that deletes it is committed.
-	renamed atomic.Uint64
+	namesGen atomic.Uint64
 	// replaced counts how often the file was replaced by a new or another one.
 	replaced atomic.Uint64
-	// past is incremented when rollups of closed spans may have changed, after the transaction
+	// rollupGen is incremented when rollups of closed spans may have changed, after the transaction
 	// that changed them has ended.
-	past      atomic.Uint64
+	rollupGen atomic.Uint64
 	opened    atomic.Pointer[openBlock]
 	late      atomic.Pointer[lateRange] // as stored in the file
 	unindexed unindexedWords
@@ -54,7 +54,7 @@ type Store struct {
 	counts    resultCache[counts]
 	clockSkew clockSkew // accessed only by enforceRetention
 
-	namesTidied time.Time // accessed only by enforceRetention
+	namesCleanedAt time.Time // accessed only by enforceRetention
 
 	held atomic.Pointer[Held]
 
@@ -88,8 +88,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Notify == nil {
 		o.Notify = func(string) {}
 	}
-	o.busyTimeout = cmp.Or(o.busyTimeout, usualBusyTimeout)
-	s := &Store{o: o, reservedSpace: reservedSpace{path: o.Path + ".ballast"}, timeouts: usualPatience}
+	o.busyTimeout = cmp.Or(o.busyTimeout, defaultBusyTimeout)
+	s := &Store{opts: o, reservedSpace: reservedSpace{path: o.Path + ".ballast"}, timeouts: defaultTimeouts}
 	s.SetKeep(o.Keep)
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {
@@ -136,9 +136,9 @@ func (s *Store) reopen(ctx context.Context) fault {
 // open opens the file, and replaces it by a new one if it is unusable. It must be called with s.mu
 // held.
 func (s *Store) open(ctx context.Context) fault {
-	h, err := openFile(ctx, s.o.Path, s.o.busyTimeout)
+	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout)
 	if unusable(ctx, err) && s.replace(err) {
-		h, err = openFile(ctx, s.o.Path, s.o.busyTimeout)
+		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout)
 	}
 	if err == nil {
 		var m *lateRange
@@ -146,12 +146,12 @@ func (s *Store) open(ctx context.Context) fault {
 		s.late.Store(m)
 	}
 	if err == nil && s.displaced {
-		s.keepRecording(ctx, h)
+		s.copyRecordingRules(ctx, h)
 		s.displaced = false
 	}
 	s.h, s.fault = h, faultOf(err)
 	if err != nil && (s.cause == nil || s.cause.Error() != err.Error()) {
-		s.o.Log.Error("Cannot open history", "path", s.o.Path, "error", err)
+		s.opts.Log.Error("Cannot open history", "path", s.opts.Path, "error", err)
 	}
 	s.cause = err
 	return s.fault
@@ -184,15 +184,15 @@ func (s *Store) replace(cause error) bool {
 	if errors.Is(cause, errForeign) {
 		why, sentence = "foreign", "what stood in the place of the history was none of Drawbridge's"
 	}
-	aside, err := setAside(s.o.Path, why, s.o.Now())
+	aside, err := setAside(s.opts.Path, why, s.opts.Now())
 	if err != nil {
-		s.o.Log.Error("Cannot set history aside", "path", s.o.Path, "why", why, "error", err)
+		s.opts.Log.Error("Cannot set history aside", "path", s.opts.Path, "why", why, "error", err)
 		return false
 	}
-	s.o.Log.Error("History cannot be used, a new one begins", "why", why, "setAside", aside)
+	s.opts.Log.Error("History cannot be used, a new one begins", "why", why, "setAside", aside)
 	s.replaced.Add(1)
 	s.displaced = true
-	s.recorder.noteReplaced(sentence + "; it was set aside as " + filepath.Base(aside) + " and a new one begun")
+	s.recorder.reportReplaced(sentence + "; it was set aside as " + filepath.Base(aside) + " and a new one begun")
 	return true
 }
 
@@ -203,7 +203,7 @@ func (s *Store) withHandle(f func(*handle) error) error {
 	s.followPath()
 	s.mu.RLock()
 	if s.h == nil || s.fault != faultNone {
-		sentence := s.fault.sentence()
+		sentence := s.fault.message()
 		s.mu.RUnlock()
 		if sentence == "" {
 			sentence = "it is closed"
@@ -216,20 +216,20 @@ func (s *Store) withHandle(f func(*handle) error) error {
 		s.mu.Lock()
 		s.fault = faultDamaged
 		s.mu.Unlock()
-		s.o.Log.Error("History is damaged", "error", err)
-		s.recorder.wakeUp()
+		s.opts.Log.Error("History is damaged", "error", err)
+		s.recorder.signal()
 	}
 	return explainError(err)
 }
 
 // storeTimeouts contains the time limits of a Store.
 type storeTimeouts struct {
-	flush time.Duration // how long a query waits for calls that were recorded just before
-	read  time.Duration // limits every query, so that no reader blocks the checkpoint of the WAL
-	tidy  time.Duration // interval of retention runs; 0: tidyEvery
+	flush     time.Duration // how long a query waits for calls that were recorded just before
+	read      time.Duration // limits every query, so that no reader blocks the checkpoint of the WAL
+	retention time.Duration // interval of retention runs; 0: retentionInterval
 }
 
-var usualPatience = storeTimeouts{flush: 200 * time.Millisecond, read: 5 * time.Second}
+var defaultTimeouts = storeTimeouts{flush: 200 * time.Millisecond, read: 5 * time.Second}
 
 // Timing is the number and total duration of operations of one kind.
 type Timing struct{ count, nanoseconds atomic.Int64 }

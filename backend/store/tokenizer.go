@@ -82,24 +82,24 @@ type word struct {
 	prefix bool   // written as word*: matches all words that begin with text
 }
 
-func wordRune(r rune) bool {
+func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Co, r) || unicode.Is(unicode.Mn, r)
 }
 
 // maxWords is the maximum number of words of a query; others are ignored.
 const maxWords = 32
 
-// wordsOf splits a query into words in the same way as the tokenizer of the index.
-func wordsOf(query string) []word {
+// parseWords splits a query into words in the same way as the tokenizer of the index.
+func parseWords(query string) []word {
 	var out []word
 	rest := query
 	for rest != "" && len(out) < maxWords {
-		start := strings.IndexFunc(rest, wordRune)
+		start := strings.IndexFunc(rest, isWordRune)
 		if start < 0 {
 			break
 		}
 		rest = rest[start:]
-		end := strings.IndexFunc(rest, func(r rune) bool { return !wordRune(r) })
+		end := strings.IndexFunc(rest, func(r rune) bool { return !isWordRune(r) })
 		if end < 0 {
 			end = len(rest)
 		}
@@ -111,8 +111,8 @@ func wordsOf(query string) []word {
 	return out
 }
 
-// match returns an FTS5 query that matches texts with all words.
-func match(words []word) string {
+// ftsQuery returns an FTS5 query that matches texts with all words.
+func ftsQuery(words []word) string {
 	var b strings.Builder
 	for i, w := range words {
 		if i > 0 {
@@ -128,17 +128,17 @@ func match(words []word) string {
 	return b.String()
 }
 
-// hasWords reports whether text, in lower case, contains all words.
-func hasWords(text []byte, words []word) bool {
+// containsWords reports whether text, in lower case, contains all words.
+func containsWords(text []byte, words []word) bool {
 	for _, w := range words {
-		if !hasWord(text, w) {
+		if !containsWord(text, w) {
 			return false
 		}
 	}
 	return true
 }
 
-func hasWord(text []byte, w word) bool {
+func containsWord(text []byte, w word) bool {
 	for at := 0; at < len(text); {
 		n := bytes.Index(text[at:], []byte(w.text))
 		if n < 0 {
@@ -148,7 +148,7 @@ func hasWord(text []byte, w word) bool {
 		end := start + len(w.text)
 		before, _ := utf8.DecodeLastRune(text[:start])
 		after, _ := utf8.DecodeRune(text[end:])
-		if (start == 0 || !wordRune(before)) && (w.prefix || end == len(text) || !wordRune(after)) {
+		if (start == 0 || !isWordRune(before)) && (w.prefix || end == len(text) || !isWordRune(after)) {
 			return true
 		}
 		at = end

@@ -37,10 +37,10 @@ type TrustEvent struct {
 
 // Limits of trust events.
 const (
-	trustEvents     = 20_000 // maximum number of events
-	maxTrustDetail  = 2000   // maximum length of TrustEvent.Detail in bytes
-	trustTrimmed    = 256    // number of inserts between two deletions of old events
-	maxTrustReading = 500
+	trustEvents         = 20_000 // maximum number of events
+	maxTrustDetail      = 2000   // maximum length of TrustEvent.Detail in bytes
+	trustTrimInterval   = 256    // number of inserts between two deletions of old events
+	maxTrustEventsLimit = 500
 )
 
 // Trust returns the trust records of server, without the trusted definitions.
@@ -62,7 +62,7 @@ func (s *Store) Trust(ctx context.Context, server string) (list []Trusted, err e
 			t.FirstAt = time.UnixMicro(first).UTC()
 			if at.Valid {
 				t.WaitingAt = time.UnixMicro(at.Int64).UTC()
-				if t.Waiting, err = unpack(t.Waiting, int(enc.Int64)); err != nil {
+				if t.Waiting, err = decompress(t.Waiting, int(enc.Int64)); err != nil {
 					return err
 				}
 			}
@@ -85,19 +85,19 @@ func (s *Store) TrustedDefinition(ctx context.Context, server, kind, name string
 	if err != nil {
 		return nil, err
 	}
-	return unpack(definition, enc)
+	return decompress(definition, enc)
 }
 
 // SaveTrust inserts or updates the trust records in list, deletes those whose kind and name are in
 // gone, and inserts events, in one transaction.
-func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, gone [][2]string, happened []TrustEvent) error {
+func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, gone [][2]string, events []TrustEvent) error {
 	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, key := range gone {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE server = ? AND kind = ? AND name = ?`, server, key[0], key[1]); err != nil {
 				return err
 			}
 		}
-		var p packer
+		var p compressor
 		save, err := tx.PrepareContext(ctx, `INSERT INTO trust (server, kind, name, first_at, late, hash, earlier, always, blocked, definition_enc, definition, waiting_at, waiting_hash, waiting_enc, waiting)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 			ON CONFLICT (server, kind, name) DO UPDATE SET hash = excluded.hash, earlier = excluded.earlier, always = excluded.always, blocked = excluded.blocked,
@@ -110,8 +110,8 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 		defer func() { _ = save.Close() }()
 		for i := range list {
 			t := &list[i]
-			definition, enc := p.pack(t.Definition)
-			waiting, waitingEnc := p.pack(t.Waiting)
+			definition, enc := p.compress(t.Definition)
+			waiting, waitingEnc := p.compress(t.Waiting)
 			var at, hash any
 			if !t.WaitingAt.IsZero() {
 				at, hash = t.WaitingAt.UnixMicro(), t.WaitingHash
@@ -120,22 +120,22 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 			if earlier == nil {
 				earlier = []byte{}
 			}
-			if _, err := save.ExecContext(ctx, server, t.Kind, shorten(t.Name, maxName), t.FirstAt.UnixMicro(), t.Late, t.Hash, earlier, t.Always, t.Blocked,
+			if _, err := save.ExecContext(ctx, server, t.Kind, truncateBytes(t.Name, maxName), t.FirstAt.UnixMicro(), t.Late, t.Hash, earlier, t.Always, t.Blocked,
 				enc, definition, at, hash, waitingEnc, waiting); err != nil {
 				return err
 			}
 			p.reset()
 		}
-		return s.noteTrust(ctx, tx, happened)
+		return s.insertTrustEvents(ctx, tx, events)
 	})
 }
 
-// noteTrust inserts events and deletes the oldest ones beyond trustEvents.
-func (s *Store) noteTrust(ctx context.Context, tx *sql.Tx, happened []TrustEvent) error {
+// insertTrustEvents inserts events and deletes the oldest ones beyond trustEvents.
+func (s *Store) insertTrustEvents(ctx context.Context, tx *sql.Tx, events []TrustEvent) error {
 	var last int64
-	for _, e := range happened {
+	for _, e := range events {
 		result, err := tx.ExecContext(ctx, `INSERT INTO trust_event (at, server, kind, name, what, detail, old_hash, new_hash) VALUES (?,?,?,?,?,?,?,?)`,
-			e.At.UnixMicro(), e.Server, e.Kind, shorten(e.Name, maxName), e.What, shorten(e.Detail, maxTrustDetail), e.OldHash, e.NewHash)
+			e.At.UnixMicro(), e.Server, e.Kind, truncateBytes(e.Name, maxName), e.What, truncateBytes(e.Detail, maxTrustDetail), e.OldHash, e.NewHash)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (s *Store) noteTrust(ctx context.Context, tx *sql.Tx, happened []TrustEvent
 			return err
 		}
 	}
-	if last <= trustEvents || last%trustTrimmed >= int64(len(happened)) {
+	if last <= trustEvents || last%trustTrimInterval >= int64(len(events)) {
 		return nil
 	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM trust_event WHERE id <= ?`, last-trustEvents)
@@ -153,7 +153,7 @@ func (s *Store) noteTrust(ctx context.Context, tx *sql.Tx, happened []TrustEvent
 // TrustEvents returns events, newest first, of one server or, if server is "", of all. before is
 // the next of the previous page, or 0; next is 0 after the last page.
 func (s *Store) TrustEvents(ctx context.Context, server string, before int64, limit int) (list []TrustEvent, next int64, err error) {
-	limit = max(1, min(limit, maxTrustReading))
+	limit = max(1, min(limit, maxTrustEventsLimit))
 	if before <= 0 {
 		before = 1 << 62
 	}

@@ -18,8 +18,8 @@ type unindexedWords struct {
 }
 
 const (
-	unknownBytes = 8 << 20 // maximum size of all cached texts
-	unknownFor   = time.Minute
+	maxUnindexedBytes = 8 << 20 // maximum size of all cached texts
+	unindexedTTL      = time.Minute
 )
 
 func (u *unindexedWords) get() map[int64][]byte {
@@ -34,11 +34,11 @@ func (u *unindexedWords) put(words map[int64][]byte) {
 	u.words, u.at = words, time.Now()
 }
 
-// forget drops the cache if it was not used for unknownFor.
-func (u *unindexedWords) forget() {
+// expire drops the cache if it was not used for unindexedTTL.
+func (u *unindexedWords) expire() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if time.Since(u.at) > unknownFor {
+	if time.Since(u.at) > unindexedTTL {
 		u.words = nil
 	}
 }
@@ -46,7 +46,7 @@ func (u *unindexedWords) forget() {
 // pendingHits searches the newest calls that are not indexed yet. oldest is the last call examined
 // if there are more, otherwise 0.
 func (s *Store) pendingHits(ctx context.Context, db *sql.DB, words []word, after, before int64) (found []int64, oldest int64, err error) {
-	pending, err := ids(ctx, db, `SELECT id FROM pending WHERE id < ? AND id > ? ORDER BY id DESC LIMIT ?`, before, after, pendingRows)
+	pending, err := queryIDs(ctx, db, `SELECT id FROM pending WHERE id < ? AND id > ? ORDER BY id DESC LIMIT ?`, before, after, maxPendingRows)
 	if err != nil || len(pending) == 0 {
 		return nil, 0, err
 	}
@@ -63,7 +63,7 @@ func (s *Store) pendingHits(ctx context.Context, db *sql.DB, words []word, after
 			return nil, 0, err
 		}
 	}
-	kept, room := make(map[int64][]byte, len(pending)), unknownBytes
+	kept, room := make(map[int64][]byte, len(pending)), maxUnindexedBytes
 	for _, id := range pending {
 		id := id.(int64)
 		text, ok := known[id]
@@ -76,7 +76,7 @@ func (s *Store) pendingHits(ctx context.Context, db *sql.DB, words []word, after
 		if room -= len(text); room >= 0 {
 			kept[id] = text
 		}
-		if hasWords(text, words) {
+		if containsWords(text, words) {
 			found = append(found, id)
 		}
 	}
@@ -84,11 +84,11 @@ func (s *Store) pendingHits(ctx context.Context, db *sql.DB, words []word, after
 		if before < 1<<62 { // a later page: keep the texts of the first one
 			maps.Copy(kept, known)
 		}
-		if len(kept) <= 2*pendingRows {
+		if len(kept) <= 2*maxPendingRows {
 			s.unindexed.put(kept)
 		}
 	}
-	if len(pending) == pendingRows {
+	if len(pending) == maxPendingRows {
 		oldest = pending[len(pending)-1].(int64)
 	}
 	return found, oldest, nil

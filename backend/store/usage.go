@@ -44,9 +44,9 @@ type Use struct {
 	LastUsed      time.Time
 }
 
-func (s *sum) use(u Use) Use {
+func (s *sum) toUse(u Use) Use {
 	u.Calls, u.Errors = s.calls(), s.errors()
-	u.P50, u.P95, u.P99 = s.bins.at(0.50), s.bins.at(0.95), s.bins.at(0.99)
+	u.P50, u.P95, u.P99 = s.bins.percentile(0.50), s.bins.percentile(0.95), s.bins.percentile(0.99)
 	if u.Calls == 1 { // the exact duration is known
 		u.P50, u.P95, u.P99 = time.Duration(s.took), time.Duration(s.took), time.Duration(s.took)
 	}
@@ -120,12 +120,12 @@ func (s *sum) mergeRow(r *rollupRow) {
 	}
 	s.took += r.took
 	s.last = max(s.last, r.last)
-	s.bins.addAll(r.bins)
+	s.bins.addBins(r.bins)
 }
 
 // eachCount calls f with the number of calls by outcome of each rollup in ranges. It does not
 // decode histograms.
-func eachCount(ctx context.Context, db queryer, ranges []part, f func(target, client int64, outcomes [6]int64)) error {
+func eachCount(ctx context.Context, db queryer, ranges []spanRange, f func(target, client int64, outcomes [6]int64)) error {
 	for _, p := range ranges {
 		err := func() error {
 			rows, err := db.QueryContext(ctx, `SELECT target_id, client_id, outcomes FROM rollup WHERE span = ? AND at >= ? AND at < ?`, p.span, p.from, p.to)
@@ -139,7 +139,7 @@ func eachCount(ctx context.Context, db queryer, ranges []part, f func(target, cl
 				if err := rows.Scan(&target, &client, &outcomes); err != nil {
 					return err
 				}
-				f(target, client, readOutcomes(outcomes))
+				f(target, client, decodeOutcomes(outcomes))
 			}
 			return rows.Err()
 		}()
@@ -151,7 +151,7 @@ func eachCount(ctx context.Context, db queryer, ranges []part, f func(target, cl
 }
 
 // eachRollup calls f with each rollup in ranges.
-func eachRollup(ctx context.Context, db queryer, ranges []part, f func(*rollupRow)) error {
+func eachRollup(ctx context.Context, db queryer, ranges []spanRange, f func(*rollupRow)) error {
 	for _, p := range ranges {
 		err := func() error {
 			rows, err := db.QueryContext(ctx, `SELECT at, target_id, client_id, outcomes, took_ns, last_at, bins FROM rollup WHERE span = ? AND at >= ? AND at < ?`, p.span, p.from, p.to)
@@ -165,7 +165,7 @@ func eachRollup(ctx context.Context, db queryer, ranges []part, f func(*rollupRo
 				if err := rows.Scan(&r.at, &r.target, &r.client, &outcomes, &r.took, &r.last, &bins); err != nil {
 					return err
 				}
-				r.outcomes, r.bins = readOutcomes(outcomes), appendBins(r.bins[:0], bins)
+				r.outcomes, r.bins = decodeOutcomes(outcomes), decodeBins(r.bins[:0], bins)
 				f(&r)
 			}
 			return rows.Err()
@@ -180,7 +180,7 @@ func eachRollup(ctx context.Context, db queryer, ranges []part, f func(*rollupRo
 // Usage returns counts, error counts and percentiles of a time range by server, tool and client,
 // sorted by number of calls in descending order, and as a time series.
 func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
-	now := s.o.Now()
+	now := s.opts.Now()
 	if q.To.IsZero() {
 		q.To = now
 	}
@@ -190,31 +190,31 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	if q.To.Before(q.From) {
 		return nil, invalid("to", "must not be before 'from'")
 	}
-	if q.To.Sub(q.From) >= wholeDays {
+	if q.To.Sub(q.From) >= dayAlignedRange {
 		q.From = q.From.Truncate(day * time.Second)
 	}
 	s.waitForRecent(ctx)
 	u := &Usage{From: q.From, To: q.To, SeriesFor: seriesStep(q.To.Sub(q.From))}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		gen := s.past.Load() // load the generation before reading, so that a concurrent change invalidates the result
+		gen := s.rollupGen.Load() // load the generation before reading, so that a concurrent change invalidates the result
 		all, err := loadNames(ctx, h.read)
 		if err != nil {
 			return err
 		}
-		ranges := parts(q.From, q.To, now)
+		ranges := spanRanges(q.From, q.To, now)
 		if len(ranges) > 0 {
 			u.From = time.Unix(ranges[0].from, 0).UTC()
 		}
 		step := int64(u.SeriesFor / time.Second)
 		past, open := splitClosed(ranges, now)
-		key := keyOf(past, q.Server, q.Tool, q.Client, step)
+		key := rangesKey(past, q.Server, q.Tool, q.Client, step)
 		done := s.usage.get(key, gen)
 		if done == nil {
 			done = newUsageSums(step)
 			if err := done.read(ctx, h.read, all, q, past); err != nil {
 				return err
 			}
-			if done.len() <= maxFinished {
+			if done.len() <= maxCachedResults {
 				s.usage.put(key, gen, done)
 			}
 		}
@@ -223,7 +223,7 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 			return err
 		}
 		sums.addAll(done)
-		sums.fillLists(u)
+		sums.appendTo(u)
 		return nil
 	})
 	for _, list := range [][]Use{u.ByServer, u.ByTool, u.ByClient} {
@@ -235,8 +235,8 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	return u, err
 }
 
-// wholeDays is the minimum length of a range that starts at the beginning of a day.
-const wholeDays = 14 * 24 * time.Hour
+// dayAlignedRange is the minimum length of a range that starts at the beginning of a day.
+const dayAlignedRange = 14 * 24 * time.Hour
 
 // seriesStep returns the length of an interval of Series for a time range.
 func seriesStep(span time.Duration) time.Duration {
@@ -251,8 +251,8 @@ func seriesStep(span time.Duration) time.Duration {
 
 // seriesParts returns ranges whose spans are not longer than step. Where step is a minute and only
 // hourly rollups are stored, an hour appears as one point at its beginning.
-func seriesParts(ranges []part, step int64) []part {
-	var out []part
+func seriesParts(ranges []spanRange, step int64) []spanRange {
+	var out []spanRange
 	for _, p := range ranges {
 		if p.span > step {
 			p.span = step

@@ -11,26 +11,26 @@ type usageSums struct {
 	step    int64 // length of an interval of series in seconds
 	total   sum
 	servers map[string]*sum
-	tools   map[pair]*sum
-	clients map[pair]*sum
+	tools   map[namePair]*sum
+	clients map[namePair]*sum
 	series  map[int64]*sum
 }
 
-type pair struct{ a, b string }
+type namePair struct{ a, b string }
 
 func newUsageSums(step int64) *usageSums {
-	return &usageSums{step: step, servers: map[string]*sum{}, tools: map[pair]*sum{}, clients: map[pair]*sum{}, series: map[int64]*sum{}}
+	return &usageSums{step: step, servers: map[string]*sum{}, tools: map[namePair]*sum{}, clients: map[namePair]*sum{}, series: map[int64]*sum{}}
 }
 
 func (u *usageSums) len() int { return len(u.servers) + len(u.tools) + len(u.clients) + len(u.series) }
 
 // read adds the rollups in ranges that match q.
-func (u *usageSums) read(ctx context.Context, db queryer, all names, q UsageQuery, ranges []part) error {
-	wide := slices.ContainsFunc(ranges, func(p part) bool { return p.span > u.step })
+func (u *usageSums) read(ctx context.Context, db queryer, all names, q UsageQuery, ranges []spanRange) error {
+	wide := slices.ContainsFunc(ranges, func(p spanRange) bool { return p.span > u.step })
 	if wide { // series needs shorter spans than the totals
 		err := eachRollup(ctx, db, seriesParts(ranges, u.step), func(r *rollupRow) {
 			if all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
-				at(u.series, r.at-r.at%u.step).mergeRow(r)
+				sumFor(u.series, r.at-r.at%u.step).mergeRow(r)
 			}
 		})
 		if err != nil {
@@ -43,16 +43,16 @@ func (u *usageSums) read(ctx context.Context, db queryer, all names, q UsageQuer
 		}
 		t, c := all.targets[r.target], all.clients[r.client]
 		u.total.mergeRow(r)
-		at(u.servers, t.server).mergeRow(r)
-		at(u.tools, pair{t.server, t.tool}).mergeRow(r)
-		at(u.clients, pair{c.Name, c.Token}).mergeRow(r)
+		sumFor(u.servers, t.server).mergeRow(r)
+		sumFor(u.tools, namePair{t.server, t.tool}).mergeRow(r)
+		sumFor(u.clients, namePair{c.Name, c.Token}).mergeRow(r)
 		if !wide {
-			at(u.series, r.at-r.at%u.step).mergeRow(r)
+			sumFor(u.series, r.at-r.at%u.step).mergeRow(r)
 		}
 	})
 }
 
-// addAll adds other to u.
+// addBins adds other to u.
 func (u *usageSums) addAll(other *usageSums) {
 	u.total.addSum(&other.total)
 	addSums(u.servers, other.servers)
@@ -63,7 +63,7 @@ func (u *usageSums) addAll(other *usageSums) {
 
 func addSums[K comparable](to, from map[K]*sum) {
 	for key, one := range from {
-		at(to, key).addSum(one)
+		sumFor(to, key).addSum(one)
 	}
 }
 
@@ -76,27 +76,27 @@ func (s *sum) addSum(other *sum) {
 	s.bins.addHistogram(&other.bins)
 }
 
-// at returns the value of key and creates it if it does not exist.
-func at[K comparable](m map[K]*sum, key K) *sum {
+// sumFor returns the value of key and creates it if it does not exist.
+func sumFor[K comparable](m map[K]*sum, key K) *sum {
 	if m[key] == nil {
 		m[key] = &sum{}
 	}
 	return m[key]
 }
 
-// fillLists appends the statistics to the lists of out, in random order.
-func (u *usageSums) fillLists(out *Usage) {
-	out.Total = u.total.use(Use{})
+// appendTo appends the statistics to the lists of out, in random order.
+func (u *usageSums) appendTo(out *Usage) {
+	out.Total = u.total.toUse(Use{})
 	for name, one := range u.servers {
-		out.ByServer = append(out.ByServer, one.use(Use{Server: name}))
+		out.ByServer = append(out.ByServer, one.toUse(Use{Server: name}))
 	}
 	for p, one := range u.tools {
-		out.ByTool = append(out.ByTool, one.use(Use{Server: p.a, Tool: p.b}))
+		out.ByTool = append(out.ByTool, one.toUse(Use{Server: p.a, Tool: p.b}))
 	}
 	for p, one := range u.clients {
-		out.ByClient = append(out.ByClient, one.use(Use{Client: p.a, Token: p.b}))
+		out.ByClient = append(out.ByClient, one.toUse(Use{Client: p.a, Token: p.b}))
 	}
 	for t, one := range u.series {
-		out.Series = append(out.Series, one.use(Use{At: time.Unix(t, 0).UTC()}))
+		out.Series = append(out.Series, one.toUse(Use{At: time.Unix(t, 0).UTC()}))
 	}
 }

@@ -181,8 +181,8 @@ func FuzzHistogramRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h, again histogram
 		h.merge(b) // whatever it is
-		again.merge(h.pack())
-		if string(again.pack()) != string(h.pack()) || again.n != h.n {
+		again.merge(h.encode())
+		if string(again.encode()) != string(h.encode()) || again.n != h.n {
 			t.Fatalf("%v became %v", h, again)
 		}
 	})

@@ -38,11 +38,11 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 }
 
 func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error) {
-	turn, err := h.write.Conn(ctx) // the connection of write serves as the lock of all writers
+	lock, err := h.write.Conn(ctx) // the connection of write serves as the lock of all writers
 	if err != nil {
 		return err
 	}
-	defer func() { _ = turn.Close() }() // releases the lock
+	defer func() { _ = lock.Close() }() // releases the lock
 	conn, err := h.calls.Conn(ctx)
 	if err != nil {
 		return err
@@ -50,26 +50,26 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	defer func() { _ = conn.Close() }()
 	defer func() {
 		if err != nil {
-			s.renamed.Add(1) // rows of new names were rolled back
-			h.insert.leave(conn)
+			s.namesGen.Add(1) // rows of new names were rolled back
+			h.insert.closeOn(conn)
 		}
 	}()
 	// ctx limits the wait for the lock but not the transaction: database/sql would roll the
 	// transaction back when ctx is done, and the inserter's statements, which it does not know,
 	// would continue outside of a transaction.
-	own, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	waiting := context.AfterFunc(ctx, end)
-	tx, err := conn.BeginTx(own, nil)
+	txCtx, cancelTx := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelTx()
+	stopCancel := context.AfterFunc(ctx, cancelTx)
+	tx, err := conn.BeginTx(txCtx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if !waiting() {
+	if !stopCancel() {
 		return ctx.Err()
 	}
-	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.names(s.renamed.Load()), sums: make(rollups)}
-	h.insert.breath = writeThrottle{calm: s.recorder.calm, left: maxPauses}
+	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.dimensionCache(s.namesGen.Load()), sums: make(rollups)}
+	h.insert.throttle = writeThrottle{mayPause: s.recorder.lowPressure, remaining: maxPauses}
 	err = conn.Raw(func(driverConn any) error { return h.insert.prepare(driverConn) })
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		if err != nil {
 			return err
 		}
-		if err := conn.Raw(func(any) error { return w.calls(batch[from : from+n]) }); err != nil {
+		if err := conn.Raw(func(any) error { return w.insertCalls(batch[from : from+n]) }); err != nil {
 			return err
 		}
 		if err := w.insertHandling(batch[from : from+n]); err != nil {
@@ -90,7 +90,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		}
 		from += n
 	}
-	if err := w.sums.save(ctx, tx, s.o.Now()); err != nil {
+	if err := w.sums.save(ctx, tx, s.opts.Now()); err != nil {
 		return err
 	}
 	was := s.late.Load()
@@ -99,15 +99,15 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		now = now.extend(batch[i].call.ID, batch[i].call.At.UnixMicro())
 	}
 	if now != was {
-		if err := now.save(ctx, tx, s.o.Now()); err != nil {
+		if err := now.save(ctx, tx, s.opts.Now()); err != nil {
 			return err
 		}
 	}
 	if err = tx.Commit(); err == nil {
 		s.late.Store(now)
 	}
-	if w.sums.late(s.o.Now()) {
-		s.past.Add(1)
+	if w.sums.hasClosedSpans(s.opts.Now()) {
+		s.rollupGen.Add(1)
 	}
 	return err
 }
@@ -119,11 +119,11 @@ type writer struct {
 	in         *inserter
 	sums       rollups
 	dimensions map[dimension]int64
-	refs       []refs // references of the calls that are inserted next
+	refs       []callRefs // references of the calls that are inserted next
 }
 
-// refs contains the ids of the rows that a call refers to.
-type refs struct {
+// callRefs contains the ids of the rows that a call refers to.
+type callRefs struct {
 	server, target, client int64
 	session, workspace     any // int64, or nil if there is none
 }
@@ -141,24 +141,24 @@ func (w *writer) resolve(batch []entry) (int, error) {
 	w.refs = w.refs[:0]
 	for i := range batch[:min(len(batch), insertRows)] {
 		c := &batch[i].call
-		var r refs
+		var r callRefs
 		var err error
-		if r.server, err = w.id(dimension{table: "server", a: c.Server}); err != nil {
+		if r.server, err = w.dimensionID(dimension{table: "server", a: c.Server}); err != nil {
 			return 0, err
 		}
-		if r.target, err = w.id(dimension{table: "target", server: r.server, a: c.Method, b: shorten(c.Name, maxName)}); err != nil {
+		if r.target, err = w.dimensionID(dimension{table: "target", server: r.server, a: c.Method, b: truncateBytes(c.Name, maxName)}); err != nil {
 			return 0, err
 		}
-		if r.client, err = w.id(dimension{table: "client", a: c.Client.Token, b: shorten(c.Client.Name, maxName), c: shorten(c.Client.Version, maxName)}); err != nil {
+		if r.client, err = w.dimensionID(dimension{table: "client", a: c.Client.Token, b: truncateBytes(c.Client.Name, maxName), c: truncateBytes(c.Client.Version, maxName)}); err != nil {
 			return 0, err
 		}
 		if c.Session != "" {
-			if r.session, err = w.id(dimension{table: "session", a: c.Session}); err != nil {
+			if r.session, err = w.dimensionID(dimension{table: "session", a: c.Session}); err != nil {
 				return 0, err
 			}
 		}
 		if c.Workspace != "" {
-			if r.workspace, err = w.id(dimension{table: "workspace", a: shorten(c.Workspace, maxName)}); err != nil {
+			if r.workspace, err = w.dimensionID(dimension{table: "workspace", a: truncateBytes(c.Workspace, maxName)}); err != nil {
 				return 0, err
 			}
 		}
@@ -167,12 +167,13 @@ func (w *writer) resolve(batch []entry) (int, error) {
 	return len(w.refs), nil
 }
 
-// calls inserts the calls for which resolve was called. A call that exists already is skipped.
-func (w *writer) calls(batch []entry) error {
-	defer w.in.clear()
+// insertCalls inserts the calls for which resolve was called. A call that exists already is
+// skipped.
+func (w *writer) insertCalls(batch []entry) error {
+	defer w.in.clearBuffers()
 	for i := range batch {
 		c := &batch[i].call
-		fresh, err := w.add(&batch[i], &w.refs[i])
+		fresh, err := w.bufferCall(&batch[i], &w.refs[i])
 		if err != nil {
 			return err
 		}
@@ -183,21 +184,21 @@ func (w *writer) calls(batch []entry) error {
 	return w.in.flush()
 }
 
-func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
+func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 	c := &e.call
 	outcome := int64(outcomes[c.Outcome])
-	if !e.again && r.workspace == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
-		w.in.usual.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == core.Modern,
+	if !e.retried && r.workspace == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
+		w.in.commonCall.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == core.Modern,
 			outcome, int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut))
 	} else {
 		rows := &w.in.call
-		if e.again {
-			rows = &w.in.perhaps // flushed immediately to learn whether the call exists
+		if e.retried {
+			rows = &w.in.retriedCall // flushed immediately to learn whether the call exists
 		}
 		rows.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
 			c.Era == core.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
 			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress))
-		if e.again {
+		if e.retried {
 			if n, err := rows.flush(); err != nil || n == 0 {
 				return false, err
 			}
@@ -208,17 +209,17 @@ func (w *writer) add(e *entry, r *refs) (fresh bool, err error) {
 	if e.payload != nil {
 		args, reply = (*e.payload)[:e.arguments], (*e.payload)[e.arguments:]
 	}
-	packedArgs, argsEnc := w.in.packer.pack(args)
-	packedReply, replyEnc := w.in.packer.pack(reply)
+	packedArgs, argsEnc := w.in.compressor.compress(args)
+	packedReply, replyEnc := w.in.compressor.compress(reply)
 	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == encPlain && replyEnc == encPlain && e.argsCut == nil && e.replyCut == nil {
-		w.in.short.add(c.ID, shorten(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
+		w.in.shortBody.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
 		return true, nil
 	}
 	e.argsCut.hash()
 	e.replyCut.hash()
 	argsSize, argsHash := e.argsCut.columns()
 	replySize, replyHash := e.replyCut.columns()
-	w.in.body.add(c.ID, shorten(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
+	w.in.body.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
 		argsEnc, replyEnc, argsSize, argsHash, replySize, replyHash, packedArgs, packedReply)
 	return true, nil
 }
@@ -233,8 +234,8 @@ func (c *Cut) columns() (size, hash any) {
 	return int64(c.Size), c.Hash
 }
 
-// id returns the id of the row with these names, and inserts the row if it does not exist.
-func (w *writer) id(d dimension) (int64, error) {
+// dimensionID returns the id of the row with these names, and inserts the row if it does not exist.
+func (w *writer) dimensionID(d dimension) (int64, error) {
 	if id, ok := w.dimensions[d]; ok {
 		return id, nil
 	}

@@ -103,10 +103,10 @@ func TestDeflatedPayloadsAreReadable(t *testing.T) {
 	w, _ := flate.NewWriter(&out, flate.BestSpeed)
 	_, _ = w.Write([]byte("as it was"))
 	_ = w.Close()
-	if b, err := unpack(out.Bytes(), encDeflate); err != nil || string(b) != "as it was" {
+	if b, err := decompress(out.Bytes(), encDeflate); err != nil || string(b) != "as it was" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := unpack([]byte("\xff\xff\xff\xff\x0fno"), encS2); err == nil {
+	if _, err := decompress([]byte("\xff\xff\xff\xff\x0fno"), encS2); err == nil {
 		t.Error("no error for what claims to be larger than anything")
 	}
 }

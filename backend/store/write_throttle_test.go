@@ -14,25 +14,25 @@ func TestBatchPausesWhileFewCallsAreQueued(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	r := s.Recorder()
-	if !r.calm() || r.disturbed() {
+	if !r.lowPressure() || r.lightLoad() {
 		t.Error("an empty queue is no hurry, and disturbs nobody")
 	}
 	r.mu.Lock()
 	r.queue = make([]entry, 10)
 	r.mu.Unlock()
-	if !r.calm() || !r.disturbed() {
+	if !r.lowPressure() || !r.lightLoad() {
 		t.Error("ten calls are no hurry, and are disturbed by who works beside them")
 	}
 	r.mu.Lock()
 	r.queue = make([]entry, batchRows/4)
 	r.mu.Unlock()
-	if r.calm() || r.disturbed() {
+	if r.lowPressure() || r.lightLoad() {
 		t.Error("many calls wait, and the batch takes its time")
 	}
 	r.mu.Lock()
 	r.queue, r.flushed = nil, make(chan struct{})
 	r.mu.Unlock()
-	if r.calm() {
+	if r.lowPressure() {
 		t.Error("somebody waits, and the batch takes its time")
 	}
 	r.mu.Lock()
@@ -48,7 +48,7 @@ func TestBatchPausesWhileFewCallsAreQueued(t *testing.T) {
 func TestBatchPausesAreBounded(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	b := writeThrottle{calm: func() bool { asked++; return true }, left: maxPauses}
+	b := writeThrottle{mayPause: func() bool { asked++; return true }, remaining: maxPauses}
 	for range 1000 {
 		b.pause(time.Hour) // at least a millisecond
 	}
@@ -60,10 +60,10 @@ func TestBatchPausesAreBounded(t *testing.T) {
 		if err := s.write(t.Context(), aBatch(n*batchRows, "s1")); err != nil {
 			t.Fatal(err)
 		}
-		if left := s.h.insert.breath.left; left == maxPauses || left < -patient {
+		if left := s.h.insert.throttle.remaining; left == maxPauses || left < -patient {
 			t.Errorf("batch %d: %s of its pauses are left", n, left)
 		}
-		s.h.insert.breath.left = -time.Hour
+		s.h.insert.throttle.remaining = -time.Hour
 	}
 }
 
@@ -80,7 +80,7 @@ func TestCallsAreRecordedDuringRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.timeouts.tidy = 10 * time.Millisecond
+	s.timeouts.retention = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
@@ -94,7 +94,7 @@ func TestCallsAreRecordedDuringRetention(t *testing.T) {
 	eventually(t, "the first step", func() bool { return rows() < 10*batchRows })
 	s.Recorder().Record(aCall(10*batchRows), aReply)
 	eventually(t, "a call on disk", func() bool { n, _ := s.Recorder().progress(); return n > 0 })
-	if rows() <= 10*batchRows+1-100*pruneRows {
+	if rows() <= 10*batchRows+1-100*firstPruneRows {
 		t.Error("a call waited until all steps were done")
 	}
 }
