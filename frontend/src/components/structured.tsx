@@ -1,18 +1,15 @@
 import { useMemo, useState } from 'react';
-import { Button } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { JsonTree } from '@/components/json-tree';
-import { Line } from '@/components/json-view';
+import { LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
 import { Segments } from '@/components/segments';
-import { count } from '@/lib/format';
 import { formatJson } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 import { useWide } from '@/lib/wide';
-import { formatYaml, yamlLines } from '@/lib/yaml-text';
+import { formatYaml } from '@/lib/yaml-text';
 
 const t = texts.json;
-const firstLines = 400;
 
 /** The structured content of a result, as a tree to open or as YAML to read and copy. */
 export function Structured({ text }: { text: string }) {
@@ -45,29 +42,10 @@ export function Structured({ text }: { text: string }) {
 }
 
 function Yaml({ text }: { text: string }) {
-  const [limit, setLimit] = useState(firstLines);
-  const { lines, cut } = useMemo(() => yamlLines(text, limit), [text, limit]);
+  const yaml = useMemo(() => formatYaml(text), [text]);
   return (
-    <>
-      <div className="font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]">
-        {lines.map((line, index) =>
-          line.tokens.every(({ text }) => text === '') ? (
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
-            <br key={index} />
-          ) : (
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
-            <Line key={index} depth={line.depth} tokens={line.tokens} />
-          ),
-        )}
-      </div>
-      {cut && (
-        <div className="mt-2 flex items-center gap-2 text-xs text-ink3">
-          {t.cut(count(limit))}
-          <Button small onClick={() => setLimit((n) => n * 5)}>
-            {texts.actions.showMore}
-          </Button>
-        </div>
-      )}
-    </>
+    <div className="font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]">
+      <LongText text={yaml} />
+    </div>
   );
 }

@@ -1,20 +1,24 @@
 import { expect, it } from 'vitest';
-import { addMembers, placeOf, plainJson, setValue } from './jsonc';
+import { addMembers, plainJson, readJsonc, setValue, sourceAt } from './jsonc';
 
-it('comments and trailing commas become blanks, and nothing moves', () => {
-  const text = '{\n  // a "quoted" note\n  "a": "http://x", /* , */\n  "b": [1, 2, ],\n}';
-  const json = plainJson(text);
-  expect(JSON.parse(json)).toEqual({ a: 'http://x', b: [1, 2] });
-  expect(json.length).toBe(text.length);
-  expect(json.indexOf('"b"')).toBe(text.indexOf('"b"'));
+it('comments and trailing commas are removed, and every number keeps its spelling', () => {
+  const text =
+    '\ufeff{\n  // a "quoted" note\n  "a": "http://x", /* , */\n  "b": [1.0, 9007199254740993, ],\n}';
+  expect(plainJson(text)).toBe('{"a":"http://x","b":[1.0,9007199254740993]}');
 });
 
-it('a member is found by its path', () => {
+it('a fault is reported with its line and column', () => {
+  expect(readJsonc('\ufeff{"a": [1, /* x */ 2,],}')).toEqual({ value: { a: [1, 2] } });
+  expect(readJsonc('{\n  "a" 1\n}').fault).toEqual({ line: 2, column: 7 });
+  expect(readJsonc('{\n  "a": tru\n}').fault).toEqual({ line: 2, column: 8 });
+  expect(readJsonc('{').fault).toEqual({ line: 1, column: 2 });
+});
+
+it('a value is found by its path', () => {
   const text = '{"x": {"y": [1, {"y": 2}], "z": "}"}}';
-  const at = placeOf(text, ['x', 'z']);
-  expect(at && text.slice(at.start, at.end)).toBe('"}"');
-  expect(placeOf(text, ['x', 'none'])).toBeUndefined();
-  expect(placeOf('', [])).toBeUndefined();
+  expect(sourceAt(text, ['x', 'z'])).toBe('"}"');
+  expect(sourceAt(text, ['x', 'none'])).toBeUndefined();
+  expect(sourceAt('', [])).toBeUndefined();
 });
 
 it.each([
@@ -44,4 +48,18 @@ it('one value is set in its place, and what is missing on the way is made', () =
   expect(setValue('{\n  "a": 1\n}\n', ['history', 'keepDays'], '7')).toBe(
     '{\n  "a": 1,\n  "history": {\n    "keepDays": 7\n  }\n}\n',
   );
+});
+
+it('a comment stays with the member on its line, and a new number keeps its spelling', () => {
+  expect(
+    addMembers(
+      '{\n  "a": 1 // the first\n}\n',
+      [],
+      [
+        ['b', '9007199254740993'],
+        ['c', '{}'],
+      ],
+    ),
+  ).toBe('{\n  "a": 1, // the first\n  "b": 9007199254740993,\n  "c": {}\n}\n');
+  expect(setValue('{"a":{}}', ['a', 'b'], '1.0')).toBe('{\n  "a": {\n    "b": 1.0\n  }\n}');
 });

@@ -1,167 +1,146 @@
-/** JSON with comments and trailing commas, as configuration files hold it. */
+import {
+  applyEdits,
+  createScanner,
+  findNodeAtLocation,
+  modify,
+  type Node,
+  type ParseError,
+  parse,
+  parseTree,
+  type SyntaxKind,
+} from 'jsonc-parser';
+import type { JsonFault } from './json-text';
 
-/**
- * The same text with comments and trailing commas turned into blanks: it is JSON
- * then, and every offset, line and column is still that of the original.
- */
+/** JSON with comments and trailing commas, as configuration files contain it. */
+
+export type JsonPath = (string | number)[];
+
+const options = { allowTrailingComma: true };
+const formattingOptions = { insertSpaces: true, tabSize: 2, eol: '\n' };
+
+/** The values of jsonc-parser's const enum, which a compiler of single files cannot inline. */
+const kind = {
+  closeBrace: 2 as SyntaxKind,
+  closeBracket: 4 as SyntaxKind,
+  comma: 5 as SyntaxKind,
+  lineComment: 12 as SyntaxKind,
+  blockComment: 13 as SyntaxKind,
+  trivia: 15 as SyntaxKind,
+  end: 17 as SyntaxKind,
+};
+
+/** The parser does not accept a byte order mark; a blank keeps all offsets. */
+const withoutMark = (text: string) => text.replace(/^\ufeff/, ' ');
+
+/** Returns the value, and where the text stops being JSON with comments if it does. */
+export function readJsonc(text: string): { value: unknown; fault?: JsonFault } {
+  const errors: ParseError[] = [];
+  const value: unknown = parse(withoutMark(text), errors, options);
+  const [first] = errors;
+  return first ? { value, fault: positionAt(text, first.offset) } : { value };
+}
+
+/** Line and column of an offset, both from 1. */
+export function positionAt(text: string, offset: number): JsonFault {
+  const before = text.slice(0, offset).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+function treeOf(text: string): Node | undefined {
+  const errors: ParseError[] = [];
+  const tree = parseTree(withoutMark(text), errors, options);
+  return errors.length > 0 ? undefined : tree;
+}
+
+/** The source text of the value at a path; undefined if there is none. */
+export function sourceAt(text: string, path: JsonPath): string | undefined {
+  const tree = treeOf(text);
+  const node = tree && findNodeAtLocation(tree, path);
+  return node && text.slice(node.offset, node.offset + node.length);
+}
+
+/** The line, from 1, of the member at a path or of its nearest parent. */
+export function lineOf(text: string, path: JsonPath): number {
+  const tree = parseTree(withoutMark(text), [], options);
+  for (let n = path.length; tree && n >= 0; n--) {
+    const node = findNodeAtLocation(tree, path.slice(0, n));
+    if (node) return positionAt(text, (node.parent ?? node).offset).line;
+  }
+  return 1;
+}
+
+/** Removes comments and trailing commas. Every value keeps its spelling. */
 export function plainJson(text: string): string {
-  const out = text.split('');
-  const blank = (from: number, to: number) => {
-    for (let i = from; i < to; i++) if (out[i] !== '\n' && out[i] !== '\r') out[i] = ' ';
-  };
-  let comma = -1; // the last comma that only blanks and comments follow
-  let i = text.charCodeAt(0) === 0xfeff ? 1 : 0;
-  blank(0, i);
-  while (i < text.length) {
-    const c = text.charAt(i);
-    const two = text.slice(i, i + 2);
-    if (two === '//') {
-      const end = text.indexOf('\n', i);
-      blank(i, end < 0 ? text.length : end);
-      i = end < 0 ? text.length : end;
-    } else if (two === '/*') {
-      const end = text.indexOf('*/', i + 2);
-      blank(i, end < 0 ? text.length : end + 2);
-      i = end < 0 ? text.length : end + 2;
-    } else if (c === '"') {
-      i = endOfString(text, i);
-      comma = -1;
-    } else {
-      if (c === ',') comma = i;
-      else if (c === '}' || c === ']') {
-        if (comma >= 0) blank(comma, comma + 1);
-        comma = -1;
-      } else if (!/\s/.test(c)) comma = -1;
-      i++;
-    }
+  const scanner = createScanner(withoutMark(text), true);
+  let out = '';
+  let comma = '';
+  for (let token = scanner.scan(); token !== kind.end; token = scanner.scan()) {
+    if (token !== kind.closeBrace && token !== kind.closeBracket) out += comma;
+    const at = scanner.getTokenOffset();
+    comma = token === kind.comma ? ',' : '';
+    if (!comma) out += text.slice(at, at + scanner.getTokenLength());
   }
-  return out.join('');
+  return out + comma;
 }
 
-function endOfString(text: string, start: number): number {
-  let i = start + 1;
-  while (i < text.length && text.charAt(i) !== '"' && text.charAt(i) !== '\n')
-    i += text.charAt(i) === '\\' ? 2 : 1;
-  return Math.min(i + 1, text.length);
-}
-
-interface Place {
-  /** Offset of the value's first character. */
-  start: number;
-  /** Offset behind its last one. */
-  end: number;
-}
-
-/** Where the value of a member stands, by its path from the root; undefined when there is none. */
-export function placeOf(text: string, path: string[]): Place | undefined {
-  const json = plainJson(text);
-  const start = json.search(/\S/);
-  if (start < 0) return undefined;
-  let at: Place | undefined = { start, end: endOfValue(json, start) };
-  for (const name of path) {
-    if (!at) return undefined;
-    at = memberOf(json, at, name);
-  }
-  return at;
-}
-
-function memberOf(json: string, object: Place, name: string): Place | undefined {
-  if (json.charAt(object.start) !== '{') return undefined;
-  let found: Place | undefined;
-  let i = object.start + 1;
-  while (i < object.end) {
-    const keyStart = skip(json, i);
-    if (json.charAt(keyStart) !== '"') return found;
-    const keyEnd = endOfString(json, keyStart);
-    const colon = skip(json, keyEnd);
-    if (json.charAt(colon) !== ':') return found;
-    const start = skip(json, colon + 1);
-    const end = endOfValue(json, start);
-    if (json.slice(keyStart, keyEnd) === JSON.stringify(name)) found = { start, end };
-    const next = skip(json, end);
-    if (json.charAt(next) !== ',') return found;
-    i = next + 1;
-  }
-  return found;
-}
-
-function skip(json: string, from: number): number {
-  let i = from;
-  while (i < json.length && /\s/.test(json.charAt(i))) i++;
-  return i;
-}
-
-function endOfValue(json: string, start: number): number {
-  let depth = 0;
-  let i = start;
-  while (i < json.length) {
-    const c = json.charAt(i);
-    if (c === '"') {
-      i = endOfString(json, i);
-      if (depth === 0) return i;
-      continue;
-    }
-    if (c === '{' || c === '[') depth++;
-    else if (c === '}' || c === ']') {
-      if (depth === 0) return i;
-      depth--;
-      if (depth === 0) return i + 1;
-    } else if (depth === 0 && (c === ',' || /\s/.test(c))) return i;
-    i++;
-  }
-  return i;
-}
+/** Stands for the new value during an edit, because the library would rewrite its numbers. */
+const placeholder = 'drawbridge:value';
 
 /**
- * The text with members added at the end of one object; comments, order and what
- * was there stay as they are. Undefined when there is no object at that path.
+ * Sets the value at a path and creates the objects on the way to it. Comments and order are
+ * preserved. Returns undefined if the text is not sound or the path leads through a scalar.
  */
+export function setValue(text: string, path: string[], json: string): string | undefined {
+  const tree = treeOf(text);
+  if (tree?.type !== 'object' || path.length === 0) return undefined;
+  const name = path.at(-1) ?? '';
+  const parent = findNodeAtLocation(tree, path.slice(0, -1));
+  if (parent?.type === 'object' && parent.children?.length && !findNodeAtLocation(parent, [name]))
+    return append(text, parent, path.length, `${JSON.stringify(name)}: ${json}`);
+  try {
+    const edits = modify(text, path, placeholder, { formattingOptions });
+    const edited = applyEdits(text, edits);
+    const at = edited.indexOf(JSON.stringify(placeholder));
+    const indent = /[ \t]*(?=[^\n]*$)/.exec(edited.slice(0, at))?.[0] ?? '';
+    return edited.replace(JSON.stringify(placeholder), () => json.replaceAll('\n', `\n${indent}`));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Adds members to the object at a path. Returns undefined if there is none. */
 export function addMembers(
   text: string,
   path: string[],
   members: [name: string, json: string][],
 ): string | undefined {
-  const place = placeOf(text, path);
-  const json = plainJson(text);
-  if (!place || json.charAt(place.start) !== '{' || json.charAt(place.end - 1) !== '}')
-    return undefined;
-  const depth = path.length + 1;
-  const pad = '  '.repeat(depth);
-  const lines = members
-    .map(([name, raw]) => `${pad}${JSON.stringify(name)}: ${raw.replaceAll('\n', `\n${pad}`)}`)
-    .join(',\n');
-  const close = place.end - 1;
-  const last = lastInside(json, place.start, close);
-  const empty = last === place.start;
-  // A comma that was there as a trailing one is not in `json`, but in `text`.
-  const comma =
-    empty ||
-    text
-      .slice(last + 1, close)
-      .replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')
-      .includes(',');
-  const before = text.slice(0, last + 1) + (comma ? '' : ',') + text.slice(last + 1, close);
-  return `${before.replace(/[ \t]*$/, '').replace(/\n$/, '')}\n${lines}\n${'  '.repeat(depth - 1)}${text.slice(close)}`;
-}
-
-/** The last character before `close` that is not blank. */
-function lastInside(json: string, open: number, close: number): number {
-  let i = close - 1;
-  while (i > open && /\s/.test(json.charAt(i))) i--;
-  return i;
-}
-
-/** The text with one value set, by its path; objects on the way are made where they are missing. */
-export function setValue(text: string, path: string[], json: string): string | undefined {
-  const place = placeOf(text, path);
-  if (place) return text.slice(0, place.start) + json + text.slice(place.end);
-  const name = path.at(-1);
-  if (name === undefined) return undefined;
-  const parent = path.slice(0, -1);
-  return (
-    addMembers(text, parent, [[name, json]]) ??
-    (parent.length > 0
-      ? setValue(text, parent, `{\n  ${JSON.stringify(name)}: ${json}\n}`)
-      : undefined)
+  const tree = treeOf(text);
+  if (!tree || findNodeAtLocation(tree, path)?.type !== 'object') return undefined;
+  return members.reduce<string | undefined>(
+    (edited, [name, json]) =>
+      edited === undefined ? undefined : setValue(edited, [...path, name], json),
+    text,
   );
 }
+
+/**
+ * Adds a member behind the last one and the comment on its line: the library would put it
+ * before the comment, which would then belong to the new member.
+ */
+function append(text: string, object: Node, depth: number, member: string): string {
+  const last = object.children?.at(-1);
+  const end = last ? last.offset + last.length : object.offset + 1;
+  const comma = createScanner(text, true);
+  comma.setPosition(end);
+  const missing = comma.scan() === kind.comma ? '' : ',';
+  const line = createScanner(text);
+  line.setPosition(end);
+  let at = end;
+  while (onSameLine.has(line.scan())) at = line.getPosition();
+  const pad = '  '.repeat(depth);
+  const rest = text.slice(at).replace(/^[ \t]*(?=\})/, `\n${'  '.repeat(depth - 1)}`);
+  const before = text.slice(0, end) + missing + text.slice(end, at).trimEnd();
+  return `${before}\n${pad}${member.replaceAll('\n', `\n${pad}`)}${rest}`;
+}
+
+const onSameLine = new Set([kind.comma, kind.lineComment, kind.blockComment, kind.trivia]);

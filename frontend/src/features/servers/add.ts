@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { configQuery, saveConfig } from '@/lib/config';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
-import { addMembers, placeOf } from '@/lib/jsonc';
+import { addMembers, sourceAt } from '@/lib/jsonc';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Draft } from './snippet';
@@ -61,13 +61,12 @@ const places = [['mcpServers'], ['servers'], ['mcp', 'servers']];
 /** A server's entry as it stands in the file, comments and all; undefined when it stands elsewhere. */
 export function entryOf(text: string, name: string): string | undefined {
   const path = entryPath(text, name);
-  const at = path && placeOf(text, path);
-  return at && text.slice(at.start, at.end);
+  return path && sourceAt(text, path);
 }
 
 /** Where a server's entry stands in the file. */
 export function entryPath(text: string, name: string): string[] | undefined {
-  return places.map((place) => [...place, name]).find((path) => placeOf(text, path));
+  return places.map((place) => [...place, name]).find((path) => sourceAt(text, path) !== undefined);
 }
 
 /** The file with the servers added, or undefined when it has no place for them. */

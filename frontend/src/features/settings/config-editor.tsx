@@ -8,8 +8,7 @@ import { DiffView } from '@/components/diff-view';
 import { Loading } from '@/components/page';
 import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
 import { plain } from '@/lib/format';
-import { jsonFault } from '@/lib/json-text';
-import { plainJson } from '@/lib/jsonc';
+import { readJsonc } from '@/lib/jsonc';
 import { lineDiff } from '@/lib/line-diff';
 import { isConflict, messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -88,7 +87,7 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   };
   const conflict = edited && elsewhere;
   const yaml = /\.ya?ml$/.test(file.path);
-  const fault = yaml || text.trim() === '' ? undefined : jsonFault(plainJson(text));
+  const fault = yaml || text.trim() === '' ? undefined : readJsonc(text).fault;
   const start = () => {
     if (edited && !conflict && !busy && !fault)
       less.ask({ text }, () => save.mutate({ etag: base.etag }));

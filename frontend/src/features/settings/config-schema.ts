@@ -1,4 +1,5 @@
-import { plainJson } from '@/lib/jsonc';
+import { getLocation } from 'jsonc-parser';
+import { type JsonPath, lineOf, readJsonc } from '@/lib/jsonc';
 
 /** The part of JSON Schema that the configuration's schema uses. */
 export interface Schema {
@@ -21,12 +22,10 @@ export interface Schema {
   allOf?: Schema[];
 }
 
-type Step = string | number;
-
 /** Where the caret stands, as far as the text before it tells. */
 export interface Caret {
   /** Of the object or list around it, or of the member whose value is typed. */
-  path: Step[];
+  path: JsonPath;
   kind: 'key' | 'value';
   /** What is typed of it already, without quotation marks. */
   typed: string;
@@ -37,53 +36,20 @@ export interface Caret {
 
 /** Reads the text up to the caret; undefined where nothing can be proposed. */
 export function caretAt(text: string, at: number): Caret | undefined {
-  const before = plainJson(text).slice(0, at);
-  const stack: { list: boolean; key: string; index: number; value: boolean }[] = [];
-  let string = -1; // where one begins that does not end before the caret
-  let last = ''; // the last string that ended
-  let from = at; // of the word that is typed
-  for (let i = 0; i < before.length; i++) {
-    const c = before.charAt(i);
-    const top = stack.at(-1);
-    if (string >= 0) {
-      if (c === '\\') i++;
-      else if (c === '"') {
-        last = before.slice(string + 1, i);
-        string = -1;
-        from = at;
-      } else if (c === '\n') string = -1; // it was not closed: the next line is another matter
-      continue;
-    }
-    if (c === '"') {
-      string = i;
-      from = i;
-    } else if (c === '{' || c === '[') {
-      stack.push({ list: c === '[', key: '', index: 0, value: c === '[' });
-      from = at;
-    } else if (c === '}' || c === ']') {
-      stack.pop();
-      from = at;
-    } else if (c === ':' && top) {
-      top.key = last;
-      top.value = true;
-      from = at;
-    } else if (c === ',' && top) {
-      top.index++;
-      top.value = top.list;
-      from = at;
-    } else if (/\s/.test(c)) from = at;
-    else if (from === at) from = i;
-  }
-  const top = stack.at(-1);
-  if (!top) return undefined;
-  const path = stack.slice(0, -1).map((one): Step => (one.list ? one.index : one.key));
-  if (top.value) path.push(top.list ? top.index : top.key);
-  // A string that is typed goes to its end, when it has one on this line.
+  const { path, isAtPropertyKey, previousNode } = getLocation(text, at);
+  if (path.length === 0) return undefined;
+  // The token that the caret is in or behind.
+  const word = /[^\s{}[\],:"]*$/.exec(text.slice(0, at))?.[0] ?? '';
+  const start = previousNode?.offset ?? at;
+  const inside =
+    text.charAt(start) === '"' && start < at && at <= start + (previousNode?.length ?? 0);
+  const from = inside ? start : at - word.length;
+  // A string is replaced up to its end, if it ends on this line.
   const rest = /^[^"\n]*"?/.exec(text.slice(at))?.[0] ?? '';
-  const to = string >= 0 && rest.endsWith('"') ? at + rest.length : at;
+  const to = inside && rest.endsWith('"') ? at + rest.length : at;
   return {
-    path,
-    kind: top.value ? 'value' : 'key',
+    path: isAtPropertyKey ? path.slice(0, -1) : path,
+    kind: isAtPropertyKey ? 'key' : 'value',
     typed: text.slice(from, at).replace(/^"/, ''),
     from,
     to,
@@ -91,7 +57,7 @@ export function caretAt(text: string, at: number): Caret | undefined {
 }
 
 /** The schema of the value at path, references followed. */
-export function schemaAt(root: Schema, path: Step[]): Schema | undefined {
+export function schemaAt(root: Schema, path: JsonPath): Schema | undefined {
   let at = followed(root, root);
   for (const step of path) {
     at = branch(root, at, typeof step === 'number' ? [] : {});
@@ -176,18 +142,13 @@ export interface Wrong {
 
 /** What the schema does not allow; the first few. The daemon has the last word. */
 export function wrongs(root: Schema, text: string, most = 5): Wrong[] {
-  let value: unknown;
-  const json = plainJson(text);
-  try {
-    value = JSON.parse(json);
-  } catch {
-    return []; // told elsewhere, with its line
-  }
+  const { value, fault } = readJsonc(text);
+  if (fault) return []; // told elsewhere, with its line
   const found: Wrong[] = [];
-  const add = (path: Step[], kind: Wrong['kind'], wanted: string) => {
-    found.push({ line: lineOf(json, path), path: path.join('.'), kind, wanted });
+  const add = (path: JsonPath, kind: Wrong['kind'], wanted: string) => {
+    found.push({ line: lineOf(text, path), path: path.join('.'), kind, wanted });
   };
-  const walk = (value: unknown, schema: Schema | undefined, path: Step[]) => {
+  const walk = (value: unknown, schema: Schema | undefined, path: JsonPath) => {
     const at = branch(root, followed(root, schema), value);
     if (!at || found.length >= most) return;
     const allowed = types(at);
@@ -258,16 +219,4 @@ function distance(a: string, b: string): number {
     row = next;
   }
   return row[b.length] ?? 0;
-}
-
-/** The line of a member's key, or of the nearest thing around it that has one. */
-function lineOf(json: string, path: Step[]): number {
-  let at = 0;
-  for (const step of path) {
-    if (typeof step === 'number') continue;
-    const found = json.indexOf(JSON.stringify(step), at);
-    if (found < 0) break;
-    at = found + 1;
-  }
-  return json.slice(0, at).split('\n').length;
 }
