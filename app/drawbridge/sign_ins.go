@@ -106,7 +106,7 @@ func (l *logins) Logout(ctx context.Context, id string) error { return l.keeper.
 func (l *logins) Open(id string) error {
 	st := l.keeper.Status(id)
 	if st.Pending == nil {
-		return core.Errorf(core.CodeNotFound, "no sign-in to server %q is under way", id)
+		return core.Errorf(core.CodeNotFound, "no sign-in to server %q is in progress", id)
 	}
 	return l.browse(st.Pending.URL)
 }

@@ -199,7 +199,7 @@ func (a *account) requireLogin(token string, c challenge) error {
 		return newError(core.CodeUnavailable, "Try again.", nil, "server %q was signed in to a moment ago", a.id)
 	}
 	a.lastChallenge = c
-	reason := "it wants you to sign in"
+	reason := "it requires you to sign in"
 	if token != "" {
 		reason = "its sign-in has ended"
 	}
@@ -235,12 +235,12 @@ func (a *account) requireStepUp(c challenge) error {
 		a.mu.Unlock()
 		notify()
 		return newError(core.CodeUnauthorized, "Ask whoever runs the server which permission is missing.", nil,
-			"server %q refuses although you signed in for what it asks (%s)", a.id, sanitize(key, 200))
+			"server %q refuses the request although you granted the permissions that it requires (%s)", a.id, sanitize(key, 200))
 	}
 	a.missingScopes = c.scopes
-	reason := "it asks for one more permission: " + sanitize(key, 200)
+	reason := "it requires another permission: " + sanitize(key, 200)
 	if len(c.scopes) != 1 {
-		reason = "it asks for more permissions: " + sanitize(key, 200)
+		reason = "it requires more permissions: " + sanitize(key, 200)
 	}
 	notify := a.setState(core.LoginMore, reason)
 	a.mu.Unlock()
@@ -343,7 +343,7 @@ func (a *account) requestRefresh(rec record, s Server) (string, error) {
 	// The token is already in use. If it cannot be stored, the user has to sign in again after a
 	// restart.
 	if err := a.keeper.saveRecord(ctx, s.ID, &rec); err != nil {
-		a.keeper.opts.Log.Warn("Cannot keep a refreshed token", "server", s.ID, "error", err)
+		a.keeper.opts.Log.Warn("Cannot store a refreshed token", "server", s.ID, "error", err)
 	}
 	return rec.Access, nil
 }
@@ -366,7 +366,7 @@ func (a *account) refreshFailed(ctx context.Context, rec *record, err error) err
 	a.mu.Unlock()
 	if keep != nil {
 		if err := a.keeper.saveRecord(ctx, a.id, keep); err != nil {
-			a.keeper.opts.Log.Warn("Cannot forget a token", "server", a.id, "error", err)
+			a.keeper.opts.Log.Warn("Cannot delete a refresh token", "server", a.id, "error", err)
 		}
 	}
 	return NeedsLogin(a.id, "its sign-in has ended")

@@ -27,7 +27,7 @@ func (l *login) callbackHandler(ctx context.Context, a *account, done chan<- err
 		}
 		code, ours, err := l.acceptCallback(r.URL.Query())
 		if !ours {
-			writePage(w, http.StatusBadRequest, "This is not the answer that was waited for.", "The sign-in goes on where it was begun.")
+			writePage(w, http.StatusBadRequest, "This is not the expected response.", "The sign-in continues on the page where it was started.")
 			if err != nil {
 				done <- err
 			}
@@ -55,7 +55,7 @@ func (l *login) acceptCallback(q url.Values) (code string, ours bool, err error)
 	defer l.mu.Unlock()
 	if one := q["state"]; l.received || len(one) != 1 || !constantTimeEqual(one[0], l.state) {
 		if l.wrongCallbacks++; l.wrongCallbacks == maxWrongCallbacks {
-			return "", false, errors.New("too many wrong answers came for it")
+			return "", false, errors.New("too many invalid callbacks were received")
 		}
 		return "", false, nil
 	}
@@ -68,21 +68,21 @@ func (l *login) parseCode(q url.Values) (code string, ours bool, err error) {
 	issuer := l.target.server.Issuer
 	switch iss := q["iss"]; {
 	case len(iss) > 1 || len(iss) == 1 && iss[0] != issuer:
-		return "", true, fmt.Errorf("another authorization server answered, %s", sanitize(strings.Join(iss, ", "), 200))
+		return "", true, fmt.Errorf("the response is from another authorization server, %s", sanitize(strings.Join(iss, ", "), 200))
 	case len(iss) == 0 && l.target.server.AuthorizationResponseIssParameterSupported:
-		return "", true, errors.New("the answer does not say from whom it is")
+		return "", true, errors.New("the response does not identify its issuer")
 	}
 	if q.Has("error") {
 		why := &tokenError{code: sanitize(q.Get("error"), 60), description: sanitize(q.Get("error_description"), 200)}
 		if why.code == "access_denied" {
-			return "", true, errors.New("the sign-in was declined there: " + why.Error())
+			return "", true, errors.New("the sign-in was declined: " + why.Error())
 		}
 		return "", true, errors.New("the authorization server refused: " + why.Error())
 	}
 	if one := q["code"]; len(one) == 1 && one[0] != "" && len(one[0]) <= maxToken {
 		return one[0], true, nil
 	}
-	return "", true, errors.New("the answer holds no code")
+	return "", true, errors.New("the response contains no authorization code")
 }
 
 var pageTemplate = template.Must(template.New("").Parse(`<!doctype html>

@@ -30,13 +30,13 @@ func (a *account) chooseClient(ctx context.Context, s Server, l *login) (net.Lis
 	case s.ClientID != "":
 		l.client = client{ID: s.ClientID, Secret: s.ClientSecret, Method: authMethod(meta, s.ClientSecret != ""), Source: sourceConfig}
 	case meta.RegistrationEndpoint == "":
-		return nil, errors.New("its authorization server wants to know us beforehand: register a client there and set oauth.clientId")
+		return nil, errors.New("its authorization server requires a registered client: register one there and set oauth.clientId")
 	default:
 		return a.dynamicClient(ctx, s, l)
 	}
 	listener, port, err := listenCallback(ctx, s.Port)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen for the answer: %w", err)
+		return nil, fmt.Errorf("cannot listen for the callback: %w", err)
 	}
 	l.port, l.redirectURI = port, redirectURI(port)
 	return listener, nil
@@ -60,7 +60,7 @@ func (a *account) dynamicClient(ctx context.Context, s Server, l *login) (net.Li
 	}
 	listener, port, err := listenCallback(ctx, s.Port)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen for the answer: %w", err)
+		return nil, fmt.Errorf("cannot listen for the callback: %w", err)
 	}
 	l.port, l.redirectURI = port, redirectURI(port)
 	if l.client, l.clientExpires, err = a.registerClient(ctx, meta, l.redirectURI); err != nil {
@@ -82,9 +82,9 @@ func (a *account) registerClient(ctx context.Context, meta *oauthex.AuthServerMe
 	if err != nil {
 		err = stripURL(err)
 		if strings.HasPrefix(err.Error(), "failed to decode successful") {
-			err = errors.New("its answer cannot be read") // the response may contain a secret
+			err = errors.New("its response is not valid") // the response may contain a secret
 		}
-		return client{}, until, fmt.Errorf("its authorization server does not register us: %w", err)
+		return client{}, until, fmt.Errorf("cannot register a client at its authorization server: %w", err)
 	}
 	c = client{ID: got.ClientID, Secret: got.ClientSecret, Method: got.TokenEndpointAuthMethod, Source: sourceRegistration}
 	switch c.Method {
@@ -94,13 +94,13 @@ func (a *account) registerClient(ctx context.Context, meta *oauthex.AuthServerMe
 			c.Method = authBasic // default of RFC 7591, section 2
 		}
 	default:
-		return client{}, until, fmt.Errorf("its authorization server wants us to prove ourselves by %s, which is not known here", sanitize(c.Method, 60))
+		return client{}, until, fmt.Errorf("its authorization server requires the client authentication method %s, which is not supported", sanitize(c.Method, 60))
 	}
 	if c.Method != authNone && c.Secret == "" {
 		c.Method = authNone
 	}
 	if len(c.ID) > 2048 || len(c.Secret) > maxToken {
-		return client{}, until, errors.New("its authorization server gives us a name that is too long")
+		return client{}, until, errors.New("its authorization server issued a client id or secret that is too long")
 	}
 	a.keeper.addKnown(c.Secret)
 	return c, got.ClientSecretExpiresAt, nil
@@ -132,7 +132,7 @@ func authMethod(meta *oauthex.AuthServerMeta, secret bool) string {
 func (k *Keeper) saveRegistration(ctx context.Context, l *login) {
 	err := k.saveJSON(ctx, registrationName(l.target.server.Issuer), &registration{Issuer: l.target.server.Issuer, Client: l.client, Port: l.port, Expires: l.clientExpires, Proven: true})
 	if err != nil {
-		k.opts.Log.Warn("Cannot keep a registration", "issuer", l.target.server.Issuer, "error", err)
+		k.opts.Log.Warn("Cannot store a client registration", "issuer", l.target.server.Issuer, "error", err)
 	}
 }
 
@@ -144,7 +144,7 @@ func (k *Keeper) deleteRegistration(l *login) {
 	ctx, cancel := context.WithTimeout(k.ctx, vaultTimeout)
 	defer cancel()
 	if _, err := k.opts.Vault.Remove(ctx, registrationName(l.target.server.Issuer)); err != nil {
-		k.opts.Log.Warn("Cannot forget a registration", "issuer", l.target.server.Issuer, "error", err)
+		k.opts.Log.Warn("Cannot delete a client registration", "issuer", l.target.server.Issuer, "error", err)
 	}
 }
 

@@ -98,7 +98,7 @@ func (g *guard) discover(ctx context.Context, server *url.URL, c challenge, want
 		return nil, fmt.Errorf("its authorization server %s: %w", sanitize(issuer, 200), err)
 	}
 	if meta == nil {
-		return nil, fmt.Errorf("its authorization server %s does not describe itself", sanitize(issuer, 200))
+		return nil, fmt.Errorf("its authorization server %s publishes no metadata", sanitize(issuer, 200))
 	}
 	p.server = *meta
 	return p, nil
@@ -116,7 +116,7 @@ func chooseIssuer(list []string, wanted string) (string, error) {
 			return one, nil
 		}
 	}
-	return "", errors.New("it does not name the issuer that oauth.issuer asks for")
+	return "", errors.New("it does not name the issuer in oauth.issuer")
 }
 
 // sameIssuer compares issuers as strings, except for a trailing slash, which many documents omit.
@@ -143,14 +143,14 @@ func (g *guard) fetchResourceMetadata(ctx context.Context, server *url.URL, chal
 	for _, address := range addresses {
 		body, ok, err := g.fetchJSON(ctx, address)
 		if err != nil {
-			return nil, fmt.Errorf("its description cannot be read: %w", err)
+			return nil, fmt.Errorf("its metadata cannot be read: %w", err)
 		}
 		prm := &oauthex.ProtectedResourceMetadata{}
 		if !ok || json.Unmarshal(body, prm) != nil || prm.Resource == "" && len(prm.AuthorizationServers) == 0 {
 			continue
 		}
 		if !covers(prm.Resource, server) {
-			return nil, fmt.Errorf("it describes another server, %s", sanitize(prm.Resource, 200))
+			return nil, fmt.Errorf("its metadata describes another server, %s", sanitize(prm.Resource, 200))
 		}
 		p.metadata = address
 		return prm, nil
@@ -178,7 +178,7 @@ func (g *guard) fetchServerMetadata(ctx context.Context, issuer string) (*oauthe
 		return nil, err
 	}
 	if base.RawQuery != "" {
-		return nil, errors.New("its address has a query")
+		return nil, errors.New("its URL has a query")
 	}
 	path := strings.Trim(base.EscapedPath(), "/")
 	paths := []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}
@@ -195,7 +195,7 @@ func (g *guard) fetchServerMetadata(ctx context.Context, issuer string) (*oauthe
 		}
 		meta := &oauthex.AuthServerMeta{}
 		if err := json.Unmarshal(body, meta); err != nil {
-			return nil, errors.New("its description is not JSON that can be read")
+			return nil, errors.New("its metadata is not valid JSON")
 		}
 		return meta, g.validateMetadata(meta, issuer)
 	}
@@ -206,11 +206,11 @@ func (g *guard) fetchServerMetadata(ctx context.Context, issuer string) (*oauthe
 func (g *guard) validateMetadata(m *oauthex.AuthServerMeta, issuer string) error {
 	switch {
 	case !sameIssuer(m.Issuer, issuer):
-		return fmt.Errorf("its description is of another one, %s", sanitize(m.Issuer, 200))
+		return fmt.Errorf("its metadata is for another issuer, %s", sanitize(m.Issuer, 200))
 	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
-		return errors.New("it does not say that it protects codes (PKCE with S256)")
+		return errors.New("its metadata does not list support for PKCE with S256")
 	case m.AuthorizationEndpoint == "" || m.TokenEndpoint == "":
-		return errors.New("its description lacks addresses")
+		return errors.New("its metadata lacks the authorization or token endpoint")
 	}
 	for what, address := range map[string]string{
 		"authorization_endpoint": m.AuthorizationEndpoint, "token_endpoint": m.TokenEndpoint,

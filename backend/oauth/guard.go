@@ -145,10 +145,10 @@ func newGuard() *guard {
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
-				return &blockedError{"it redirects without end"}
+				return &blockedError{"it redirects too often"}
 			}
 			if via[0].Method != http.MethodGet {
-				return &blockedError{"it redirects a request that holds secrets"}
+				return &blockedError{"it redirects a request that contains secrets"}
 			}
 			if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
 				return &blockedError{"it redirects from https to " + sanitize(req.URL.Scheme, 20)}
@@ -206,9 +206,9 @@ func (g *guard) checkURL(u *url.URL) error {
 	z := zoneOfHost(u.Hostname())
 	switch {
 	case u.Host == "" || u.Hostname() == "" || u.User != nil || u.Opaque != "":
-		return &blockedError{"it is not a plain web address"}
+		return &blockedError{"it is not an http or https URL"}
 	case u.Scheme == "http" && z != loopback:
-		return &blockedError{"it is plain http to another machine"}
+		return &blockedError{"it uses http and leads to another machine"}
 	case u.Scheme != "https" && u.Scheme != "http":
 		return &blockedError{fmt.Sprintf("its scheme is %q", sanitize(u.Scheme, 20))}
 	}
@@ -261,7 +261,7 @@ func (g *guard) fetchJSON(ctx context.Context, address string) (body []byte, ok 
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode >= 500:
-		return nil, false, fmt.Errorf("it answers with HTTP status %d", resp.StatusCode)
+		return nil, false, fmt.Errorf("it responds with HTTP status %d", resp.StatusCode)
 	case resp.StatusCode != http.StatusOK, !strings.HasSuffix(media, "json"):
 		return nil, false, nil
 	}
@@ -272,7 +272,7 @@ func (g *guard) fetchJSON(ctx context.Context, address string) (body []byte, ok 
 func readLimited(r io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err == nil && len(body) > maxDocument {
-		err = &blockedError{fmt.Sprintf("its answer is larger than %d KiB", maxDocument>>10)}
+		err = &blockedError{fmt.Sprintf("its response is larger than %d KiB", maxDocument>>10)}
 	}
 	return body, err
 }

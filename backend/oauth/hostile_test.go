@@ -84,14 +84,14 @@ func TestHostileAuthorizationServers(t *testing.T) {
 		want   string // of Begin's error, or of the page at the end after "page:"
 	}{
 		"huge metadata":           {set("padding", strings.Repeat("x", 1<<20)), "larger than"},
-		"endless redirects":       {func(p *fakeServer) { p.override = endless }, "without end"},
-		"a redirect to a file":    {func(p *fakeServer) { p.override = redirect("file:///etc/passwd") }, "not a plain web address"},
+		"endless redirects":       {func(p *fakeServer) { p.override = endless }, "redirects too often"},
+		"a redirect to a file":    {func(p *fakeServer) { p.override = redirect("file:///etc/passwd") }, "not an http or https URL"},
 		"a redirect to the cloud": {func(p *fakeServer) { p.override = redirect("https://169.254.169.254/latest/meta-data") }, "reserved address"},
-		"a script to open":        {set("authorization_endpoint", "javascript:alert(document.domain)"), "plain web address"},
-		"a file to open":          {set("authorization_endpoint", "file:///etc/passwd"), "plain web address"},
-		"a program to open":       {set("authorization_endpoint", "ms-msdt:/id"), "plain web address"},
-		"plain http elsewhere":    {set("token_endpoint", "http://example.com/token"), "plain http"},
-		"another issuer":          {set("issuer", "https://evil.example"), "of another one"},
+		"a script to open":        {set("authorization_endpoint", "javascript:alert(document.domain)"), "http or https URL"},
+		"a file to open":          {set("authorization_endpoint", "file:///etc/passwd"), "http or https URL"},
+		"a program to open":       {set("authorization_endpoint", "ms-msdt:/id"), "http or https URL"},
+		"plain http elsewhere":    {set("token_endpoint", "http://example.com/token"), "uses http"},
+		"another issuer":          {set("issuer", "https://evil.example"), "for another issuer"},
 		"a registration that cannot be read": {func(p *fakeServer) {
 			p.override = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/register" {
@@ -100,7 +100,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 				}
 				return r.URL.Path == "/register"
 			}
-		}, "its answer cannot be read"},
+		}, "its response is not valid"},
 		"no PKCE":                   {set("code_challenge_methods_supported", []string{}), "PKCE"},
 		"PKCE in the clear":         {set("code_challenge_methods_supported", []string{"plain"}), "PKCE"},
 		"another server's resource": {func(p *fakeServer) { p.resource = "https://bank.example/mcp" }, "another server"},
@@ -110,10 +110,10 @@ func TestHostileAuthorizationServers(t *testing.T) {
 		}, "page:only Bearer"},
 		"a token with a line break": {func(p *fakeServer) {
 			p.changeToken = func(_ url.Values, o map[string]any) int { o["access_token"] = "a\r\nX: y"; return 200 }
-		}, "page:cannot be sent"},
-		"an answer of another issuer": {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Set("iss", "https://evil.example") } }, "page:nother authorization server answered"},
-		"an answer without issuer":    {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Del("iss") } }, "page:does not say from whom"},
-		"an issuer with a slash more": {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Set("iss", q.Get("iss")+"/") } }, "page:nother authorization server answered"},
+		}, "page:invalid characters"},
+		"an answer of another issuer": {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Set("iss", "https://evil.example") } }, "page:from another authorization server"},
+		"an answer without issuer":    {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Del("iss") } }, "page:does not identify its issuer"},
+		"an issuer with a slash more": {func(p *fakeServer) { p.changeCallback = func(q url.Values) { q.Set("iss", q.Get("iss")+"/") } }, "page:from another authorization server"},
 		"markup as an error": {func(p *fakeServer) {
 			p.changeCallback = func(q url.Values) {
 				q.Del("code")
@@ -128,7 +128,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 				}
 				return r.URL.Path == "/token"
 			}
-		}, "page:redirects a request that holds secrets"},
+		}, "page:redirects a request that contains secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newFakeServer(t)
@@ -186,7 +186,7 @@ func TestSlowAuthorizationServerTimesOut(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := r.Begin(ctx, "web")
-	if err == nil || !strings.Contains(err.Error(), "did not answer in time") {
+	if err == nil || !strings.Contains(err.Error(), "did not respond in time") {
 		t.Fatal(err)
 	}
 }

@@ -128,8 +128,8 @@ func (k *Keeper) account(id string) (*account, error) {
 	if a := k.accounts[id]; a != nil {
 		return a, nil
 	}
-	return nil, &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("server %q was not reached yet", id),
-		Hint: "Start it first; a server that wants a sign-in says so."}
+	return nil, &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("server %q has not been used yet", id),
+		Hint: "Start it first. It then reports whether it requires a sign-in."}
 }
 
 // Login returns the sign-in state of a server, with a reason if the user has to act. It returns

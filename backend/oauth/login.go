@@ -92,7 +92,7 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	l, err := a.startLogin(ctx)
 	if err != nil {
 		if _, own := errors.AsType[*core.Error](err); !own {
-			err = newError(core.CodeUnavailable, "If the server takes a token of another kind, put it into \"headers\".", err,
+			err = newError(core.CodeUnavailable, "If the server uses another kind of token, set it in \"headers\".", err,
 				"cannot sign in to server %q: %s", id, describeError(ctx, err))
 		}
 		return Pending{}, err
@@ -103,7 +103,7 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 // describeError describes err for the user.
 func describeError(ctx context.Context, err error) string {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
-		return "it did not answer in time"
+		return "it did not respond in time"
 	}
 	return sanitize(err.Error(), 500)
 }
@@ -117,7 +117,7 @@ func (a *account) startLogin(ctx context.Context) (*login, error) {
 	if c.metadata == "" && rec != nil {
 		c.metadata = rec.Metadata
 	}
-	a.cancelLogin(errors.New("another sign-in was begun"))
+	a.cancelLogin(errors.New("another sign-in was started"))
 	target, err := a.guard.discover(ctx, a.serverURL, c, s.Issuer)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (a *account) startLogin(ctx context.Context) (*login, error) {
 	if a.keeper.ctx.Err() != nil || a.login != nil {
 		a.mu.Unlock()
 		_ = listener.Close()
-		return nil, core.Errorf(core.CodeConflict, "another sign-in to server %q was begun", s.ID)
+		return nil, core.Errorf(core.CodeConflict, "another sign-in to server %q was started", s.ID)
 	}
 	a.login = l
 	loginCtx, cancel := context.WithCancelCause(a.keeper.ctx)
@@ -226,7 +226,7 @@ func (a *account) awaitCallback(ctx context.Context, l *login, listener net.List
 	select {
 	case err = <-outcome:
 	case <-timer.C:
-		err = errors.New("nobody signed in in time")
+		err = errors.New("the sign-in timed out")
 		a.keeper.deleteRegistration(l)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -258,7 +258,7 @@ func (a *account) finishLogin(l *login, err error) {
 	l.cancel(err)
 	close(l.done)
 	if err != nil {
-		a.keeper.opts.Log.Info("Sign-in came to nothing", "server", a.id, "reason", why)
+		a.keeper.opts.Log.Info("Sign-in failed", "server", a.id, "reason", why)
 	} else {
 		a.keeper.opts.Log.Info("Signed in", "server", a.id, "issuer", l.target.server.Issuer)
 	}
@@ -286,8 +286,8 @@ func (k *Keeper) Cancel(id string) error {
 	if err != nil {
 		return err
 	}
-	if !a.cancelLogin(errors.New("it was cancelled")) {
-		return core.Errorf(core.CodeNotFound, "no sign-in to server %q is under way", id)
+	if !a.cancelLogin(errors.New("the sign-in was cancelled")) {
+		return core.Errorf(core.CodeNotFound, "no sign-in to server %q is in progress", id)
 	}
 	return nil
 }
@@ -332,7 +332,7 @@ func (a *account) redeemCode(ctx context.Context, l *login, code string) error {
 		if requiresLogin(err) {
 			a.keeper.deleteRegistration(l)
 		}
-		return errors.New("no token was given: " + describeError(ctx, err))
+		return errors.New("no token was issued: " + describeError(ctx, err))
 	}
 	if l.client.Source == sourceConfig {
 		l.client.Secret = "" // kept in the configuration only
@@ -346,7 +346,7 @@ func (a *account) redeemCode(ctx context.Context, l *login, code string) error {
 		rec.Scopes = l.scopes
 	}
 	if err := a.keeper.saveRecord(ctx, a.id, rec); err != nil {
-		return fmt.Errorf("the tokens cannot be kept: %w", err)
+		return fmt.Errorf("cannot store the tokens: %w", err)
 	}
 	if l.client.Source == sourceRegistration {
 		a.keeper.saveRegistration(ctx, l)

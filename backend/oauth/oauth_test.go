@@ -130,7 +130,7 @@ func TestSignInEndsOnTimeoutOrCancel(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	mustContain(t, "the failure", r.Status("web").Failed, "nobody signed in in time")
+	mustContain(t, "the failure", r.Status("web").Failed, "the sign-in timed out")
 
 	patient := newTestKeeper(t, t.TempDir())
 	_, _ = patient.post(s, "hello")

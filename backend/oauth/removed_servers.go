@@ -126,7 +126,7 @@ func (k *Keeper) deleteSignIn(ctx context.Context, id string) error {
 			}
 		}
 	}
-	k.opts.Log.Info("Forgot the sign-in of a server that is gone", "server", id)
+	k.opts.Log.Info("Deleted the sign-in of a removed server", "server", id)
 	if rec != nil {
 		k.work.Go(func() { k.revokeTokens(g, rec, s) })
 	}

@@ -61,7 +61,7 @@ func (e *tokenError) Error() string {
 type temporaryError struct{ status int }
 
 func (e *temporaryError) Error() string {
-	return fmt.Sprintf("its token endpoint answers with HTTP status %d", e.status)
+	return fmt.Sprintf("its token endpoint responds with HTTP status %d", e.status)
 }
 
 // Unreachable reports true, so that a server that needs a new token is retried like a server that
@@ -92,7 +92,7 @@ func (g *guard) requestToken(ctx context.Context, endpoint string, c client, for
 	case resp.StatusCode != http.StatusOK:
 		return nil, parseTokenError(resp.StatusCode, body)
 	case !strings.HasSuffix(media, "json"):
-		return nil, &tokenError{description: "its token endpoint answers " + sanitize(media, 60) + ", which is not JSON"}
+		return nil, &tokenError{description: "its token endpoint returned " + sanitize(media, 60) + " instead of JSON"}
 	}
 	return parseGrant(body)
 }
@@ -132,7 +132,7 @@ func parseTokenError(status int, body []byte) error {
 		Said string `json:"error_description"`
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Code == "" {
-		return &tokenError{description: fmt.Sprintf("its token endpoint answers with HTTP status %d", status)}
+		return &tokenError{description: fmt.Sprintf("its token endpoint responds with HTTP status %d", status)}
 	}
 	return &tokenError{code: sanitize(answer.Code, 60), description: sanitize(answer.Said, 200)}
 }
@@ -148,17 +148,17 @@ func parseGrant(body []byte) (*grant, error) {
 		Said    string          `json:"error_description"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, &tokenError{description: "the answer of its token endpoint cannot be read"}
+		return nil, &tokenError{description: "the response of its token endpoint is not valid JSON"}
 	}
 	switch {
 	case answer.Error != "": // some servers send errors with status 200
 		return nil, &tokenError{code: sanitize(answer.Error, 60), description: sanitize(answer.Said, 200)}
 	case !strings.EqualFold(answer.Type, "bearer"):
-		return nil, &tokenError{description: fmt.Sprintf("it gives tokens of type %q, and only Bearer is understood", sanitize(answer.Type, 40))}
+		return nil, &tokenError{description: fmt.Sprintf("it issues tokens of type %q, but only Bearer is supported", sanitize(answer.Type, 40))}
 	case !validToken(answer.Access):
-		return nil, &tokenError{description: "it gives a token that cannot be sent"}
+		return nil, &tokenError{description: "it issued a token with invalid characters"}
 	case answer.Refresh != "" && len(answer.Refresh) > maxToken:
-		return nil, &tokenError{description: "it gives a refresh token that is too large"}
+		return nil, &tokenError{description: "it issued a refresh token that is too large"}
 	}
 	g := &grant{access: answer.Access, refresh: answer.Refresh, expires: parseExpiry(answer.Expires)}
 	if answer.Scope != nil {

@@ -78,7 +78,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	t.Log = logs.Tail(once.ID, trialLog)
 	t.explain(session.Process, own.LastLines(once.ID, exitreason.MaxLines, began), once.ID, c.ID)
 	if errors.Is(t.Err, core.ErrNeedsLogin) {
-		t.Reason, t.Hint = "it wants you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
+		t.Reason, t.Hint = "it requires you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
 		if as != "" {
 			t.Hint = "Sign in on its page, or with: drawbridge login " + as + "."
 		}

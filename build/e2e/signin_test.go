@@ -165,7 +165,7 @@ func (p *visitor) click() error {
 	}
 	var st struct{ State, Failed string }
 	if err := json.Unmarshal([]byte(body), &st); err != nil || st.Failed != "" {
-		return fmt.Errorf("the sign-in came to nothing: %s (%v)", st.Failed, err)
+		return fmt.Errorf("the sign-in failed: %s (%v)", st.Failed, err)
 	}
 	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(30 * time.Millisecond) {
 		if state, login, err := p.settled(); err != nil || state != "needs-login" || login != "done" {

@@ -91,7 +91,7 @@ function troubled() {
       transport: 'http',
       state: 'needs-login',
       login: 'needed',
-      reason: 'it wants you to sign in',
+      reason: 'it requires you to sign in',
       hint: "Sign in on Drawbridge's page, or with: drawbridge login slack.",
       since: ago(12 * minute),
     }),
