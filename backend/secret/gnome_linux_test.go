@@ -15,16 +15,16 @@ import (
 )
 
 func init() {
-	insides["keyring"], insides["none"] = withKeyring, withoutKeyring
+	childTests["keyring"], childTests["none"] = withKeyring, withoutKeyring
 }
 
-func TestRealKeyringStoresKeyAndItsLockIsRespected(t *testing.T) { runInside(t, "keyring") }
+func TestRealKeyringStoresKeyAndItsLockIsRespected(t *testing.T) { runInChild(t, "keyring") }
 
-func TestMissingKeyringFallsBackToKeyFileWithNotice(t *testing.T) { runInside(t, "none") }
+func TestMissingKeyringFallsBackToKeyFileWithNotice(t *testing.T) { runInChild(t, "none") }
 
-// runInside starts this test binary with a separate session bus and home directory, so that it
+// runInChild starts this test binary with a separate session bus and home directory, so that it
 // cannot reach the user's keyring.
-func runInside(t *testing.T, what string) {
+func runInChild(t *testing.T, what string) {
 	t.Helper()
 	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -53,8 +53,9 @@ func runInside(t *testing.T, what string) {
 	}
 }
 
-// unlocked starts a keyring daemon with an open login collection. It replaces a running daemon.
-func unlocked() (end func(), err error) {
+// startUnlockedKeyring starts a keyring daemon with an open login collection. It replaces a running
+// daemon.
+func startUnlockedKeyring() (end func(), err error) {
 	cmd := exec.Command("gnome-keyring-daemon", "--foreground", "--replace", "--unlock", "--components=secrets")
 	cmd.Stdin = strings.NewReader("the user's password")
 	if err := cmd.Start(); err != nil {
@@ -68,8 +69,8 @@ func unlocked() (end func(), err error) {
 	defer conn.Close()
 	for range 300 { // poll: a D-Bus call would start another daemon
 		var pid uint32
-		_ = conn.BusObject().Call(bus+".GetConnectionUnixProcessID", 0, secrets).Store(&pid)
-		if int(pid) == cmd.Process.Pid && look(context.Background()) == Open {
+		_ = conn.BusObject().Call(dbusService+".GetConnectionUnixProcessID", 0, secretService).Store(&pid)
+		if int(pid) == cmd.Process.Pid && keyringState(context.Background()) == Open {
 			return end, nil
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -80,7 +81,7 @@ func unlocked() (end func(), err error) {
 
 func withKeyring(home string) error {
 	ctx, dir := context.Background(), filepath.Join(home, "data")
-	end, err := unlocked()
+	end, err := startUnlockedKeyring()
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func withKeyring(home string) error {
 	if err := lockAll(); err != nil {
 		return err
 	}
-	if state := look(ctx); state != Locked { // Get would open a prompt
+	if state := keyringState(ctx); state != Locked { // Get would open a prompt
 		return fmt.Errorf("a locked keyring looks %s", state)
 	}
 	began := time.Now()
@@ -117,7 +118,7 @@ func withKeyring(home string) error {
 	if _, err := late.Get(ctx, "a"); !errors.Is(err, ErrLocked) {
 		return fmt.Errorf("without the daemon: %v", err)
 	}
-	if end, err = unlocked(); err != nil {
+	if end, err = startUnlockedKeyring(); err != nil {
 		return err
 	}
 	if got, err := late.Get(ctx, "a"); err != nil || got != canary {
@@ -132,12 +133,12 @@ func lockAll() error {
 		return err
 	}
 	defer conn.Close()
-	return conn.Object(secrets, secretsPath).Call("org.freedesktop.Secret.Service.Lock", 0, []dbus.ObjectPath{secretsPath + "/collection/login"}).Err
+	return conn.Object(secretService, secretsPath).Call("org.freedesktop.Secret.Service.Lock", 0, []dbus.ObjectPath{secretsPath + "/collection/login"}).Err
 }
 
 func withoutKeyring(home string) error {
 	ctx, dir := context.Background(), filepath.Join(home, "data")
-	if state := look(ctx); state != Absent {
+	if state := keyringState(ctx); state != Absent {
 		return fmt.Errorf("looks %s", state)
 	}
 	s := New(Options{Dir: dir})

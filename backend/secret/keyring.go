@@ -15,8 +15,8 @@ import (
 
 // Keyring stores the encryption key. Get and Set may prompt the user and may block without a limit.
 type Keyring interface {
-	// Look returns the state of the keyring. It never prompts the user.
-	Look(ctx context.Context) State
+	// State returns the state of the keyring. It never prompts the user.
+	State(ctx context.Context) State
 	Get(account string) (string, error) // ErrNoKey if there is no such entry
 	Set(account, value string) error
 	Delete(account string) error // nil if there is no such entry
@@ -39,12 +39,12 @@ var errNoKeyring = errors.New("there is no keyring")
 // service is the name under which keyrings display our key.
 const service = "Drawbridge"
 
-// system is the keyring of the system: Secret Service, Keychain or Credential Manager.
-type system struct{}
+// systemKeyring is the keyring of the system: Secret Service, Keychain or Credential Manager.
+type systemKeyring struct{}
 
-func (system) Look(ctx context.Context) State { return look(ctx) }
+func (systemKeyring) State(ctx context.Context) State { return keyringState(ctx) }
 
-func (system) Get(account string) (string, error) {
+func (systemKeyring) Get(account string) (string, error) {
 	value, err := keyring.Get(service, account)
 	if errors.Is(err, keyring.ErrNotFound) {
 		return "", ErrNoKey
@@ -52,9 +52,9 @@ func (system) Get(account string) (string, error) {
 	return value, err
 }
 
-func (system) Set(account, value string) error { return keyring.Set(service, account, value) }
+func (systemKeyring) Set(account, value string) error { return keyring.Set(service, account, value) }
 
-func (system) Delete(account string) error {
+func (systemKeyring) Delete(account string) error {
 	if err := keyring.Delete(service, account); !errors.Is(err, keyring.ErrNotFound) {
 		return err
 	}
@@ -63,45 +63,45 @@ func (system) Delete(account string) error {
 
 // fetchKey reads the key from the place that the header h names, and from no other place. It never
 // prompts the user.
-func (s *Store) fetchKey(ctx context.Context, h *head) ([]byte, error) {
+func (s *Store) fetchKey(ctx context.Context, h *header) ([]byte, error) {
 	if h.Key == InFile {
 		key, err := s.readKeyFile()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, s.lost(s.keyPath() + " is missing")
+			return nil, s.missingKeyError(s.keyPath() + " is missing")
 		}
 		return key, err
 	}
-	switch state := s.keyring.Look(ctx); {
+	switch state := s.keyring.State(ctx); {
 	case state == Absent:
-		return nil, locked("the keyring that holds the key of the secrets is not running", "Log in to your desktop, or start the keyring; then what waits goes on by itself.", nil)
+		return nil, lockedError("the keyring that holds the key of the secrets is not running", "Log in to your desktop, or start the keyring; then what waits goes on by itself.", nil)
 	case state == Locked:
-		return nil, locked("the keyring is locked", unlockHint, nil)
+		return nil, lockedError("the keyring is locked", unlockHint, nil)
 	}
-	text, err := s.question(ctx, s.reading, s.deadline, func() (string, error) { return s.keyring.Get(account(h.ID)) })
-	return s.keyOf(text, err)
+	text, err := s.callKeyring(ctx, s.silentCalls, s.deadline, func() (string, error) { return s.keyring.Get(keyringAccount(h.ID)) })
+	return s.decodeKeyringResult(text, err)
 }
 
 const unlockHint = "Unlock it, or use: drawbridge secret unlock."
 
-// keyOf decodes the result of Keyring.Get.
-func (s *Store) keyOf(text string, err error) ([]byte, error) {
+// decodeKeyringResult decodes the result of Keyring.Get.
+func (s *Store) decodeKeyringResult(text string, err error) ([]byte, error) {
 	if errors.Is(err, ErrNoKey) {
-		return nil, s.lost("the keyring has lost their key")
+		return nil, s.missingKeyError("the keyring has lost their key")
 	}
 	if err != nil {
-		return nil, locked("the keyring gives no answer", unlockHint, err)
+		return nil, lockedError("the keyring gives no answer", unlockHint, err)
 	}
 	key, err := decodeKey(text)
 	if err != nil {
-		return nil, s.lost("the keyring has another key")
+		return nil, s.missingKeyError("the keyring has another key")
 	}
 	return key, nil
 }
 
-// ask unlocks the keyring if the key is not known yet. It may open a prompt and waits for the user.
-// It holds no lock while it waits, so that operations that need no prompt proceed.
-func (s *Store) ask(ctx context.Context) error {
-	h, _, err := s.read()
+// unlockKeyring unlocks the keyring if the key is not known yet. It may open a prompt and waits for
+// the user. It holds no lock while it waits, so that operations that need no prompt proceed.
+func (s *Store) unlockKeyring(ctx context.Context) error {
+	h, _, err := s.readFile()
 	if err != nil || h != nil && h.Key != InKeyring {
 		return err
 	}
@@ -117,18 +117,18 @@ func (s *Store) ask(ctx context.Context) error {
 		}
 		id = h.ID
 	}
-	switch state := s.keyring.Look(ctx); {
+	switch state := s.keyring.State(ctx); {
 	case state == Absent, h == nil && state == Open:
-		return nil // open reports an absent keyring; a new file gets its key in begin
+		return nil // load reports an absent keyring; a new file gets its key in createKey
 	}
-	text, err := s.question(ctx, s.asking, s.patience, func() (string, error) { return s.keyring.Get(account(id)) })
+	text, err := s.callKeyring(ctx, s.promptCalls, s.promptDeadline, func() (string, error) { return s.keyring.Get(keyringAccount(id)) })
 	switch {
 	case err != nil && !errors.Is(err, ErrNoKey):
-		return locked("the keyring was not unlocked", "Log in to your desktop, or unlock the keyring with its own program, such as Seahorse, KWalletManager or gnome-keyring-daemon --unlock.", err)
+		return lockedError("the keyring was not unlocked", "Log in to your desktop, or unlock the keyring with its own program, such as Seahorse, KWalletManager or gnome-keyring-daemon --unlock.", err)
 	case h == nil:
 		return nil
 	}
-	key, err := s.keyOf(text, err)
+	key, err := s.decodeKeyringResult(text, err)
 	if err != nil {
 		return err
 	}
@@ -142,19 +142,19 @@ func (s *Store) ask(ctx context.Context) error {
 
 // storeKey stores a new key in the keyring and reads it back to verify it.
 func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
-	state := s.keyring.Look(ctx)
+	state := s.keyring.State(ctx)
 	if state == Absent {
 		return errNoKeyring
 	}
 	if state == Locked {
-		return locked("the keyring is locked", unlockHint, nil)
+		return lockedError("the keyring is locked", unlockHint, nil)
 	}
 	text := base64.StdEncoding.EncodeToString(key)
-	back, err := s.question(ctx, s.asking, s.patience, func() (string, error) {
-		if err := s.keyring.Set(account(id), text); err != nil {
+	back, err := s.callKeyring(ctx, s.promptCalls, s.promptDeadline, func() (string, error) {
+		if err := s.keyring.Set(keyringAccount(id), text); err != nil {
 			return "", err
 		}
-		return s.keyring.Get(account(id))
+		return s.keyring.Get(keyringAccount(id))
 	})
 	if err == nil && back == text {
 		return nil
@@ -162,15 +162,15 @@ func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
 	if err == nil {
 		err = errors.New("it gave back something else")
 	}
-	return locked("the keyring did not take the key of the secrets", "Unlock it, and try again.", err)
+	return lockedError("the keyring did not take the key of the secrets", "Unlock it, and try again.", err)
 }
 
-func account(id string) string { return "secrets " + id }
+func keyringAccount(id string) string { return "secrets " + id }
 
-// question calls f, an operation of the keyring, with a time limit. A later result is dropped.
+// callKeyring calls f, an operation of the keyring, with a time limit. A later result is dropped.
 // Until f returns it occupies turn, so at most one call per turn is pending. Calls that may prompt
 // have a turn of their own: a prompt that the user ignores does not block the other calls.
-func (s *Store) question(ctx context.Context, turn chan struct{}, limit time.Duration, f func() (string, error)) (string, error) {
+func (s *Store) callKeyring(ctx context.Context, turn chan struct{}, limit time.Duration, f func() (string, error)) (string, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -200,8 +200,8 @@ func (s *Store) question(ctx context.Context, turn chan struct{}, limit time.Dur
 	}
 }
 
-// locked returns the error for a keyring that the user has to unlock. It wraps ErrLocked.
-func locked(what, hint string, cause error) error {
+// lockedError returns the error for a keyring that the user has to unlock. It wraps ErrLocked.
+func lockedError(what, hint string, cause error) error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Message: "needs-unlock: " + what, Hint: hint, Cause: &lockedCause{cause}}
 }
 
@@ -222,14 +222,14 @@ func (l *lockedCause) Unwrap() error        { return l.cause }
 func For(dir string, getenv func(string) string) *Store {
 	o := Options{Dir: dir}
 	if getenv("DRAWBRIDGE_KEYRING") == "off" {
-		o.Keyring = off{}
+		o.Keyring = noKeyring{}
 	}
 	return New(o)
 }
 
-type off struct{}
+type noKeyring struct{}
 
-func (off) Look(context.Context) State      { return Absent }
-func (off) Get(string) (string, error)      { return "", errNoKeyring }
-func (off) Set(account, value string) error { return errNoKeyring }
-func (off) Delete(string) error             { return nil }
+func (noKeyring) State(context.Context) State     { return Absent }
+func (noKeyring) Get(string) (string, error)      { return "", errNoKeyring }
+func (noKeyring) Set(account, value string) error { return errNoKeyring }
+func (noKeyring) Delete(string) error             { return nil }

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	bus         = "org.freedesktop.DBus"
-	secrets     = "org.freedesktop.secrets"
-	secretsPath = "/org/freedesktop/secrets"
-	collection  = "org.freedesktop.Secret.Collection"
+	dbusService   = "org.freedesktop.DBus"
+	secretService = "org.freedesktop.secrets"
+	secretsPath   = "/org/freedesktop/secrets"
+	collection    = "org.freedesktop.Secret.Collection"
 )
 
-// look returns the state of the Secret Service without a prompt. It must precede every call of the
-// keyring library, which would start a session bus if there is none.
-func look(ctx context.Context) State {
+// keyringState returns the state of the Secret Service without a prompt. It must precede every call
+// of the keyring library, which would start a session bus if there is none.
+func keyringState(ctx context.Context) State {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	conn, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx))
@@ -31,13 +31,13 @@ func look(ctx context.Context) State {
 	}
 	var owned bool
 	var startable []string
-	_ = conn.BusObject().CallWithContext(ctx, bus+".NameHasOwner", 0, secrets).Store(&owned)
-	_ = conn.BusObject().CallWithContext(ctx, bus+".ListActivatableNames", 0).Store(&startable)
-	if !owned && !slices.Contains(startable, secrets) {
+	_ = conn.BusObject().CallWithContext(ctx, dbusService+".NameHasOwner", 0, secretService).Store(&owned)
+	_ = conn.BusObject().CallWithContext(ctx, dbusService+".ListActivatableNames", 0).Store(&startable)
+	if !owned && !slices.Contains(startable, secretService) {
 		return Absent
 	}
 	property := func(path dbus.ObjectPath, of, name string) (v dbus.Variant, err error) {
-		err = conn.Object(secrets, path).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, of, name).Store(&v)
+		err = conn.Object(secretService, path).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, of, name).Store(&v)
 		return v, err
 	}
 	// Like the library, use the collection "login", otherwise the default one.

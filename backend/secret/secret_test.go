@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if inside := insides[os.Getenv("SECRET_INSIDE")]; inside != nil {
+	if inside := childTests[os.Getenv("SECRET_INSIDE")]; inside != nil {
 		if err := inside(os.Getenv("HOME")); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// insides are the functions that runInside runs in a child process.
-var insides = map[string]func(home string) error{}
+// childTests are the functions that runInChild runs in a child process.
+var childTests = map[string]func(home string) error{}
 
-// ring is a keyring whose state is set by the test.
-type ring struct {
+// fakeKeyring is a keyring whose state is set by the test.
+type fakeKeyring struct {
 	mu    sync.Mutex
 	state State
 	keys  map[string]string
@@ -43,21 +43,23 @@ type ring struct {
 	hang  chan struct{} // Get and Set block on it unless it is nil
 }
 
-func newRing(state State) *ring { return &ring{state: state, keys: map[string]string{}} }
+func newFakeKeyring(state State) *fakeKeyring {
+	return &fakeKeyring{state: state, keys: map[string]string{}}
+}
 
-func (r *ring) Look(context.Context) State {
+func (r *fakeKeyring) State(context.Context) State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state
 }
 
-func (r *ring) become(state State) {
+func (r *fakeKeyring) setState(state State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state = state
 }
 
-func (r *ring) wait() {
+func (r *fakeKeyring) wait() {
 	r.mu.Lock()
 	hang := r.hang
 	r.mu.Unlock()
@@ -66,7 +68,7 @@ func (r *ring) wait() {
 	}
 }
 
-func (r *ring) Get(account string) (string, error) {
+func (r *fakeKeyring) Get(account string) (string, error) {
 	r.wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +82,7 @@ func (r *ring) Get(account string) (string, error) {
 	return key, nil
 }
 
-func (r *ring) Set(account, value string) error {
+func (r *fakeKeyring) Set(account, value string) error {
 	r.wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +94,7 @@ func (r *ring) Set(account, value string) error {
 	return nil
 }
 
-func (r *ring) Delete(account string) error {
+func (r *fakeKeyring) Delete(account string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state != Open {
@@ -102,14 +104,14 @@ func (r *ring) Delete(account string) error {
 	return nil
 }
 
-func set(t *testing.T, s *Store, name, value string) {
+func mustSet(t *testing.T, s *Store, name, value string) {
 	t.Helper()
 	if err := s.Set(t.Context(), name, value); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func want(t *testing.T, s *Store, name, value string) {
+func mustGet(t *testing.T, s *Store, name, value string) {
 	t.Helper()
 	if got, err := s.Get(t.Context(), name); err != nil || got != value {
 		t.Fatalf("%s is %q (%v), want %q", name, got, err, value)
@@ -119,13 +121,13 @@ func want(t *testing.T, s *Store, name, value string) {
 const canary = "canary-5c1f0e-hunter2"
 
 func TestSecretSurvivesRestartEncrypted(t *testing.T) {
-	for home, keyring := range map[Home]*ring{InKeyring: newRing(Open), InFile: newRing(Absent)} {
+	for home, keyring := range map[Home]*fakeKeyring{InKeyring: newFakeKeyring(Open), InFile: newFakeKeyring(Absent)} {
 		t.Run(string(home), func(t *testing.T) {
 			dir := t.TempDir()
 			s := New(Options{Dir: dir, Keyring: keyring})
-			set(t, s, "github.TOKEN", canary)
+			mustSet(t, s, "github.TOKEN", canary)
 			again := New(Options{Dir: dir, Keyring: keyring})
-			want(t, again, "github.TOKEN", canary)
+			mustGet(t, again, "github.TOKEN", canary)
 			if st := again.Status(t.Context()); st.Home != home || st.Count != 1 || st.Locked || (st.Notice != "") != (home == InFile) {
 				t.Fatalf("status %+v", st)
 			}
@@ -153,11 +155,11 @@ func TestSecretSurvivesRestartEncrypted(t *testing.T) {
 func TestLockedKeyringCreatesNoSecondKey(t *testing.T) {
 	for _, state := range []State{Locked, Absent} {
 		t.Run(string(state), func(t *testing.T) {
-			dir, keyring := t.TempDir(), newRing(Open)
-			set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
+			dir, keyring := t.TempDir(), newFakeKeyring(Open)
+			mustSet(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
 			before, _ := os.ReadFile(filepath.Join(dir, "secrets.json"))
 
-			keyring.become(state)
+			keyring.setState(state)
 			s := New(Options{Dir: dir, Keyring: keyring})
 			_, err := s.Get(t.Context(), "a")
 			if !errors.Is(err, ErrLocked) || core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(err.Error(), "needs-unlock: ") {
@@ -179,24 +181,24 @@ func TestLockedKeyringCreatesNoSecondKey(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "secrets.key")); err == nil {
 				t.Fatal("a second key was made, in a file")
 			}
-			keyring.become(Open)
-			want(t, s, "a", "value-of-a")
+			keyring.setState(Open)
+			mustGet(t, s, "a", "value-of-a")
 		})
 	}
 }
 
 func TestOpenStoreSurvivesLaterKeyringLock(t *testing.T) {
-	keyring := newRing(Open)
+	keyring := newFakeKeyring(Open)
 	s := New(Options{Dir: t.TempDir(), Keyring: keyring})
-	set(t, s, "a", "value-of-a")
-	keyring.become(Locked)
-	set(t, s, "b", "value-of-b")
-	want(t, s, "a", "value-of-a")
+	mustSet(t, s, "a", "value-of-a")
+	keyring.setState(Locked)
+	mustSet(t, s, "b", "value-of-b")
+	mustGet(t, s, "a", "value-of-a")
 }
 
 func TestFirstSecretIsRefusedWhileKeyringIsLocked(t *testing.T) {
 	dir := t.TempDir()
-	s := New(Options{Dir: dir, Keyring: newRing(Locked)})
+	s := New(Options{Dir: dir, Keyring: newFakeKeyring(Locked)})
 	if err := s.Set(t.Context(), "a", "x"); !errors.Is(err, ErrLocked) {
 		t.Fatalf("got %v", err)
 	}
@@ -206,14 +208,14 @@ func TestFirstSecretIsRefusedWhileKeyringIsLocked(t *testing.T) {
 }
 
 func TestLostOrForeignKeyIsReportedNotReplaced(t *testing.T) {
-	dir, keyring := t.TempDir(), newRing(Open)
-	set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
+	dir, keyring := t.TempDir(), newFakeKeyring(Open)
+	mustSet(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
 	for what, keys := range map[string]func(string) (string, bool){
 		"lost":    func(string) (string, bool) { return "", false },
 		"foreign": func(string) (string, bool) { return strings.Repeat("A", 43) + "=", true },
 		"damaged": func(string) (string, bool) { return "x", true },
 	} {
-		other := newRing(Open)
+		other := newFakeKeyring(Open)
 		for account := range keyring.keys {
 			if key, ok := keys(account); ok {
 				other.keys[account] = key
@@ -231,23 +233,23 @@ func TestLostOrForeignKeyIsReportedNotReplaced(t *testing.T) {
 			t.Errorf("%s: a second key", what)
 		}
 	}
-	want(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
+	mustGet(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
 }
 
 func TestTamperedFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	set(t, New(Options{Dir: dir, Keyring: newRing(Absent)}), "a", "value-of-a")
+	mustSet(t, New(Options{Dir: dir, Keyring: newFakeKeyring(Absent)}), "a", "value-of-a")
 	path := filepath.Join(dir, "secrets.json")
 	good, _ := os.ReadFile(path)
-	var h head
+	var h header
 	if err := json.Unmarshal(good, &h); err != nil {
 		t.Fatal(err)
 	}
-	for what, change := range map[string]func(*head){
-		"a bit":   func(h *head) { h.Sealed[len(h.Sealed)-1] ^= 1 },
-		"the id":  func(h *head) { h.ID = "0000" },
-		"nothing": func(h *head) { h.Sealed = nil },
-		"version": func(h *head) { h.Version = 2 },
+	for what, change := range map[string]func(*header){
+		"a bit":   func(h *header) { h.Sealed[len(h.Sealed)-1] ^= 1 },
+		"the id":  func(h *header) { h.ID = "0000" },
+		"nothing": func(h *header) { h.Sealed = nil },
+		"version": func(h *header) { h.Version = 2 },
 	} {
 		bad := h
 		bad.Sealed = bytes.Clone(h.Sealed)
@@ -256,7 +258,7 @@ func TestTamperedFileIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := New(Options{Dir: dir, Keyring: newRing(Absent)})
+		s := New(Options{Dir: dir, Keyring: newFakeKeyring(Absent)})
 		if v, err := s.Get(t.Context(), "a"); err == nil {
 			t.Errorf("%s was changed, and the secret is %q", what, v)
 		}
@@ -268,8 +270,8 @@ func TestTamperedFileIsRefused(t *testing.T) {
 
 func TestUnresponsiveKeyringTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, keyring := t.TempDir(), newRing(Open)
-		set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
+		dir, keyring := t.TempDir(), newFakeKeyring(Open)
+		mustSet(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
 		keyring.hang = make(chan struct{})
 		s := New(Options{Dir: dir, Keyring: keyring})
 		for range 3 {
@@ -289,12 +291,12 @@ func TestUnresponsiveKeyringTimesOut(t *testing.T) {
 			t.Fatalf("known: %v", known)
 		}
 		close(keyring.hang)
-		want(t, s, "a", "value-of-a")
+		mustGet(t, s, "a", "value-of-a")
 	})
 }
 
 func TestTwoProcessesLoseNoSecrets(t *testing.T) {
-	dir, keyring := t.TempDir(), newRing(Absent)
+	dir, keyring := t.TempDir(), newFakeKeyring(Absent)
 	var all sync.WaitGroup
 	for p := range 4 {
 		s := New(Options{Dir: dir, Keyring: keyring})
@@ -314,17 +316,17 @@ func TestTwoProcessesLoseNoSecrets(t *testing.T) {
 }
 
 func TestSecretValuesCoverEverythingRecordable(t *testing.T) {
-	dir, keyring := t.TempDir(), newRing(Absent)
+	dir, keyring := t.TempDir(), newFakeKeyring(Absent)
 	other := New(Options{Dir: dir, Keyring: keyring})
-	set(t, other, "old", "value-one")
-	set(t, other, "short", "12345")
+	mustSet(t, other, "old", "value-one")
+	mustSet(t, other, "short", "12345")
 	s := New(Options{Dir: dir, Keyring: keyring})
 	if got := s.Known(); len(got) != 0 {
 		t.Fatalf("known before anything was read: %v", got)
 	}
-	want(t, s, "old", "value-one")
-	set(t, other, "old", "value-two")
-	want(t, s, "old", "value-two")
+	mustGet(t, s, "old", "value-one")
+	mustSet(t, other, "old", "value-two")
+	mustGet(t, s, "old", "value-two")
 	if got := s.Known(); !slices.Equal(got, []string{"value-one", "value-two"}) {
 		t.Fatalf("known %v", got)
 	}
@@ -340,7 +342,7 @@ func TestSecretValuesCoverEverythingRecordable(t *testing.T) {
 }
 
 func TestInvalidSecretsAreRefusedWithoutEcho(t *testing.T) {
-	s := New(Options{Dir: t.TempDir(), Keyring: newRing(Absent)})
+	s := New(Options{Dir: t.TempDir(), Keyring: newFakeKeyring(Absent)})
 	for name, value := range map[string]string{"": "x", "a b": "x", "a}": "x", "a:-b": "x", strings.Repeat("n", 201): "x", "empty": "", "large": strings.Repeat(canary, 10000)} {
 		err := s.Set(t.Context(), name, value)
 		if core.CodeOf(err) != core.CodeValidation || strings.Contains(err.Error(), canary) {
@@ -351,12 +353,12 @@ func TestInvalidSecretsAreRefusedWithoutEcho(t *testing.T) {
 
 func TestKeyFileOfInterruptedStartIsUsed(t *testing.T) {
 	dir := t.TempDir()
-	set(t, New(Options{Dir: dir, Keyring: newRing(Absent)}), "a", "x-value")
+	mustSet(t, New(Options{Dir: dir, Keyring: newFakeKeyring(Absent)}), "a", "x-value")
 	key, _ := os.ReadFile(filepath.Join(dir, "secrets.key"))
 	if err := os.Remove(filepath.Join(dir, "secrets.json")); err != nil {
 		t.Fatal(err)
 	}
-	set(t, New(Options{Dir: dir, Keyring: newRing(Absent)}), "b", "y-value")
+	mustSet(t, New(Options{Dir: dir, Keyring: newFakeKeyring(Absent)}), "b", "y-value")
 	if now, _ := os.ReadFile(filepath.Join(dir, "secrets.key")); !bytes.Equal(key, now) {
 		t.Fatal("the key was replaced")
 	}

@@ -20,9 +20,9 @@ import (
 const (
 	maxValue = 64 << 10
 	maxFile  = 8 << 20
-	// shortest is the length in bytes from which a value is redacted. Shorter values would match
-	// too much unrelated text.
-	shortest = 6
+	// minRedactedLength is the length in bytes from which a value is redacted. Shorter values would
+	// match too much unrelated text.
+	minRedactedLength = 6
 )
 
 // ErrLocked is wrapped by errors that occur because the keyring is locked. The operation can be
@@ -43,34 +43,34 @@ type Options struct {
 	Dir string // the data folder
 	// Keyring is the keyring of the system if nil.
 	Keyring Keyring
-	// Deadline limits each call of the keyring that opens no prompt; 5 s if zero. Patience limits
-	// the calls that may open a prompt; 60 s if zero.
-	Deadline, Patience time.Duration
+	// Deadline limits each call of the keyring that opens no prompt; 5 s if zero. PromptDeadline
+	// limits the calls that may open a prompt; 60 s if zero.
+	Deadline, PromptDeadline time.Duration
 }
 
 // Store holds the secrets of one data folder. Several processes may use the folder; each sees the
 // changes of the others immediately. Its methods are safe for concurrent use.
 type Store struct {
-	dir                string
-	keyring            Keyring
-	deadline, patience time.Duration
-	reading            chan struct{} // full while a keyring call without a prompt is pending
-	asking             chan struct{} // full while a keyring call that may prompt is pending
+	dir                      string
+	keyring                  Keyring
+	deadline, promptDeadline time.Duration
+	silentCalls              chan struct{} // full while a keyring call without a prompt is pending
+	promptCalls              chan struct{} // full while a keyring call that may prompt is pending
 
-	turn   chan struct{} // lock for the fields below; a channel, because waiting for it can be cancelled
-	key    []byte
-	keyID  string          // id of the file that key belongs to
-	seen   os.FileInfo     // file from which values was read
-	values map[string]item // nil until the file is opened
+	stateLock chan struct{} // lock for the fields below; a channel, because waiting for it can be cancelled
+	key       []byte
+	keyID     string                 // id of the file that key belongs to
+	fileInfo  os.FileInfo            // file from which values was read
+	values    map[string]storedValue // nil until the file is opened
 
-	mu      sync.Mutex      // guards the fields below
-	learned func()          // called when known grows; may be nil
-	past    map[string]bool // every value that this process has seen
-	known   []string        // sorted keys of past; nil if outdated
+	mu         sync.Mutex      // guards the fields below
+	onLearned  func()          // called when known grows; may be nil
+	seenValues map[string]bool // every value that this process has seen
+	known      []string        // sorted keys of seenValues; nil if outdated
 }
 
-// item is a stored value.
-type item struct {
+// storedValue is a stored value.
+type storedValue struct {
 	Value   string    `json:"value"`
 	Changed time.Time `json:"changed"`
 }
@@ -84,33 +84,33 @@ type Entry struct {
 // New returns a Store. It does not access the file or the keyring.
 func New(o Options) *Store {
 	if o.Keyring == nil {
-		o.Keyring = system{}
+		o.Keyring = systemKeyring{}
 	}
 	if o.Deadline == 0 {
 		o.Deadline = 5 * time.Second
 	}
-	if o.Patience == 0 {
-		o.Patience = time.Minute
+	if o.PromptDeadline == 0 {
+		o.PromptDeadline = time.Minute
 	}
-	return &Store{dir: o.Dir, keyring: o.Keyring, deadline: o.Deadline, patience: o.Patience,
-		reading: make(chan struct{}, 1), asking: make(chan struct{}, 1), turn: make(chan struct{}, 1), past: map[string]bool{}}
+	return &Store{dir: o.Dir, keyring: o.Keyring, deadline: o.Deadline, promptDeadline: o.PromptDeadline,
+		silentCalls: make(chan struct{}, 1), promptCalls: make(chan struct{}, 1), stateLock: make(chan struct{}, 1), seenValues: map[string]bool{}}
 }
 
-var name = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
+var namePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
 
 // ValidName reports whether s is a valid name of a secret, as used in ${secret:NAME}.
-func ValidName(s string) bool { return name().MatchString(s) }
+func ValidName(s string) bool { return namePattern().MatchString(s) }
 
 // Get returns a secret. The error has code not_found if there is no secret of that name, and wraps
 // ErrLocked while the keyring is locked. It never opens a prompt.
 func (s *Store) Get(ctx context.Context, name string) (string, error) {
-	if hidden(name) {
-		return "", missing(name)
+	if isInternal(name) {
+		return "", notFoundError(name)
 	}
 	return s.get(ctx, name)
 }
 
-func missing(name string) error {
+func notFoundError(name string) error {
 	return &core.Error{Code: core.CodeNotFound, Message: "there is no secret called " + quote(name),
 		Hint: "Store it with: drawbridge secret set " + name}
 }
@@ -120,12 +120,12 @@ func (s *Store) get(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	defer s.unlock()
-	if err := s.open(ctx); err != nil {
+	if err := s.load(ctx); err != nil {
 		return "", err
 	}
 	i, ok := s.values[name]
 	if !ok {
-		return "", missing(name)
+		return "", notFoundError(name)
 	}
 	return i.Value, nil
 }
@@ -151,12 +151,12 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 	if len(values) == 0 {
 		return nil
 	}
-	if err := s.ask(ctx); err != nil {
+	if err := s.unlockKeyring(ctx); err != nil {
 		return err
 	}
-	return s.change(ctx, func(all map[string]item) bool {
+	return s.update(ctx, func(all map[string]storedValue) bool {
 		for name, value := range values {
-			all[name] = item{value, time.Now().UTC().Truncate(time.Second)}
+			all[name] = storedValue{value, time.Now().UTC().Truncate(time.Second)}
 		}
 		return true
 	})
@@ -164,11 +164,11 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 
 // Remove deletes secrets. ok is false if none of them existed.
 func (s *Store) Remove(ctx context.Context, names ...string) (ok bool, err error) {
-	return s.remove(ctx, slices.DeleteFunc(slices.Clone(names), hidden))
+	return s.remove(ctx, slices.DeleteFunc(slices.Clone(names), isInternal))
 }
 
 func (s *Store) remove(ctx context.Context, names []string) (ok bool, err error) {
-	err = s.change(ctx, func(all map[string]item) bool {
+	err = s.update(ctx, func(all map[string]storedValue) bool {
 		for _, name := range names {
 			_, had := all[name]
 			ok = ok || had
@@ -185,11 +185,11 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	defer s.unlock()
-	if err := s.open(ctx); err != nil {
+	if err := s.load(ctx); err != nil {
 		return nil, err
 	}
 	all := make([]Entry, 0, len(s.values))
-	for _, name := range visible(s.values) {
+	for _, name := range secretNames(s.values) {
 		all = append(all, Entry{name, s.values[name].Changed})
 	}
 	return all, nil
@@ -198,14 +198,14 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 // Unlock reads the key from the keyring, which may open a prompt of the system, and waits for the
 // user.
 func (s *Store) Unlock(ctx context.Context) error {
-	if err := s.ask(ctx); err != nil {
+	if err := s.unlockKeyring(ctx); err != nil {
 		return err
 	}
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
 	defer s.unlock()
-	return s.open(ctx)
+	return s.load(ctx)
 }
 
 // Destroy deletes all secrets and their key. If the keyring is not open, the key remains in it,
@@ -215,20 +215,20 @@ func (s *Store) Destroy(ctx context.Context) error {
 		return err
 	}
 	defer s.unlock()
-	h, _, readable := s.read()
+	h, _, readable := s.readFile()
 	for _, path := range []string{s.path(), s.keyPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("cannot remove the secrets: %w", err)
 		}
 	}
-	s.key, s.keyID, s.values, s.seen = nil, "", nil, nil
+	s.key, s.keyID, s.values, s.fileInfo = nil, "", nil, nil
 	if readable != nil || h == nil || h.Key != InKeyring {
 		return nil
 	}
-	if s.keyring.Look(ctx) != Open {
-		return locked("the keyring is locked", "Its entry \"Drawbridge\" can be removed by hand.", nil)
+	if s.keyring.State(ctx) != Open {
+		return lockedError("the keyring is locked", "Its entry \"Drawbridge\" can be removed by hand.", nil)
 	}
-	_, err := s.question(ctx, s.reading, s.deadline, func() (string, error) { return "", s.keyring.Delete(account(h.ID)) })
+	_, err := s.callKeyring(ctx, s.silentCalls, s.deadline, func() (string, error) { return "", s.keyring.Delete(keyringAccount(h.ID)) })
 	return err
 }
 
@@ -240,7 +240,7 @@ func (s *Store) Known() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known = slices.Sorted(maps.Keys(s.past))
+		s.known = slices.Sorted(maps.Keys(s.seenValues))
 	}
 	return s.known
 }
@@ -256,70 +256,70 @@ type Status struct {
 // Status returns the status of the store. It never opens a prompt.
 func (s *Store) Status(ctx context.Context) Status {
 	if err := s.lock(ctx); err != nil {
-		return Status{Notice: sentence(err)}
+		return Status{Notice: formatError(err)}
 	}
 	defer s.unlock()
-	head, _, err := s.read()
+	head, _, err := s.readFile()
 	if err != nil {
-		return Status{Notice: sentence(err)}
+		return Status{Notice: formatError(err)}
 	}
 	if head == nil {
 		return Status{}
 	}
 	st := Status{Home: head.Key}
-	if err := s.open(ctx); err != nil {
-		st.Locked, st.Notice = errors.Is(err, ErrLocked), sentence(err)
+	if err := s.load(ctx); err != nil {
+		st.Locked, st.Notice = errors.Is(err, ErrLocked), formatError(err)
 		return st
 	}
-	st.Count = len(visible(s.values))
+	st.Count = len(secretNames(s.values))
 	if head.Key == InFile {
 		st.Notice = fmt.Sprintf("This system has no keyring: the key of your secrets is in %s, which only your user can read.", s.keyPath())
 	}
 	return st
 }
 
-// lock acquires turn, or fails when ctx is cancelled.
+// lock acquires stateLock, or fails when ctx is cancelled.
 func (s *Store) lock(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}:
+	case s.stateLock <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case s.turn <- struct{}{}:
+	case s.stateLock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return &core.Error{Code: core.CodeUnavailable, Message: "the keyring does not answer", Retriable: true, Cause: ErrLocked}
 	}
 }
 
-func (s *Store) unlock() { <-s.turn }
+func (s *Store) unlock() { <-s.stateLock }
 
 // OnLearned sets the function that is called when Known has grown, before the new values can be
 // used. f must not call methods of s other than Known.
 func (s *Store) OnLearned(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.learned = f
+	s.onLearned = f
 }
 
 // remember adds values to those that Known returns.
-func (s *Store) remember(values map[string]item) {
+func (s *Store) remember(values map[string]storedValue) {
 	s.mu.Lock()
-	grown, tell := false, s.learned
+	grown, notify := false, s.onLearned
 	for name, i := range values {
-		if !hidden(name) && len(i.Value) >= shortest && !s.past[i.Value] {
-			s.past[i.Value], s.known, grown = true, nil, true
+		if !isInternal(name) && len(i.Value) >= minRedactedLength && !s.seenValues[i.Value] {
+			s.seenValues[i.Value], s.known, grown = true, nil, true
 		}
 	}
 	s.mu.Unlock()
-	if grown && tell != nil {
-		tell()
+	if grown && notify != nil {
+		notify()
 	}
 }
 
-// sentence formats an error and its hint for the user.
-func sentence(err error) string {
+// formatError formats an error and its hint for the user.
+func formatError(err error) string {
 	e, ok := errors.AsType[*core.Error](err)
 	if !ok {
 		return err.Error()

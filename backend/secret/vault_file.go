@@ -21,8 +21,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// head is the content of secrets.json. Version, Key and ID are authenticated together with Sealed.
-type head struct {
+// header is the content of secrets.json. Version, Key and ID are authenticated together with Sealed.
+type header struct {
 	Version int    `json:"version"`
 	Key     Home   `json:"key"` // where the key is stored
 	ID      string `json:"id"`  // name of the key in the keyring
@@ -32,14 +32,14 @@ type head struct {
 	Sealed  []byte   `json:"sealed"`
 }
 
-const version = 1
+const fileVersion = 1
 
-func (h *head) bound() []byte {
+func (h *header) authenticatedData() []byte {
 	return fmt.Appendf(nil, "drawbridge secrets %d %s %s", h.Version, h.Key, h.ID)
 }
 
-// read parses secrets.json. It returns nil if the file does not exist.
-func (s *Store) read() (*head, os.FileInfo, error) {
+// readFile parses secrets.json. It returns nil if the file does not exist.
+func (s *Store) readFile() (*header, os.FileInfo, error) {
 	f, err := os.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -53,34 +53,34 @@ func (s *Store) read() (*head, os.FileInfo, error) {
 		return nil, nil, fmt.Errorf("cannot read the secrets: %w", err)
 	}
 	if info.Size() > maxFile {
-		return nil, nil, s.damaged(errors.New("it is too large"))
+		return nil, nil, s.damagedFileError(errors.New("it is too large"))
 	}
-	h := &head{}
+	h := &header{}
 	if err := json.NewDecoder(f).Decode(h); err != nil {
-		return nil, nil, s.damaged(err)
+		return nil, nil, s.damagedFileError(err)
 	}
-	if h.Version != version || h.Key != InKeyring && h.Key != InFile || h.ID == "" {
-		return nil, nil, s.damaged(errors.New("it is of a form that is not known here"))
+	if h.Version != fileVersion || h.Key != InKeyring && h.Key != InFile || h.ID == "" {
+		return nil, nil, s.damagedFileError(errors.New("it is of a form that is not known here"))
 	}
 	return h, info, nil
 }
 
-func (s *Store) damaged(cause error) error {
+func (s *Store) damagedFileError(cause error) error {
 	return &core.Error{Code: core.CodeInternal, Cause: cause, Message: "cannot read the secrets in " + s.path(),
 		Hint: "Put the file back from a copy of yours. To begin anew without the secrets, remove it."}
 }
 
-// open reads the file into values if it has changed. It never opens a prompt.
-func (s *Store) open(ctx context.Context) error {
-	h, info, err := s.read()
+// load reads the file into values if it has changed. It never opens a prompt.
+func (s *Store) load(ctx context.Context) error {
+	h, info, err := s.readFile()
 	if err != nil {
 		return err
 	}
 	if h == nil {
-		s.values, s.seen = map[string]item{}, nil
+		s.values, s.fileInfo = map[string]storedValue{}, nil
 		return nil
 	}
-	if s.values != nil && s.seen != nil && os.SameFile(info, s.seen) && info.Size() == s.seen.Size() && info.ModTime().Equal(s.seen.ModTime()) {
+	if s.values != nil && s.fileInfo != nil && os.SameFile(info, s.fileInfo) && info.Size() == s.fileInfo.Size() && info.ModTime().Equal(s.fileInfo.ModTime()) {
 		return nil
 	}
 	if s.key == nil || s.keyID != h.ID {
@@ -90,30 +90,30 @@ func (s *Store) open(ctx context.Context) error {
 		}
 		s.key, s.keyID = key, h.ID
 	}
-	values, err := unseal(h, s.key)
+	values, err := decrypt(h, s.key)
 	if err != nil {
 		s.key = nil // fetch the key again next time, it may have been repaired
-		return s.damaged(err)
+		return s.damagedFileError(err)
 	}
-	s.values, s.seen = values, info
+	s.values, s.fileInfo = values, info
 	s.remember(values)
 	return nil
 }
 
-func unseal(h *head, key []byte) (map[string]item, error) {
-	box, err := boxOf(key)
+func decrypt(h *header, key []byte) (map[string]storedValue, error) {
+	box, err := newAEAD(key)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := box.Open(nil, nil, h.Sealed, h.bound())
+	plain, err := box.Open(nil, nil, h.Sealed, h.authenticatedData())
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]item{}
+	values := map[string]storedValue{}
 	return values, json.Unmarshal(plain, &values)
 }
 
-func boxOf(key []byte) (cipher.AEAD, error) {
+func newAEAD(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
@@ -121,9 +121,9 @@ func boxOf(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// change applies edit to the values and writes the file, under the lock file that all processes
+// update applies edit to the values and writes the file, under the lock file that all processes
 // use. edit reports whether it has changed anything.
-func (s *Store) change(ctx context.Context, edit func(map[string]item) bool) error {
+func (s *Store) update(ctx context.Context, edit func(map[string]storedValue) bool) error {
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
@@ -136,19 +136,19 @@ func (s *Store) change(ctx context.Context, edit func(map[string]item) bool) err
 		return err
 	}
 	defer unlock()
-	if err := s.open(ctx); err != nil {
+	if err := s.load(ctx); err != nil {
 		return err
 	}
 	values := maps.Clone(s.values)
 	if !edit(values) {
 		return nil
 	}
-	h, _, err := s.read()
+	h, _, err := s.readFile()
 	if err != nil {
 		return err
 	}
 	if h == nil {
-		if h, err = s.begin(ctx); err != nil {
+		if h, err = s.createKey(ctx); err != nil {
 			return err
 		}
 	}
@@ -159,11 +159,11 @@ func (s *Store) change(ctx context.Context, edit func(map[string]item) bool) err
 	if len(plain) > maxFile/2 {
 		return core.Errorf(core.CodeValidation, "there is no room for more secrets: together they are at most %d MiB", maxFile>>21)
 	}
-	box, err := boxOf(s.key)
+	box, err := newAEAD(s.key)
 	if err != nil {
 		return err
 	}
-	h.Sealed, h.Private = box.Seal(nil, nil, plain, h.bound()), private(values) //nolint:gosec // the AEAD makes a random nonce and prepends it
+	h.Sealed, h.Private = box.Seal(nil, nil, plain, h.authenticatedData()), internalNames(values) //nolint:gosec // the AEAD makes a random nonce and prepends it
 	out, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -172,23 +172,23 @@ func (s *Store) change(ctx context.Context, edit func(map[string]item) bool) err
 	if err := atomicfile.Write(s.path(), append(out, '\n'), 0o600); err != nil {
 		return fmt.Errorf("cannot store a secret: %w", err)
 	}
-	s.values, s.seen = nil, nil // make open read the new file
-	return s.open(ctx)
+	s.values, s.fileInfo = nil, nil // make load read the new file
+	return s.load(ctx)
 }
 
-// begin creates and stores the key of a new file: in the keyring, or in a file if there is no
+// createKey creates and stores the key of a new file: in the keyring, or in a file if there is no
 // keyring. It fails if the keyring is locked.
-func (s *Store) begin(ctx context.Context) (*head, error) {
+func (s *Store) createKey(ctx context.Context) (*header, error) {
 	key, id := make([]byte, 32), make([]byte, 8)
 	_, _ = rand.Read(key) // never returns an error
 	_, _ = rand.Read(id)
-	h := &head{Version: version, ID: hex.EncodeToString(id)}
+	h := &header{Version: fileVersion, ID: hex.EncodeToString(id)}
 	switch err := s.storeKey(ctx, h.ID, key); {
 	case err == nil:
 		h.Key = InKeyring
 	case errors.Is(err, errNoKeyring):
 		h.Key = InFile
-		if key, err = s.keyFile(key); err != nil {
+		if key, err = s.storeKeyFile(key); err != nil {
 			return nil, err
 		}
 	default:
@@ -198,9 +198,9 @@ func (s *Store) begin(ctx context.Context) (*head, error) {
 	return h, nil
 }
 
-// keyFile stores key in secrets.key. If an interrupted start has left a key there, that key is
+// storeKeyFile stores key in secrets.key. If an interrupted start has left a key there, that key is
 // used.
-func (s *Store) keyFile(key []byte) ([]byte, error) {
+func (s *Store) storeKeyFile(key []byte) ([]byte, error) {
 	if old, err := s.readKeyFile(); !errors.Is(err, fs.ErrNotExist) {
 		return old, err
 	}
@@ -222,7 +222,7 @@ func (s *Store) readKeyFile() ([]byte, error) {
 	}
 	key, err := decodeKey(string(text))
 	if err != nil {
-		return nil, s.lost("the key in " + s.keyPath() + " is damaged")
+		return nil, s.missingKeyError("the key in " + s.keyPath() + " is damaged")
 	}
 	return key, nil
 }
@@ -235,8 +235,8 @@ func decodeKey(text string) ([]byte, error) {
 	return key, err
 }
 
-// lost returns the error for a missing or damaged key.
-func (s *Store) lost(what string) error {
+// missingKeyError returns the error for a missing or damaged key.
+func (s *Store) missingKeyError(what string) error {
 	return &core.Error{Code: core.CodeInternal, Message: "cannot open the secrets: " + what,
 		Hint: "Put the key back. To begin anew without the secrets, remove " + s.path() + "."}
 }

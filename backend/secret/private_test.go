@@ -14,14 +14,14 @@ import (
 )
 
 func TestUnstoredSecretFailsImmediatelyWhileLocked(t *testing.T) {
-	ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
+	ctx, dir, keyring := t.Context(), t.TempDir(), newFakeKeyring(Open)
 	p := New(Options{Dir: dir, Keyring: keyring}).Private("oauth")
 	for _, name := range []string{"server/web", "client/1"} {
 		if err := p.Set(ctx, name, "tokens-of-"+name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	keyring.become(Locked)
+	keyring.setState(Locked)
 	p = New(Options{Dir: dir, Keyring: keyring}).Private("oauth")
 	if _, err := p.Get(ctx, "server/web"); !errors.Is(err, ErrLocked) {
 		t.Errorf("what is kept: %v", err)
@@ -41,7 +41,7 @@ func TestUnstoredSecretFailsImmediatelyWhileLocked(t *testing.T) {
 	if err := p.Move(ctx, "server/web", "server/other"); !errors.Is(err, ErrLocked) {
 		t.Errorf("moved while locked: %v", err)
 	}
-	keyring.become(Open)
+	keyring.setState(Open)
 	if err := p.Move(ctx, "server/web", "server/other"); err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +51,10 @@ func TestUnstoredSecretFailsImmediatelyWhileLocked(t *testing.T) {
 	if _, err := p.Get(ctx, "server/web"); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("under its old name: %v", err)
 	}
-	if err := New(Options{Dir: t.TempDir(), Keyring: newRing(Locked)}).Private("oauth").Ready(ctx); !errors.Is(err, ErrLocked) {
+	if err := New(Options{Dir: t.TempDir(), Keyring: newFakeKeyring(Locked)}).Private("oauth").Ready(ctx); !errors.Is(err, ErrLocked) {
 		t.Errorf("ready for the first of all, beside a locked keyring: %v", err)
 	}
-	if err := New(Options{Dir: t.TempDir(), Keyring: newRing(Absent)}).Private("oauth").Ready(ctx); err != nil {
+	if err := New(Options{Dir: t.TempDir(), Keyring: newFakeKeyring(Absent)}).Private("oauth").Ready(ctx); err != nil {
 		t.Errorf("ready without a keyring: %v", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestUnstoredSecretFailsImmediatelyWhileLocked(t *testing.T) {
 // A file of an older version does not list the internal values. While it is locked no value is
 // reported as missing, otherwise a signed-in server would count as signed out.
 func TestLockedOlderFileReportsNothingMissing(t *testing.T) {
-	ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
+	ctx, dir, keyring := t.Context(), t.TempDir(), newFakeKeyring(Open)
 	if err := New(Options{Dir: dir, Keyring: keyring}).Private("oauth").Set(ctx, "server/web", "tokens"); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestLockedOlderFileReportsNothingMissing(t *testing.T) {
 	if err = errors.Join(err, os.WriteFile(path, text, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	keyring.become(Locked)
+	keyring.setState(Locked)
 	p := New(Options{Dir: dir, Keyring: keyring}).Private("oauth")
 	for _, name := range []string{"server/web", "server/open"} {
 		if _, err := p.Get(ctx, name); !errors.Is(err, ErrLocked) {
@@ -87,7 +87,7 @@ func TestLockedOlderFileReportsNothingMissing(t *testing.T) {
 	if names, err := p.Names(ctx); !errors.Is(err, ErrLocked) {
 		t.Errorf("names %v, %v", names, err)
 	}
-	keyring.become(Open)
+	keyring.setState(Open)
 	if names, err := p.Names(ctx); err != nil || !slices.Equal(names, []string{"server/web"}) {
 		t.Errorf("open: names %v, %v", names, err)
 	}
@@ -95,7 +95,7 @@ func TestLockedOlderFileReportsNothingMissing(t *testing.T) {
 
 func TestInternalSecretsOpenNoPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		keyring := newRing(Locked)
+		keyring := newFakeKeyring(Locked)
 		prompt := make(chan struct{})
 		keyring.hang = prompt
 		began := time.Now()
@@ -110,9 +110,9 @@ func TestInternalSecretsOpenNoPrompt(t *testing.T) {
 // A prompt that waits for the user does not block other operations.
 func TestKeyringPromptBlocksNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, dir, keyring := t.Context(), t.TempDir(), newRing(Open)
-		set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
-		keyring.become(Locked)
+		ctx, dir, keyring := t.Context(), t.TempDir(), newFakeKeyring(Open)
+		mustSet(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
+		keyring.setState(Locked)
 		prompt := make(chan struct{})
 		keyring.hang = prompt
 		s := New(Options{Dir: dir, Keyring: keyring})
@@ -142,17 +142,17 @@ func TestKeyringPromptBlocksNobodyElse(t *testing.T) {
 		keyring.mu.Lock()
 		keyring.hang = nil
 		keyring.mu.Unlock()
-		keyring.become(Open)
-		want(t, s, "a", "value-of-a")
+		keyring.setState(Open)
+		mustGet(t, s, "a", "value-of-a")
 		close(prompt)
 	})
 }
 
 func TestDestroyDeletesSecretsAndKey(t *testing.T) {
-	for home, keyring := range map[Home]*ring{InKeyring: newRing(Open), InFile: newRing(Absent)} {
+	for home, keyring := range map[Home]*fakeKeyring{InKeyring: newFakeKeyring(Open), InFile: newFakeKeyring(Absent)} {
 		dir := t.TempDir()
 		s := New(Options{Dir: dir, Keyring: keyring})
-		set(t, s, "a", "value-of-a")
+		mustSet(t, s, "a", "value-of-a")
 		if err := s.Destroy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -165,16 +165,16 @@ func TestDestroyDeletesSecretsAndKey(t *testing.T) {
 		if known := len(s.Known()); known != 1 { // it may still appear in a response
 			t.Errorf("%s: %d values are masked", home, known)
 		}
-		set(t, s, "b", "value-of-b") // with a new file
+		mustSet(t, s, "b", "value-of-b") // with a new file
 		again := New(Options{Dir: dir, Keyring: keyring})
-		want(t, again, "b", "value-of-b")
+		mustGet(t, again, "b", "value-of-b")
 		if _, err := again.Get(t.Context(), "a"); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s: begun anew, it has what was destroyed: %v", home, err)
 		}
 	}
-	dir, keyring := t.TempDir(), newRing(Open)
-	set(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
-	keyring.become(Locked)
+	dir, keyring := t.TempDir(), newFakeKeyring(Open)
+	mustSet(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
+	keyring.setState(Locked)
 	if err := New(Options{Dir: dir, Keyring: keyring}).Destroy(t.Context()); !errors.Is(err, ErrLocked) {
 		t.Errorf("with a locked keyring: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestDestroyDeletesSecretsAndKey(t *testing.T) {
 // Move replaces the value with the new name, and the moved value survives a restart.
 func TestMovedSecretReplacesTarget(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
-	o := Options{Dir: dir, Keyring: newRing(Absent)}
+	o := Options{Dir: dir, Keyring: newFakeKeyring(Absent)}
 	p := New(o).Private("oauth")
 	for _, name := range []string{"server/old", "server/new"} {
 		if err := p.Set(ctx, name, "tokens-of-"+name); err != nil {

@@ -22,15 +22,15 @@ type Private struct {
 // Private returns the internal values of one kind.
 func (s *Store) Private(kind string) *Private { return &Private{s, kind} }
 
-func hidden(name string) bool { return strings.Contains(name, ":") }
+func isInternal(name string) bool { return strings.Contains(name, ":") }
 
 // Get returns a value. The error for a value that does not exist has code not_found, even while the
 // keyring is locked. It never opens a prompt.
 func (p *Private) Get(ctx context.Context, name string) (string, error) {
 	value, err := p.s.get(ctx, p.kind+":"+name)
 	if errors.Is(err, ErrLocked) {
-		if h, _, failed := p.s.read(); failed == nil && h != nil && h.Private != nil && !slices.Contains(h.Private, p.kind+":"+name) {
-			return "", missing(name)
+		if h, _, failed := p.s.readFile(); failed == nil && h != nil && h.Private != nil && !slices.Contains(h.Private, p.kind+":"+name) {
+			return "", notFoundError(name)
 		}
 	}
 	return value, err
@@ -43,13 +43,13 @@ func (p *Private) Names(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer p.s.unlock()
-	h, _, err := p.s.read()
+	h, _, err := p.s.readFile()
 	if err != nil || h == nil {
 		return nil, err
 	}
 	all := h.Private
-	if err := p.s.open(ctx); err == nil {
-		all = private(p.s.values)
+	if err := p.s.load(ctx); err == nil {
+		all = internalNames(p.s.values)
 	} else if !errors.Is(err, ErrLocked) || all == nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (p *Private) Ready(ctx context.Context) error {
 		return err
 	}
 	defer p.s.unlock()
-	if err := p.s.open(ctx); err != nil {
+	if err := p.s.load(ctx); err != nil {
 		return err
 	}
-	if p.s.seen == nil && p.s.keyring.Look(ctx) == Locked {
-		return locked("the keyring is locked", unlockHint, nil)
+	if p.s.fileInfo == nil && p.s.keyring.State(ctx) == Locked {
+		return lockedError("the keyring is locked", unlockHint, nil)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (p *Private) Move(ctx context.Context, from, to string) error {
 	if names, err := p.Names(ctx); err == nil && !slices.Contains(names, from) {
 		return nil
 	}
-	return p.s.change(ctx, func(all map[string]item) bool {
+	return p.s.update(ctx, func(all map[string]storedValue) bool {
 		i, ok := all[p.kind+":"+from]
 		if ok {
 			all[p.kind+":"+to] = i
@@ -99,8 +99,8 @@ func (p *Private) Set(ctx context.Context, name, value string) error {
 	if value == "" || len(value) > maxValue {
 		return core.Errorf(core.CodeValidation, "cannot keep %s: it is empty or too large", p.kind)
 	}
-	return p.s.change(ctx, func(all map[string]item) bool {
-		all[p.kind+":"+name] = item{value, time.Now().UTC().Truncate(time.Second)}
+	return p.s.update(ctx, func(all map[string]storedValue) bool {
+		all[p.kind+":"+name] = storedValue{value, time.Now().UTC().Truncate(time.Second)}
 		return true
 	})
 }
@@ -114,21 +114,21 @@ func (p *Private) Remove(ctx context.Context, names ...string) (ok bool, err err
 	return p.s.remove(ctx, full)
 }
 
-// private returns the sorted names of the internal values. It never returns nil.
-func private(all map[string]item) []string {
+// internalNames returns the sorted names of the internal values. It never returns nil.
+func internalNames(all map[string]storedValue) []string {
 	names := []string{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if hidden(name) {
+		if isInternal(name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// visible returns the sorted names of the user's secrets.
-func visible(all map[string]item) (names []string) {
+// secretNames returns the sorted names of the user's secrets.
+func secretNames(all map[string]storedValue) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !hidden(name) {
+		if !isInternal(name) {
 			names = append(names, name)
 		}
 	}
