@@ -73,7 +73,7 @@ func (s *Store) fetchKey(ctx context.Context, h *header) ([]byte, error) {
 	}
 	switch state := s.keyring.State(ctx); {
 	case state == Absent:
-		return nil, lockedError("the keyring that holds the key of the secrets is not running", "Log in to your desktop, or start the keyring; then what waits goes on by itself.", nil)
+		return nil, lockedError("the keyring that holds the key of the secrets is not running", "Log in to your desktop, or start the keyring. Waiting servers then continue automatically.", nil)
 	case state == Locked:
 		return nil, lockedError("the keyring is locked", unlockHint, nil)
 	}
@@ -86,14 +86,14 @@ const unlockHint = "Unlock it, or use: drawbridge secret unlock."
 // decodeKeyringResult decodes the result of Keyring.Get.
 func (s *Store) decodeKeyringResult(text string, err error) ([]byte, error) {
 	if errors.Is(err, ErrNoKey) {
-		return nil, s.missingKeyError("the keyring has lost their key")
+		return nil, s.missingKeyError("their key is missing from the keyring")
 	}
 	if err != nil {
-		return nil, lockedError("the keyring gives no answer", unlockHint, err)
+		return nil, lockedError("the keyring does not respond", unlockHint, err)
 	}
 	key, err := decodeKey(text)
 	if err != nil {
-		return nil, s.missingKeyError("the keyring has another key")
+		return nil, s.missingKeyError("the key in the keyring is damaged")
 	}
 	return key, nil
 }
@@ -160,9 +160,9 @@ func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
 		return nil
 	}
 	if err == nil {
-		err = errors.New("it gave back something else")
+		err = errors.New("it returned a different key")
 	}
-	return lockedError("the keyring did not take the key of the secrets", "Unlock it, and try again.", err)
+	return lockedError("the keyring did not store the key of the secrets", "Unlock it, and try again.", err)
 }
 
 func keyringAccount(id string) string { return "secrets " + id }

@@ -97,7 +97,7 @@ func (p *Private) Move(ctx context.Context, from, to string) error {
 // Set stores a value. It opens no prompt unless the file is new and needs a key.
 func (p *Private) Set(ctx context.Context, name, value string) error {
 	if value == "" || len(value) > maxValue {
-		return core.Errorf(core.CodeValidation, "cannot keep %s: it is empty or too large", p.kind)
+		return core.Errorf(core.CodeValidation, "cannot store a value of %s: it is empty or too large", p.kind)
 	}
 	return p.s.update(ctx, func(all map[string]storedValue) bool {
 		all[p.kind+":"+name] = storedValue{value, time.Now().UTC().Truncate(time.Second)}

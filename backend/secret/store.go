@@ -226,7 +226,7 @@ func (s *Store) Destroy(ctx context.Context) error {
 		return nil
 	}
 	if s.keyring.State(ctx) != Open {
-		return lockedError("the keyring is locked", "Its entry \"Drawbridge\" can be removed by hand.", nil)
+		return lockedError("the keyring is locked", "Its entry \"Drawbridge\" can be removed manually.", nil)
 	}
 	_, err := s.callKeyring(ctx, s.silentCalls, s.deadline, func() (string, error) { return "", s.keyring.Delete(keyringAccount(h.ID)) })
 	return err
@@ -289,7 +289,7 @@ func (s *Store) lock(ctx context.Context) error {
 	case s.stateLock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &core.Error{Code: core.CodeUnavailable, Message: "the keyring does not answer", Retriable: true, Cause: ErrLocked}
+		return &core.Error{Code: core.CodeUnavailable, Message: "the keyring does not respond", Retriable: true, Cause: ErrLocked}
 	}
 }
 

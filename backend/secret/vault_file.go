@@ -60,14 +60,14 @@ func (s *Store) readFile() (*header, os.FileInfo, error) {
 		return nil, nil, s.damagedFileError(err)
 	}
 	if h.Version != fileVersion || h.Key != InKeyring && h.Key != InFile || h.ID == "" {
-		return nil, nil, s.damagedFileError(errors.New("it is of a form that is not known here"))
+		return nil, nil, s.damagedFileError(errors.New("its format is not supported by this version"))
 	}
 	return h, info, nil
 }
 
 func (s *Store) damagedFileError(cause error) error {
 	return &core.Error{Code: core.CodeInternal, Cause: cause, Message: "cannot read the secrets in " + s.path(),
-		Hint: "Put the file back from a copy of yours. To begin anew without the secrets, remove it."}
+		Hint: "Restore the file from a backup. To start without the secrets, remove it."}
 }
 
 // load reads the file into values if it has changed. It never opens a prompt.
@@ -157,7 +157,7 @@ func (s *Store) update(ctx context.Context, edit func(map[string]storedValue) bo
 		return err
 	}
 	if len(plain) > maxFile/2 {
-		return core.Errorf(core.CodeValidation, "there is no room for more secrets: together they are at most %d MiB", maxFile>>21)
+		return core.Errorf(core.CodeValidation, "the secrets are too large: together they may have at most %d MiB", maxFile>>21)
 	}
 	box, err := newAEAD(s.key)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *Store) storeKeyFile(key []byte) ([]byte, error) {
 		return old, err
 	}
 	if err := atomicfile.Write(s.keyPath(), append(base64.StdEncoding.AppendEncode(nil, key), '\n'), 0o600); err != nil {
-		return nil, fmt.Errorf("cannot keep the key of the secrets: %w", err)
+		return nil, fmt.Errorf("cannot store the key of the secrets: %w", err)
 	}
 	return key, nil
 }
@@ -238,7 +238,7 @@ func decodeKey(text string) ([]byte, error) {
 // missingKeyError returns the error for a missing or damaged key.
 func (s *Store) missingKeyError(what string) error {
 	return &core.Error{Code: core.CodeInternal, Message: "cannot open the secrets: " + what,
-		Hint: "Put the key back. To begin anew without the secrets, remove " + s.path() + "."}
+		Hint: "Restore the key from a backup. To start without the secrets, remove " + s.path() + "."}
 }
 
 // lockWait is how long a change waits for a change by another process.
