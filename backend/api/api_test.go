@@ -18,7 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
 	s := newSite(t)

@@ -45,31 +45,31 @@ type Question struct {
 	ID      string         `json:"id"`
 	Kind    approvals.Kind `json:"kind" enum:"form,url,command,call,tools"`
 	Server  string         `json:"server" doc:"Server id"`
-	Client  QuestionClient `json:"client" doc:"Whose call made the server ask; empty when that is unknown"`
-	Tool    string         `json:"tool" doc:"The public name of what was called; may be empty"`
-	Message string         `json:"message" doc:"What is asked; of a command: the command, then the names of its variables and its folder, each on a line"`
+	Client  QuestionClient `json:"client" doc:"Client whose call made the server ask; empty if unknown"`
+	Tool    string         `json:"tool" doc:"Public name of the called tool or prompt; may be empty"`
+	Message string         `json:"message" doc:"Text of the question; for a command: the command, then the names of its variables and its folder, one per line"`
 	URL     string         `json:"url,omitempty"`
-	Schema  string         `json:"schema,omitempty" doc:"JSON text: the form's schema, an object of flat properties"`
+	Schema  string         `json:"schema,omitempty" doc:"JSON text: schema of the form, an object with flat properties"`
 	At      time.Time      `json:"at"`
-	Expires time.Time      `json:"expires" doc:"The year 1 of a command, which waits as long as it stands in the configuration"`
-	State   string         `json:"state" enum:",accept,decline,cancel,expired,withdrawn" doc:"Empty while it waits"`
+	Expires time.Time      `json:"expires" doc:"Year 1 for a command, which does not expire"`
+	State   string         `json:"state" enum:",accept,decline,cancel,expired,withdrawn" doc:"Empty while pending"`
 
-	CallID        string `json:"callId,omitempty" doc:"Of a call: its id"`
-	Original      string `json:"original,omitempty" doc:"Of a call: the tool as the server knows it"`
-	Arguments     string `json:"arguments,omitempty" doc:"Of a call: JSON text; in lists and events the beginning only, when it is long"`
-	ArgumentsSize int    `json:"argumentsSize,omitempty" doc:"Bytes of the whole"`
-	ArgumentsCut  bool   `json:"argumentsCut,omitempty" doc:"There is more: read this question alone"`
-	Why           string `json:"why,omitempty" doc:"Of a call: the rule that asks"`
-	Effect        string `json:"effect,omitempty" enum:"read-only,destructive,unknown" doc:"Of a call: what the server says of the tool"`
+	CallID        string `json:"callId,omitempty" doc:"Call id; calls only"`
+	Original      string `json:"original,omitempty" doc:"The server's own name of the tool; calls only"`
+	Arguments     string `json:"arguments,omitempty" doc:"JSON text, truncated in lists and events if long; calls only"`
+	ArgumentsSize int    `json:"argumentsSize,omitempty" doc:"Size of the complete arguments in bytes"`
+	ArgumentsCut  bool   `json:"argumentsCut,omitempty" doc:"Whether arguments is truncated: GET /api/v1/approvals/{id} returns all of it"`
+	Why           string `json:"why,omitempty" doc:"Rule that requires approval; calls only"`
+	Effect        string `json:"effect,omitempty" enum:"read-only,destructive,unknown" doc:"Effect that the server declares for the tool; calls only"`
 
-	Command *NewCommand `json:"command,omitempty" doc:"Of a command: what it is, in parts"`
+	Command *NewCommand `json:"command,omitempty" doc:"The command in parts; commands only"`
 }
 
 // NewCommand is a command that needs approval, split into parts.
 type NewCommand struct {
-	Written     string   `json:"written" doc:"With its arguments, as in the configuration"`
-	Was         string   `json:"was" doc:"What the server ran before; empty when that is unknown"`
-	Environment []string `json:"environment" nullable:"false" doc:"Names of variables"`
+	Written     string   `json:"written" doc:"Command line as in the configuration"`
+	Was         string   `json:"was" doc:"Previous command line; empty if unknown"`
+	Environment []string `json:"environment" nullable:"false" doc:"Names of the environment variables"`
 	Cwd         string   `json:"cwd"`
 }
 
@@ -167,8 +167,8 @@ type approvalInput struct {
 	ID   string `path:"id" maxLength:"200"`
 	Body struct {
 		Action  string `json:"action" enum:"accept,decline,cancel"`
-		Scope   string `json:"scope,omitempty" enum:"once,minutes,always" doc:"For how long a call is accepted; once when absent. always is written into the configuration"`
-		Content JSON   `json:"content,omitempty" doc:"What a form was filled in with, a JSON object; needed to accept one"`
+		Scope   string `json:"scope,omitempty" enum:"once,minutes,always" doc:"How long calls of the tool are accepted; default: once. always is written to the configuration"`
+		Content JSON   `json:"content,omitempty" doc:"Values of the form, a JSON object; required to accept a form"`
 	}
 }
 

@@ -18,22 +18,22 @@ type ConfigCopy struct {
 	Name    string    `json:"name"`
 	At      time.Time `json:"at"`
 	Bytes   int64     `json:"bytes"`
-	Current bool      `json:"current" doc:"It says what the file says now"`
+	Current bool      `json:"current" doc:"Whether it equals the current file"`
 }
 
 // ConfigCopyText is a backup with the changes that restoring it would make.
 type ConfigCopyText struct {
 	Name     string           `json:"name"`
-	Text     string           `json:"text" doc:"Without the secrets that are recognised"`
-	Diff     string           `json:"diff" doc:"From the file as it is now to the copy, without the secrets that are recognised; empty when they are the same"`
-	Etag     string           `json:"etag" doc:"Of the file as it is now"`
-	Problems []config.Problem `json:"problems" nullable:"false" doc:"What is wrong with the copy"`
+	Text     string           `json:"text" doc:"Recognized secrets are redacted"`
+	Diff     string           `json:"diff" doc:"Changes from the current file to the copy, with recognized secrets redacted; empty if they are equal"`
+	Etag     string           `json:"etag" doc:"ETag of the current file"`
+	Problems []config.Problem `json:"problems" nullable:"false" doc:"Problems of the copy"`
 }
 
 // PutBack is the result of a restore.
 type PutBack struct {
-	Undo string `json:"undo" doc:"The copy of what was there before"`
-	Etag string `json:"etag" doc:"Of the file as it is now"`
+	Undo string `json:"undo" doc:"Copy of the previous file"`
+	Etag string `json:"etag" doc:"ETag of the current file"`
 }
 
 type copyInput struct {
@@ -43,16 +43,16 @@ type copyInput struct {
 type putBackInput struct {
 	Name string `path:"name" maxLength:"60"`
 	Body struct {
-		Etag string `json:"etag" maxLength:"64" doc:"Of the file that was looked at"`
+		Etag string `json:"etag" maxLength:"64" doc:"ETag of the file that the change is based on"`
 	}
 }
 
 func (a *API) registerBackups(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/config/backups", "Copies of the configuration file, the newest first", a.listCopies)
-	op(a, doc, "POST", "/api/v1/config/backups", "Keep a copy of the configuration file as it is now", a.keepCopy)
-	op(a, doc, "POST", "/api/v1/config/beyond", "How many calls of the history go when a text becomes the configuration file, because it keeps less of them", a.keepingLess)
-	op(a, doc, "GET", "/api/v1/config/backups/{name}", "One copy, and what putting it back would change", a.getCopy)
-	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Put a copy back; what is there is kept first", a.putBack)
+	op(a, doc, "GET", "/api/v1/config/backups", "Copies of the configuration file, newest first", a.listCopies)
+	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.keepCopy)
+	op(a, doc, "POST", "/api/v1/config/beyond", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.keepingLess)
+	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A copy, and the changes that restoring it would make", a.getCopy)
+	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a copy; the current file is backed up first", a.putBack)
 }
 
 func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigCopy]], error) {

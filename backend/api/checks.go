@@ -46,7 +46,7 @@ type putCheckInput struct {
 	Name string `path:"name" maxLength:"100"`
 	Body struct {
 		Steps []history.Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
-		Auto  string         `json:"auto,omitempty" enum:",on,off" doc:"Whether it runs by itself after the version or tools of a server changed; when nothing is said, if all its tools only read"`
+		Auto  string         `json:"auto,omitempty" enum:",on,off" doc:"Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only"`
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 
 // ImportPlan describes the changes of an import, planned or made.
 type ImportPlan struct {
-	ID      string             `json:"id" doc:"Names the import for undo; empty in a plan, and when nothing was new"`
-	Path    string             `json:"path" doc:"Of our configuration"`
+	ID      string             `json:"id" doc:"Identifies the import for undo; empty in a plan, or if nothing was imported"`
+	Path    string             `json:"path" doc:"Changes to the configuration"`
 	Diff    string             `json:"diff"`
 	Servers []ImportableServer `json:"servers" nullable:"false"`
-	Secrets []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that go to the secret store"`
+	Secrets []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that are moved to the secret store"`
 }
 
 // TakenImport is an import that can be undone.
@@ -30,8 +30,8 @@ type TakenImport struct {
 type importInput struct {
 	Key  string `path:"key"`
 	Body struct {
-		Servers []string `json:"servers,omitempty" doc:"These alone"`
-		Diff    string   `json:"diff,omitempty" doc:"What the user saw: another one is refused"`
+		Servers []string `json:"servers,omitempty" doc:"Only these servers"`
+		Diff    string   `json:"diff,omitempty" doc:"Diff that was shown; any other one is rejected"`
 	}
 }
 
@@ -55,25 +55,25 @@ type bundleAnswer struct {
 type TokenChange struct {
 	Name      string                 `json:"name"`
 	Rewritten []clientconf.Rewritten `json:"rewritten" nullable:"false"`
-	Token     string                 `json:"token,omitempty" doc:"The new one, for the user to put into a client, when no file of a client took it"`
+	Token     string                 `json:"token,omitempty" doc:"New token, for the user to enter in a client, if no client's file was updated"`
 }
 
 type tokenInput struct {
 	Name   string `path:"name"`
 	Action string `path:"action" enum:"create,rotate,revoke"`
 	Body   *struct {
-		Dry bool `json:"dry,omitempty" doc:"Only say what would change; the token stays"`
+		Dry bool `json:"dry,omitempty" doc:"Only report what would change; the token is kept"`
 	}
 }
 
 func (a *API) registerTaking(doc huma.API) {
-	op(a, doc, "POST", "/api/v1/connections/{key}/import/plan", "What importing a client's servers changes; nothing is written", a.planImport)
-	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Copy servers of a client into our configuration", a.importServers)
-	op(a, doc, "GET", "/api/v1/imports", "The imports that can be taken back, newest first", a.listImports)
-	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Take an import back", a.undoImport)
-	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "What the user needs to connect a client by hand", a.handout)
-	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "An extension that connects a client without its file", a.bundle)
-	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Give a client a token, another one, or none; its entries with an address follow", a.changeToken)
+	op(a, doc, "POST", "/api/v1/connections/{key}/import/plan", "Preview the import of a client's servers; nothing is written", a.planImport)
+	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Import servers of a client into the configuration", a.importServers)
+	op(a, doc, "GET", "/api/v1/imports", "Imports that can be undone, newest first", a.listImports)
+	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Undo an import", a.undoImport)
+	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "Instructions to connect a client manually", a.handout)
+	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "Extension that connects a client without changing its configuration file", a.bundle)
+	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; its entries with an address are updated", a.changeToken)
 }
 
 // taking plans the import of a shared file.

@@ -30,24 +30,24 @@ type Connection struct {
 	MaxTools  int    `json:"maxTools"`  // limit of tools of the client; 0 if unknown
 	Tested    bool   `json:"tested"`    // whether the format was verified with the real program
 
-	Live     bool       `json:"live" doc:"It shook hands with us after it was connected"`
-	Since    *time.Time `json:"since,omitempty" doc:"When it did first, in this run of the daemon"`
+	Live     bool       `json:"live" doc:"Whether it has initialized a session since it was connected"`
+	Since    *time.Time `json:"since,omitempty" doc:"First initialization since the daemon started"`
 	LastSeen *time.Time `json:"lastSeen,omitempty"`
-	Sessions int        `json:"sessions" doc:"Legacy sessions that are open"`
-	Tools    int        `json:"tools" doc:"How many tools it was shown last"`
-	Offered  int        `json:"offered" doc:"How many it would be shown now"`
-	Next     string     `json:"next" doc:"What to do now, for this client; empty when nothing"`
-	Warnings []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are passed"`
+	Sessions int        `json:"sessions" doc:"Open legacy sessions"`
+	Tools    int        `json:"tools" doc:"Number of tools in its last tool list"`
+	Offered  int        `json:"offered" doc:"Number of tools that a new list would contain"`
+	Next     string     `json:"next" doc:"Next step for this client; empty if there is none"`
+	Warnings []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are exceeded"`
 	Moved    []Moved    `json:"moved" nullable:"false" doc:"Servers that were taken over from it"`
-	Link     bool       `json:"link" doc:"It can be connected by a link"`
-	Bundle   bool       `json:"bundle" doc:"It can be connected by an extension"`
+	Link     bool       `json:"link" doc:"Whether it can be connected by a link"`
+	Bundle   bool       `json:"bundle" doc:"Whether it can be connected by an extension"`
 }
 
 // Moved is one server of a client that our entry replaces.
 type Moved struct {
-	Name   string `json:"name" doc:"In the client's file"`
+	Name   string `json:"name" doc:"Name in the client's file"`
 	Scope  string `json:"scope"`
-	Server string `json:"server" doc:"Its id with us"`
+	Server string `json:"server" doc:"Server id in Drawbridge"`
 }
 
 // ConnectionRequest says how to connect a client.
@@ -81,7 +81,7 @@ type ImportableServer struct {
 	Notes []string `json:"notes"`
 	Skip  string   `json:"skip"` // why it cannot be imported
 
-	Source  string   `json:"source" doc:"Where it was found when that is not the client's file of today: then it can be imported, not moved"`
+	Source  string   `json:"source" doc:"Where it was found if not in the client's current file: it can be imported but not moved"`
 	Secrets []string `json:"secrets" nullable:"false" doc:"Names under which its literal tokens will be stored"`
 }
 
@@ -104,19 +104,19 @@ type connectionActionInput struct {
 	Key    string `path:"key"`
 	Action string `path:"action" enum:"undo,restore,forget"`
 	Body   *struct {
-		Servers []string `json:"servers,omitempty" doc:"With undo: those moves alone, by the names in the client's file"`
+		Servers []string `json:"servers,omitempty" doc:"With undo: only these moves, by the names in the client's file"`
 	}
 }
 
 func (a *API) registerConnections(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/connections", "The client applications of this machine", a.listConnections)
-	op(a, doc, "GET", "/api/v1/connections/{key}/servers", "The servers of a client and what each becomes", a.listImportable)
-	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "What connecting a client changes; nothing is written", a.planConnection)
+	op(a, doc, "GET", "/api/v1/connections", "Client applications of this machine", a.listConnections)
+	op(a, doc, "GET", "/api/v1/connections/{key}/servers", "Servers of a client that can be imported", a.listImportable)
+	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "Preview the changes of connecting a client; nothing is written", a.planConnection)
 	op(a, doc, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
-	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Take a connection back, put a lost entry back, or forget it", a.changeConnection)
+	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Undo a connection, restore a lost entry, or forget it", a.changeConnection)
 	a.registerTaking(doc)
 	a.registerTakeover(doc)
-	op(a, doc, "GET", "/api/v1/savings", "The servers that clients start by themselves", a.savings)
+	op(a, doc, "GET", "/api/v1/savings", "Servers that clients start themselves", a.savings)
 }
 
 func (a *API) connector() (*clientconf.Connector, error) {

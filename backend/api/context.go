@@ -19,10 +19,10 @@ const bytesPerToken = 4
 // ContextCost is the size of the tool lists in the context of a model. Tokens are an estimate,
 // because each model counts differently.
 type ContextCost struct {
-	Lists      []ListCost   `json:"lists" nullable:"false" doc:"The address of all servers first, then one for each server"`
-	Tools      []ToolCost   `json:"tools" nullable:"false" doc:"The largest first"`
+	Lists      []ListCost   `json:"lists" nullable:"false" doc:"The endpoint of all servers first, then one per server"`
+	Tools      []ToolCost   `json:"tools" nullable:"false" doc:"Largest first"`
 	Clients    []ClientCost `json:"clients" nullable:"false"`
-	Unused     []ToolCost   `json:"unused" nullable:"false" doc:"Not called for unusedDays, the largest first"`
+	Unused     []ToolCost   `json:"unused" nullable:"false" doc:"Not called for unusedDays, largest first"`
 	UnusedDays int          `json:"unusedDays"`
 }
 
@@ -32,17 +32,17 @@ type ListCost struct {
 	Server  string `json:"server,omitempty"`
 	Tools   int    `json:"tools"`
 	Bytes   int    `json:"bytes"`
-	Tokens  int    `json:"tokens" doc:"About"`
+	Tokens  int    `json:"tokens" doc:"Estimate"`
 }
 
 // ToolCost is one tool.
 type ToolCost struct {
 	Server   string     `json:"server"`
 	Tool     string     `json:"tool"`
-	Name     string     `json:"name" doc:"The public name"`
+	Name     string     `json:"name" doc:"Public name"`
 	Bytes    int        `json:"bytes"`
-	Tokens   int        `json:"tokens" doc:"About"`
-	Calls    int64      `json:"calls" doc:"Of the last 30 days"`
+	Tokens   int        `json:"tokens" doc:"Estimate"`
+	Calls    int64      `json:"calls" doc:"Calls in the last 30 days"`
 	LastUsed *time.Time `json:"lastUsed,omitempty"`
 }
 
@@ -50,9 +50,9 @@ type ToolCost struct {
 type ClientCost struct {
 	Client        string `json:"client"`
 	Token         string `json:"token"`
-	Tools         int    `json:"tools" doc:"Of those that it called"`
-	TokensUsed    int    `json:"tokensUsed" doc:"About; of the tools that it called"`
-	TokensOffered int    `json:"tokensOffered" doc:"About; of the list of all servers"`
+	Tools         int    `json:"tools" doc:"Number of tools that it called"`
+	TokensUsed    int    `json:"tokensUsed" doc:"Estimate for the tools that it called"`
+	TokensOffered int    `json:"tokensOffered" doc:"Estimate for the tool list of all servers"`
 	Calls         int64  `json:"calls"`
 }
 

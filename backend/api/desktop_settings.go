@@ -28,11 +28,11 @@ type Desktop interface {
 // DesktopState is the state of the desktop integration.
 type DesktopState struct {
 	StartAtLogin bool   `json:"startAtLogin"`
-	LoginProblem string `json:"loginProblem,omitempty" doc:"Why the start at login cannot be read"`
-	Paused       bool   `json:"paused" doc:"All servers are held back until the daemon ends or the pause does"`
-	Tray         bool   `json:"tray" doc:"There is an icon"`
-	TrayProblem  string `json:"trayProblem,omitempty" doc:"Why there is none"`
-	Window       bool   `json:"window" doc:"A window of ours is open"`
+	LoginProblem string `json:"loginProblem,omitempty" doc:"Why the start-at-login setting cannot be read"`
+	Paused       bool   `json:"paused" doc:"Whether all servers are paused until they are resumed or the daemon restarts"`
+	Tray         bool   `json:"tray" doc:"Whether the tray icon is shown"`
+	TrayProblem  string `json:"trayProblem,omitempty" doc:"Why the tray icon is not shown"`
+	Window       bool   `json:"window" doc:"Whether a Drawbridge window is open"`
 }
 
 // DesktopChange holds the settings to change; nil fields stay.
@@ -58,7 +58,7 @@ type Shown struct {
 
 // Picked is what the user chose in a dialog of the window.
 type Picked struct {
-	Path string `json:"path" doc:"Empty when the user chose nothing"`
+	Path string `json:"path" doc:"Empty if the user cancelled"`
 }
 
 // PickRequest asks for a file or a folder.
@@ -78,13 +78,13 @@ type pickInput struct{ Body PickRequest }
 type pickedInput struct{ Body PickAnswer }
 
 func (a *API) registerDesktop(doc huma.API) {
-	op(a, doc, "POST", "/api/v1/open-code", "An address of the page with a one-time code", a.openCode)
-	op(a, doc, "POST", "/api/v1/window", "Bring the open window to the front, at a place of the page", a.focusWindow)
-	op(a, doc, "POST", "/api/v1/window/pick", "Ask the user for a file or a folder, in a dialog of the window", a.pick)
-	op(a, doc, "POST", "/api/v1/window/picked", "What was picked; the window says so", a.picked)
-	op(a, doc, "GET", "/api/v1/desktop", "Start at login, pause, tray and window", a.desktop)
-	op(a, doc, "PUT", "/api/v1/desktop", "Change the start at login, or pause all servers", a.changeDesktop)
-	op(a, doc, "POST", "/api/v1/quit", "End the daemon and all its servers", a.quit)
+	op(a, doc, "POST", "/api/v1/open-code", "Create an address of the page with a one-time code", a.openCode)
+	op(a, doc, "POST", "/api/v1/window", "Bring the window to the front and show a page in it", a.focusWindow)
+	op(a, doc, "POST", "/api/v1/window/pick", "Open a file or folder dialog in the window", a.pick)
+	op(a, doc, "POST", "/api/v1/window/picked", "Report the result of a dialog; used by the window", a.picked)
+	op(a, doc, "GET", "/api/v1/desktop", "Desktop settings: start at login, pause, tray and window", a.desktop)
+	op(a, doc, "PUT", "/api/v1/desktop", "Change start at login, or pause all servers", a.changeDesktop)
+	op(a, doc, "POST", "/api/v1/quit", "Stop the daemon and all servers", a.quit)
 }
 
 // OpenURL returns a URL of the page with a one-time code and a path.

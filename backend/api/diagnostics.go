@@ -12,8 +12,8 @@ import (
 )
 
 func (a *API) registerDiagnostics(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/diagnostics", "What a bug report needs, without secrets: the files with their texts", a.diagnostics)
-	op(a, doc, "GET", "/api/v1/diagnostics/zip", "The same as one zip", a.diagnosticsZip)
+	op(a, doc, "GET", "/api/v1/diagnostics", "Diagnostics for a bug report: its files as text; secrets are redacted", a.diagnostics)
+	op(a, doc, "GET", "/api/v1/diagnostics/zip", "Diagnostics as a zip file", a.diagnosticsZip)
 }
 
 func (a *API) diagnostics(ctx context.Context, _ *none) (*answer[List[doctor.File]], error) {

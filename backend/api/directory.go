@@ -24,12 +24,12 @@ type Installable struct {
 	Description string            `json:"description"`
 	Version     string            `json:"version"`
 	Website     string            `json:"website"`
-	Curated     bool              `json:"curated" doc:"It comes with Drawbridge"`
-	Refused     string            `json:"refused" doc:"Why it cannot be installed; empty when it can"`
-	Label       string            `json:"label" doc:"What it would be called"`
+	Curated     bool              `json:"curated" doc:"Whether it is part of Drawbridge"`
+	Refused     string            `json:"refused" doc:"Why it cannot be installed; empty if it can"`
+	Label       string            `json:"label" doc:"Default name"`
 	Ways        []marketplace.Way `json:"ways" nullable:"false"`
-	Repository  string            `json:"repository" doc:"Where its source is, as it claims"`
-	Installed   []string          `json:"installed" nullable:"false" doc:"Ids of servers that run this package or use this address"`
+	Repository  string            `json:"repository" doc:"Source repository, as claimed"`
+	Installed   []string          `json:"installed" nullable:"false" doc:"Ids of the servers that use this package or address"`
 }
 
 // Directory lists the installable servers.
@@ -37,24 +37,24 @@ type Directory struct {
 	Items   []Installable `json:"items" nullable:"false"`
 	Next    string        `json:"next"`
 	Total   int           `json:"total"`
-	TakenAt time.Time     `json:"takenAt" doc:"When the list was last refreshed; year 1 when it never was"`
-	Address string        `json:"address" doc:"Where a refresh asks"`
+	TakenAt time.Time     `json:"takenAt" doc:"Time of the last refresh; year 1 if there was none"`
+	Address string        `json:"address" doc:"Address of the registry that a refresh uses"`
 }
 
 type directoryInput struct {
 	Search string `query:"search" maxLength:"200"`
-	Kind   string `query:"kind" enum:"npx,uvx,docker,dnx,address" doc:"How it runs"`
+	Kind   string `query:"kind" enum:"npx,uvx,docker,dnx,address" doc:"Program that runs it, or address"`
 	Only   string `query:"only" enum:"curated,installed,installable"`
 }
 
 type installBody struct {
-	Name   string            `json:"name,omitempty" maxLength:"300" doc:"Of a server of the directory"`
-	Way    int               `json:"way,omitempty" minimum:"0" doc:"Which of its ways"`
-	Bundle string            `json:"bundle,omitempty" maxLength:"4096" doc:"Or the path of a .mcpb file on this machine"`
-	Upload string            `json:"upload,omitempty" maxLength:"64" doc:"Or the id of one that was sent"`
-	Label  string            `json:"label,omitempty" maxLength:"64" doc:"What the server is to be called"`
-	Values map[string]string `json:"values,omitempty" doc:"What was filled in, by the keys of the fields"`
-	Entry  string            `json:"entry,omitempty" doc:"To install: the entry as the plan has shown it"`
+	Name   string            `json:"name,omitempty" maxLength:"300" doc:"Name of a server of the directory"`
+	Way    int               `json:"way,omitempty" minimum:"0" doc:"Index in ways"`
+	Bundle string            `json:"bundle,omitempty" maxLength:"4096" doc:"Alternatively, the path of a .mcpb file on this machine"`
+	Upload string            `json:"upload,omitempty" maxLength:"64" doc:"Alternatively, the id of an uploaded bundle"`
+	Label  string            `json:"label,omitempty" maxLength:"64" doc:"Name of the server"`
+	Values map[string]string `json:"values,omitempty" doc:"Form values by field key"`
+	Entry  string            `json:"entry,omitempty" doc:"To install: the entry that the plan returned"`
 }
 
 type installInput struct{ Body installBody }
@@ -62,24 +62,24 @@ type installInput struct{ Body installBody }
 // Installation is the entry that would be written.
 type Installation struct {
 	Label   string              `json:"label"`
-	Entry   string              `json:"entry" doc:"JSON text: the server's object as it is written into the configuration"`
-	Command []string            `json:"command" nullable:"false" doc:"What is run when the server starts"`
+	Entry   string              `json:"entry" doc:"JSON text: the server's object for the configuration"`
+	Command []string            `json:"command" nullable:"false" doc:"Command line of the server"`
 	Secrets []string            `json:"secrets" nullable:"false" doc:"Names under which secrets are stored"`
-	Fields  []marketplace.Field `json:"fields" nullable:"false" doc:"What a bundle asks for"`
-	Needs   []string            `json:"needs" nullable:"false" doc:"Keys of fields that have to be filled in first; then there is no entry yet"`
+	Fields  []marketplace.Field `json:"fields" nullable:"false" doc:"Form of a bundle"`
+	Needs   []string            `json:"needs" nullable:"false" doc:"Keys of required fields without a value; if there are any, entry is empty"`
 	Bundle  *marketplace.About  `json:"bundle,omitempty"`
 	Done    bool                `json:"done"`
-	ID      string              `json:"id" doc:"Of the server"`
+	ID      string              `json:"id" doc:"Server id"`
 }
 
 func (a *API) registerDirectory(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/directory", "Servers that can be installed, at most 200 at once", a.listDirectory)
 	op(a, doc, "POST", "/api/v1/directory/refresh", "Fetch the list of servers from the registry", a.refreshDirectory)
-	op(a, doc, "POST", "/api/v1/directory/plan", "What an installation would write; nothing is changed", a.planInstall)
-	op(a, doc, "POST", "/api/v1/directory/install", "Install: store the secrets, unpack a bundle, write the entry that the plan has shown. It is started as any new server is", a.install)
-	op(a, doc, "POST", "/api/v1/directory/uploads", "Begin to send a bundle; it is forgotten after 30 minutes", a.beginUpload)
-	op(a, doc, "PUT", "/api/v1/directory/uploads/{id}", "Send the next part of a bundle, at most 2 MiB", a.appendUpload)
-	op(a, doc, "DELETE", "/api/v1/directory/uploads/{id}", "Forget a bundle that was sent and not installed", a.forgetUpload)
+	op(a, doc, "POST", "/api/v1/directory/plan", "Preview an installation; nothing is changed", a.planInstall)
+	op(a, doc, "POST", "/api/v1/directory/install", "Install a server as previewed: store its secrets, unpack its bundle and add its entry, which starts like any new server", a.install)
+	op(a, doc, "POST", "/api/v1/directory/uploads", "Begin the upload of a bundle; it expires after 30 minutes", a.beginUpload)
+	op(a, doc, "PUT", "/api/v1/directory/uploads/{id}", "Upload the next part of a bundle, at most 2 MiB", a.appendUpload)
+	op(a, doc, "DELETE", "/api/v1/directory/uploads/{id}", "Discard an upload", a.forgetUpload)
 	a.registerSharing(doc)
 	a.registerBackups(doc)
 }
@@ -259,7 +259,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 
 type uploadInput struct {
 	Body struct {
-		Size int64 `json:"size" minimum:"1" doc:"Bytes of the whole file"`
+		Size int64 `json:"size" minimum:"1" doc:"File size in bytes"`
 	}
 }
 
@@ -278,7 +278,7 @@ type uploadIDInput struct {
 // Upload is a bundle that is being uploaded.
 type Upload struct {
 	ID  string `json:"id"`
-	Got int64  `json:"got" doc:"Bytes that have arrived: where the next part begins"`
+	Got int64  `json:"got" doc:"Bytes received; offset of the next part"`
 }
 
 func (a *API) beginUpload(_ context.Context, in *uploadInput) (*answer[Upload], error) {

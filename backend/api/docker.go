@@ -25,7 +25,7 @@ type DockerView struct {
 
 // DockerEngine is the Engine that was queried.
 type DockerEngine struct {
-	State   string `json:"state" enum:"ok,absent,refused" doc:"absent: none answers; refused: this user may not use it"`
+	State   string `json:"state" enum:"ok,absent,refused" doc:"absent: Docker does not respond; refused: the user has no permission"`
 	Message string `json:"message"`
 	Hint    string `json:"hint"`
 	Address string `json:"address"`
@@ -45,13 +45,13 @@ type Container struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	Image     string    `json:"image"`
-	State     string    `json:"state" doc:"As Docker says it: running, exited, created, paused ..."`
-	Status    string    `json:"status" doc:"For people: Up 3 minutes"`
+	State     string    `json:"state" doc:"State reported by Docker: running, exited, created, paused ..."`
+	Status    string    `json:"status" doc:"Human-readable status, such as Up 3 minutes"`
 	CreatedAt time.Time `json:"createdAt"`
-	Project   string    `json:"project" doc:"Of docker compose, or empty"`
-	Service   string    `json:"service" doc:"Of docker compose, or empty"`
-	Servers   []string  `json:"servers" nullable:"false" doc:"Configured servers that name it"`
-	Ours      bool      `json:"ours" doc:"Made by Drawbridge for a server"`
+	Project   string    `json:"project" doc:"Docker Compose project, or empty"`
+	Service   string    `json:"service" doc:"Docker Compose service, or empty"`
+	Servers   []string  `json:"servers" nullable:"false" doc:"Configured servers that refer to it"`
+	Ours      bool      `json:"ours" doc:"Whether Drawbridge created it for a server"`
 }
 
 // ContainerDetail is what there is inside a container.
@@ -61,10 +61,10 @@ type ContainerDetail struct {
 	Workdir     string             `json:"workdir"`
 	Entrypoint  []string           `json:"entrypoint" nullable:"false"`
 	Command     []string           `json:"command" nullable:"false"`
-	Environment []string           `json:"environment" nullable:"false" doc:"Names"`
-	Shell       bool               `json:"shell" doc:"Without one a server inside is hard to end"`
+	Environment []string           `json:"environment" nullable:"false" doc:"Names of the environment variables"`
+	Shell       bool               `json:"shell" doc:"Whether it has a shell; without one, a server in it cannot be stopped reliably"`
 	Init        bool               `json:"init"`
-	Programs    []ContainerProgram `json:"programs" nullable:"false" doc:"What servers are run with, and what has mcp in its name"`
+	Programs    []ContainerProgram `json:"programs" nullable:"false" doc:"Interpreters and package runners, and programs with mcp in their name"`
 	Processes   []ContainerProcess `json:"processes" nullable:"false"`
 	Suggestions []Suggestion       `json:"suggestions" nullable:"false"`
 }
@@ -85,24 +85,24 @@ type ContainerProcess struct {
 // Suggestion is a server that could be added, to be looked at and tested by the user.
 type Suggestion struct {
 	Title string `json:"title"`
-	Entry string `json:"entry" doc:"JSON text of a server, as in the configuration file"`
+	Entry string `json:"entry" doc:"JSON text: a server's object, as in the configuration file"`
 }
 
 type dockerInput struct {
-	Host    string `query:"host" maxLength:"1024" doc:"Address of the Engine"`
-	Context string `query:"context" maxLength:"256" doc:"Name of a docker context"`
-	All     bool   `query:"all" doc:"Stopped containers too"`
+	Host    string `query:"host" maxLength:"1024" doc:"Address of the Docker Engine"`
+	Context string `query:"context" maxLength:"256" doc:"Name of a Docker context"`
+	All     bool   `query:"all" doc:"Include stopped containers"`
 }
 
 type containerInput struct {
-	ID      string `path:"id" maxLength:"256" doc:"Id or name"`
+	ID      string `path:"id" maxLength:"256" doc:"Container id or name"`
 	Host    string `query:"host" maxLength:"1024"`
 	Context string `query:"context" maxLength:"256"`
 }
 
 func (a *API) registerDocker(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/docker", "The containers that a server could run in", a.listContainers)
-	op(a, doc, "GET", "/api/v1/docker/containers/{id}", "What there is inside a container", a.getContainer)
+	op(a, doc, "GET", "/api/v1/docker", "Containers that a server can run in", a.listContainers)
+	op(a, doc, "GET", "/api/v1/docker/containers/{id}", "Programs and processes in a container", a.getContainer)
 }
 
 func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[DockerView], error) {

@@ -16,8 +16,8 @@ type findingInput struct {
 }
 
 func (a *API) registerDoctor(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/doctor", "What keeps servers and clients from working, each with what to do", a.examine)
-	op(a, doc, "POST", "/api/v1/doctor/{id}", "Do what a finding offers, and look again", a.fix)
+	op(a, doc, "GET", "/api/v1/doctor", "Problems with servers and clients, with their fixes", a.examine)
+	op(a, doc, "POST", "/api/v1/doctor/{id}", "Apply the fix of a finding and run the diagnosis again", a.fix)
 }
 
 // patient is what the doctor looks at: what the program gives, and what the API knows.

@@ -19,11 +19,11 @@ type ErrorDocument struct {
 	Title  string            `json:"title"`
 	Status int               `json:"status"`
 	Code   core.Code         `json:"code"`
-	Detail string            `json:"detail" doc:"A sentence for people"`
+	Detail string            `json:"detail" doc:"Human-readable sentence"`
 	Hint   string            `json:"hint,omitempty" doc:"What to do next"`
-	Errors []core.FieldError `json:"errors,omitempty" doc:"Each wrong value by its path"`
+	Errors []core.FieldError `json:"errors,omitempty" doc:"Invalid values by path"`
 
-	Retriable bool `json:"retriable" doc:"The same request may succeed later"`
+	Retriable bool `json:"retriable" doc:"Whether the same request may succeed later"`
 }
 
 func (p *ErrorDocument) Error() string { return p.Detail }

@@ -14,8 +14,8 @@ import (
 
 // ClientFeatures says what passes end to end between one client and the servers.
 type ClientFeatures struct {
-	Token    string           `json:"token" doc:"Name of the token that was shown; may be empty"`
-	Name     string           `json:"name" doc:"The application's name, as it claims"`
+	Token    string           `json:"token" doc:"Name of the client's token; may be empty"`
+	Name     string           `json:"name" doc:"Name of the application, as it claims"`
 	Version  string           `json:"version"`
 	Era      core.Era         `json:"era" enum:"legacy,modern"`
 	Protocol string           `json:"protocolVersion"`
@@ -26,18 +26,18 @@ type ClientFeatures struct {
 // ServerFeatures is what passes between a client and one server.
 type ServerFeatures struct {
 	Server   string           `json:"server"`
-	Era      core.Era         `json:"era" enum:",legacy,modern" doc:"Of the connection that the client's calls take; empty while unknown"`
-	Known    bool             `json:"known" doc:"False while the server was never listed: then there are no features"`
+	Era      core.Era         `json:"era" enum:",legacy,modern" doc:"Protocol era of the connection that this client's calls use; empty if unknown"`
+	Known    bool             `json:"known" doc:"False until the server has been listed: features is empty"`
 	Features []bridge.Feature `json:"features" nullable:"false"`
 }
 
 type featuresInput struct {
-	Client string `query:"client" maxLength:"256" doc:"Only this client, by the name of its token or its own"`
+	Client string `query:"client" maxLength:"256" doc:"Only this client, by the name of its token or application"`
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
 }
 
 func (a *API) registerFeatures(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/features", "What passes end to end between each client that was seen since the start and each server", a.listFeatures)
+	op(a, doc, "GET", "/api/v1/features", "Features that work end to end, for each client seen since the start and each server", a.listFeatures)
 }
 
 func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[ClientFeatures]], error) {

@@ -10,8 +10,8 @@ import (
 
 type framesInput struct {
 	PageInput
-	Session string `query:"session" maxLength:"200" doc:"Of a client that history.debugClients names"`
-	Server  string `query:"server" maxLength:"256" server:"name" doc:"With debug: true, or the one that a watched client reached"`
+	Session string `query:"session" maxLength:"200" doc:"Session of a client that history.debugClients includes"`
+	Server  string `query:"server" maxLength:"256" server:"name" doc:"Server with debug: true, or one that a debugged client called"`
 }
 
 // Message is one JSON-RPC message as it went over a connection.
@@ -22,9 +22,9 @@ type Message struct {
 	Session string    `json:"session,omitempty"`
 	Client  string    `json:"client,omitempty"`
 	Server  string    `json:"server,omitempty"`
-	Bytes   int       `json:"bytes" doc:"Of the whole"`
-	Text    string    `json:"text" doc:"Without secrets, at most 8 KiB"`
-	HTTP    string    `json:"http,omitempty" doc:"Of a remote server: request line or status, and headers, a line each, without secrets"`
+	Bytes   int       `json:"bytes" doc:"Size of the complete message"`
+	Text    string    `json:"text" doc:"Secrets are redacted; at most 8 KiB"`
+	HTTP    string    `json:"http,omitempty" doc:"Remote servers only: request line or status, and headers, one per line; secrets are redacted"`
 }
 
 func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]], error) {

@@ -101,7 +101,7 @@ func (a *API) listServers(context.Context, *none) (*answer[List[core.ServerStatu
 }
 
 type serverInput struct {
-	ID string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
+	ID string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 }
 
 func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetail], error) {
@@ -122,7 +122,7 @@ func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetai
 }
 
 type actionInput struct {
-	ID     string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
+	ID     string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Action string `path:"action" enum:"start,stop,restart,enable,disable,connect,disconnect,reconnect"`
 }
 
@@ -285,7 +285,7 @@ func (a *API) getConfig(context.Context, *none) (*configAnswer, error) {
 }
 
 type configInput struct {
-	IfMatch string `header:"If-Match" maxLength:"200" doc:"The ETag of the file that was read; needed"`
+	IfMatch string `header:"If-Match" maxLength:"200" doc:"ETag of the file that the edit is based on; required"`
 	Body    struct {
 		Text string `json:"text" maxLength:"2000000"`
 	}

@@ -38,28 +38,28 @@ type Upkeep interface {
 }
 
 func (a *API) registerHistory(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/facets", "How many calls have each server, tool, client and outcome", a.facets)
-	op(a, doc, "GET", "/api/v1/sessions", "Sessions, those that began last first", a.listSessions)
-	op(a, doc, "GET", "/api/v1/usage", "Calls, errors and durations by server, tool and client, and over time", a.usage)
-	op(a, doc, "GET", "/api/v1/compare", "How one call differs from another", a.compare)
-	op(a, doc, "GET", "/api/v1/calls/{id}/command", "A call of a tool as a command for a shell", a.command)
-	op(a, doc, "PUT", "/api/v1/calls/{id}/note", "Put a title, a note and tags to a call", a.putNote)
-	op(a, doc, "POST", "/api/v1/calls/{id}/replay", "Make a call of a tool again, with other arguments if wanted", a.replay)
-	op(a, doc, "POST", "/api/v1/calls/delete", "Delete calls, all of a client, or all of a session, so that nothing of them stays", a.deleteCalls)
-	op(a, doc, "GET", "/api/v1/history", "What the history holds and takes", a.historyState)
-	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or say what is kept of a server's or tool's calls", a.putRecording)
-	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond bounds", a.prune)
-	op(a, doc, "POST", "/api/v1/history/beyond", "How many calls bounds would delete", a.beyond)
-	op(a, doc, "POST", "/api/v1/history/vacuum", "Give free room back to the disk", a.vacuum)
+	op(a, doc, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", a.facets)
+	op(a, doc, "GET", "/api/v1/sessions", "Sessions, newest first", a.listSessions)
+	op(a, doc, "GET", "/api/v1/usage", "Statistics of calls by server, tool and client, and over time", a.usage)
+	op(a, doc, "GET", "/api/v1/compare", "Compare two calls", a.compare)
+	op(a, doc, "GET", "/api/v1/calls/{id}/command", "A tool call as a shell command", a.command)
+	op(a, doc, "PUT", "/api/v1/calls/{id}/note", "Set the title, note and tags of a call", a.putNote)
+	op(a, doc, "POST", "/api/v1/calls/{id}/replay", "Repeat a tool call, optionally with other arguments", a.replay)
+	op(a, doc, "POST", "/api/v1/calls/delete", "Erase calls: single ones, or all of a client or session", a.deleteCalls)
+	op(a, doc, "GET", "/api/v1/history", "State and size of the history", a.historyState)
+	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or change the recording rules of servers and tools", a.putRecording)
+	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond given limits", a.prune)
+	op(a, doc, "POST", "/api/v1/history/beyond", "Number of calls that given limits would delete", a.beyond)
+	op(a, doc, "POST", "/api/v1/history/vacuum", "Compact the database", a.vacuum)
 	op(a, doc, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
 	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
-	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check in the place of one of the same name", a.putCheck)
+	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check; replaces one of the same name", a.putCheck)
 	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
-	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Make the calls of a check and compare with what is expected", a.runCheck)
-	op(a, doc, "GET", "/api/v1/usage/context", "What tool lists cost a client's context, and which tools nobody used", a.contextCost)
-	op(a, doc, "GET", "/api/v1/frames", "The newest messages of a session or a server that somebody debugs, newest first", a.frames)
+	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Run a check", a.runCheck)
+	op(a, doc, "GET", "/api/v1/usage/context", "Context cost of tool lists, and unused tools", a.contextCost)
+	op(a, doc, "GET", "/api/v1/frames", "Recent JSON-RPC messages of a session or server in debug mode, newest first", a.frames)
 	doc.OpenAPI().AddOperation(&huma.Operation{
-		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL, CSV (format=csv) or an HTTP Archive (format=har), with the filters of GET calls",
+		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL, CSV (format=csv) or an HTTP Archive (format=har), with the filters of GET /api/v1/calls",
 		Responses: map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{
 			"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
 			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
@@ -69,18 +69,18 @@ func (a *API) registerHistory(doc huma.API) {
 
 // CallFilter holds the filters of all operations on calls.
 type CallFilter struct {
-	From      time.Time `query:"from" doc:"Only calls that began then or later"`
-	To        time.Time `query:"to" doc:"Only calls that began before"`
-	Server    string    `query:"server" maxLength:"256" server:"name" doc:"By id or name"`
-	Client    string    `query:"client" maxLength:"1000" doc:"Name of the application, or of its token"`
+	From      time.Time `query:"from" doc:"Only calls that began at or after this time"`
+	To        time.Time `query:"to" doc:"Only calls that began before this time"`
+	Server    string    `query:"server" maxLength:"256" server:"name" doc:"Server id or name"`
+	Client    string    `query:"client" maxLength:"1000" doc:"Name of the application or of its token"`
 	Tool      string    `query:"tool" maxLength:"1000"`
 	Session   string    `query:"session" maxLength:"200"`
-	Workspace string    `query:"workspace" maxLength:"1000" doc:"The folder that the client worked in"`
+	Workspace string    `query:"workspace" maxLength:"1000" doc:"Working directory of the client"`
 	Tag       string    `query:"tag" maxLength:"50"`
 	Outcome   string    `query:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected"`
 	MinTookNs int64     `query:"minTookNs" minimum:"0"`
 	MaxTookNs int64     `query:"maxTookNs" minimum:"0"`
-	Text      string    `query:"q" maxLength:"1000" doc:"Words, all of which are in names, arguments, results or errors; word* is the beginning of one"`
+	Text      string    `query:"q" maxLength:"1000" doc:"Words that must all occur in names, arguments, results or errors; word* matches a prefix"`
 }
 
 func (f *CallFilter) query() store.Query {
@@ -97,13 +97,13 @@ type Facets struct {
 	Tools    []Facet `json:"tools" nullable:"false"`
 	Clients  []Facet `json:"clients" nullable:"false"`
 	Outcomes []Facet `json:"outcomes" nullable:"false"`
-	Newest   int     `json:"newest,omitempty" doc:"Only so many of the newest calls were counted; without it the counts are of full hours, or full minutes within the last 48 h"`
+	Newest   int     `json:"newest,omitempty" doc:"If set, only this many of the newest calls were counted; otherwise counts are per full hour, or per full minute within the last 48 h"`
 }
 
 // Facet is one value.
 type Facet struct {
 	Value  string `json:"value"`
-	Server string `json:"server,omitempty" doc:"Of a tool"`
+	Server string `json:"server,omitempty" doc:"Server of a tool"`
 	Calls  int64  `json:"calls"`
 }
 
@@ -125,12 +125,12 @@ func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[Facets], erro
 // PageInput selects a page of a list.
 type PageInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The next of the page before"`
+	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"next of the previous page"`
 }
 
 // Session is the timeline of one session of a client.
 type Session struct {
-	Session       string    `json:"session" doc:"Filter GET calls by it for the calls in order"`
+	Session       string    `json:"session" doc:"Use it as a filter of GET /api/v1/calls to get the calls in order"`
 	Client        string    `json:"client"`
 	ClientVersion string    `json:"clientVersion"`
 	Token         string    `json:"token"`
@@ -162,8 +162,8 @@ type Comparison struct {
 	A         Call             `json:"a"`
 	B         Call             `json:"b"`
 	Arguments []history.Change `json:"arguments" nullable:"false"`
-	Reply     []history.Change `json:"reply" nullable:"false" doc:"Of the results, or errors"`
-	More      bool             `json:"more" doc:"There are more differences than these"`
+	Reply     []history.Change `json:"reply" nullable:"false" doc:"Differences between the results or errors"`
+	More      bool             `json:"more" doc:"Whether there are more differences"`
 }
 
 type compareInput struct {
@@ -219,13 +219,13 @@ func (a *API) command(ctx context.Context, in *commandInput) (*answer[Command], 
 type Note struct {
 	Title string   `json:"title" doc:"At most 500 characters"`
 	Note  string   `json:"note" doc:"At most 5,000 characters"`
-	Tags  []string `json:"tags" nullable:"false" doc:"At most 20 of 50 characters"`
+	Tags  []string `json:"tags" nullable:"false" doc:"At most 20, of 50 characters each"`
 }
 
 // NoteChange is a note to be written.
 type NoteChange struct {
 	Note
-	Was *Note `json:"was,omitempty" doc:"The note that the edit began with; when another one is there by now, nothing is written. Without it the note is put in the place of any"`
+	Was *Note `json:"was,omitempty" doc:"Note that the edit is based on; if the stored note differs, nothing is written. Without it, any note is replaced"`
 }
 
 type noteInput struct {
@@ -251,8 +251,8 @@ type replayInput struct {
 	ID   string `path:"id" pattern:"^[0-9]{1,18}$"`
 	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
 	Body struct {
-		Arguments JSON `json:"arguments,omitempty" doc:"A JSON object in the place of the recorded arguments"`
-		Confirm   bool `json:"confirm,omitempty" doc:"Needed unless the tool says of itself that it only reads"`
+		Arguments JSON `json:"arguments,omitempty" doc:"JSON object that replaces the recorded arguments"`
+		Confirm   bool `json:"confirm,omitempty" doc:"Required unless the tool is declared read-only"`
 	}
 }
 

@@ -14,23 +14,23 @@ import (
 // HistoryState is the content and the size of the history.
 type HistoryState struct {
 	Calls        int64           `json:"calls"`
-	Bytes        int64           `json:"bytes" doc:"Of the files"`
-	FreeBytes    int64           `json:"freeBytes" doc:"Of these: room for new calls"`
-	IndexPending int64           `json:"indexPending" doc:"Calls that the search index does not know yet; the newest of them are found all the same"`
-	IndexedUpTo  *time.Time      `json:"indexedUpTo,omitempty" doc:"Every call before it is indexed; absent when all are"`
+	Bytes        int64           `json:"bytes" doc:"Total size of the files"`
+	FreeBytes    int64           `json:"freeBytes" doc:"Part of it that is free for new calls"`
+	IndexPending int64           `json:"indexPending" doc:"Calls that are not in the search index yet; a search finds the newest of them nevertheless"`
+	IndexedUpTo  *time.Time      `json:"indexedUpTo,omitempty" doc:"All calls before this time are indexed; absent if all are"`
 	Recorder     RecorderStatus  `json:"recorder"`
 	Recording    store.Recording `json:"recording"`
-	KeepDays     int64           `json:"keepDays" doc:"0: no bound"`
-	MaxBytes     int64           `json:"maxBytes" doc:"0: no bound"`
-	Held         *HeldCalls      `json:"held,omitempty" doc:"Calls that are too old by the clock, which leapt"`
+	KeepDays     int64           `json:"keepDays" doc:"0: unlimited"`
+	MaxBytes     int64           `json:"maxBytes" doc:"0: unlimited"`
+	Held         *HeldCalls      `json:"held,omitempty" doc:"Calls that are expired only because the clock jumped"`
 }
 
 // HeldCalls are calls that expired by a jump of the clock and are kept for a day in case the clock is
 // wrong.
 type HeldCalls struct {
 	Calls int64     `json:"calls"`
-	From  time.Time `json:"from" doc:"The time before the leap"`
-	Until time.Time `json:"until" doc:"By the same clock"`
+	From  time.Time `json:"from" doc:"Time before the jump"`
+	Until time.Time `json:"until" doc:"Current time of the same clock"`
 }
 
 func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState], error) {
@@ -89,19 +89,19 @@ func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], erro
 
 type beyondInput struct {
 	Body struct {
-		KeepDays int64 `json:"keepDays" minimum:"0" maximum:"36500" doc:"0: no bound"`
-		MaxBytes int64 `json:"maxBytes" minimum:"0" doc:"0: no bound"`
-		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0" doc:"0: no bound"`
+		KeepDays int64 `json:"keepDays" minimum:"0" maximum:"36500" doc:"0: unlimited"`
+		MaxBytes int64 `json:"maxBytes" minimum:"0" doc:"0: unlimited"`
+		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0" doc:"0: unlimited"`
 	}
 }
 
 // Beyond is a preview of what limits would delete.
 type Beyond struct {
 	Calls int64      `json:"calls"`
-	All   int64      `json:"all" doc:"Of so many calls that there are"`
-	About bool       `json:"about" doc:"calls is an estimate"`
-	From  *time.Time `json:"from,omitempty" doc:"When the oldest of them began"`
-	To    *time.Time `json:"to,omitempty" doc:"When the newest of them began"`
+	All   int64      `json:"all" doc:"Total number of calls"`
+	About bool       `json:"about" doc:"Whether calls is an estimate"`
+	From  *time.Time `json:"from,omitempty" doc:"Start of the oldest of them"`
+	To    *time.Time `json:"to,omitempty" doc:"Start of the newest of them"`
 }
 
 func (a *API) beyond(ctx context.Context, in *beyondInput) (*answer[Beyond], error) {
@@ -129,7 +129,7 @@ func (a *API) vacuum(ctx context.Context, _ *none) (*answer[HistoryState], error
 
 type backupInput struct {
 	Body struct {
-		Path string `json:"path" minLength:"1" maxLength:"4096" doc:"An absolute path at which nothing is yet"`
+		Path string `json:"path" minLength:"1" maxLength:"4096" doc:"Absolute path of a file that does not exist yet"`
 	}
 }
 

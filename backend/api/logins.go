@@ -33,12 +33,12 @@ type LoginStatus oauth.Status
 type LoginPending oauth.Pending
 
 func (a *API) registerLogins(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/servers/{id}/login", "How it stands with signing in to a remote server", a.getLogin)
-	op(a, doc, "POST", "/api/v1/servers/{id}/login", "Find out where to sign in, and wait for the answer; nothing is opened", a.beginLogin)
-	op(a, doc, "DELETE", "/api/v1/servers/{id}/login", "Give up a sign-in that is under way", a.cancelLogin)
-	op(a, doc, "POST", "/api/v1/servers/{id}/login/open", "Open the address of the sign-in that is under way in the browser of this machine", a.openLogin)
-	op(a, doc, "DELETE", "/api/v1/logins", "Forget the tokens of all servers, and revoke them where that is possible", a.forgetLogins)
-	op(a, doc, "POST", "/api/v1/servers/{id}/logout", "Forget the tokens of a server, and revoke them where that is possible", a.logout)
+	op(a, doc, "GET", "/api/v1/servers/{id}/login", "Sign-in state of a remote server", a.getLogin)
+	op(a, doc, "POST", "/api/v1/servers/{id}/login", "Begin a sign-in and return its address; nothing is opened", a.beginLogin)
+	op(a, doc, "DELETE", "/api/v1/servers/{id}/login", "Cancel a pending sign-in", a.cancelLogin)
+	op(a, doc, "POST", "/api/v1/servers/{id}/login/open", "Open the address of a pending sign-in in the browser of this machine", a.openLogin)
+	op(a, doc, "DELETE", "/api/v1/logins", "Delete the tokens of all servers, and revoke them where possible", a.forgetLogins)
+	op(a, doc, "POST", "/api/v1/servers/{id}/logout", "Delete the tokens of a server, and revoke them where possible", a.logout)
 }
 
 func (a *API) logins(id string) (Logins, error) {

@@ -29,22 +29,22 @@ type Rules interface {
 
 // PolicyStatus is the current state of the policy.
 type PolicyStatus struct {
-	Breakers []policy.BreakerStatus `json:"breakers" nullable:"false" doc:"Servers that rest, or are about to be tried"`
-	Waiting  []policy.Load          `json:"waiting" nullable:"false" doc:"Servers with a limit of calls at once that have work"`
+	Breakers []policy.BreakerStatus `json:"breakers" nullable:"false" doc:"Servers whose circuit breaker is open or half-open"`
+	Waiting  []policy.Load          `json:"waiting" nullable:"false" doc:"Servers with a concurrency limit and calls that are in flight, queued or rejected by it"`
 }
 
 // ToolSetting is one tool of a server, visible to clients or not.
 type ToolSetting struct {
-	Tool        string       `json:"tool" doc:"The name as the server knows it"`
-	PublicName  string       `json:"publicName" doc:"What clients call it where all servers share one address; empty when it is hidden"`
+	Tool        string       `json:"tool" doc:"The server's own name"`
+	PublicName  string       `json:"publicName" doc:"Public name at the endpoint of all servers; empty if hidden"`
 	Title       string       `json:"title"`
-	Description string       `json:"description" doc:"The server's own"`
+	Description string       `json:"description" doc:"Description of the server"`
 	Shown       bool         `json:"shown"`
-	HiddenBy    string       `json:"hiddenBy" enum:",enabled,includeTools,excludeTools,toolChanges" doc:"The key of the configuration that hides it"`
-	ReadOnly    *bool        `json:"readOnly" doc:"As the server says; null when it says nothing"`
+	HiddenBy    string       `json:"hiddenBy" enum:",enabled,includeTools,excludeTools,toolChanges" doc:"Configuration key that hides it"`
+	ReadOnly    *bool        `json:"readOnly" doc:"As declared by the server; null if not declared"`
 	Destructive *bool        `json:"destructive"`
 	Idempotent  *bool        `json:"idempotent"`
-	Settings    ToolSettings `json:"settings" doc:"What the configuration says of this tool; empty values say nothing"`
+	Settings    ToolSettings `json:"settings" doc:"Settings of this tool in the configuration; empty values are unset"`
 }
 
 // ToolSettings are the keys of one tool in the configuration.
@@ -58,7 +58,7 @@ type ToolSettings struct {
 	Approval         string         `json:"approval" enum:",never,ask,deny,destructive"`
 	AllowClients     []string       `json:"allowClients" nullable:"false"`
 	ValidateInput    string         `json:"validateInput" enum:",off,reject"`
-	Record           string         `json:"record" enum:",full,meta,off" doc:"What is kept of its calls at most; it wins over the server's"`
+	Record           string         `json:"record" enum:",full,meta,off" doc:"Upper limit for the recording of its calls; overrides the server's setting"`
 	RateLimit        *RateSetting   `json:"rateLimit"`
 	Retry            *RetrySettings `json:"retry"`
 }
@@ -77,14 +77,14 @@ type RetrySettings struct {
 }
 
 func (a *API) registerPolicy(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/policy", "Servers that rest, and servers whose calls queue", a.policyStatus)
-	op(a, doc, "GET", "/api/v1/explain", "Whether a call would pass, check by check, and why", a.explain)
-	op(a, doc, "POST", "/api/v1/servers/{id}/reset", "End a server's rest", a.resetBreaker)
-	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools that a server has, hidden ones too, with their settings", a.toolSettings)
-	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of one tool in the configuration", a.setTool)
-	op(a, doc, "GET", "/api/v1/approvals/grants", "What the user has allowed for a while", a.listGrants)
-	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Take back what the user has allowed for a while", a.forgetGrants)
-	op(a, doc, "GET", "/api/v1/approvals/{id}", "One question with all of its arguments", a.getApproval)
+	op(a, doc, "GET", "/api/v1/policy", "State of circuit breakers and call queues", a.policyStatus)
+	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would admit a call", a.explain)
+	op(a, doc, "POST", "/api/v1/servers/{id}/reset", "Close a server's circuit breaker", a.resetBreaker)
+	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.toolSettings)
+	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of a tool in the configuration", a.setTool)
+	op(a, doc, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)
+	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Revoke temporary approvals", a.forgetGrants)
+	op(a, doc, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", a.getApproval)
 }
 
 var errNoRules = core.Errorf(core.CodeUnavailable, "no rules are in force")
@@ -98,9 +98,9 @@ func (a *API) policyStatus(context.Context, *none) (*answer[PolicyStatus], error
 }
 
 type explainInput struct {
-	Server string `query:"server" required:"true" minLength:"1" maxLength:"256" server:"name" doc:"Its id or its name"`
-	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool, or what clients call it"`
-	Client string `query:"client" maxLength:"128" doc:"The name of a client's token"`
+	Server string `query:"server" required:"true" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
+	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool, or its public name"`
+	Client string `query:"client" maxLength:"128" doc:"Name of a client's token"`
 }
 
 func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Explanation], error) {
@@ -289,10 +289,10 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 }
 
 type setToolInput struct {
-	ID   string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Tool string          `json:"tool" minLength:"1" maxLength:"1024" doc:"The name as the server knows it"`
-		Set  map[string]JSON `json:"set" doc:"The keys to change, as in the configuration; null removes one"`
+		Tool string          `json:"tool" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool"`
+		Set  map[string]JSON `json:"set" doc:"Keys to change, as in the configuration; null removes a key"`
 	}
 }
 

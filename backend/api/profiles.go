@@ -28,18 +28,18 @@ type Sizes interface {
 
 // Profile is a named view over servers and tools.
 type Profile struct {
-	Name        string   `json:"name" doc:"Empty for everything, at /mcp"`
+	Name        string   `json:"name" doc:"Empty for the default view of everything at /mcp"`
 	Description string   `json:"description"`
 	Address     string   `json:"address"`
 	ToolMode    string   `json:"toolMode" enum:"all,search,deferred"`
 	Folders     []string `json:"folders" nullable:"false"`
-	Clients     []string `json:"clients" nullable:"false" doc:"Names of tokens that are bound to it"`
-	Servers     []string `json:"servers" nullable:"false" doc:"Ids of the servers that it names"`
-	EveryServer bool     `json:"everyServer" doc:"It names none, and so offers all"`
+	Clients     []string `json:"clients" nullable:"false" doc:"Names of the tokens that are bound to it"`
+	Servers     []string `json:"servers" nullable:"false" doc:"Ids of the servers that it lists"`
+	EveryServer bool     `json:"everyServer" doc:"Whether it lists no servers and therefore offers all"`
 	Tools       int      `json:"tools"`
-	Entry       JSON     `json:"entry" doc:"Its object in the configuration"`
-	ETag        string   `json:"etag" doc:"Another one when its object says something else"`
-	Tokens      Modes    `json:"tokens" doc:"What its list of tools takes of a model's context, by mode; about"`
+	Entry       JSON     `json:"entry" doc:"JSON object in the configuration"`
+	ETag        string   `json:"etag" doc:"Changes when the object changes"`
+	Tokens      Modes    `json:"tokens" doc:"Estimated context size of its tool list, by tool mode"`
 }
 
 // Modes are numbers for each way to list tools.
@@ -66,7 +66,7 @@ type Profiles struct {
 type hideInput struct {
 	Body struct {
 		Tools []HiddenTool `json:"tools" minItems:"1" maxItems:"5000"`
-		Hide  bool         `json:"hide" doc:"False lets clients see them again"`
+		Hide  bool         `json:"hide" doc:"False shows them to clients again"`
 	}
 }
 
@@ -78,38 +78,38 @@ type HiddenTool struct {
 
 type profileInput struct {
 	Name string `path:"name" maxLength:"32"`
-	Was  string `header:"If-Match" maxLength:"64" doc:"Its etag; empty to take away whatever is there"`
+	Was  string `header:"If-Match" maxLength:"64" doc:"ETag of the profile; empty to delete it unconditionally"`
 }
 
 type putProfileInput struct {
 	Name string `path:"name" maxLength:"32"`
-	Was  string `header:"If-Match" maxLength:"64" doc:"The etag of the profile that the edit began with, or 'new'; empty to replace whatever is there"`
+	Was  string `header:"If-Match" maxLength:"64" doc:"ETag of the profile that the edit is based on, or 'new'; empty to replace it unconditionally"`
 	Body struct {
-		Entry JSON `json:"entry" doc:"Its object in the configuration"`
+		Entry JSON `json:"entry" doc:"JSON object for the configuration"`
 	}
 }
 
 type costInput struct {
 	Body struct {
-		Entry JSON `json:"entry" doc:"The object of a profile that is being edited"`
+		Entry JSON `json:"entry" doc:"JSON object of a profile that is being edited"`
 	}
 }
 
 type clientViewInput struct {
 	Token string `path:"token" maxLength:"64"`
 	Body  struct {
-		Profile  string `json:"profile" maxLength:"32" doc:"Empty for none"`
-		ToolMode string `json:"toolMode" enum:",all,search,deferred" doc:"Empty for that of the profile"`
+		Profile  string `json:"profile" maxLength:"32" doc:"Empty: no profile"`
+		ToolMode string `json:"toolMode" enum:",all,search,deferred" doc:"Empty: the profile's tool mode"`
 	}
 }
 
 func (a *API) registerReach(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/profiles", "Named views over servers and tools, everything first; what each costs, and who is bound to it", a.listProfiles)
-	op(a, doc, "POST", "/api/v1/profile-cost", "What a profile would offer and cost that is not written yet", a.profileCost)
-	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Write a profile into the configuration", a.putProfile)
-	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Take a profile out of the configuration; refused while a client is bound to it", a.deleteProfile)
-	op(a, doc, "POST", "/api/v1/tools/hide", "Hide many tools from every client, or show them again, with one change of the configuration", a.hideTools)
-	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set which profile a client is bound to, and how its tools are listed", a.putClientView)
+	op(a, doc, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients bound to them", a.listProfiles)
+	op(a, doc, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", a.profileCost)
+	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
+	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is bound to it", a.deleteProfile)
+	op(a, doc, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change of the configuration", a.hideTools)
+	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile and the tool mode of a client", a.putClientView)
 }
 
 // costOf returns the size of the tools of a view in each tool mode.

@@ -9,8 +9,8 @@ import (
 
 type lessInput struct {
 	Body struct {
-		Text string `json:"text,omitempty" maxLength:"2000000" doc:"What is to stand in the configuration file"`
-		Copy string `json:"copy,omitempty" maxLength:"60" doc:"The name of a copy that is to be put back, in the place of a text"`
+		Text string `json:"text,omitempty" maxLength:"2000000" doc:"New text of the configuration file"`
+		Copy string `json:"copy,omitempty" maxLength:"60" doc:"Alternatively, the name of a copy to restore"`
 	}
 }
 

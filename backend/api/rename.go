@@ -10,9 +10,9 @@ import (
 )
 
 type renameInput struct {
-	ID   string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Name string `json:"name" minLength:"1" maxLength:"64" doc:"As it will stand in the configuration"`
+		Name string `json:"name" minLength:"1" maxLength:"64" doc:"New name in the configuration"`
 	}
 }
 

@@ -105,7 +105,7 @@ func (a *API) document() *routes {
 	})
 
 	cfg := huma.DefaultConfig("Drawbridge", "1")
-	cfg.Info.Description = "The local API of Drawbridge. Payloads of MCP are JSON text inside strings."
+	cfg.Info.Description = "The local API of Drawbridge. MCP payloads are JSON text in strings."
 	cfg.CreateHooks = nil // no $schema links
 	cfg.DocsPath, cfg.SchemasPath = "", ""
 	cfg.OpenAPIPath = "/api/openapi"
@@ -115,26 +115,26 @@ func (a *API) document() *routes {
 	cfg.Security = []map[string][]string{{"admin": {}}}
 	doc := humago.New(t, cfg)
 
-	op(a, doc, "GET", "/api/v1/status", "The whole state at a glance", a.status)
-	op(a, doc, "GET", "/api/v1/servers", "All servers, in the order of the configuration", a.listServers)
-	op(a, doc, "GET", "/api/v1/servers/{id}", "One server with the end of its log and what it takes", a.getServer)
-	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are other words for the first three", a.changeServer)
+	op(a, doc, "GET", "/api/v1/status", "State of the daemon, its servers and clients", a.status)
+	op(a, doc, "GET", "/api/v1/servers", "All servers, in configuration order", a.listServers)
+	op(a, doc, "GET", "/api/v1/servers/{id}", "A server with the end of its log and its resource usage", a.getServer)
+	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are aliases of the first three", a.changeServer)
 	op(a, doc, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
-	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Take a server out of the configuration", a.removeServer)
+	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Remove a server from the configuration", a.removeServer)
 	op(a, doc, "POST", "/api/v1/servers/{id}/rename", "Rename a server; its history is kept", a.renameServer)
-	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "All that is known of a server, with the messages that were exchanged last, without the secrets that are recognised", a.debugServer)
-	op(a, doc, "GET", "/api/v1/servers/{id}/log", "The log of a server: what it wrote to stderr, and what happened to it", a.serverLog)
-	op(a, doc, "GET", "/api/v1/server-usage", "What each server takes of this machine", a.serverUsage)
-	op(a, doc, "DELETE", "/api/v1/notices/{subject}", "Take a notice back that the user has seen", a.dismissNotice)
+	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "Debug information of a server with its latest messages; recognized secrets are redacted", a.debugServer)
+	op(a, doc, "GET", "/api/v1/servers/{id}/log", "Log of a server: its stderr output and lifecycle events", a.serverLog)
+	op(a, doc, "GET", "/api/v1/server-usage", "Resource usage of the servers", a.serverUsage)
+	op(a, doc, "DELETE", "/api/v1/notices/{subject}", "Dismiss a notice", a.dismissNotice)
 	op(a, doc, "GET", "/api/v1/tools", "All tools under their public names", a.listTools)
 	op(a, doc, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
-	op(a, doc, "GET", "/api/v1/calls/{id}", "One call with its payloads", a.getCall)
-	op(a, doc, "POST", "/api/v1/call", "Call a tool; the call is recorded as any other", a.call)
-	op(a, doc, "GET", "/api/v1/clients", "The applications that called, or hold a token", a.listClients)
+	op(a, doc, "GET", "/api/v1/calls/{id}", "A call with its payloads", a.getCall)
+	op(a, doc, "POST", "/api/v1/call", "Call a tool; the call is recorded like any other", a.call)
+	op(a, doc, "GET", "/api/v1/clients", "Applications that have connected or have a token", a.listClients)
 	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
-	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must name the one that was read", a.putConfig)
-	op(a, doc, "GET", "/api/v1/approvals", "What waits for the user: questions of servers, and new commands", a.listApprovals)
-	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer what waits; a command that is not accepted goes on waiting", a.answerApproval)
+	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)
+	op(a, doc, "GET", "/api/v1/approvals", "Pending approvals: calls, questions of servers, and new commands", a.listApprovals)
+	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer a pending approval; a command that is not accepted remains pending", a.answerApproval)
 	a.registerConnections(doc)
 	a.registerDocker(doc)
 	a.registerTrial(doc)
@@ -168,8 +168,8 @@ func documentEvents(doc *huma.OpenAPI) {
 	}
 	doc.AddOperation(&huma.Operation{
 		Method: "GET", Path: "/api/v1/events", OperationID: "get-events",
-		Summary:     "What changes, as server-sent events",
-		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health` `approval` (Question, when it begins to wait and when it ends) and `policy` (BreakerStatus, when a server begins or ends its rest). A comment comes every 15 s. A reader that is too slow is disconnected and begins again with a snapshot.",
+		Summary:     "Changes, as server-sent events",
+		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health` `approval` (Question, when it becomes pending and when it is resolved) and `policy` (BreakerStatus, when a server's circuit breaker opens or closes). A comment is sent every 15 s. A client that reads too slowly is disconnected and starts again with a snapshot.",
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}},

@@ -23,9 +23,9 @@ type Secret struct {
 // Secrets lists the secrets and the state of their store.
 type Secrets struct {
 	Items   []Secret `json:"items" nullable:"false"`
-	Home    string   `json:"home" doc:"Where their key is: keyring, file, or empty while nothing is stored"`
-	Locked  bool     `json:"locked" doc:"The keyring is locked: items is empty, and servers that need a secret wait"`
-	Notice  string   `json:"notice" doc:"What the user should know of how they are kept; empty when all is well"`
+	Home    string   `json:"home" doc:"Where the encryption key is: keyring or file; empty while nothing is stored"`
+	Locked  bool     `json:"locked" doc:"Whether the keyring is locked: items is empty, and servers that need a secret wait"`
+	Notice  string   `json:"notice" doc:"Problem with the storage of secrets; empty if there is none"`
 	Missing []string `json:"missing" nullable:"false" doc:"Names that servers refer to and that are not stored; empty while locked"`
 }
 
@@ -41,8 +41,8 @@ type secretInput struct {
 }
 
 func (a *API) registerSecrets(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/secrets", "The names of the secrets, and how they are kept; never a value", a.listSecrets)
-	op(a, doc, "PUT", "/api/v1/secrets/{name}", "Store a secret; servers that use it start again", a.putSecret)
+	op(a, doc, "GET", "/api/v1/secrets", "Names of the secrets and state of the secret store; never values", a.listSecrets)
+	op(a, doc, "PUT", "/api/v1/secrets/{name}", "Store a secret; servers that use it restart", a.putSecret)
 	op(a, doc, "DELETE", "/api/v1/secrets/{name}", "Remove a secret", a.deleteSecret)
 	op(a, doc, "POST", "/api/v1/secrets/unlock", "Unlock the keyring, which may open a system prompt", a.unlockSecrets)
 }

@@ -17,22 +17,22 @@ import (
 
 // TestRequest selects a server for a trial: by an entry, or a configured one.
 type TestRequest struct {
-	Name   string `json:"name,omitempty" maxLength:"64" doc:"As it will stand in the configuration"`
+	Name   string `json:"name,omitempty" maxLength:"64" doc:"Name in the configuration"`
 	Entry  JSON   `json:"entry,omitempty" doc:"The server's JSON object, as in the configuration file"`
-	Server string `json:"server,omitempty" maxLength:"256" server:"name" doc:"Id or name of a configured server, in place of name and entry"`
+	Server string `json:"server,omitempty" maxLength:"256" server:"name" doc:"Id or name of a configured server, instead of name and entry"`
 }
 
 // TestResult is the result of a trial. Nothing of it is stored.
 type TestResult struct {
 	OK           bool             `json:"ok"`
-	Stage        string           `json:"stage" enum:"configuration,start,connect,done" doc:"Where it ended"`
+	Stage        string           `json:"stage" enum:"configuration,start,connect,done" doc:"Stage at which the test ended"`
 	Error        string           `json:"error"`
 	Hint         string           `json:"hint"`
 	Code         core.Code        `json:"code"`
-	Login        core.Login       `json:"login" enum:",needed" doc:"needed: it answers, and wants the user to sign in, which can be done once it is configured"`
-	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Of the entry; warnings also when all went well"`
+	Login        core.Login       `json:"login" enum:",needed" doc:"needed: the server responds but requires a sign-in, which is possible once it is configured"`
+	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Problems of the entry; may contain warnings on success"`
 	Transport    core.Transport   `json:"transport"`
-	Command      string           `json:"command" doc:"What was started or reached, without secrets"`
+	Command      string           `json:"command" doc:"Command line or address; secrets are redacted"`
 	TookNs       int64            `json:"tookNs"`
 	Era          core.Era         `json:"era"`
 	Version      string           `json:"protocolVersion"`
@@ -43,15 +43,15 @@ type TestResult struct {
 	Resources    []TestItem       `json:"resources" nullable:"false"`
 	Templates    []TestItem       `json:"templates" nullable:"false"`
 	Warnings     []string         `json:"warnings" nullable:"false"`
-	Log          []string         `json:"log" nullable:"false" doc:"The last lines that it wrote"`
+	Log          []string         `json:"log" nullable:"false" doc:"Last lines of the server's output"`
 }
 
 // TestItem is a prompt, a resource or a resource template of a trial.
 type TestItem struct {
-	Name        string `json:"name" doc:"Or the URI"`
+	Name        string `json:"name" doc:"Name, or URI of a resource"`
 	Title       string `json:"title"`
 	Description string `json:"description"`
-	Raw         string `json:"raw" doc:"JSON text: the whole entry"`
+	Raw         string `json:"raw" doc:"JSON text: the complete entry"`
 }
 
 type testInput struct{ Body TestRequest }
@@ -60,7 +60,7 @@ type testInput struct{ Body TestRequest }
 const maxTrials = 4
 
 func (a *API) registerTrial(doc huma.API) {
-	op(a, doc, "POST", "/api/v1/test", "Start or reach a server to see whether it works and what it offers; nothing is kept", a.testServer)
+	op(a, doc, "POST", "/api/v1/test", "Test a server: start it or connect to it, and list what it offers; nothing is stored", a.testServer)
 }
 
 func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult], error) {

@@ -9,10 +9,10 @@ import (
 )
 
 type logInput struct {
-	ID    string    `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
-	Level string    `query:"level" enum:"debug,info,warn,error,stderr,lifecycle" doc:"Only lines of this weight and above (those of stderr count as info), or only what the server wrote, or only what happened to it"`
-	After time.Time `query:"after" doc:"Only lines that are newer"`
-	Limit int       `query:"limit" minimum:"1" maximum:"10000" default:"500" doc:"The newest so many"`
+	ID    string    `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
+	Level string    `query:"level" enum:"debug,info,warn,error,stderr,lifecycle" doc:"Minimum level (lines of stderr count as info); stderr: only output of the server; lifecycle: only its events"`
+	After time.Time `query:"after" doc:"Only lines after this time"`
+	Limit int       `query:"limit" minimum:"1" maximum:"10000" default:"500" doc:"Maximum number of lines; the newest are returned"`
 }
 
 // serverLog returns the lines of one server, oldest first, escaped for display.

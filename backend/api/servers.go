@@ -30,7 +30,7 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 
 type addInput struct {
 	Body struct {
-		Name  string `json:"name" minLength:"1" maxLength:"64" doc:"As it will stand in the configuration"`
+		Name  string `json:"name" minLength:"1" maxLength:"64" doc:"Name in the configuration"`
 		Entry JSON   `json:"entry" doc:"The server's JSON object, as in the configuration file"`
 	}
 }

@@ -24,21 +24,21 @@ const (
 
 // Shared is a file for other users. It is also a valid configuration file.
 type Shared struct {
-	Drawbridge string          `json:"drawbridge" doc:"The version that wrote it"`
+	Drawbridge string          `json:"drawbridge" doc:"Version of Drawbridge that wrote the file"`
 	Servers    map[string]JSON `json:"mcpServers" nullable:"false"`
 	Profiles   map[string]JSON `json:"profiles,omitempty"`
-	Needs      []string        `json:"needs" nullable:"false" doc:"Names of secrets that whoever takes it has to give"`
+	Needs      []string        `json:"needs" nullable:"false" doc:"Names of the secrets that the recipient has to provide"`
 }
 
 // SharedServer is a server of a shared file with the effects of importing it.
 type SharedServer struct {
 	Label     string   `json:"label"`
 	State     string   `json:"state" enum:"new,there,refused"`
-	Why       string   `json:"why" doc:"Why it is refused"`
-	Command   []string `json:"command" nullable:"false" doc:"What it runs, word by word"`
-	URL       string   `json:"url" doc:"Or the address that it uses"`
-	Secrets   []string `json:"secrets" nullable:"false" doc:"Names of the secrets that it gets"`
-	Variables []string `json:"variables" nullable:"false" doc:"Names of the variables of this computer that it gets"`
+	Why       string   `json:"why" doc:"Why it is rejected"`
+	Command   []string `json:"command" nullable:"false" doc:"Command line"`
+	URL       string   `json:"url" doc:"Alternatively, the address"`
+	Secrets   []string `json:"secrets" nullable:"false" doc:"Names of the secrets that it uses"`
+	Variables []string `json:"variables" nullable:"false" doc:"Names of the environment variables of this computer that it uses"`
 }
 
 // SharedProfile is a profile of a shared file.
@@ -52,28 +52,28 @@ type SharedProfile struct {
 type Taking struct {
 	Servers  []SharedServer  `json:"servers" nullable:"false"`
 	Profiles []SharedProfile `json:"profiles" nullable:"false"`
-	Diff     string          `json:"diff" doc:"Of the configuration file, without the secrets that are recognised; empty when nothing is new"`
+	Diff     string          `json:"diff" doc:"Changes to the configuration file, with recognized secrets redacted; empty if nothing changes"`
 	Needs    []string        `json:"needs" nullable:"false" doc:"Secrets that new servers refer to and that are not stored"`
-	Uses     []string        `json:"uses" nullable:"false" doc:"Secrets that are stored already and that new servers would get"`
+	Uses     []string        `json:"uses" nullable:"false" doc:"Stored secrets that new servers would get"`
 	Done     bool            `json:"done"`
-	Stored   []string        `json:"stored" nullable:"false" doc:"Secrets that were stored with it"`
-	Undo     string          `json:"undo" doc:"The copy of the configuration as it was before"`
-	Etag     string          `json:"etag" doc:"Of the configuration file as it is afterwards"`
+	Stored   []string        `json:"stored" nullable:"false" doc:"Secrets that were stored by this import"`
+	Undo     string          `json:"undo" doc:"Backup of the previous configuration"`
+	Etag     string          `json:"etag" doc:"ETag of the configuration file after the change"`
 }
 
 type takingInput struct {
 	Body struct {
-		Text    string            `json:"text" maxLength:"1048576" doc:"The whole shared file"`
-		Secrets map[string]string `json:"secrets,omitempty" doc:"Values by name, to be stored"`
-		Diff    string            `json:"diff,omitempty" doc:"To take it: the diff that was shown"`
-		Uses    []string          `json:"uses,omitempty" doc:"To take it: the stored secrets that it may have, as they were shown"`
+		Text    string            `json:"text" maxLength:"1048576" doc:"Complete text of the shared file"`
+		Secrets map[string]string `json:"secrets,omitempty" doc:"Values of the secrets to store, by name"`
+		Diff    string            `json:"diff,omitempty" doc:"To import: the diff that the plan returned"`
+		Uses    []string          `json:"uses,omitempty" doc:"To import: the stored secrets that it may use, as the plan returned them"`
 	}
 }
 
 func (a *API) registerSharing(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/share", "Servers and profiles without secrets, to be given to others", a.share)
-	op(a, doc, "POST", "/api/v1/share/plan", "What taking a shared file would change; nothing is changed", a.planTaking)
-	op(a, doc, "POST", "/api/v1/share", "Take a shared file as the plan has shown it: all that is new, at once, or nothing. A copy of the configuration is kept", a.takeShared)
+	op(a, doc, "GET", "/api/v1/share", "Export servers and profiles without secrets, to share them", a.share)
+	op(a, doc, "POST", "/api/v1/share/plan", "Preview the import of a shared file; nothing is changed", a.planTaking)
+	op(a, doc, "POST", "/api/v1/share", "Import a shared file as previewed: everything new, or nothing. The configuration is backed up first", a.takeShared)
 }
 
 func (a *API) share(context.Context, *none) (*answer[Shared], error) {

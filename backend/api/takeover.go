@@ -14,10 +14,10 @@ import (
 
 // TakeoverPlan describes the changes of moving the servers of all clients.
 type TakeoverPlan struct {
-	Servers int              `json:"servers" doc:"How many servers are taken over"`
+	Servers int              `json:"servers" doc:"Number of servers that are taken over"`
 	Clients []TakeoverClient `json:"clients" nullable:"false" doc:"In the order in which they are changed"`
 	Skipped []TakeoverSkip   `json:"skipped" nullable:"false"`
-	Plan    string           `json:"plan" doc:"Names what is shown here, for the request that carries it out"`
+	Plan    string           `json:"plan" doc:"Identifies this plan in the request that applies it"`
 }
 
 // TakeoverClient describes the changes for one client.
@@ -26,7 +26,7 @@ type TakeoverClient struct {
 	Name     string   `json:"name"`
 	Path     string   `json:"path"`
 	Servers  int      `json:"servers"`
-	Diff     string   `json:"diff" doc:"Of our configuration and of the client's file; secrets are masked"`
+	Diff     string   `json:"diff" doc:"Changes to the configuration and to the client's file; secrets are masked"`
 	Warnings []string `json:"warnings" nullable:"false"`
 }
 
@@ -38,16 +38,16 @@ type TakeoverSkip struct {
 
 // TakeoverRequest executes a plan that was shown.
 type TakeoverRequest struct {
-	Plan string `json:"plan" minLength:"1" maxLength:"64" doc:"Of the plan that was shown: another one is refused"`
+	Plan string `json:"plan" minLength:"1" maxLength:"64" doc:"Id of the plan that was shown; any other one is rejected"`
 }
 
 // TakeoverResult is the result for one client.
 type TakeoverResult struct {
 	Key     string `json:"key"`
 	Name    string `json:"name"`
-	Servers int    `json:"servers" doc:"How many of its servers were taken over"`
-	Error   string `json:"error" doc:"Why it was left as it was; empty when it is done"`
-	Reload  string `json:"reload" doc:"What to do for the client to notice"`
+	Servers int    `json:"servers" doc:"Number of its servers that were taken over"`
+	Error   string `json:"error" doc:"Why it was not changed; empty on success"`
+	Reload  string `json:"reload" doc:"What to do for the client to notice the change"`
 }
 
 // TakeoverUndone is the result of restoring one client.
@@ -61,14 +61,14 @@ type takeoverInput struct{ Body TakeoverRequest }
 
 type takeoverUndoInput struct {
 	Body struct {
-		Keys []string `json:"keys" minItems:"1" maxItems:"200" doc:"Of the clients that were taken over"`
+		Keys []string `json:"keys" minItems:"1" maxItems:"200" doc:"Keys of the clients that were taken over"`
 	}
 }
 
 func (a *API) registerTakeover(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/takeover", "What taking over the servers of all clients changes; nothing is written", a.planTakeover)
-	op(a, doc, "POST", "/api/v1/takeover", "Take over the servers of all clients, one after the other", a.takeOver)
-	op(a, doc, "POST", "/api/v1/takeover/undo", "Put clients that were taken over back, the newest first", a.undoTakeover)
+	op(a, doc, "GET", "/api/v1/takeover", "Preview the takeover of all clients' servers; nothing is written", a.planTakeover)
+	op(a, doc, "POST", "/api/v1/takeover", "Take over the servers of all clients, one client at a time", a.takeOver)
+	op(a, doc, "POST", "/api/v1/takeover/undo", "Undo the takeover of clients, newest first", a.undoTakeover)
 }
 
 func (a *API) planTakeover(context.Context, *none) (*answer[TakeoverPlan], error) {

@@ -37,22 +37,22 @@ const changed approvals.Kind = "tools"
 // ToolTrust is the trust state of a tool.
 type ToolTrust struct {
 	Server     string `json:"server"`
-	Tool       string `json:"tool" doc:"The name as the server knows it; empty for the server's instructions"`
-	PublicName string `json:"publicName" doc:"Empty while clients do not see it"`
+	Tool       string `json:"tool" doc:"The server's own name of the tool; empty for the server's instructions"`
+	PublicName string `json:"publicName" doc:"Empty while the tool is withheld from clients"`
 	trust.ToolStatus
 }
 
 func (a *API) registerTrust(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/tool-changes", "Tools that are withheld because they changed or were blocked, with what is different", a.toolChanges)
-	op(a, doc, "POST", "/api/v1/tool-changes", "Accept a tool as it is now, always accept it, block it, or go back to asking", a.answerTool)
-	op(a, doc, "GET", "/api/v1/tool-changes/log", "What happened to definitions of tools, newest first", a.toolLog)
-	op(a, doc, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, warned of, or always accepted", a.toolTrust)
+	op(a, doc, "GET", "/api/v1/tool-changes", "Tools that are withheld because they changed or were blocked, with their changes", a.toolChanges)
+	op(a, doc, "POST", "/api/v1/tool-changes", "Accept a tool change, always accept changes, block a tool, or reset to asking", a.answerTool)
+	op(a, doc, "GET", "/api/v1/tool-changes/log", "Log of tool definition changes, newest first", a.toolLog)
+	op(a, doc, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, suspicious, or always accepted", a.toolTrust)
 }
 
 var errNoTrust = core.Errorf(core.CodeUnavailable, "definitions of tools are not kept here")
 
 type trustInput struct {
-	Server string `query:"server" maxLength:"256" server:"name" doc:"Only of this server, by id or name"`
+	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
 }
 
 func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[trust.ToolChange]], error) {
@@ -70,11 +70,11 @@ func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[tru
 
 type answerToolInput struct {
 	Body struct {
-		Server string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Its id or its name"`
-		Kind   string `json:"kind,omitempty" enum:"tool,instructions" doc:"tool when absent"`
-		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The name as the server knows it"`
-		Action string `json:"action" enum:"accept,always,block,ask" doc:"always accepts this and every later change; ask takes always and block back"`
-		Hash   string `json:"hash,omitempty" maxLength:"64" doc:"newHash of the change that was looked at; a conflict says that it has changed again"`
+		Server string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
+		Kind   string `json:"kind,omitempty" enum:"tool,instructions" doc:"Default: tool"`
+		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The server's own name of the tool"`
+		Action string `json:"action" enum:"accept,always,block,ask" doc:"always also accepts all later changes; ask undoes always and block"`
+		Hash   string `json:"hash,omitempty" maxLength:"64" doc:"newHash of the reviewed change; if it has changed since, the response is a conflict"`
 	}
 }
 
@@ -94,8 +94,8 @@ func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error
 }
 
 type toolLogInput struct {
-	Server string `query:"server" maxLength:"256" server:"name" doc:"Only of this server, by id or name"`
-	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"next of an earlier answer"`
+	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
+	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"next of the previous page"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 }
 

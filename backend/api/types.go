@@ -32,23 +32,23 @@ type Status struct {
 	Recorder     RecorderStatus      `json:"recorder"`
 	Notices      []event.Notice      `json:"notices" nullable:"false"`
 	Servers      []core.ServerStatus `json:"servers" nullable:"false"`
-	Usage        []ServerUsage       `json:"usage" nullable:"false" doc:"What servers with a process on this machine take"`
-	Visible      map[string]int      `json:"visibleTools,omitempty" doc:"How many tools clients see, by the id of a server whose configuration hides some"`
+	Usage        []ServerUsage       `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
+	Visible      map[string]int      `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers whose configuration hides some"`
 }
 
 // ServerUsage is the resource usage of the whole process tree of one server.
 type ServerUsage struct {
 	Server    string  `json:"server"`
 	RSS       int64   `json:"rssBytes"`
-	CPU       float64 `json:"cpuPercent" doc:"Of one core, since the last look"`
+	CPU       float64 `json:"cpuPercent" doc:"Percentage of one core since the previous sample"`
 	Processes int     `json:"processes"`
 }
 
 // RecorderStatus reports whether calls are being recorded.
 type RecorderStatus struct {
 	State   string `json:"state" enum:"recording,paused,off"`
-	Queued  int    `json:"queued" doc:"Calls waiting for the disk"`
-	Dropped uint64 `json:"dropped" doc:"Calls lost since the start"`
+	Queued  int    `json:"queued" doc:"Calls waiting to be written"`
+	Dropped uint64 `json:"dropped" doc:"Calls dropped since the start"`
 }
 
 // ServerDetail is one server with the end of its log.
@@ -60,32 +60,32 @@ type ServerDetail struct {
 
 // Tool is one tool under its public name.
 type Tool struct {
-	Name         string `json:"name" doc:"The public name"`
+	Name         string `json:"name" doc:"Public name"`
 	Server       string `json:"server"`
-	Tool         string `json:"tool" doc:"The name as the server knows it"`
+	Tool         string `json:"tool" doc:"The server's own name"`
 	Title        string `json:"title"`
 	Description  string `json:"description"`
 	InputSchema  string `json:"inputSchema" doc:"JSON text"`
 	OutputSchema string `json:"outputSchema" doc:"JSON text, or empty"`
 	Annotations  string `json:"annotations" doc:"JSON text, or empty"`
-	Raw          string `json:"raw" doc:"JSON text: the whole entry as clients see it"`
+	Raw          string `json:"raw" doc:"JSON text: the complete entry as clients see it"`
 }
 
 // Call is one recorded or running request.
 type Call struct {
-	ID            string       `json:"id" doc:"A decimal number; later calls have larger ones"`
+	ID            string       `json:"id" doc:"Decimal number; later calls have larger ones"`
 	At            time.Time    `json:"at"`
-	Client        string       `json:"client" doc:"The application's name, as it claims"`
+	Client        string       `json:"client" doc:"Name of the application, as it claims"`
 	ClientVersion string       `json:"clientVersion"`
-	Token         string       `json:"token" doc:"The name of the token that was shown"`
+	Token         string       `json:"token" doc:"Name of the client's token"`
 	Session       string       `json:"session"`
 	Era           core.Era     `json:"era" enum:"legacy,modern"`
 	Server        string       `json:"server"`
-	Tool          string       `json:"tool" doc:"Name of the tool or prompt as the server knows it, or a resource's URI"`
+	Tool          string       `json:"tool" doc:"The server's own name of the tool or prompt, or the URI of a resource"`
 	PublicName    string       `json:"publicName"`
 	Method        string       `json:"method"`
 	FromServer    bool         `json:"fromServer"`
-	Outcome       core.Outcome `json:"outcome" enum:",ok,tool_error,protocol_error,timeout,cancelled,rejected" doc:"Empty while it runs"`
+	Outcome       core.Outcome `json:"outcome" enum:",ok,tool_error,protocol_error,timeout,cancelled,rejected" doc:"Empty while in flight"`
 	Code          core.Code    `json:"code"`
 	Reason        string       `json:"reason"`
 	TookNs        int64        `json:"tookNs"`
@@ -96,12 +96,12 @@ type Call struct {
 	Instance      string       `json:"instance"`
 	Progress      int          `json:"progress"`
 	TraceID       string       `json:"traceId"`
-	Workspace     string       `json:"workspace" doc:"The folder that the client worked in"`
+	Workspace     string       `json:"workspace" doc:"Working directory of the client"`
 
-	Cached    bool          `json:"cached" doc:"Answered from the cache: no server was asked"`
-	Approval  core.Approval `json:"approval" enum:",once,minutes,always,denied,expired,nobody" doc:"What the user said; empty when nobody was asked"`
-	Invalid   string        `json:"invalid,omitempty" doc:"What of the result does not fit the tool's outputSchema; it is known a moment after the call ended"`
-	InvalidAs string        `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration takes it"`
+	Cached    bool          `json:"cached" doc:"Answered from the cache, without calling the server"`
+	Approval  core.Approval `json:"approval" enum:",once,minutes,always,denied,expired,nobody" doc:"Decision of the user; empty if no approval was required"`
+	Invalid   string        `json:"invalid,omitempty" doc:"Violation of the tool's outputSchema; set shortly after the call ends"`
+	InvalidAs string        `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration treats such violations"`
 }
 
 // CallDetail is a call with its recorded, redacted payloads.
@@ -110,45 +110,45 @@ type CallDetail struct {
 	Arguments    string `json:"arguments,omitempty" doc:"JSON text"`
 	Result       string `json:"result,omitempty" doc:"JSON text"`
 	Error        string `json:"error,omitempty" doc:"JSON text: the JSON-RPC error"`
-	Stack        string `json:"stack,omitempty" doc:"Where a mistake of ours happened that ended the call"`
-	ArgumentsCut *Cut   `json:"argumentsCut,omitempty" doc:"Set when arguments are longer than what was kept"`
-	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set when the result or error is longer than what was kept"`
-	Note         *Note  `json:"note,omitempty" doc:"What the user wrote to it"`
+	Stack        string `json:"stack,omitempty" doc:"Stack trace of an internal error that ended the call"`
+	ArgumentsCut *Cut   `json:"argumentsCut,omitempty" doc:"Set if the recorded arguments are truncated"`
+	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set if the recorded result or error is truncated"`
+	Note         *Note  `json:"note,omitempty" doc:"Note of the user"`
 }
 
 // Cut describes a truncated payload.
 type Cut struct {
-	Size   int    `json:"size" doc:"Bytes of the whole"`
-	SHA256 string `json:"sha256,omitempty" doc:"Hash of the whole, hexadecimal"`
+	Size   int    `json:"size" doc:"Original size in bytes"`
+	SHA256 string `json:"sha256,omitempty" doc:"SHA-256 of the original, hexadecimal"`
 }
 
 // CallRequest is a request to call a tool.
 type CallRequest struct {
-	Server    string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Its id or its name"`
-	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The name as the server knows it"`
-	Arguments JSON   `json:"arguments,omitempty" doc:"A JSON object, passed on as it is"`
+	Server    string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
+	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name of the tool"`
+	Arguments JSON   `json:"arguments,omitempty" doc:"JSON object, passed on unchanged"`
 }
 
 // CallResult is the result of a tool call, prepared for scripts.
 type CallResult struct {
 	Success bool      `json:"success"`
-	Output  string    `json:"output" doc:"The text of the result; images and resources as a reference"`
-	Data    JSON      `json:"data" doc:"The structured content, or null"`
-	Error   string    `json:"error" doc:"A sentence when it did not succeed"`
+	Output  string    `json:"output" doc:"Text of the result; images and resources as references"`
+	Data    JSON      `json:"data" doc:"Structured content, or null"`
+	Error   string    `json:"error" doc:"Error message; empty on success"`
 	Code    core.Code `json:"code,omitempty"`
-	Raw     JSON      `json:"raw" doc:"The whole result, or the JSON-RPC error, or null"`
+	Raw     JSON      `json:"raw" doc:"Complete result, or the JSON-RPC error, or null"`
 	CallID  string    `json:"callId"`
 }
 
 // Client is an application that connected, or a token without a client yet.
 type Client struct {
 	Token    string     `json:"token"`
-	Held     bool       `json:"held" doc:"There is such a token now"`
+	Held     bool       `json:"held" doc:"Whether the token exists"`
 	Name     string     `json:"name"`
 	Version  string     `json:"version"`
-	Sessions int        `json:"sessions" doc:"Legacy sessions that are open"`
+	Sessions int        `json:"sessions" doc:"Open legacy sessions"`
 	LastSeen *time.Time `json:"lastSeen,omitempty"`
-	Calls    int64      `json:"calls" doc:"In the history"`
+	Calls    int64      `json:"calls" doc:"Recorded calls"`
 }
 
 // ConfigFile is the main configuration file.
@@ -179,9 +179,9 @@ type HealthReason struct {
 // Snapshot is the first event of the stream.
 type Snapshot struct {
 	Status Status `json:"status"`
-	Calls  []Call `json:"calls" nullable:"false" doc:"The newest calls, running ones among them, newest first"`
+	Calls  []Call `json:"calls" nullable:"false" doc:"Latest calls, including those in flight, newest first"`
 
-	Approvals []Question `json:"approvals" nullable:"false" doc:"What waits for the user"`
+	Approvals []Question `json:"approvals" nullable:"false" doc:"Pending approvals"`
 }
 
 // JSON is a value that is forwarded unchanged.

@@ -8,9 +8,9 @@ import (
 )
 
 type usageInput struct {
-	From   time.Time `query:"from" doc:"Widened to the full hour, or the full minute within the last 48 h, or the full day (UTC) of two weeks and more; 24 h before 'to' when nothing is said"`
-	To     time.Time `query:"to" doc:"Now when nothing is said"`
-	Server string    `query:"server" maxLength:"256" server:"name" doc:"By id or name"`
+	From   time.Time `query:"from" doc:"Widened to full hours, or full minutes within the last 48 h; a range of two weeks or more starts at midnight UTC; default: 24 h before 'to'"`
+	To     time.Time `query:"to" doc:"Default: now"`
+	Server string    `query:"server" maxLength:"256" server:"name" doc:"Server id or name"`
 	Tool   string    `query:"tool" maxLength:"1000"`
 	Client string    `query:"client" maxLength:"1000"`
 }
@@ -20,11 +20,11 @@ type UsageReport struct {
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
 	Total    Use       `json:"total"`
-	Servers  []Use     `json:"servers" nullable:"false" doc:"The most called first"`
+	Servers  []Use     `json:"servers" nullable:"false" doc:"Most called first"`
 	Tools    []Use     `json:"tools" nullable:"false"`
 	Clients  []Use     `json:"clients" nullable:"false"`
-	Series   []Use     `json:"series" nullable:"false" doc:"In the order of time; where nothing was called there is no entry"`
-	SeriesNs int64     `json:"seriesNs" doc:"What one entry of the series covers"`
+	Series   []Use     `json:"series" nullable:"false" doc:"In chronological order; intervals without calls are omitted"`
+	SeriesNs int64     `json:"seriesNs" doc:"Interval of the series"`
 }
 
 // Use holds the statistics of one name. Durations have an error of at most 4.5 %.
@@ -33,7 +33,7 @@ type Use struct {
 	Tool     string     `json:"tool,omitempty"`
 	Client   string     `json:"client,omitempty"`
 	Token    string     `json:"token,omitempty"`
-	At       *time.Time `json:"at,omitempty" doc:"Of the series"`
+	At       *time.Time `json:"at,omitempty" doc:"Start of the interval; series only"`
 	Calls    int64      `json:"calls"`
 	Errors   int64      `json:"errors"`
 	P50Ns    int64      `json:"p50Ns"`

@@ -28,16 +28,16 @@ type Facts interface {
 // ServerVersion is the package that a server runs.
 type ServerVersion struct {
 	Server   string           `json:"server"`
-	Known    bool             `json:"known" doc:"The entry names a package: npx, uvx or an image"`
+	Known    bool             `json:"known" doc:"Whether the entry runs a package: npx, uvx or an image"`
 	Launcher string           `json:"launcher" enum:",npx,uvx,image"`
 	Package  string           `json:"package"`
 	Written  string           `json:"written" doc:"As in the configuration"`
-	Pinned   bool             `json:"pinned" doc:"The entry names one version that stays what it is"`
-	Version  string           `json:"version" doc:"What runs, as far as that is known"`
-	Source   string           `json:"source" enum:",configuration,process,cache,server,container,image" doc:"Where version is known from: cache is the newest that was fetched, server is the server's own word, image is what the image's name means here"`
-	Latest   string           `json:"latest" doc:"The newest in the registry, when it was just asked; of an image the digest that its tag has there"`
-	Pin      string           `json:"pin" doc:"What pinning would write; empty when there is nothing to pin"`
-	Earlier  []EarlierVersion `json:"earlier" nullable:"false" doc:"What stood there before, newest first"`
+	Pinned   bool             `json:"pinned" doc:"Whether the entry specifies a fixed version"`
+	Version  string           `json:"version" doc:"Running version, if known"`
+	Source   string           `json:"source" enum:",configuration,process,cache,server,container,image" doc:"Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine"`
+	Latest   string           `json:"latest" doc:"Newest version in the registry if it was just queried; for an image, the digest of its tag there"`
+	Pin      string           `json:"pin" doc:"What pinning would write; empty if there is nothing to pin"`
+	Earlier  []EarlierVersion `json:"earlier" nullable:"false" doc:"Previous values, newest first"`
 }
 
 // EarlierVersion is a previous version in the configuration.
@@ -49,13 +49,13 @@ type EarlierVersion struct {
 // VersionPlan describes the changes of switching to another version.
 type VersionPlan struct {
 	ServerVersion
-	Key      string             `json:"key" doc:"Names this plan to apply it; empty when nothing was planned"`
-	Was      string             `json:"was" doc:"In the configuration now"`
+	Key      string             `json:"key" doc:"Identifies this plan in the apply request; empty if nothing was planned"`
+	Was      string             `json:"was" doc:"Current value in the configuration"`
 	Becomes  string             `json:"becomes"`
-	Changes  []trust.ToolChange `json:"changes" nullable:"false" doc:"Tools that come, go or read differently"`
+	Changes  []trust.ToolChange `json:"changes" nullable:"false" doc:"Tools that are added, removed or changed"`
 	Applied  bool               `json:"applied"`
 	TriedNs  int64              `json:"triedNs"`
-	Software JSON               `json:"software" doc:"What the candidate says of itself"`
+	Software JSON               `json:"software" doc:"Software that the candidate reports"`
 }
 
 // candidateVersion is a tried version that waits for confirmation.
@@ -80,9 +80,9 @@ const (
 )
 
 func (a *API) registerVersions(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/versions", "The packages that servers run, and which version", a.listVersions)
-	op(a, doc, "GET", "/api/v1/servers/{id}/version", "The package that a server runs, and which version", a.getVersion)
-	op(a, doc, "POST", "/api/v1/servers/{id}/version", "Look for a newer version, try one beside the server and see how its tools differ, apply it, pin, or go back", a.changeVersion)
+	op(a, doc, "GET", "/api/v1/versions", "Packages of all servers with their versions", a.listVersions)
+	op(a, doc, "GET", "/api/v1/servers/{id}/version", "Package of a server with its version", a.getVersion)
+	op(a, doc, "POST", "/api/v1/servers/{id}/version", "Check for a newer version, compare its tools with the running ones, apply it, pin the version, or roll back", a.changeVersion)
 }
 
 func (a *API) listVersions(ctx context.Context, _ *none) (*answer[List[ServerVersion]], error) {
@@ -158,11 +158,11 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 }
 
 type changeVersionInput struct {
-	ID   string `path:"id" maxLength:"256" server:"name" doc:"Its id or its name"`
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Action  string `json:"action" enum:"look,plan,apply,pin,back" doc:"look asks the registry; plan tries a version beside the server; apply writes the plan that key names; pin writes the version that runs; back writes what stood there before"`
-		Version string `json:"version,omitempty" maxLength:"128" doc:"Of plan: which one; the newest in the registry when absent"`
-		Key     string `json:"key,omitempty" maxLength:"64" doc:"Of apply: key of the plan"`
+		Action  string `json:"action" enum:"look,plan,apply,pin,back" doc:"look queries the registry; plan tries a version beside the running server; apply writes the plan with that key; pin writes the running version; back restores the previous value"`
+		Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
+		Key     string `json:"key,omitempty" maxLength:"64" doc:"apply: key of the plan"`
 	}
 }
 

@@ -28,8 +28,8 @@ const runLimit = 5 * time.Minute
 type LastRun struct {
 	At     time.Time `json:"at"`
 	OK     bool      `json:"ok"`
-	Failed int       `json:"failed" doc:"Steps that were not as expected"`
-	Why    string    `json:"why" doc:"Who ran it: the user, or the server whose version or tools changed"`
+	Failed int       `json:"failed" doc:"Steps with an unexpected result"`
+	Why    string    `json:"why" doc:"What started the run: the user, or the server whose version or tools changed"`
 	// Seen is the hash of version and tools of each server of the check at the time of the run.
 	Seen map[string]string `json:"seen,omitempty"`
 }

@@ -15,7 +15,7 @@ import (
 type Check struct {
 	Name  string `json:"name" minLength:"1" maxLength:"100" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$"`
 	Steps []Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
-	Auto  string `json:"auto,omitempty" enum:"on,off" doc:"Whether it runs by itself after the version or tools of a server changed; when nothing is said, if all its tools only read"`
+	Auto  string `json:"auto,omitempty" enum:"on,off" doc:"Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only"`
 }
 
 // Step is one call of a check.
@@ -29,9 +29,9 @@ type Step struct {
 // Expect contains the conditions that the result of a step must meet. Unset fields are not
 // checked, except Outcome.
 type Expect struct {
-	Outcome  core.Outcome `json:"outcome,omitempty" enum:"ok,tool_error,protocol_error,timeout,rejected" doc:"ok when nothing is said"`
-	Contains []string     `json:"contains,omitempty" maxItems:"50" doc:"Texts that are in the result"`
-	Result   string       `json:"result,omitempty" doc:"JSON text: the whole result"`
+	Outcome  core.Outcome `json:"outcome,omitempty" enum:"ok,tool_error,protocol_error,timeout,rejected" doc:"Default: ok"`
+	Contains []string     `json:"contains,omitempty" maxItems:"50" doc:"Strings that the result must contain"`
+	Result   string       `json:"result,omitempty" doc:"JSON text: the complete result"`
 	MaxNs    int64        `json:"maxTookNs,omitempty" minimum:"0"`
 }
 
@@ -50,8 +50,8 @@ type StepReport struct {
 	Outcome core.Outcome `json:"outcome"`
 	TookNs  int64        `json:"tookNs"`
 	CallID  string       `json:"callId"`
-	Wrong   []string     `json:"wrong" nullable:"false" doc:"What was not as expected, a sentence each"`
-	Changes []Change     `json:"changes,omitempty" doc:"How the result differs from the one that was expected"`
+	Wrong   []string     `json:"wrong" nullable:"false" doc:"Deviations from the expected result, one sentence each"`
+	Changes []Change     `json:"changes,omitempty" doc:"Differences between the result and the expected one"`
 }
 
 var checkName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)

@@ -48,15 +48,15 @@ type About struct {
 	Title       string   `json:"title"`
 	Version     string   `json:"version"`
 	Description string   `json:"description"`
-	Author      string   `json:"author" doc:"As the bundle claims"`
+	Author      string   `json:"author" doc:"As claimed by the bundle"`
 	Type        string   `json:"type" enum:"node,python,uv,binary"`
-	Runs        []string `json:"runs" nullable:"false" doc:"What would be run; what the user has yet to fill in stands in angle brackets"`
-	Variables   []string `json:"variables" nullable:"false" doc:"Names of the environment variables that it sets"`
+	Runs        []string `json:"runs" nullable:"false" doc:"Command line that would run, with values to be entered in angle brackets"`
+	Variables   []string `json:"variables" nullable:"false" doc:"Names of the environment variables that the bundle sets"`
 	Files       int      `json:"files"`
-	Bytes       int64    `json:"bytes" doc:"Of all files, unpacked"`
-	SHA256      string   `json:"sha256" doc:"The beginning of the file's hash"`
-	Folder      string   `json:"folder" doc:"Where it would be unpacked"`
-	Unpacked    bool     `json:"unpacked" doc:"It is there already"`
+	Bytes       int64    `json:"bytes" doc:"Total unpacked size"`
+	SHA256      string   `json:"sha256" doc:"First digits of the file's hash"`
+	Folder      string   `json:"folder" doc:"Folder into which it would be unpacked"`
+	Unpacked    bool     `json:"unpacked" doc:"Whether it is already unpacked"`
 }
 
 // About describes the bundle, which would be unpacked below folder.

@@ -20,7 +20,7 @@ type Field struct {
 	Choices     []string `json:"choices,omitempty"`
 	Format      string   `json:"format,omitempty" doc:"string, number, boolean, filepath, or directory"`
 	Placeholder string   `json:"placeholder,omitempty"`
-	Multiple    bool     `json:"multiple,omitempty" doc:"Several values, one a line"`
+	Multiple    bool     `json:"multiple,omitempty" doc:"Accepts several values, one per line"`
 }
 
 // collector returns a value that collects the inputs of a form in fields and resolves none.

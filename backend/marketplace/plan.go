@@ -11,11 +11,11 @@ import (
 
 // Way is one way to install a record: a package or a remote address.
 type Way struct {
-	Title  string `json:"title" doc:"What is run, or the address"`
-	Runs   string `json:"runs,omitempty" doc:"The program that must be there: npx, uvx, docker or dnx"`
-	Pinned bool   `json:"pinned" doc:"It is always the same version"`
+	Title  string `json:"title" doc:"Package, or address"`
+	Runs   string `json:"runs,omitempty" doc:"Required program: npx, uvx, docker or dnx"`
+	Pinned bool   `json:"pinned" doc:"Whether the version is fixed"`
 	// Line is the command line before the form is filled in.
-	Line   []string `json:"line" nullable:"false" doc:"The command line, with what is asked for in angle brackets; empty for an address"`
+	Line   []string `json:"line" nullable:"false" doc:"Command line with values to be entered in angle brackets; empty for an address"`
 	Fields []Field  `json:"fields" nullable:"false"`
 }
 
