@@ -7,46 +7,46 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// build computes the view of one server, whose items keep their own names.
-func (h *held) build() {
-	v := &View{server: h.ID, resources: map[string]Target{}, templates: h.parsed,
+// buildView computes the view of one server, whose items keep their own names.
+func (h *registeredServer) buildView() {
+	v := &View{server: h.ID, resources: map[string]Target{}, templates: h.templates,
 		catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
 	for i := range allKinds {
 		v.names[i] = make(map[string]Target, len(h.entries[i]))
 		for _, e := range h.entries[i] {
 			if e.withheld != "" {
-				v.withhold(e.shown, Target{Server: h.ID, Name: e.name}, e.withheld)
+				v.withhold(e.visibleName, Target{Server: h.ID, Name: e.name}, e.withheld)
 				continue
 			}
-			t := Target{Server: h.ID, Name: e.name, Raw: e.named(e.shown), Hints: e.hints}
-			v.items[i] = append(v.items[i], Item{Public: e.shown, Target: t})
-			v.names[i][e.shown] = t
-			if e.shown != e.name {
-				if v.own == nil {
-					v.own = make(map[string]Target)
+			t := Target{Server: h.ID, Name: e.name, Raw: e.withName(e.visibleName), Hints: e.hints}
+			v.items[i] = append(v.items[i], Item{Public: e.visibleName, Target: t})
+			v.names[i][e.visibleName] = t
+			if e.visibleName != e.name {
+				if v.renamed == nil {
+					v.renamed = make(map[string]Target)
 				}
-				v.own[e.name] = t
+				v.renamed[e.name] = t
 			}
 		}
 	}
 	v.resources = v.names[IndexOf(core.Resources)]
 	if h.catalog == nil {
-		v.waiting = []unlisted{{server: h.ID, filter: h.Filter}}
+		v.unlisted = []unlistedServer{{server: h.ID, filter: h.Filter}}
 	}
-	v.seal()
+	v.finalize()
 	h.view = v
 }
 
 // aggregate computes the view of all servers, with public names of at most limit characters.
-func aggregate(naming Naming, servers []*held, limit int) *View {
+func aggregate(naming Naming, servers []*registeredServer, limit int) *View {
 	return aggregateOf(naming, servers, limit, nil)
 }
 
 // aggregateOf is like aggregate, restricted to what profile p offers; a nil p offers everything.
 // Public names are computed over all servers, so a tool has the same name in every profile.
-func aggregateOf(naming Naming, servers []*held, limit int, p *config.Profile) *View {
+func aggregateOf(naming Naming, servers []*registeredServer, limit int, p *config.Profile) *View {
 	v := &View{resources: map[string]Target{}, scope: p}
-	hidden := hidden{}
+	hidden := shadowedURIs{}
 	namer := newNamer(naming, servers, limit)
 	for i, kind := range allKinds {
 		v.names[i] = make(map[string]Target)
@@ -65,41 +65,41 @@ func aggregateOf(naming Naming, servers []*held, limit int, p *config.Profile) *
 				continue
 			}
 			if !s.NoResources {
-				v.templates = append(v.templates, h.parsed...)
+				v.templates = append(v.templates, h.templates...)
 			}
 		} else {
-			v.templates = append(v.templates, h.parsed...)
+			v.templates = append(v.templates, h.templates...)
 		}
 		v.catalogs = append(v.catalogs, Offer{Server: h.ID, Label: h.Label, Catalog: h.catalog})
-		if before, after := naming.affixes(h.prefix()); h.catalog == nil && before+after != "" {
-			v.waiting = append(v.waiting, unlisted{server: h.ID, before: before, after: after, filter: h.Filter})
+		if before, after := naming.affixes(h.namePrefix()); h.catalog == nil && before+after != "" {
+			v.unlisted = append(v.unlisted, unlistedServer{server: h.ID, before: before, after: after, filter: h.Filter})
 		}
 	}
-	v.conflicts = conflicts(naming, servers, hidden)
+	v.conflicts = describeConflicts(naming, servers, hidden)
 	for _, h := range servers {
 		if len(h.warnings) > 0 {
 			v.conflicts[h.ID] = append(v.conflicts[h.ID], h.warnings...)
 		}
 	}
-	v.seal()
+	v.finalize()
 	return v
 }
 
 // addNamed adds the tools or prompts of all servers under their public names.
-func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
-	n.count(i, servers)
+func (v *View) addNamed(i int, n *namer, servers []*registeredServer, p *config.Profile) {
+	n.countNames(i, servers)
 	outside := map[string]bool{} // public names of items outside the profile
 	for _, h := range servers {
 		for _, e := range h.entries[i] {
-			public := n.name(h, e.shown, 0)
+			public := n.publicName(h, e.visibleName, 0)
 			for round := 1; ; round++ {
 				_, taken := v.names[i][public]
 				if _, kept := v.withheld[public]; !taken && !outside[public] && (!kept || i != IndexOf(core.Tools)) {
 					break
 				}
-				public = n.name(h, e.shown, round) // two hashes collide
+				public = n.publicName(h, e.visibleName, round) // two hashes collide
 			}
-			if !holds(p, h.ID, allKinds[i], e.name) {
+			if !profileOffers(p, h.ID, allKinds[i], e.name) {
 				outside[public] = true
 				continue
 			}
@@ -107,7 +107,7 @@ func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 				v.withhold(public, Target{Server: h.ID, Name: e.name}, e.withheld)
 				continue
 			}
-			t := Target{Server: h.ID, Name: e.name, Raw: e.named(public), Hints: e.hints}
+			t := Target{Server: h.ID, Name: e.name, Raw: e.withName(public), Hints: e.hints}
 			v.items[i] = append(v.items[i], Item{Public: public, Target: t})
 			v.names[i][public] = t
 		}
@@ -116,9 +116,9 @@ func (v *View) addNamed(i int, n *namer, servers []*held, p *config.Profile) {
 
 // addURIs adds the resources or templates of all servers under their URIs. An item whose URI an
 // earlier server already lists is skipped, because it is unreachable under that URI.
-func (v *View) addURIs(i int, servers []*held, hidden hidden, p *config.Profile) {
+func (v *View) addURIs(i int, servers []*registeredServer, hidden shadowedURIs, p *config.Profile) {
 	for _, h := range servers {
-		if !holds(p, h.ID, allKinds[i], "") {
+		if !profileOffers(p, h.ID, allKinds[i], "") {
 			continue
 		}
 		for _, e := range h.entries[i] {
@@ -135,43 +135,43 @@ func (v *View) addURIs(i int, servers []*held, hidden hidden, p *config.Profile)
 
 // namer computes public names under one naming scheme.
 type namer struct {
-	naming  Naming
-	limit   int
-	crowded map[string]bool
-	holders map[string]int // under Bare: number of servers that have an item of this name
-	known   []string       // under Bare: the prefixes of all servers
+	naming        Naming
+	limit         int
+	sharedAffixes map[string]bool
+	serversByName map[string]int // under Bare: number of servers that have an item of this name
+	prefixes      []string       // under Bare: the prefixes of all servers
 }
 
-func newNamer(naming Naming, servers []*held, limit int) *namer {
-	n := &namer{naming: naming, limit: limit, crowded: crowded(naming, servers)}
+func newNamer(naming Naming, servers []*registeredServer, limit int) *namer {
+	n := &namer{naming: naming, limit: limit, sharedAffixes: sharedAffixes(naming, servers)}
 	if naming == Bare {
-		n.crowded = crowded(Prefixed, servers)
+		n.sharedAffixes = sharedAffixes(Prefixed, servers)
 		for _, h := range servers {
-			before, _ := Prefixed.affixes(h.prefix())
-			n.known = append(n.known, before)
+			before, _ := Prefixed.affixes(h.namePrefix())
+			n.prefixes = append(n.prefixes, before)
 		}
 	}
 	return n
 }
 
-// count prepares the namer for items of one kind.
-func (n *namer) count(i int, servers []*held) {
+// countNames prepares the namer for items of one kind.
+func (n *namer) countNames(i int, servers []*registeredServer) {
 	if n.naming != Bare {
 		return
 	}
-	n.holders = make(map[string]int)
+	n.serversByName = make(map[string]int)
 	for _, h := range servers {
 		for _, e := range h.entries[i] {
-			n.holders[e.shown]++
+			n.serversByName[e.visibleName]++
 		}
 	}
 }
 
-func (n *namer) name(h *held, tool string, round int) string {
-	if n.naming == Bare && round == 0 && n.holders[tool] == 1 {
+func (n *namer) publicName(h *registeredServer, tool string, round int) string {
+	if n.naming == Bare && round == 0 && n.serversByName[tool] == 1 {
 		// A bare name that starts with some server's prefix gets a prefix itself, to stay
 		// unambiguous.
-		if name := publicName(n.limit, "", "", h.ID, tool, false, 0); !n.prefixed(name) {
+		if name := publicName(n.limit, "", "", h.ID, tool, false, 0); !n.hasServerPrefix(name) {
 			return name
 		}
 	}
@@ -179,13 +179,13 @@ func (n *namer) name(h *held, tool string, round int) string {
 	if naming == Bare {
 		naming = Prefixed
 	}
-	before, after := naming.affixes(h.prefix())
-	force := round > 0 || n.crowded[strings.ToLower(before+after)]
+	before, after := naming.affixes(h.namePrefix())
+	force := round > 0 || n.sharedAffixes[strings.ToLower(before+after)]
 	return publicName(n.limit, before, after, h.ID, tool, force, round)
 }
 
-func (n *namer) prefixed(name string) bool {
-	for _, before := range n.known {
+func (n *namer) hasServerPrefix(name string) bool {
+	for _, before := range n.prefixes {
 		if strings.HasPrefix(name, before) {
 			return true
 		}

@@ -24,19 +24,19 @@ type Target struct {
 
 // entry is an item of a server's catalog, prepared for lists.
 type entry struct {
-	name  string
-	shown string          // the name that clients see, without the server's prefix
-	raw   json.RawMessage // compacted JSON from the server
-	names []core.Span     // values of the top-level "name" members in raw
-	hints Hints
+	name        string
+	visibleName string          // the name that clients see, without the server's prefix
+	raw         json.RawMessage // compacted JSON from the server
+	nameSpans   []core.Span     // values of the top-level "name" members in raw
+	hints       Hints
 	// withheld is the reason why clients must not see the item, or "". A withheld item still
 	// reserves its name, so that the names of other items do not depend on it.
 	withheld string
 }
 
-// prepare compacts the items of one kind and locates their names. It skips items with invalid
+// prepareItems compacts the items of one kind and locates their names. It skips items with invalid
 // JSON, without a name, or with a duplicate name, because they could not be called.
-func prepare(items []core.Item) []entry {
+func prepareItems(items []core.Item) []entry {
 	list := make([]entry, 0, len(items))
 	seen := make(map[string]bool, len(items))
 	for _, item := range items {
@@ -52,21 +52,21 @@ func prepare(items []core.Item) []entry {
 			continue
 		}
 		seen[item.Name] = true
-		list = append(list, entry{name: item.Name, shown: item.Name, raw: b.Bytes(), names: names})
+		list = append(list, entry{name: item.Name, visibleName: item.Name, raw: b.Bytes(), nameSpans: names})
 	}
 	return list
 }
 
-// named returns e's raw JSON with its name replaced by name; all other bytes are unchanged.
-func (e entry) named(name string) json.RawMessage {
+// withName returns e's raw JSON with its name replaced by name; all other bytes are unchanged.
+func (e entry) withName(name string) json.RawMessage {
 	if name == e.name {
 		return e.raw
 	}
 	quoted, err := json.Marshal(name)
-	if err != nil || len(e.names) == 0 {
+	if err != nil || len(e.nameSpans) == 0 {
 		return e.raw
 	}
-	return spliced(e.raw, e.names, quoted)
+	return replaceSpans(e.raw, e.nameSpans, quoted)
 }
 
 // memberValues returns the spans of the values of all top-level members named key. A server may

@@ -7,22 +7,22 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// hidden holds the URIs that are unreachable because an earlier server lists the same URI. The
-// key is the pair of server ids: the hidden server, then the earlier one.
-type hidden map[[2]string][]string
+// shadowedURIs holds the URIs that are unreachable because an earlier server lists the same URI.
+// The key is the pair of server ids: the hidden server, then the earlier one.
+type shadowedURIs map[[2]string][]string
 
-// conflicts describes the name conflicts between servers in sentences, by the id of the affected
-// server: names that could not follow the scheme, and URIs that resolve to another server.
-func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]string {
+// describeConflicts describes the name conflicts between servers in sentences, by the id of the
+// affected server: names that could not follow the scheme, and URIs that resolve to another server.
+func describeConflicts(naming Naming, servers []*registeredServer, hidden shadowedURIs) map[string][]string {
 	list := map[string][]string{}
 	if naming == Bare {
-		bare(servers, list)
+		describeSharedNames(servers, list)
 		naming = Prefixed // the fallback of Bare
 	}
-	same := make(map[string][]*held, len(servers)) // by lower-case affixes
+	same := make(map[string][]*registeredServer, len(servers)) // by lower-case affixes
 	affixes := make([]string, len(servers))
 	for i, h := range servers {
-		before, after := naming.affixes(h.prefix())
+		before, after := naming.affixes(h.namePrefix())
 		affixes[i] = strings.ToLower(before + after)
 		same[affixes[i]] = append(same[affixes[i]], h)
 	}
@@ -37,29 +37,29 @@ func conflicts(naming Naming, servers []*held, hidden hidden) map[string][]strin
 		}
 		for _, o := range servers {
 			if uris := hidden[[2]string{h.ID, o.ID}]; len(uris) > 0 {
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("%s cannot be reached: server %q lists the same and comes first", count(uris), o.ID))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%s cannot be reached: server %q lists the same and comes first", describeURIs(uris), o.ID))
 			}
 		}
 	}
 	return list
 }
 
-// bare describes the names that several servers share. Under Bare such a name is prefixed for all
-// of them, and it changes for clients when one of the servers is added or removed.
-func bare(servers []*held, list map[string][]string) {
+// describeSharedNames describes the names that several servers share. Under Bare such a name is
+// prefixed for all of them, and it changes for clients when one of the servers is added or removed.
+func describeSharedNames(servers []*registeredServer, list map[string][]string) {
 	for _, kind := range []core.Kind{core.Tools, core.Prompts} {
 		i := IndexOf(kind)
-		holders := map[string][]*held{}
+		holders := map[string][]*registeredServer{}
 		var names []string
 		for _, h := range servers {
 			for _, e := range h.entries[i] {
-				if len(holders[e.shown]) == 0 {
-					names = append(names, e.shown)
+				if len(holders[e.visibleName]) == 0 {
+					names = append(names, e.visibleName)
 				}
-				holders[e.shown] = append(holders[e.shown], h)
+				holders[e.visibleName] = append(holders[e.visibleName], h)
 			}
 		}
-		shared := map[*held][]string{}
+		shared := map[*registeredServer][]string{}
 		for _, name := range names {
 			if len(holders[name]) > 1 {
 				for _, h := range holders[name] {
@@ -78,8 +78,9 @@ func bare(servers []*held, list map[string][]string) {
 	}
 }
 
-// count describes uris: the URI itself when there is one, otherwise their number with an example.
-func count(uris []string) string {
+// describeURIs describes uris: the URI itself when there is one, otherwise their number with an
+// example.
+func describeURIs(uris []string) string {
 	if len(uris) == 1 {
 		return fmt.Sprintf("resource %.100q", uris[0])
 	}

@@ -56,20 +56,20 @@ func (n Naming) affixes(prefix string) (before, after string) {
 // name exceeds limit only when the affixes and the hash alone do.
 func publicName(limit int, before, after, server, tool string, force bool, round int) string {
 	room := limit - len(before) - len(after)
-	if !force && len(tool) <= room && plain(tool) {
+	if !force && len(tool) <= room && isPlainName(tool) {
 		return before + tool + after
 	}
-	base := clean(tool)
+	base := sanitizeName(tool)
 	if keep := max(room-hashMark, 0); len(base) > keep {
 		base = base[:keep]
 	}
 	return before + base + "_" + nameHash(server, tool, round) + after
 }
 
-// plain reports whether a tool's name can be used unaltered.
-func plain(tool string) bool {
+// isPlainName reports whether a tool's name can be used unaltered.
+func isPlainName(tool string) bool {
 	for i := 0; i < len(tool); i++ {
-		if !nameByte(tool[i]) {
+		if !isNameByte(tool[i]) {
 			return false
 		}
 	}
@@ -89,21 +89,21 @@ func looksAltered(tool string) bool {
 	return true
 }
 
-// clean replaces each run of bytes that are invalid in a public name with one '_'.
-func clean(tool string) string {
+// sanitizeName replaces each run of bytes that are invalid in a public name with one '_'.
+func sanitizeName(tool string) string {
 	var b strings.Builder
 	for i := 0; i < len(tool); i++ {
 		switch c := tool[i]; {
-		case nameByte(c):
+		case isNameByte(c):
 			b.WriteByte(c)
-		case i == 0 || nameByte(tool[i-1]):
+		case i == 0 || isNameByte(tool[i-1]):
 			b.WriteByte('_')
 		}
 	}
 	return b.String()
 }
 
-func nameByte(c byte) bool {
+func isNameByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 

@@ -37,24 +37,24 @@ func (r *Registry) Profile(name string, limit int) (*View, bool) {
 	if limit == 0 {
 		limit = MaxPublicName
 	}
-	return r.views.Load().scoped(scopeKey{profile: name, limit: limit})
+	return r.views.Load().scopedView(scopeKey{profile: name, limit: limit})
 }
 
 // ProfileServer returns the view of one server within a profile, with the server's own names. It
 // reports false when the profile does not exist or does not include the server.
 func (r *Registry) ProfileServer(name, server string) (*View, bool) {
-	return r.views.Load().scoped(scopeKey{profile: name, server: server})
+	return r.views.Load().scopedView(scopeKey{profile: name, server: server})
 }
 
-func (v *views) scoped(key scopeKey) (*View, bool) {
+func (v *snapshot) scopedView(key scopeKey) (*View, bool) {
 	i := slices.IndexFunc(v.profiles, func(p config.Profile) bool { return p.Name == key.profile })
 	if i < 0 {
 		return nil, false
 	}
 	p := &v.profiles[i]
-	var one *held
+	var one *registeredServer
 	if key.server != "" {
-		j := slices.IndexFunc(v.servers, func(h *held) bool { return h.ID == key.server })
+		j := slices.IndexFunc(v.servers, func(h *registeredServer) bool { return h.ID == key.server })
 		if _, in := p.Offers(key.server); j < 0 || !in {
 			return nil, false
 		}
@@ -62,22 +62,22 @@ func (v *views) scoped(key scopeKey) (*View, bool) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if known := v.narrowed[key]; known != nil {
+	if known := v.byScope[key]; known != nil {
 		return known, true
 	}
-	if v.narrowed == nil {
-		v.narrowed = map[scopeKey]*View{}
+	if v.byScope == nil {
+		v.byScope = map[scopeKey]*View{}
 	}
 	made := aggregateOf(v.naming, v.servers, key.limit, p)
 	if one != nil {
-		made = one.narrowed(p)
+		made = one.restrictedView(p)
 	}
-	v.narrowed[key] = made
+	v.byScope[key] = made
 	return made, true
 }
 
-// holds reports whether profile p offers an item of a server. A nil p offers everything.
-func holds(p *config.Profile, server string, kind core.Kind, name string) bool {
+// profileOffers reports whether profile p offers an item of a server. A nil p offers everything.
+func profileOffers(p *config.Profile, server string, kind core.Kind, name string) bool {
 	if p == nil {
 		return true
 	}
@@ -94,38 +94,38 @@ func holds(p *config.Profile, server string, kind core.Kind, name string) bool {
 	return !s.NoResources
 }
 
-// narrowed computes the view of one server within a profile. Items keep their own names.
-func (h *held) narrowed(p *config.Profile) *View {
-	v := &View{server: h.ID, templates: h.parsed, scope: p,
+// restrictedView computes the view of one server within a profile. Items keep their own names.
+func (h *registeredServer) restrictedView(p *config.Profile) *View {
+	v := &View{server: h.ID, templates: h.templates, scope: p,
 		catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
 	for i, kind := range allKinds {
 		v.names[i] = map[string]Target{}
 		for _, item := range h.view.items[i] {
-			if holds(p, h.ID, kind, item.Name) {
+			if profileOffers(p, h.ID, kind, item.Name) {
 				v.items[i] = append(v.items[i], item)
 				v.names[i][item.Public] = item.Target
 			}
 		}
 	}
-	for name, t := range h.view.own {
-		if holds(p, h.ID, core.Tools, name) {
-			if v.own == nil {
-				v.own = map[string]Target{}
+	for name, t := range h.view.renamed {
+		if profileOffers(p, h.ID, core.Tools, name) {
+			if v.renamed == nil {
+				v.renamed = map[string]Target{}
 			}
-			v.own[name] = t
+			v.renamed[name] = t
 		}
 	}
 	for name, w := range h.view.withheld {
-		if holds(p, h.ID, core.Tools, w.Name) {
+		if profileOffers(p, h.ID, core.Tools, w.Name) {
 			v.withhold(name, w.Target, w.Why)
 		}
 	}
 	if s, _ := p.Offers(h.ID); s.NoResources {
-		v.templates, v.closed = nil, true
+		v.templates, v.resourcesExcluded = nil, true
 	}
 	v.resources = v.names[IndexOf(core.Resources)]
-	v.waiting = h.view.waiting
-	v.seal()
+	v.unlisted = h.view.unlisted
+	v.finalize()
 	return v
 }
 

@@ -112,7 +112,7 @@ func TestProfileViewsAreSubsets(t *testing.T) {
 		for _, kind := range []core.Kind{core.Tools, core.Prompts} {
 			var want []string
 			for _, i := range whole.Items(kind) {
-				if holds(&p, i.Server, kind, i.Name) {
+				if profileOffers(&p, i.Server, kind, i.Name) {
 					want = append(want, fmt.Sprint(i.Public, i.Server, i.Name))
 					continue
 				}
@@ -134,10 +134,10 @@ func TestProfileViewsAreSubsets(t *testing.T) {
 		}
 		for _, uri := range []string{"res://a/a", "res://a/zz", "res://b/a", "res://b/zz", "res://shared"} {
 			target, ok := part.Resource(uri)
-			if ok && !holds(&p, target.Server, core.Resources, uri) {
+			if ok && !profileOffers(&p, target.Server, core.Resources, uri) {
 				t.Fatalf("%s leads to %s, which the profile does not hold", uri, target.Server)
 			}
-			if owner := strings.TrimPrefix(uri, "res://")[:1]; !ok && (owner == "a" || owner == "b") && holds(&p, owner, core.Resources, uri) {
+			if owner := strings.TrimPrefix(uri, "res://")[:1]; !ok && (owner == "a" || owner == "b") && profileOffers(&p, owner, core.Resources, uri) {
 				t.Fatalf("%s is not found", uri)
 			}
 		}

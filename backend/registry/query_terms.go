@@ -5,65 +5,65 @@ import (
 	"strings"
 )
 
-// asked is a word or phrase of a query with its synonyms. A tool scores by the best match among
+// queryTerm is a word or phrase of a query with its synonyms. A tool scores by the best match among
 // them.
-type asked struct {
-	near   []near
-	weight float64
+type queryTerm struct {
+	alternatives []relatedTerm
+	weight       float64
 }
 
 const (
-	maxAsked     = 48 // words and phrases of a query
-	withinPhrase = 0.4
+	maxQueryTerms  = 48 // words and phrases of a query
+	weightInPhrase = 0.4
 )
 
-// ask parses a query into its terms.
-func (x *index) ask(question string) []asked {
+// parseQuery parses a query into its terms.
+func (x *index) parseQuery(question string) []queryTerm {
 	var said, stems []string
 	for field := range strings.FieldsSeq(question) {
-		list := split(field)
-		if whole := split(strings.ToLower(field)); len(whole) == 1 && len(x.terms[stem(whole[0])]) > 0 {
+		list := splitWords(field)
+		if whole := splitWords(strings.ToLower(field)); len(whole) == 1 && len(x.terms[stemWord(whole[0])]) > 0 {
 			list = whole // "GitHub" is one word if a server has that name
 		}
 		said = append(said, list...)
 	}
 	for _, w := range said {
-		stems = append(stems, stem(w))
+		stems = append(stems, stemWord(w))
 	}
 	t := thesaurus()
-	list := forms(said, stems)
+	list := impliedVerbs(said, stems)
 	had := map[string]bool{}
 	phrase := 0 // index after the last matched phrase
-	for i := 0; i < len(stems) && len(list) < maxAsked; i++ {
-		for n := min(t.longest, len(stems)-i); n > 0; n-- {
+	for i := 0; i < len(stems) && len(list) < maxQueryTerms; i++ {
+		for n := min(t.maxPhraseWords, len(stems)-i); n > 0; n-- {
 			key := strings.Join(stems[i:i+n], " ")
 			hints := t.hints[key]
 			if len(hints) > 0 && !had["?"+key] {
 				had["?"+key] = true
-				list = append(list, asked{hints, nearHint})
+				list = append(list, queryTerm{hints, weightHint})
 			}
 			if n > 1 && i >= phrase && len(t.near[key]) > 0 && !had[key] {
 				had[key] = true
 				phrase = i + n
-				list = append(list, asked{t.near[key], 1})
+				list = append(list, queryTerm{t.near[key], 1})
 			}
 		}
-		if key := apart(t, stems, i); key != "" && i >= phrase && !had[key] {
+		if key := separatedPhrase(t, stems, i); key != "" && i >= phrase && !had[key] {
 			had[key] = true
-			list = append(list, asked{t.near[key], 1})
+			list = append(list, queryTerm{t.near[key], 1})
 		}
 		w := stems[i]
 		if had[w] {
 			continue
 		}
 		had[w] = true
-		one := asked{near: t.near[w], weight: 1}
+		one := queryTerm{alternatives: t.near[w], weight: 1}
 		if i < phrase {
-			one = asked{weight: withinPhrase} // such as "get" in "get rid of"
+			one = queryTerm{weight: weightInPhrase} // such as "get" in "get rid of"
 		}
-		if !common[said[i]] {
-			one.near = x.standIns(w, one.near)
-		} else if len(one.near) == 0 {
+		if !stopWords[said[i]] {
+			one.alternatives = x.alternatives(w, one.alternatives)
+		} else if len(one.alternatives) == 0 {
 			continue
 		}
 		list = append(list, one)
@@ -71,13 +71,13 @@ func (x *index) ask(question string) []asked {
 	return list
 }
 
-// particles can be separated from their verb, as in "take the old one out".
-var particles = map[string]bool{"out": true, "off": true, "up": true, "down": true, "away": true, "back": true, "asid": true}
+// verbParticles can be separated from their verb, as in "take the old one out".
+var verbParticles = map[string]bool{"out": true, "off": true, "up": true, "down": true, "away": true, "back": true, "asid": true}
 
-// apart returns the phrase of the verb at i and a particle up to six words later, or "".
-func apart(t *meanings, stems []string, i int) string {
+// separatedPhrase returns the phrase of the verb at i and a particle up to six words later, or "".
+func separatedPhrase(t *synonyms, stems []string, i int) string {
 	for j := i + 2; j < min(len(stems), i+7); j++ {
-		if particles[stems[j]] {
+		if verbParticles[stems[j]] {
 			if key := stems[i] + " " + stems[j]; len(t.near[key]) > 0 {
 				return key
 			}
@@ -86,45 +86,46 @@ func apart(t *meanings, stems []string, i int) string {
 	return ""
 }
 
-// Tool verbs that a query for several items (ofMany) or for a particular one (ofOne) implies.
+// Tool verbs that a query for several items (verbsForMany) or for a particular one (verbsForOne)
+// implies.
 var (
-	ofMany = []near{{"list", 0.75}, {"search", 0.6}, {"queri", 0.5}, {"find", 0.5}}
-	ofOne  = []near{{"get", 0.75}, {"read", 0.6}, {"updat", 0.5}, {"describ", 0.5}}
+	verbsForMany = []relatedTerm{{"list", 0.75}, {"search", 0.6}, {"queri", 0.5}, {"find", 0.5}}
+	verbsForOne  = []relatedTerm{{"get", 0.75}, {"read", 0.6}, {"updat", 0.5}, {"describ", 0.5}}
 )
 
-// forms derives verbs from the form of a query: "which pods" implies a list, and an identifier
-// such as PROJ-42 implies a single item.
-func forms(said, stems []string) []asked {
+// impliedVerbs derives verbs from the form of a query: "which pods" implies a list, and an
+// identifier such as PROJ-42 implies a single item.
+func impliedVerbs(said, stems []string) []queryTerm {
 	many, one := false, false
 	for i, w := range said {
 		if (w == "which" || w == "what") && i+1 < len(said) {
 			next := said[i+1]
-			many = many || len(next) > 3 && strings.HasSuffix(next, "s") && stems[i+1] != next && !common[next]
+			many = many || len(next) > 3 && strings.HasSuffix(next, "s") && stems[i+1] != next && !stopWords[next]
 		}
 		one = one || strings.ContainsAny(w, "0123456789") && len(w) > 1 || w == "about" && i+1 == len(said)
 	}
-	var list []asked
+	var list []queryTerm
 	if many {
-		list = append(list, asked{ofMany, nearHint})
+		list = append(list, queryTerm{verbsForMany, weightHint})
 	}
 	if one && !many {
-		list = append(list, asked{ofOne, nearHint})
+		list = append(list, queryTerm{verbsForOne, weightHint})
 	}
 	return list
 }
 
-// standIns returns a word and its synonyms. If no tool contains the word itself, its synonyms
+// alternatives returns a word and its synonyms. If no tool contains the word itself, its synonyms
 // weigh more; if no tool contains a synonym either, similarly spelled words are used.
-func (x *index) standIns(w string, others []near) []near {
+func (x *index) alternatives(w string, others []relatedTerm) []relatedTerm {
 	if len(x.terms[w]) > 0 {
-		return append([]near{{w, 1}}, others...)
+		return append([]relatedTerm{{w, 1}}, others...)
 	}
-	if !slices.ContainsFunc(others, func(n near) bool { return len(x.terms[n.term]) > 0 }) {
-		return x.alike(w)
+	if !slices.ContainsFunc(others, func(n relatedTerm) bool { return len(x.terms[n.term]) > 0 }) {
+		return x.similarTerms(w)
 	}
 	others = slices.Clone(others)
 	for i := range others {
-		others[i].weight *= unspoken
+		others[i].weight *= missingTermFactor
 	}
 	return others
 }

@@ -37,38 +37,38 @@ type Change struct {
 // Registry holds the catalogs of all servers. Views may be read from any goroutine at any time,
 // including from a function registered with OnChange.
 type Registry struct {
-	views atomic.Pointer[views]
+	views atomic.Pointer[snapshot]
 
 	mu       sync.Mutex // also held while listeners run, so that they see changes in order
 	naming   Naming
-	servers  []*held // in configuration order
+	servers  []*registeredServer // in configuration order
 	profiles []config.Profile
 	onChange []func(Change)
 	withhold func(server string, tools []core.Item, instructions string) (map[string]string, bool)
 }
 
-type views struct {
-	all    *View
-	single map[string]*View
+type snapshot struct {
+	aggregate *View
+	byServer  map[string]*View
 
 	// Sources of the views that are computed on first use.
 	naming  Naming
-	servers []*held // copies; never modified
+	servers []*registeredServer // copies; never modified
 	mu      sync.Mutex
-	limited map[int]*View
+	byLimit map[int]*View
 
 	profiles []config.Profile
-	narrowed map[scopeKey]*View // guarded by mu
+	byScope  map[scopeKey]*View // guarded by mu
 }
 
-// held is the registry's state for one server.
-type held struct {
+// registeredServer is the registry's state for one server.
+type registeredServer struct {
 	Server
-	catalog *core.Catalog
-	whole   *core.Catalog // as the server sent it; catalog omits withheld instructions
-	entries [Kinds][]entry
-	parsed  []template
-	view    *View
+	catalog    *core.Catalog
+	rawCatalog *core.Catalog // as the server sent it; catalog omits withheld instructions
+	entries    [Kinds][]entry
+	templates  []template
+	view       *View
 
 	warnings []string          // about Filter entries that match no tool
 	withheld map[string]string // reasons, by tool name
@@ -82,30 +82,30 @@ func New(o Options) *Registry {
 }
 
 // All returns the view of all servers with public names.
-func (r *Registry) All() *View { return r.views.Load().all }
+func (r *Registry) All() *View { return r.views.Load().aggregate }
 
 // Within returns the view of all servers for a client that accepts names of at most limit
 // characters; 0 means MaxPublicName. Names that fit both limits are the same in both views.
 func (r *Registry) Within(limit int) *View {
 	v := r.views.Load()
 	if limit == 0 || limit == MaxPublicName {
-		return v.all
+		return v.aggregate
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.limited[limit] == nil {
-		if v.limited == nil {
-			v.limited = map[int]*View{}
+	if v.byLimit[limit] == nil {
+		if v.byLimit == nil {
+			v.byLimit = map[int]*View{}
 		}
-		v.limited[limit] = aggregate(v.naming, v.servers, limit)
+		v.byLimit[limit] = aggregate(v.naming, v.servers, limit)
 	}
-	return v.limited[limit]
+	return v.byLimit[limit]
 }
 
 // Server returns the view of one server with its own names. The view exists, empty, as soon as
 // the server is configured.
 func (r *Registry) Server(id string) (*View, bool) {
-	v, ok := r.views.Load().single[id]
+	v, ok := r.views.Load().byServer[id]
 	return v, ok
 }
 
@@ -140,11 +140,11 @@ func (r *Registry) Arrange(naming Naming, servers []Server) {
 	before := r.All()
 	r.naming = naming
 	old := r.servers
-	r.servers = make([]*held, 0, len(servers))
+	r.servers = make([]*registeredServer, 0, len(servers))
 	for _, s := range servers {
-		h := find(old, s.ID)
+		h := findServer(old, s.ID)
 		if h == nil {
-			h = &held{}
+			h = &registeredServer{}
 		}
 		reshaped := !h.Filter.Equal(s.Filter)
 		if !reshaped {
@@ -153,14 +153,14 @@ func (r *Registry) Arrange(naming Naming, servers []Server) {
 		if h.view == nil || h.Server != s {
 			h.Server = s
 			if reshaped && h.catalog != nil {
-				h.prepare(nil)
+				h.prepareEntries(nil)
 			}
-			h.build()
+			h.buildView()
 		}
 		r.servers = append(r.servers, h)
 	}
 	r.rebuild()
-	r.tell("", before, r.All(), nil)
+	r.notify("", before, r.All(), nil)
 }
 
 // Set replaces the catalog of a server. A server that is not configured is appended at the end.
@@ -169,16 +169,16 @@ func (r *Registry) Arrange(naming Naming, servers []Server) {
 func (r *Registry) Set(server, label string, c *core.Catalog, touched ...core.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := find(r.servers, server)
+	h := findServer(r.servers, server)
 	if h == nil {
-		h = &held{Server: Server{ID: server, Label: label}}
+		h = &registeredServer{Server: Server{ID: server, Label: label}}
 		r.servers = append(r.servers, h)
-		h.build()
+		h.buildView()
 	}
 	if label != "" {
 		h.Label = label
 	}
-	r.replace(h, c, touched)
+	r.replaceCatalog(h, c, touched)
 }
 
 // Update is like Set, but only for a server that the Registry already has; otherwise it does
@@ -187,33 +187,33 @@ func (r *Registry) Set(server, label string, c *core.Catalog, touched ...core.Ki
 func (r *Registry) Update(server string, c *core.Catalog, touched ...core.Kind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := find(r.servers, server)
+	h := findServer(r.servers, server)
 	if h == nil {
 		return false
 	}
-	r.replace(h, c, touched)
+	r.replaceCatalog(h, c, touched)
 	return true
 }
 
-// replace replaces the catalog of h. It must be called with r.mu held.
-func (r *Registry) replace(h *held, c *core.Catalog, touched []core.Kind) {
+// replaceCatalog replaces the catalog of h. It must be called with r.mu held.
+func (r *Registry) replaceCatalog(h *registeredServer, c *core.Catalog, touched []core.Kind) {
 	before, own := r.All(), h.view
-	h.whole, h.catalog = c, c
-	h.prepare(r.withhold)
-	h.build()
+	h.rawCatalog, h.catalog = c, c
+	h.prepareEntries(r.withhold)
+	h.buildView()
 	r.rebuild()
-	for _, kind := range differing(own, h.view) {
-		touched = include(touched, kind)
+	for _, kind := range changedKinds(own, h.view) {
+		touched = appendKind(touched, kind)
 	}
-	r.tell(h.ID, before, r.All(), touched)
+	r.notify(h.ID, before, r.All(), touched)
 }
 
 // Rejudge runs Options.Withhold again for a server that has been listed.
 func (r *Registry) Rejudge(server string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h := find(r.servers, server); h != nil && h.whole != nil {
-		r.replace(h, h.whole, nil)
+	if h := findServer(r.servers, server); h != nil && h.rawCatalog != nil {
+		r.replaceCatalog(h, h.rawCatalog, nil)
 	}
 }
 
@@ -221,11 +221,11 @@ func (r *Registry) Rejudge(server string) {
 func (r *Registry) Remove(server string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if find(r.servers, server) == nil {
+	if findServer(r.servers, server) == nil {
 		return
 	}
 	before := r.All()
-	kept := make([]*held, 0, len(r.servers))
+	kept := make([]*registeredServer, 0, len(r.servers))
 	for _, h := range r.servers {
 		if h.ID != server {
 			kept = append(kept, h)
@@ -233,13 +233,13 @@ func (r *Registry) Remove(server string) {
 	}
 	r.servers = kept
 	r.rebuild()
-	r.tell(server, before, r.All(), nil)
+	r.notify(server, before, r.All(), nil)
 }
 
-// tell notifies the listeners of a change. It must be called with r.mu held.
-func (r *Registry) tell(server string, before, after *View, touched []core.Kind) {
-	for _, kind := range differing(before, after) {
-		touched = include(touched, kind)
+// notify notifies the listeners of a change. It must be called with r.mu held.
+func (r *Registry) notify(server string, before, after *View, touched []core.Kind) {
+	for _, kind := range changedKinds(before, after) {
+		touched = appendKind(touched, kind)
 	}
 	if len(touched) == 0 {
 		return
@@ -252,21 +252,21 @@ func (r *Registry) tell(server string, before, after *View, touched []core.Kind)
 // rebuild computes the aggregate view and publishes all Views. It must be called with r.mu held,
 // or before r is shared.
 func (r *Registry) rebuild() {
-	v := &views{all: aggregate(r.naming, r.servers, MaxPublicName), single: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
+	v := &snapshot{aggregate: aggregate(r.naming, r.servers, MaxPublicName), byServer: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
 	for _, h := range r.servers {
-		v.single[h.ID] = h.view
+		v.byServer[h.ID] = h.view
 		one := *h
 		v.servers = append(v.servers, &one)
 	}
 	r.views.Store(v)
 }
 
-// prepare computes the entries of h's catalog. For a new catalog, withhold is called; a nil
+// prepareEntries computes the entries of h's catalog. For a new catalog, withhold is called; a nil
 // withhold keeps the previous decision.
-func (h *held) prepare(withhold func(string, []core.Item, string) (map[string]string, bool)) {
+func (h *registeredServer) prepareEntries(withhold func(string, []core.Item, string) (map[string]string, bool)) {
 	lists := [Kinds][]core.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
 	for i, items := range lists {
-		h.entries[i] = prepare(items)
+		h.entries[i] = prepareItems(items)
 	}
 	tools := IndexOf(core.Tools)
 	if withhold != nil {
@@ -275,8 +275,8 @@ func (h *held) prepare(withhold func(string, []core.Item, string) (map[string]st
 			items[i] = core.Item{Name: e.name, Raw: e.raw}
 		}
 		var mute bool
-		if h.withheld, mute = withhold(h.ID, items, h.whole.Instructions); mute {
-			quiet := *h.whole
+		if h.withheld, mute = withhold(h.ID, items, h.rawCatalog.Instructions); mute {
+			quiet := *h.rawCatalog
 			quiet.Instructions = ""
 			h.catalog = &quiet
 		}
@@ -284,14 +284,14 @@ func (h *held) prepare(withhold func(string, []core.Item, string) (map[string]st
 	for i := range h.entries[tools] {
 		h.entries[tools][i].withheld = h.withheld[h.entries[tools][i].name]
 	}
-	h.entries[tools], h.warnings = shape(h.Filter, h.entries[tools])
-	h.parsed = nil
+	h.entries[tools], h.warnings = applyFilter(h.Filter, h.entries[tools])
+	h.templates = nil
 	for _, e := range h.entries[IndexOf(core.Templates)] {
-		h.parsed = append(h.parsed, parseTemplate(h.ID, e.name))
+		h.templates = append(h.templates, parseTemplate(h.ID, e.name))
 	}
 }
 
-func find(servers []*held, id string) *held {
+func findServer(servers []*registeredServer, id string) *registeredServer {
 	for _, h := range servers {
 		if h.ID == id {
 			return h
@@ -300,8 +300,8 @@ func find(servers []*held, id string) *held {
 	return nil
 }
 
-// differing returns the kinds whose lists differ between a and b.
-func differing(a, b *View) []core.Kind {
+// changedKinds returns the kinds whose lists differ between a and b.
+func changedKinds(a, b *View) []core.Kind {
 	var list []core.Kind
 	for i, kind := range allKinds {
 		if string(a.lists[i]) != string(b.lists[i]) {
@@ -311,7 +311,7 @@ func differing(a, b *View) []core.Kind {
 	return list
 }
 
-func include(list []core.Kind, kind core.Kind) []core.Kind {
+func appendKind(list []core.Kind, kind core.Kind) []core.Kind {
 	for _, k := range list {
 		if k == kind {
 			return list
@@ -320,21 +320,21 @@ func include(list []core.Kind, kind core.Kind) []core.Kind {
 	return append(list[:len(list):len(list)], kind)
 }
 
-// prefix returns the text that represents the server in public names.
-func (h *held) prefix() string {
+// namePrefix returns the text that represents the server in public names.
+func (h *registeredServer) namePrefix() string {
 	if h.Namespace != "" {
 		return h.Namespace
 	}
 	return h.ID
 }
 
-// crowded returns the affixes that more than one server would use: a namespace equal to another
-// server's id, or, under MCP, ids that differ only in '_' and '-'. The configuration rejects the
-// former; here both only result in hashed names.
-func crowded(naming Naming, servers []*held) map[string]bool {
+// sharedAffixes returns the affixes that more than one server would use: a namespace equal to
+// another server's id, or, under MCP, ids that differ only in '_' and '-'. The configuration
+// rejects the former; here both only result in hashed names.
+func sharedAffixes(naming Naming, servers []*registeredServer) map[string]bool {
 	count := make(map[string]int, len(servers))
 	for _, h := range servers {
-		before, after := naming.affixes(h.prefix())
+		before, after := naming.affixes(h.namePrefix())
 		count[strings.ToLower(before+after)]++
 	}
 	result := make(map[string]bool)

@@ -20,13 +20,13 @@ const matchPasses = 2
 
 // template is a URI template of one server.
 type template struct {
-	server string
-	raw    string
-	strict *regexp.Regexp
-	loose  *regexp.Regexp
+	server        string
+	raw           string
+	strictPattern *regexp.Regexp
+	loosePattern  *regexp.Regexp
 }
 
-var expression = lazyregexp.New(`\{[^{}]*\}`)
+var templateExpression = lazyregexp.New(`\{[^{}]*\}`)
 
 // parseTemplate parses a template. An invalid template matches nothing.
 func parseTemplate(server, raw string) template {
@@ -38,11 +38,11 @@ func parseTemplate(server, raw string) template {
 	if err != nil {
 		return t
 	}
-	t.strict = parsed.Regexp()
+	t.strictPattern = parsed.Regexp()
 	var b strings.Builder
 	b.WriteString(`\A`)
 	at := 0
-	for _, span := range expression().FindAllStringIndex(raw, -1) {
+	for _, span := range templateExpression().FindAllStringIndex(raw, -1) {
 		b.WriteString(regexp.QuoteMeta(raw[at:span[0]]))
 		b.WriteString(`.+`)
 		at = span[1]
@@ -50,15 +50,15 @@ func parseTemplate(server, raw string) template {
 	b.WriteString(regexp.QuoteMeta(raw[at:]))
 	b.WriteString(`\z`)
 	if loose, err := regexp.Compile(b.String()); err == nil && at > 0 {
-		t.loose = loose
+		t.loosePattern = loose
 	}
 	return t
 }
 
 func (t *template) match(uri string, pass int) bool {
-	re := t.strict
+	re := t.strictPattern
 	if pass > 0 {
-		re = t.loose
+		re = t.loosePattern
 	}
 	return re != nil && re.MatchString(uri)
 }

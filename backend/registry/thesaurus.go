@@ -10,34 +10,34 @@ import (
 //go:embed thesaurus.txt
 var thesaurusText string
 
-// near is a related term and the weight of the relation.
-type near struct {
+// relatedTerm is a related term and the weight of the relation.
+type relatedTerm struct {
 	term   string
 	weight float64
 }
 
-// meanings maps stemmed words and phrases, with their words separated by spaces, to related
+// synonyms maps stemmed words and phrases, with their words separated by spaces, to related
 // terms.
-type meanings struct {
-	near, hints map[string][]near
-	longest     int // number of words of the longest phrase
+type synonyms struct {
+	near, hints    map[string][]relatedTerm
+	maxPhraseWords int // number of words of the longest phrase
 }
 
 const (
-	nearSame   = 0.95
-	nearAlike  = 0.6  // near-synonyms
-	nearFirst  = 0.75 // first related term; later ones weigh less
-	nearStep   = 0.06
-	nearLast   = 0.4
-	nearPhrase = 0.15 // added for a phrase, which is less ambiguous than a word
-	nearHint   = 0.3  // weight of a hint
+	weightSame        = 0.95
+	weightSynonym     = 0.6  // near-synonyms
+	weightFirst       = 0.75 // first related term; later ones weigh less
+	weightStep        = 0.06
+	weightMin         = 0.4
+	weightPhraseBonus = 0.15 // added for a phrase, which is less ambiguous than a word
+	weightHint        = 0.3  // weight of a hint
 )
 
 // thesaurus is parsed on the first query.
-var thesaurus = sync.OnceValue(func() *meanings { return parseThesaurus(thesaurusText) })
+var thesaurus = sync.OnceValue(func() *synonyms { return parseThesaurus(thesaurusText) })
 
-func parseThesaurus(text string) *meanings {
-	m := &meanings{near: map[string][]near{}, hints: map[string][]near{}}
+func parseThesaurus(text string) *synonyms {
+	m := &synonyms{near: map[string][]relatedTerm{}, hints: map[string][]relatedTerm{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -46,29 +46,29 @@ func parseThesaurus(text string) *meanings {
 		line, hint := strings.CutPrefix(line, "? ")
 		line, same := strings.CutPrefix(line, "= ")
 		said, meant, oneWay := strings.Cut(line, ">")
-		from, to := phrases(said), phrases(meant)
+		from, to := stemPhrases(said), stemPhrases(meant)
 		if !oneWay {
 			to = from
 		}
 		for _, f := range from {
-			m.longest = max(m.longest, strings.Count(f, " ")+1)
+			m.maxPhraseWords = max(m.maxPhraseWords, strings.Count(f, " ")+1)
 			for i, t := range to {
-				weight := nearAlike
+				weight := weightSynonym
 				if oneWay {
-					weight = max(nearLast, nearFirst-nearStep*float64(i))
+					weight = max(weightMin, weightFirst-weightStep*float64(i))
 					if strings.Contains(f, " ") {
-						weight += nearPhrase
+						weight += weightPhraseBonus
 					}
 				}
 				if same {
-					weight = nearSame
+					weight = weightSame
 				}
 				into := m.near
 				if hint {
 					into = m.hints
 				}
 				if t != f && !strings.Contains(t, " ") {
-					into[f] = keep(into[f], near{t, weight})
+					into[f] = addTerm(into[f], relatedTerm{t, weight})
 				}
 			}
 		}
@@ -76,14 +76,14 @@ func parseThesaurus(text string) *meanings {
 	return m
 }
 
-// phrases returns the stemmed phrases of a comma-separated list. It keeps common words, because
+// stemPhrases returns the stemmed phrases of a comma-separated list. It keeps common words, because
 // they are significant in phrases.
-func phrases(list string) []string {
+func stemPhrases(list string) []string {
 	var out []string
 	for p := range strings.SplitSeq(list, ",") {
-		stems := split(p)
+		stems := splitWords(p)
 		for i := range stems {
-			stems[i] = stem(stems[i])
+			stems[i] = stemWord(stems[i])
 		}
 		if len(stems) > 0 {
 			out = append(out, strings.Join(stems, " "))
@@ -92,9 +92,9 @@ func phrases(list string) []string {
 	return out
 }
 
-// keep adds n to list, or raises the weight of the term if the list has it.
-func keep(list []near, n near) []near {
-	if i := slices.IndexFunc(list, func(o near) bool { return o.term == n.term }); i >= 0 {
+// addTerm adds n to list, or raises the weight of the term if the list has it.
+func addTerm(list []relatedTerm, n relatedTerm) []relatedTerm {
+	if i := slices.IndexFunc(list, func(o relatedTerm) bool { return o.term == n.term }); i >= 0 {
 		list[i].weight = max(list[i].weight, n.weight)
 		return list
 	}

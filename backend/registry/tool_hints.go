@@ -35,7 +35,7 @@ func (h *Hint) UnmarshalJSON(b []byte) error {
 	return nil // untrusted input: a value that is not a boolean is ignored
 }
 
-func hintsOf(raw []byte) Hints {
+func parseHints(raw []byte) Hints {
 	var tool struct {
 		Annotations struct {
 			ReadOnly    Hint `json:"readOnlyHint"`
@@ -48,12 +48,12 @@ func hintsOf(raw []byte) Hints {
 	return Hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent}
 }
 
-// shape applies filter f to a server's tools: it drops hidden tools and sets new names and
+// applyFilter applies filter f to a server's tools: it drops hidden tools and sets new names and
 // descriptions. If two tools would get the same name, both keep their own. The warnings are shown
 // to the user.
-func shape(f *config.Filter, tools []entry) (shown []entry, warnings []string) {
+func applyFilter(f *config.Filter, tools []entry) (shown []entry, warnings []string) {
 	for i := range tools {
-		tools[i].hints = hintsOf(tools[i].raw)
+		tools[i].hints = parseHints(tools[i].raw)
 	}
 	if f == nil {
 		return tools, nil
@@ -72,13 +72,13 @@ func shape(f *config.Filter, tools []entry) (shown []entry, warnings []string) {
 			continue
 		}
 		if text := f.Description(e.name); text != "" {
-			e = e.described(text)
+			e = e.withDescription(text)
 		}
 		if name := f.Shown(e.name); name != e.name {
 			if taken[name] > 1 {
 				warnings = append(warnings, fmt.Sprintf("tool '%s' keeps its name: another one is called '%s'", e.name, name))
 			} else {
-				e.shown = name
+				e.visibleName = name
 			}
 		}
 		shown = append(shown, e)
@@ -86,8 +86,8 @@ func shape(f *config.Filter, tools []entry) (shown []entry, warnings []string) {
 	return shown, warnings
 }
 
-// described returns e with another description; all other bytes are unchanged.
-func (e entry) described(text string) entry {
+// withDescription returns e with another description; all other bytes are unchanged.
+func (e entry) withDescription(text string) entry {
 	quoted, err := json.Marshal(text)
 	if err != nil {
 		return e
@@ -97,16 +97,16 @@ func (e entry) described(text string) entry {
 		return e
 	}
 	if len(spans) == 0 { // insert it after the name
-		at := e.names[len(e.names)-1].End
+		at := e.nameSpans[len(e.nameSpans)-1].End
 		spans, quoted = []core.Span{{Start: at, End: at}}, append([]byte(`,"description":`), quoted...)
 	}
-	e.raw = spliced(e.raw, spans, quoted)
-	e.names, _ = memberValues(e.raw, "name")
+	e.raw = replaceSpans(e.raw, spans, quoted)
+	e.nameSpans, _ = memberValues(e.raw, "name")
 	return e
 }
 
-// spliced returns raw with each span replaced by with.
-func spliced(raw []byte, spans []core.Span, with []byte) []byte {
+// replaceSpans returns raw with each span replaced by with.
+func replaceSpans(raw []byte, spans []core.Span, with []byte) []byte {
 	out := make([]byte, 0, len(raw)+len(spans)*len(with))
 	at := 0
 	for _, s := range spans {

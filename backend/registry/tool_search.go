@@ -23,22 +23,22 @@ type Found struct {
 // query names, and tools that cover more of the query, rank higher. server restricts the search
 // to one server; "" searches all.
 func (v *View) Find(question, server string, most int) []Found {
-	v.indexing.Do(func() { v.index = newIndex(v) })
-	return v.index.find(v.items[IndexOf(core.Tools)], question, server, most)
+	v.indexOnce.Do(func() { v.index = newIndex(v) })
+	return v.index.rank(v.items[IndexOf(core.Tools)], question, server, most)
 }
 
 // index is the search index of a view. It is built on the first search.
 type index struct {
-	terms   map[string][]posting
-	size    []float64 // document length of each tool, in weighted words
-	mean    float64
-	public  []string   // lower-case public names
-	names   [][]string // stems of each tool's own name
-	servers []serverWords
-	of      []int // index into servers of each tool
+	terms    map[string][]posting
+	size     []float64 // document length of each tool, in weighted words
+	mean     float64
+	public   []string   // lower-case public names
+	names    [][]string // stems of each tool's own name
+	servers  []serverWords
+	serverOf []int // index into servers of each tool
 
-	spelling sync.Once
-	spelled  *spelling // built for the first query term that is not in terms
+	spellingOnce  sync.Once
+	spellingIndex *spellingIndex // built for the first query term that is not in terms
 }
 
 // posting is the weighted frequency of a term in a tool.
@@ -67,7 +67,7 @@ const (
 func newIndex(v *View) *index {
 	tools := v.items[IndexOf(core.Tools)]
 	n := len(tools)
-	x := &index{terms: map[string][]posting{}, size: make([]float64, n), public: make([]string, n), names: make([][]string, n), of: make([]int, n)}
+	x := &index{terms: map[string][]posting{}, size: make([]float64, n), public: make([]string, n), names: make([][]string, n), serverOf: make([]int, n)}
 	labels := map[string]string{}
 	for _, o := range v.catalogs {
 		labels[o.Server] = o.Label
@@ -95,21 +95,21 @@ func newIndex(v *View) *index {
 				x.size[i] += weight
 			}
 		}
-		x.names[i] = words(item.Name)
+		x.names[i] = stemWords(item.Name)
 		add(x.names[i], weightName)
 		if _, known := at[item.Server]; !known {
 			at[item.Server] = len(x.servers)
-			called := words(item.Server + " " + labels[item.Server])
+			called := stemWords(item.Server + " " + labels[item.Server])
 			slices.Sort(called)
 			x.servers = append(x.servers, serverWords{words: slices.Compact(called)})
 		}
-		x.of[i] = at[item.Server]
-		add(x.servers[x.of[i]].words, weightServer)
-		add(words(cmp.Or(about.Title, about.Annotations.Title)), weightTitle)
-		add(words(about.Description), weightText)
+		x.serverOf[i] = at[item.Server]
+		add(x.servers[x.serverOf[i]].words, weightServer)
+		add(stemWords(cmp.Or(about.Title, about.Annotations.Title)), weightTitle)
+		add(stemWords(about.Description), weightText)
 		for _, name := range slices.Sorted(maps.Keys(about.InputSchema.Properties)) { // sorted, because floating-point sums depend on the order
-			add(words(name), weightArgument)
-			add(words(about.InputSchema.Properties[name].Description), weightDetail)
+			add(stemWords(name), weightArgument)
+			add(stemWords(about.InputSchema.Properties[name].Description), weightDetail)
 		}
 		for w, n := range counts {
 			x.terms[w] = append(x.terms[w], posting{i, n})
@@ -118,13 +118,13 @@ func newIndex(v *View) *index {
 		total += x.size[i]
 	}
 	x.mean = total / max(1, float64(n))
-	x.tellServersApart()
+	x.weighServerNames()
 	return x
 }
 
-// tellServersApart weights the words of server names by rarity: with google-drive and
+// weighServerNames weights the words of server names by rarity: with google-drive and
 // google-calendar configured, "drive" is more distinctive than "google".
-func (x *index) tellServersApart() {
+func (x *index) weighServerNames() {
 	count := map[string]float64{"mcp": float64(len(x.servers)), "server": float64(len(x.servers))}
 	for _, s := range x.servers {
 		for _, w := range s.words {
@@ -133,30 +133,30 @@ func (x *index) tellServersApart() {
 	}
 	for i, s := range x.servers {
 		for _, w := range s.words {
-			x.servers[i].weight = append(x.servers[i].weight, rarity(count[w], float64(len(x.servers))))
+			x.servers[i].weight = append(x.servers[i].weight, inverseDocumentFrequency(count[w], float64(len(x.servers))))
 		}
 	}
 }
 
-// rarity returns the BM25 inverse document frequency of a term that have of all documents
-// contain.
-func rarity(have, all float64) float64 {
+// inverseDocumentFrequency returns the BM25 inverse document frequency of a term that have of all
+// documents contain.
+func inverseDocumentFrequency(have, all float64) float64 {
 	return math.Log(1 + max(0, all-have+0.5)/(have+0.5))
 }
 
 // Ranking parameters. Results are not sensitive to small changes of them.
 const (
-	saturation  = 0.9  // k1 of BM25
-	lengthMatch = 0.6  // b of BM25
-	ownRarity   = 0.65 // share of a term's own rarity; the rest is the rarity of all its synonyms together
-	unspoken    = 1.25 // factor for the synonyms of a word that no tool contains
-	serverGain  = 2.0
-	coverGain   = 1.5
-	nameGain    = 0.4
+	bm25K1            = 0.9  // k1 of BM25
+	bm25B             = 0.6  // b of BM25
+	ownIDFShare       = 0.65 // share of a term's own rarity; the rest is the rarity of all its synonyms together
+	missingTermFactor = 1.25 // factor for the synonyms of a word that no tool contains
+	serverBoost       = 2.0
+	coverageBoost     = 1.5
+	nameBoost         = 0.4
 )
 
-func (x *index) find(tools []Item, question, server string, most int) []Found {
-	asked := x.ask(question)
+func (x *index) rank(tools []Item, question, server string, most int) []Found {
+	asked := x.parseQuery(question)
 	n := len(tools)
 	sum, covered, best := make([]float64, n), make([]float64, n), make([]float64, n)
 	wanted := map[string]float64{}
@@ -164,7 +164,7 @@ func (x *index) find(tools []Item, question, server string, most int) []Found {
 	for _, u := range asked {
 		clear(best)
 		union := 0.0
-		for _, w := range u.near {
+		for _, w := range u.alternatives {
 			wanted[w.term] = max(wanted[w.term], w.weight*u.weight)
 			for _, p := range x.terms[w.term] {
 				if best[p.tool] == 0 {
@@ -176,7 +176,7 @@ func (x *index) find(tools []Item, question, server string, most int) []Found {
 		if union == 0 {
 			continue
 		}
-		rare := rarity(union, float64(n))
+		rare := inverseDocumentFrequency(union, float64(n))
 		if u.weight == 1 {
 			whole += rare
 			for i := range best {
@@ -184,11 +184,11 @@ func (x *index) find(tools []Item, question, server string, most int) []Found {
 			}
 		}
 		clear(best)
-		for _, w := range u.near {
+		for _, w := range u.alternatives {
 			list := x.terms[w.term]
-			value := ownRarity*rarity(float64(len(list)), float64(n)) + (1-ownRarity)*rare
+			value := ownIDFShare*inverseDocumentFrequency(float64(len(list)), float64(n)) + (1-ownIDFShare)*rare
 			for _, p := range list {
-				s := w.weight * value * p.weight * (saturation + 1) / (p.weight + saturation*(1-lengthMatch+lengthMatch*x.size[p.tool]/x.mean))
+				s := w.weight * value * p.weight * (bm25K1 + 1) / (p.weight + bm25K1*(1-bm25B+bm25B*x.size[p.tool]/x.mean))
 				best[p.tool] = max(best[p.tool], s)
 			}
 		}
@@ -219,10 +219,10 @@ func (x *index) find(tools []Item, question, server string, most int) []Found {
 			for _, w := range x.names[i] {
 				named += wanted[w]
 			}
-			m := meant[x.of[i]]
-			score *= (1 + serverGain*m*m) * (1 + nameGain*named/float64(max(1, len(x.names[i]))))
+			m := meant[x.serverOf[i]]
+			score *= (1 + serverBoost*m*m) * (1 + nameBoost*named/float64(max(1, len(x.names[i]))))
 			if whole > 0 {
-				score *= 1 + coverGain*covered[i]/whole
+				score *= 1 + coverageBoost*covered[i]/whole
 			}
 		}
 		if x.public[i] == exact || strings.EqualFold(item.Name, exact) {

@@ -108,7 +108,7 @@ func TestQueryWordsAreSplit(t *testing.T) {
 		"queries": "queri", "boxes": "box", "  ": "", "kebab-case-name": "kebab case name", "HTTPServer2Go": "http server2 go",
 		"文件搜索": "文件 件搜 搜索", "größte Dateien": "größte dateien",
 	} {
-		if got := strings.Join(words(text), " "); got != want {
+		if got := strings.Join(stemWords(text), " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -175,10 +175,10 @@ func TestThesaurusIsConsistent(t *testing.T) {
 		}
 		seen[line] = n
 		said, meant, oneWay := strings.Cut(strings.TrimLeft(line, "?= "), ">")
-		if len(phrases(said)) == 0 || oneWay && len(phrases(meant)) == 0 || !oneWay && len(phrases(said)) < 2 {
+		if len(stemPhrases(said)) == 0 || oneWay && len(stemPhrases(meant)) == 0 || !oneWay && len(stemPhrases(said)) < 2 {
 			t.Errorf("line %d leads nowhere: %s", n, line)
 		}
-		for _, p := range phrases(meant) {
+		for _, p := range stemPhrases(meant) {
 			if strings.Contains(p, " ") {
 				t.Errorf("line %d means %q: tools are known by single words", n, p)
 			}
@@ -193,8 +193,8 @@ func TestThesaurusIsConsistent(t *testing.T) {
 			t.Errorf("%q leads nowhere", key)
 		}
 	}
-	if len(m.hints) == 0 || m.longest < 3 || m.longest > 6 {
-		t.Errorf("%d hints, phrases of up to %d words", len(m.hints), m.longest)
+	if len(m.hints) == 0 || m.maxPhraseWords < 3 || m.maxPhraseWords > 6 {
+		t.Errorf("%d hints, phrases of up to %d words", len(m.hints), m.maxPhraseWords)
 	}
 }
 
@@ -207,11 +207,11 @@ func TestPhrasesImproveSearch(t *testing.T) {
 		"take the red mug": "", "a way out, take it": "",
 	} {
 		got := false
-		for _, one := range v.index.ask(question) {
-			got = got || slices.ContainsFunc(one.near, func(n near) bool { return n.term == cmp.Or(want, "delet") })
+		for _, one := range v.index.parseQuery(question) {
+			got = got || slices.ContainsFunc(one.alternatives, func(n relatedTerm) bool { return n.term == cmp.Or(want, "delet") })
 		}
 		if got != (want != "") {
-			t.Errorf("%q is heard as %+v", question, v.index.ask(question))
+			t.Errorf("%q is heard as %+v", question, v.index.parseQuery(question))
 		}
 	}
 }

@@ -15,23 +15,23 @@ import (
 // names. A View is immutable and may be kept indefinitely; values that its methods return must
 // not be modified.
 type View struct {
-	server    string // set in the view of one server
-	items     [Kinds][]Item
-	lists     [Kinds][]byte
-	names     [Kinds]map[string]Target // items by public name
-	own       map[string]Target        // in the view of one server: renamed tools, by the server's own name
-	withheld  map[string]Withheld      // tools hidden from clients, by the name that clients would use
-	resources map[string]Target
-	templates []template
-	waiting   []unlisted
-	catalogs  []Offer
-	conflicts map[string][]string
-	hash      string
-	scope     *config.Profile // restricts the view; nil if unrestricted
-	closed    bool            // view of one server whose resources the profile excludes
+	server            string // set in the view of one server
+	items             [Kinds][]Item
+	lists             [Kinds][]byte
+	names             [Kinds]map[string]Target // items by public name
+	renamed           map[string]Target        // in the view of one server: renamed tools, by the server's own name
+	withheld          map[string]Withheld      // tools hidden from clients, by the name that clients would use
+	resources         map[string]Target
+	templates         []template
+	unlisted          []unlistedServer
+	catalogs          []Offer
+	conflicts         map[string][]string
+	hash              string
+	scope             *config.Profile // restricts the view; nil if unrestricted
+	resourcesExcluded bool            // view of one server whose resources the profile excludes
 
-	indexing sync.Once
-	index    *index // search index of the tools, built on first use
+	indexOnce sync.Once
+	index     *index // search index of the tools, built on first use
 }
 
 // Offer is the catalog of one server in a View.
@@ -40,8 +40,9 @@ type Offer struct {
 	Catalog       *core.Catalog // nil until the server has been listed
 }
 
-// unlisted is a server that has not been listed. Its public names are matched by their affixes.
-type unlisted struct {
+// unlistedServer is a server that has not been listed. Its public names are matched by their
+// affixes.
+type unlistedServer struct {
 	server, before, after string
 	filter                *config.Filter
 }
@@ -77,12 +78,12 @@ func (v *View) Lookup(kind core.Kind, public string) (Target, bool) {
 	if t, ok := v.names[i][public]; ok {
 		return t, true
 	}
-	for _, u := range v.waiting {
+	for _, u := range v.unlisted {
 		tool, ok := strings.CutPrefix(public, u.before)
 		if ok {
 			tool, ok = strings.CutSuffix(tool, u.after)
 		}
-		if !ok || tool == "" || !plain(tool) && v.server == "" {
+		if !ok || tool == "" || !isPlainName(tool) && v.server == "" {
 			continue
 		}
 		if kind == core.Tools {
@@ -90,7 +91,7 @@ func (v *View) Lookup(kind core.Kind, public string) (Target, bool) {
 				continue
 			}
 		}
-		if !holds(v.scope, u.server, kind, tool) {
+		if !profileOffers(v.scope, u.server, kind, tool) {
 			continue
 		}
 		return Target{Server: u.server, Name: tool}, true
@@ -100,7 +101,7 @@ func (v *View) Lookup(kind core.Kind, public string) (Target, bool) {
 
 // Own returns the target of a tool or prompt by the server's own name, in the view of one server.
 func (v *View) Own(kind core.Kind, name string) (Target, bool) {
-	if t, ok := v.own[name]; ok && kind == core.Tools {
+	if t, ok := v.renamed[name]; ok && kind == core.Tools {
 		return t, true
 	}
 	t, ok := v.Lookup(kind, name)
@@ -121,7 +122,7 @@ func (v *View) Resource(uri string) (Target, bool) {
 			}
 		}
 	}
-	if v.server != "" && uri != "" && !v.closed {
+	if v.server != "" && uri != "" && !v.resourcesExcluded {
 		return Target{Server: v.server, Name: uri}, true
 	}
 	return Target{}, false
@@ -202,8 +203,8 @@ func (v *View) Conflicts(server string) []string { return v.conflicts[server] }
 // Hash returns a hash of everything that the View lists.
 func (v *View) Hash() string { return v.hash }
 
-// seal computes the lists and the hash after all items have been added.
-func (v *View) seal() {
+// finalize computes the lists and the hash after all items have been added.
+func (v *View) finalize() {
 	sum := sha256.New()
 	for i, kind := range allKinds {
 		size := len(kind) + 8

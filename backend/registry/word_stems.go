@@ -7,21 +7,21 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// words returns the stems of the words of text, without common words.
-func words(text string) []string {
+// stemWords returns the stems of the words of text, without common words.
+func stemWords(text string) []string {
 	var list []string
-	for _, w := range split(text) {
-		if !common[w] {
-			list = append(list, stem(w))
+	for _, w := range splitWords(text) {
+		if !stopWords[w] {
+			list = append(list, stemWord(w))
 		}
 	}
 	return list
 }
 
-// split splits text into lower-case words at separators and at changes of case: createIssue,
+// splitWords splits text into lower-case words at separators and at changes of case: createIssue,
 // create_issue and create-issue all give the same two words. Scripts without spaces between words
 // are split into overlapping pairs of characters, so that substrings match.
-func split(text string) []string {
+func splitWords(text string) []string {
 	if len(text) > maxIndexed {
 		text = strings.ToValidUTF8(text[:maxIndexed], "")
 	}
@@ -58,8 +58,8 @@ func split(text string) []string {
 	return list
 }
 
-// stem removes English inflectional suffixes.
-func stem(w string) string {
+// stemWord removes English inflectional suffixes.
+func stemWord(w string) string {
 	for i := range len(w) {
 		if w[i] < 'a' || w[i] > 'z' {
 			return w // not an English word
@@ -68,8 +68,8 @@ func stem(w string) string {
 	return english.Stem(w, true)
 }
 
-// common holds stop words, which say nothing about a tool. They still count in phrases.
-var common = func() map[string]bool {
+// stopWords holds stop words, which say nothing about a tool. They still count in phrases.
+var stopWords = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`a about an and any are as at be been but by can could d did do does don for from get gets got has have he her his how i
 		if in into is isn it its just let like ll m may me might my need no not of off on or our out over please re s she should so some t that the their
