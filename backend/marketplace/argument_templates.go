@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// value resolves an input. It returns the text and whether there is one. key identifies the
+// inputResolver resolves an input. It returns the text and whether there is one. key identifies the
 // input; what is the name shown to the user.
-type value func(key, what string, in *Input) (text string, ok bool, err error)
+type inputResolver func(key, what string, in *Input) (text string, ok bool, err error)
 
-// walk calls of for each input of a package, in command-line order, and returns the resolved
-// runtime arguments, package arguments and environment.
-func (p *Package) walk(of value) (before, after []string, env map[string]string, err error) {
+// resolveInputs calls resolve for each input of a package, in command-line order, and returns the
+// resolved runtime arguments, package arguments and environment.
+func (p *Package) resolveInputs(resolve inputResolver) (before, after []string, env map[string]string, err error) {
 	run := runners[p.RegistryType]
 	env = map[string]string{}
 	for i := range p.RuntimeArguments {
 		a := &p.RuntimeArguments[i]
-		if a.Type == "positional" && p.repeats(a.Value) || slices.Contains(run.before, a.Name) || slices.Contains(run.before, a.Value) {
-			continue // added by Package.whole
+		if a.Type == "positional" && p.isFixedWord(a.Value) || slices.Contains(run.fixedArguments, a.Name) || slices.Contains(run.fixedArguments, a.Value) {
+			continue // added by Package.commandLine
 		}
 		if p.RegistryType == "oci" && a.Type == "named" && (a.Name == "-e" || a.Name == "--env") {
 			// Passed as a variable of docker's own environment, with only its name on the command
 			// line, because other users of this machine can read command lines.
-			text, ok, err := a.fill("runtime."+strconv.Itoa(i), a.Name, of)
+			text, ok, err := a.expand("runtime."+strconv.Itoa(i), a.Name, resolve)
 			if err != nil {
 				return nil, nil, nil, err
 			}
@@ -32,18 +32,18 @@ func (p *Package) walk(of value) (before, after []string, env map[string]string,
 			}
 			continue
 		}
-		if before, err = a.append(before, "runtime."+strconv.Itoa(i), of); err != nil {
+		if before, err = a.appendTo(before, "runtime."+strconv.Itoa(i), resolve); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	for i := range p.PackageArguments {
-		if after, err = p.PackageArguments[i].append(after, "arg."+strconv.Itoa(i), of); err != nil {
+		if after, err = p.PackageArguments[i].appendTo(after, "arg."+strconv.Itoa(i), resolve); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	for i := range p.EnvironmentVariables {
 		v := &p.EnvironmentVariables[i]
-		text, ok, err := v.Input.fill("env."+v.Name, v.Name, of)
+		text, ok, err := v.Input.expand("env."+v.Name, v.Name, resolve)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -54,15 +54,15 @@ func (p *Package) walk(of value) (before, after []string, env map[string]string,
 	return before, after, env, nil
 }
 
-func (r *Remote) walk(of value) (url string, headers map[string]string, err error) {
+func (r *Remote) resolveInputs(resolve inputResolver) (url string, headers map[string]string, err error) {
 	in := Input{Value: r.URL, Variables: r.Variables}
-	if url, _, err = in.fill("url", "address", of); err != nil {
+	if url, _, err = in.expand("url", "address", resolve); err != nil {
 		return "", nil, err
 	}
 	headers = map[string]string{}
 	for i := range r.Headers {
 		h := &r.Headers[i]
-		text, ok, err := h.Input.fill("header."+h.Name, h.Name, of)
+		text, ok, err := h.Input.expand("header."+h.Name, h.Name, resolve)
 		if err != nil {
 			return "", nil, err
 		}
@@ -73,8 +73,8 @@ func (r *Remote) walk(of value) (url string, headers map[string]string, err erro
 	return url, headers, nil
 }
 
-// append adds the resolved argument to a command line.
-func (a *Argument) append(line []string, key string, of value) ([]string, error) {
+// appendTo adds the resolved argument to a command line.
+func (a *Argument) appendTo(line []string, key string, resolve inputResolver) ([]string, error) {
 	label := a.Name
 	if label == "" {
 		label = a.ValueHint
@@ -89,20 +89,20 @@ func (a *Argument) append(line []string, key string, of value) ([]string, error)
 	if a.IsRepeated {
 		in.Format = "repeated"
 	}
-	text, ok, err := in.fill(key, label, of)
+	text, ok, err := in.expand(key, label, resolve)
 	if err != nil || !ok {
 		return line, err
 	}
 	texts := []string{text}
 	if a.IsRepeated {
-		texts = lines(text)
+		texts = nonEmptyLines(text)
 	}
 	for _, text := range texts {
 		switch {
 		case a.Type == "named":
 			line = append(line, a.Name, text)
 		case strings.HasPrefix(text, "-"):
-			return nil, refusef("%s must not begin with a dash: it would be read as an option", label)
+			return nil, validationErrorf("%s must not begin with a dash: it would be read as an option", label)
 		default:
 			line = append(line, text)
 		}
@@ -110,13 +110,13 @@ func (a *Argument) append(line []string, key string, of value) ([]string, error)
 	return line, nil
 }
 
-// fill resolves the text of an input, including the variables in it.
-func (in *Input) fill(key, what string, of value) (string, bool, error) {
+// expand resolves the text of an input, including the variables in it.
+func (in *Input) expand(key, what string, resolve inputResolver) (string, bool, error) {
 	if in.Value == "" {
-		return of(key, what, in)
+		return resolve(key, what, in)
 	}
 	missing, failed := false, error(nil)
-	out := hole().ReplaceAllStringFunc(in.Value, func(m string) string {
+	out := inputVariable().ReplaceAllStringFunc(in.Value, func(m string) string {
 		name := m[1 : len(m)-1]
 		v, known := in.Variables[name]
 		if !known {
@@ -128,7 +128,7 @@ func (in *Input) fill(key, what string, of value) (string, bool, error) {
 		text, ok := v.Value, v.Value != ""
 		if !ok {
 			var err error
-			if text, ok, err = of(key+"."+name, name, &v); err != nil && failed == nil {
+			if text, ok, err = resolve(key+"."+name, name, &v); err != nil && failed == nil {
 				failed = err
 			}
 		}
@@ -138,7 +138,7 @@ func (in *Input) fill(key, what string, of value) (string, bool, error) {
 	return out, !missing, failed
 }
 
-func lines(text string) []string {
+func nonEmptyLines(text string) []string {
 	var list []string
 	for one := range strings.SplitSeq(text, "\n") {
 		if one = strings.TrimSpace(one); one != "" {

@@ -27,14 +27,14 @@ func ReadBundle(src []byte) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := a.read("manifest.json", maxRecord)
+	raw, err := a.readFile("manifest.json", maxRecord)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(src)
 	b := &Bundle{archive: a, sum: hex.EncodeToString(sum[:6])}
 	if err := json.Unmarshal(raw, &b.Manifest); err != nil {
-		return nil, refusef("the manifest of the bundle cannot be read: %v", err)
+		return nil, validationErrorf("the manifest of the bundle cannot be read: %v", err)
 	}
 	if err := Strict("the manifest of the bundle", raw); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (b *Bundle) About(folder string) About {
 	if info, err := os.Stat(a.Folder); err == nil {
 		a.Unpacked = info.IsDir()
 	}
-	made, err := b.launch(a.Folder, func(key string) ([]string, error) { return []string{"<" + b.label(key) + ">"}, nil })
+	made, err := b.launchCommand(a.Folder, func(key string) ([]string, error) { return []string{"<" + b.fieldLabel(key) + ">"}, nil })
 	if err == nil { // cannot fail: check has already called launch
 		a.Runs = append([]string{made.Command}, made.Args...)
 		a.Variables = append(a.Variables, slices.Sorted(maps.Keys(made.Env))...) // never nil
@@ -78,7 +78,7 @@ func (b *Bundle) About(folder string) About {
 	return a
 }
 
-func (b *Bundle) label(key string) string {
+func (b *Bundle) fieldLabel(key string) string {
 	for _, f := range b.Fields {
 		if f.Key == key {
 			return f.Label
@@ -103,11 +103,11 @@ func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan,
 		label = b.Manifest.Name
 	}
 	if core.Slug(label) == "" || len(label) > 64 {
-		return nil, wrong("label", "has no letter or digit for an id, or is longer than 64 characters")
+		return nil, fieldError("label", "has no letter or digit for an id, or is longer than 64 characters")
 	}
 	plan := &Plan{Label: label, Secrets: map[string]string{}}
 	dir := b.Folder(folder)
-	made, err := b.launch(dir, func(key string) ([]string, error) {
+	made, err := b.launchCommand(dir, func(key string) ([]string, error) {
 		s := b.Manifest.UserConfig[key]
 		in := Input{IsRequired: s.Required, IsSecret: s.Sensitive, Format: s.Type}
 		if s.Multiple {
@@ -115,20 +115,20 @@ func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan,
 		}
 		values := map[string]string{key: values[key]}
 		if values[key] == "" { // only a default may contain placeholders, and only those for directories
-			values[key] = placeholder().ReplaceAllStringFunc(plain(s.Default), func(p string) string {
-				v, _ := place(dir, p[2:len(p)-1])
+			values[key] = placeholderPattern().ReplaceAllStringFunc(defaultText(s.Default), func(p string) string {
+				v, _ := placeholderValue(dir, p[2:len(p)-1])
 				return v
 			})
 		}
 		if !s.Sensitive { // user input is literal; a secret is not expanded in any case
 			values[key] = strings.ReplaceAll(values[key], "${", "$${")
 		}
-		text, ok, err := given(label, values, plan.Secrets)(key, key, &in)
+		text, ok, err := resolveFromForm(label, values, plan.Secrets)(key, key, &in)
 		switch {
 		case err != nil || !ok:
 			return nil, err
 		case s.Multiple:
-			return lines(text), nil
+			return nonEmptyLines(text), nil
 		}
 		return []string{text}, nil
 	})

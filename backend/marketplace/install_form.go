@@ -23,8 +23,9 @@ type Field struct {
 	Multiple    bool     `json:"multiple,omitempty" doc:"Accepts several values, one per line"`
 }
 
-// collector returns a value that collects the inputs of a form in fields and resolves none.
-func collector(fields *[]Field) value {
+// collectFields returns an inputResolver that collects the inputs of a form in fields and resolves
+// none.
+func collectFields(fields *[]Field) inputResolver {
 	return func(key, what string, in *Input) (string, bool, error) {
 		f := Field{Key: key, Label: what, Description: in.Description, Required: in.IsRequired, Secret: in.IsSecret, Default: in.Default,
 			Choices: in.Choices, Format: in.Format, Placeholder: in.Placeholder}
@@ -38,9 +39,9 @@ func collector(fields *[]Field) value {
 	}
 }
 
-// given returns a value that resolves inputs from what the user entered. It moves secrets to
-// secrets and returns references to them.
-func given(label string, values map[string]string, secrets map[string]string) value {
+// resolveFromForm returns an inputResolver that resolves inputs from what the user entered. It
+// moves secrets to secrets and returns references to them.
+func resolveFromForm(label string, values map[string]string, secrets map[string]string) inputResolver {
 	return func(key, what string, in *Input) (string, bool, error) {
 		text := strings.TrimSpace(values[key])
 		if text == "" {
@@ -52,15 +53,15 @@ func given(label string, values map[string]string, secrets map[string]string) va
 		case text == "":
 			return "", false, nil
 		case len(text) > maxText, strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && (c != '\n' || in.Format != "repeated") || c == 0x7f }):
-			return "", false, wrong(key, "holds control characters, or is too long")
+			return "", false, fieldError(key, "holds control characters, or is too long")
 		case len(in.Choices) > 0 && !slices.Contains(in.Choices, text):
-			return "", false, wrong(key, "must be one of "+strings.Join(in.Choices, ", "))
-		case in.Format == "number" && !number().MatchString(text):
-			return "", false, wrong(key, "must be a number")
+			return "", false, fieldError(key, "must be one of "+strings.Join(in.Choices, ", "))
+		case in.Format == "number" && !numberPattern().MatchString(text):
+			return "", false, fieldError(key, "must be a number")
 		case in.Format == "boolean" && text != "true" && text != "false":
-			return "", false, wrong(key, "must be true or false")
-		case strings.HasPrefix(key, "url.") && !addressPart().MatchString(text):
-			return "", false, wrong(key, "must be letters, digits, '.', '_', '~' and '-'")
+			return "", false, fieldError(key, "must be true or false")
+		case strings.HasPrefix(key, "url.") && !addressPartPattern().MatchString(text):
+			return "", false, fieldError(key, "must be letters, digits, '.', '_', '~' and '-'")
 		}
 		if in.IsSecret && !strings.HasPrefix(text, "${") {
 			name := secretName(label, what)
@@ -85,17 +86,17 @@ func (m *Missing) Error() string { return m.err.Error() }
 // Unwrap returns the error that is shown to the user.
 func (m *Missing) Unwrap() error { return m.err }
 
-func wrong(key, text string) error {
+func fieldError(key, text string) error {
 	return &core.Error{Code: core.CodeValidation, Message: key + " " + text, Fields: []core.FieldError{{Field: key, Error: text}}}
 }
 
 var (
-	number      = lazyregexp.New(`^-?[0-9]{1,15}(\.[0-9]{1,15})?$`)
-	addressPart = lazyregexp.New(`^[A-Za-z0-9._~-]+$`)
-	unfit       = lazyregexp.New(`[^A-Za-z0-9]+`)
+	numberPattern      = lazyregexp.New(`^-?[0-9]{1,15}(\.[0-9]{1,15})?$`)
+	addressPartPattern = lazyregexp.New(`^[A-Za-z0-9._~-]+$`)
+	nonAlphanumeric    = lazyregexp.New(`[^A-Za-z0-9]+`)
 )
 
 func secretName(label, what string) string {
-	name := strings.Trim(unfit().ReplaceAllString(core.Slug(label)+"_"+what, "_"), "_")
+	name := strings.Trim(nonAlphanumeric().ReplaceAllString(core.Slug(label)+"_"+what, "_"), "_")
 	return strings.ToUpper(name)
 }

@@ -49,51 +49,51 @@ type setting struct {
 	Sensitive   bool            `json:"sensitive"`
 }
 
-// platform returns the name of this operating system in manifests.
-func platform() string {
+// manifestPlatform returns the name of this operating system in manifests.
+func manifestPlatform() string {
 	if runtime.GOOS == "windows" {
 		return "win32"
 	}
 	return runtime.GOOS
 }
 
-var bundleName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$`)
+var bundleNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$`)
 
 func (b *Bundle) check() error {
 	m := &b.Manifest
 	switch {
 	case m.Version == "" && m.Dxt == "" || len(m.Version+m.Dxt) > 10 || !strings.HasPrefix(m.Version+m.Dxt, "0."):
-		return refusef("the bundle's manifest is of a version that we do not know: %q", shorten(m.Version+m.Dxt))
-	case !bundleName().MatchString(m.Name):
-		return refusef("%q cannot be the name of a bundle", shorten(m.Name))
-	case !version().MatchString(m.Release):
-		return refusef("%q cannot be the version of a bundle", shorten(m.Release))
-	case len(m.Compatibility.Platforms) > 0 && !slices.Contains(m.Compatibility.Platforms, platform()):
-		return refusef("the bundle is for %s, not for this system", shorten(strings.Join(m.Compatibility.Platforms, ", ")))
+		return validationErrorf("the bundle's manifest is of a version that we do not know: %q", truncate(m.Version+m.Dxt))
+	case !bundleNamePattern().MatchString(m.Name):
+		return validationErrorf("%q cannot be the name of a bundle", truncate(m.Name))
+	case !versionPattern().MatchString(m.Release):
+		return validationErrorf("%q cannot be the version of a bundle", truncate(m.Release))
+	case len(m.Compatibility.Platforms) > 0 && !slices.Contains(m.Compatibility.Platforms, manifestPlatform()):
+		return validationErrorf("the bundle is for %s, not for this system", truncate(strings.Join(m.Compatibility.Platforms, ", ")))
 	case len(m.UserConfig) > maxInputs || len(m.Server.Config.Args) > maxInputs || len(m.Server.Config.Env) > maxInputs:
-		return refusef("the bundle has more than %d inputs", maxInputs)
+		return validationErrorf("the bundle has more than %d inputs", maxInputs)
 	}
 	for _, s := range []string{m.DisplayName, m.Description, m.Author.Name} {
-		if err := text("text of the bundle", s); err != nil {
+		if err := checkText("text of the bundle", s); err != nil {
 			return err
 		}
 	}
 	b.Fields = []Field{}
 	for _, key := range sortedKeys(m.UserConfig) {
 		s := m.UserConfig[key]
-		if !variableName().MatchString(key) {
-			return refusef("%q cannot name a setting", shorten(key))
+		if !variableNamePattern().MatchString(key) {
+			return validationErrorf("%q cannot name a setting", truncate(key))
 		}
-		if !contains([]string{"string", "number", "boolean", "directory", "file"}, s.Type) {
-			return refusef("the setting %s is of the unknown type %q", key, shorten(s.Type))
+		if !containsString([]string{"string", "number", "boolean", "directory", "file"}, s.Type) {
+			return validationErrorf("the setting %s is of the unknown type %q", key, truncate(s.Type))
 		}
 		for _, t := range []string{s.Title, s.Description} {
-			if err := text("text of the setting "+key, t); err != nil {
+			if err := checkText("text of the setting "+key, t); err != nil {
 				return err
 			}
 		}
 		f := Field{Key: key, Label: s.Title, Description: s.Description, Required: s.Required, Secret: s.Sensitive, Multiple: s.Multiple,
-			Format: map[string]string{"file": "filepath"}[s.Type], Default: plain(s.Default)}
+			Format: map[string]string{"file": "filepath"}[s.Type], Default: defaultText(s.Default)}
 		if f.Format == "" {
 			f.Format = s.Type
 		}
@@ -102,17 +102,17 @@ func (b *Bundle) check() error {
 		}
 		b.Fields = append(b.Fields, f)
 	}
-	_, err := b.launch("/bundle", func(key string) ([]string, error) { return []string{""}, nil })
+	_, err := b.launchCommand("/bundle", func(key string) ([]string, error) { return []string{""}, nil })
 	return err
 }
 
-// plain returns a default as text, with one list element per line. It keeps placeholders.
-func plain(raw json.RawMessage) string {
+// defaultText returns a default as text, with one list element per line. It keeps placeholders.
+func defaultText(raw json.RawMessage) string {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil {
 		var all []string
 		for _, one := range list {
-			all = append(all, plain(one))
+			all = append(all, defaultText(one))
 		}
 		return strings.Join(all, "\n")
 	}

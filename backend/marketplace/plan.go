@@ -34,13 +34,13 @@ func (r *Record) Ways() []Way {
 	for i := range r.Packages {
 		p := &r.Packages[i]
 		w := Way{Title: p.reference(), Runs: runners[p.RegistryType].program, Pinned: p.Version != "" || strings.Contains(p.Identifier, "@sha256:"), Fields: []Field{}}
-		_, _, _, _ = p.walk(collector(&w.Fields))
-		w.Line = p.line()
+		_, _, _, _ = p.resolveInputs(collectFields(&w.Fields))
+		w.Line = p.previewCommandLine()
 		ways = append(ways, w)
 	}
 	for i := range r.Remotes {
 		w := Way{Title: r.Remotes[i].URL, Pinned: true, Fields: []Field{}, Line: []string{}}
-		_, _, _ = r.Remotes[i].walk(collector(&w.Fields))
+		_, _, _ = r.Remotes[i].resolveInputs(collectFields(&w.Fields))
 		ways = append(ways, w)
 	}
 	return ways
@@ -75,13 +75,14 @@ func (p *Package) reference() string {
 	if p.Version == "" || p.RegistryType == "oci" && strings.ContainsAny(p.Identifier[strings.LastIndex(p.Identifier, "/")+1:], ":@") {
 		return p.Identifier
 	}
-	return p.Identifier + run.join + p.Version
+	return p.Identifier + run.versionSeparator + p.Version
 }
 
-// line returns the command line with placeholders such as <name> for inputs without a default.
-func (p *Package) line() []string {
+// previewCommandLine returns the command line with placeholders such as <name> for inputs without a
+// default.
+func (p *Package) previewCommandLine() []string {
 	run := runners[p.RegistryType]
-	before, after, env, err := p.walk(func(_, what string, in *Input) (string, bool, error) {
+	before, after, env, err := p.resolveInputs(func(_, what string, in *Input) (string, bool, error) {
 		if in.Default != "" {
 			return in.Default, true, nil
 		}
@@ -90,13 +91,13 @@ func (p *Package) line() []string {
 	if err != nil {
 		return []string{run.program, p.reference()}
 	}
-	return p.whole(before, after, env)
+	return p.commandLine(before, after, env)
 }
 
-// whole returns the complete command line.
-func (p *Package) whole(before, after []string, env map[string]string) []string {
+// commandLine returns the complete command line.
+func (p *Package) commandLine(before, after []string, env map[string]string) []string {
 	run := runners[p.RegistryType]
-	line := append([]string{run.program}, run.before...)
+	line := append([]string{run.program}, run.fixedArguments...)
 	line = append(line, before...)
 	if p.RegistryType == "oci" { // docker passes these variables on to the container
 		for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -131,10 +132,10 @@ func (r *Record) Install(way int, label string, values map[string]string) (*Plan
 		label = r.Label()
 	}
 	if core.Slug(label) == "" || len(label) > 64 {
-		return nil, wrong("label", "has no letter or digit for an id, or is longer than 64 characters")
+		return nil, fieldError("label", "has no letter or digit for an id, or is longer than 64 characters")
 	}
 	plan := &Plan{Label: label, Secrets: map[string]string{}}
-	of := given(label, values, plan.Secrets)
+	of := resolveFromForm(label, values, plan.Secrets)
 	entry := struct {
 		Type    string            `json:"type,omitempty"`
 		Command string            `json:"command,omitempty"`
@@ -145,26 +146,26 @@ func (r *Record) Install(way int, label string, values map[string]string) (*Plan
 	}{}
 	switch {
 	case way < 0 || way >= len(r.Packages)+len(r.Remotes):
-		return nil, refusef("%s has no such package", r.Name)
+		return nil, validationErrorf("%s has no such package", r.Name)
 	case way < len(r.Packages):
 		p := &r.Packages[way]
-		before, after, env, err := p.walk(of)
+		before, after, env, err := p.resolveInputs(of)
 		if err != nil {
 			return nil, err
 		}
-		plan.Command = p.whole(before, after, env)
+		plan.Command = p.commandLine(before, after, env)
 		entry.Command, entry.Args, entry.Env = plan.Command[0], plan.Command[1:], env
 	default:
 		remote := &r.Remotes[way-len(r.Packages)]
-		url, headers, err := remote.walk(of)
+		url, headers, err := remote.resolveInputs(of)
 		if err != nil {
 			return nil, err
 		}
 		if strings.Contains(url, "{") || url == "" {
-			return nil, refusef("a part of the address is missing")
+			return nil, validationErrorf("a part of the address is missing")
 		}
 		if !strings.Contains(url, "${secret:") {
-			if err := address(url); err != nil {
+			if err := checkAddress(url); err != nil {
 				return nil, err
 			}
 		}

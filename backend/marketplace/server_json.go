@@ -88,11 +88,11 @@ type Argument struct {
 // and the reason. A record returned without an error can be displayed and installed.
 func Parse(src []byte) (*Record, error) {
 	if len(src) > maxRecord {
-		return nil, refusef("server.json is larger than %d KiB", maxRecord>>10)
+		return nil, validationErrorf("server.json is larger than %d KiB", maxRecord>>10)
 	}
 	var r Record
 	if err := json.Unmarshal(src, &r); err != nil {
-		return nil, refusef("server.json cannot be read: %v", err)
+		return nil, validationErrorf("server.json cannot be read: %v", err)
 	}
 	if err := Strict("server.json", src); err != nil {
 		return &r, err
@@ -100,12 +100,12 @@ func Parse(src []byte) (*Record, error) {
 	return &r, r.check()
 }
 
-// refusef returns an error for the user: why something cannot be installed.
-func refusef(format string, args ...any) error {
-	return core.Errorf(core.CodeValidation, "%s", shorten(fmt.Sprintf(format, args...)))
+// validationErrorf returns an error for the user: why something cannot be installed.
+func validationErrorf(format string, args ...any) error {
+	return core.Errorf(core.CodeValidation, "%s", truncate(fmt.Sprintf(format, args...)))
 }
 
-func shorten(s string) string {
+func truncate(s string) string {
 	const most = 400
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
@@ -113,20 +113,20 @@ func shorten(s string) string {
 	return s
 }
 
-var serverName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var serverNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 func (r *Record) check() error {
-	if !serverName().MatchString(r.Name) {
-		return refusef("the name %q is not of the form domain/name", r.Name)
+	if !serverNamePattern().MatchString(r.Name) {
+		return validationErrorf("the name %q is not of the form domain/name", r.Name)
 	}
 	if len(r.Packages)+len(r.Remotes) == 0 {
-		return refusef("%s has neither a package nor an address", r.Name)
+		return validationErrorf("%s has neither a package nor an address", r.Name)
 	}
 	if len(r.Packages)+len(r.Remotes) > 20 {
-		return refusef("%s has too many packages", r.Name)
+		return validationErrorf("%s has too many packages", r.Name)
 	}
 	for _, s := range []string{r.Title, r.Description, r.Version} {
-		if err := text("text of "+r.Name, s); err != nil {
+		if err := checkText("text of "+r.Name, s); err != nil {
 			return err
 		}
 	}
@@ -149,74 +149,74 @@ func (r *Record) check() error {
 	return nil
 }
 
-// text rejects control characters, invalid UTF-8 and text longer than maxText.
-func text(what, s string) error {
+// checkText rejects control characters, invalid UTF-8 and text longer than maxText.
+func checkText(what, s string) error {
 	if len(s) > maxText {
-		return refusef("the %s is longer than %d bytes", what, maxText)
+		return validationErrorf("the %s is longer than %d bytes", what, maxText)
 	}
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }) {
-		return refusef("the %s holds control characters", what)
+		return validationErrorf("the %s holds control characters", what)
 	}
 	return nil
 }
 
 // runner describes the program that runs the packages of one registry.
 type runner struct {
-	program    string
-	base       []string // addresses of the registry that the program uses by default
-	identifier func() *regexp.Regexp
-	join       string // separates identifier and version
-	before     []string
-	allow      func(name, value string, typed bool) bool // reports whether an option of the program is allowed
+	program          string
+	registryURLs     []string // addresses of the registry that the program uses by default
+	identifier       func() *regexp.Regexp
+	versionSeparator string // separates identifier and version
+	fixedArguments   []string
+	allowsOption     func(name, value string, typed bool) bool // reports whether an option of the program is allowed
 }
 
 var (
-	version       = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
-	pythonVersion = lazyregexp.New(`^3(\.[0-9]{1,2}){0,2}$`)
-	memorySize    = lazyregexp.New(`^[0-9.]{1,8}[bkmgBKMG]?$`) // also matches a number of processors
+	versionPattern       = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
+	pythonVersionPattern = lazyregexp.New(`^3(\.[0-9]{1,2}){0,2}$`)
+	memorySizePattern    = lazyregexp.New(`^[0-9.]{1,8}[bkmgBKMG]?$`) // also matches a number of processors
 )
 
 var runners = map[string]runner{
 	"npm": {
-		program: "npx", base: []string{"https://registry.npmjs.org"}, join: "@", before: []string{"-y"},
-		identifier: lazyregexp.New(`^(@[a-z0-9][a-z0-9._~-]{0,99}/)?[a-z0-9][a-z0-9._~-]{0,199}$`),
-		allow:      flags("-y", "--yes", "-q", "--quiet"),
+		program: "npx", registryURLs: []string{"https://registry.npmjs.org"}, versionSeparator: "@", fixedArguments: []string{"-y"},
+		identifier:   lazyregexp.New(`^(@[a-z0-9][a-z0-9._~-]{0,99}/)?[a-z0-9][a-z0-9._~-]{0,199}$`),
+		allowsOption: allowFlags("-y", "--yes", "-q", "--quiet"),
 	},
 	"pypi": {
-		program: "uvx", base: []string{"https://pypi.org", "https://pypi.org/simple"}, join: "@",
+		program: "uvx", registryURLs: []string{"https://pypi.org", "https://pypi.org/simple"}, versionSeparator: "@",
 		identifier: lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$`),
-		allow: func(name, value string, _ bool) bool {
-			return name == "--python" && pythonVersion().MatchString(value) || flags("-q", "--quiet", "--isolated")(name, value, false)
+		allowsOption: func(name, value string, _ bool) bool {
+			return name == "--python" && pythonVersionPattern().MatchString(value) || allowFlags("-q", "--quiet", "--isolated")(name, value, false)
 		},
 	},
 	"oci": {
-		program: "docker", base: []string{"https://docker.io", "https://ghcr.io", "https://quay.io", "https://mcr.microsoft.com", "https://registry.hub.docker.com"}, join: ":",
-		identifier: lazyregexp.New(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]{2,5})?(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
-		before:     []string{"run", "-i", "--rm"}, allow: dockerOption,
+		program: "docker", registryURLs: []string{"https://docker.io", "https://ghcr.io", "https://quay.io", "https://mcr.microsoft.com", "https://registry.hub.docker.com"}, versionSeparator: ":",
+		identifier:     lazyregexp.New(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]{2,5})?(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
+		fixedArguments: []string{"run", "-i", "--rm"}, allowsOption: allowDockerOption,
 	},
 	"nuget": {
-		program: "dnx", base: []string{"https://api.nuget.org", "https://api.nuget.org/v3/index.json"}, join: "@", before: []string{"--yes"},
-		identifier: lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`),
-		allow:      flags("--yes", "-y", "--prerelease"),
+		program: "dnx", registryURLs: []string{"https://api.nuget.org", "https://api.nuget.org/v3/index.json"}, versionSeparator: "@", fixedArguments: []string{"--yes"},
+		identifier:   lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`),
+		allowsOption: allowFlags("--yes", "-y", "--prerelease"),
 	},
 }
 
-// flags allows options without a value.
-func flags(names ...string) func(string, string, bool) bool {
+// allowFlags allows options without a value.
+func allowFlags(names ...string) func(string, string, bool) bool {
 	return func(name, value string, _ bool) bool {
 		return value == "" && slices.Contains(names, name)
 	}
 }
 
-// dockerOption allows options that give a container no access beyond itself, and bind mounts of
-// directories that the user names. typed reports that the value contains user input.
-func dockerOption(name, value string, typed bool) bool {
+// allowDockerOption allows options that give a container no access beyond itself, and bind mounts
+// of directories that the user names. typed reports that the value contains user input.
+func allowDockerOption(name, value string, typed bool) bool {
 	switch name {
 	case "-i", "--interactive", "--rm", "--init", "--read-only":
 		return value == "" || value == "true"
 	case "-e", "--env":
 		key, _, _ := strings.Cut(value, "=")
-		return variable(key) == nil
+		return checkVariableName(key) == nil
 	case "--network", "--net":
 		return value == "none" || value == "bridge"
 	case "--mount":
@@ -224,7 +224,7 @@ func dockerOption(name, value string, typed bool) bool {
 	case "-v", "--volume":
 		return typed && !strings.Contains(value, "docker.sock")
 	case "--memory", "-m", "--cpus":
-		return memorySize().MatchString(value)
+		return memorySizePattern().MatchString(value)
 	}
 	return false
 }
@@ -233,30 +233,30 @@ func (p *Package) check() error {
 	run, ok := runners[p.RegistryType]
 	switch {
 	case p.RegistryType == "mcpb":
-		return refusef("%q is a bundle: download it and import the file", shorten(p.Identifier))
+		return validationErrorf("%q is a bundle: download it and import the file", truncate(p.Identifier))
 	case !ok:
-		return refusef("packages of type %q cannot be installed, only npm, pypi, oci and nuget", p.RegistryType)
+		return validationErrorf("packages of type %q cannot be installed, only npm, pypi, oci and nuget", p.RegistryType)
 	case p.RuntimeHint != "" && p.RuntimeHint != run.program:
-		return refusef("the package wants to be run by %q: packages of type %s are run by %s alone", p.RuntimeHint, p.RegistryType, run.program)
+		return validationErrorf("the package wants to be run by %q: packages of type %s are run by %s alone", p.RuntimeHint, p.RegistryType, run.program)
 	case !run.identifier().MatchString(p.Identifier):
-		return refusef("%q cannot be the name of a package of type %s", p.Identifier, p.RegistryType)
-	case p.Version != "" && (!version().MatchString(p.Version) || p.Version == "latest"):
-		return refusef("%q is not a single version of a package", p.Version)
-	case p.RegistryBaseURL != "" && !contains(run.base, strings.TrimSuffix(p.RegistryBaseURL, "/")):
-		return refusef("the package comes from %q: only the public registry of type %s is used", p.RegistryBaseURL, p.RegistryType)
+		return validationErrorf("%q cannot be the name of a package of type %s", p.Identifier, p.RegistryType)
+	case p.Version != "" && (!versionPattern().MatchString(p.Version) || p.Version == "latest"):
+		return validationErrorf("%q is not a single version of a package", p.Version)
+	case p.RegistryBaseURL != "" && !containsString(run.registryURLs, strings.TrimSuffix(p.RegistryBaseURL, "/")):
+		return validationErrorf("the package comes from %q: only the public registry of type %s is used", p.RegistryBaseURL, p.RegistryType)
 	case p.Transport.Type != "" && p.Transport.Type != "stdio":
-		return refusef("the package listens at an address of its own (%s), which cannot be installed with one click: add it by hand", shorten(p.Transport.Type))
+		return validationErrorf("the package listens at an address of its own (%s), which cannot be installed with one click: add it by hand", truncate(p.Transport.Type))
 	case len(p.RuntimeArguments)+len(p.PackageArguments)+len(p.EnvironmentVariables) > maxInputs:
-		return refusef("the package has more than %d inputs", maxInputs)
+		return validationErrorf("the package has more than %d inputs", maxInputs)
 	}
 	for _, a := range p.RuntimeArguments {
 		if err := a.check(); err != nil {
 			return err
 		}
-		if a.Type == "positional" && p.RegistryType == "oci" && p.repeats(a.Value) {
+		if a.Type == "positional" && p.RegistryType == "oci" && p.isFixedWord(a.Value) {
 			continue
 		}
-		if err := runtimeArgument(run, a); err != nil {
+		if err := checkRuntimeArgument(run, a); err != nil {
 			return err
 		}
 	}
@@ -264,12 +264,12 @@ func (p *Package) check() error {
 		if err := a.check(); err != nil {
 			return err
 		}
-		if dangerous[strings.ToLower(a.Name)] {
-			return refusef("the argument %q would run code of its own", a.Name)
+		if codeOptions[strings.ToLower(a.Name)] {
+			return validationErrorf("the argument %q would run code of its own", a.Name)
 		}
 	}
 	for _, v := range p.EnvironmentVariables {
-		if err := variable(v.Name); err != nil {
+		if err := checkVariableName(v.Name); err != nil {
 			return err
 		}
 		if err := v.Input.check("variable "+v.Name, 0); err != nil {
@@ -279,50 +279,50 @@ func (p *Package) check() error {
 	return nil
 }
 
-// repeats reports whether a word of docker's command line is one that Package.whole adds.
-func (p *Package) repeats(word string) bool {
+// isFixedWord reports whether a word of docker's command line is one that Package.commandLine adds.
+func (p *Package) isFixedWord(word string) bool {
 	return word == "run" || word == p.Identifier || strings.HasPrefix(p.Identifier, word+":") && word != ""
 }
 
-// dangerous holds options by which interpreters and package managers accept code.
-var dangerous = map[string]bool{
+// codeOptions holds options by which interpreters and package managers accept code.
+var codeOptions = map[string]bool{
 	"--eval": true, "--print": true, "--require": true, "--import": true, "--loader": true, "--experimental-loader": true,
 	"--node-options": true, "--node-arg": true, "--call": true, "--script-shell": true, "--inspect": true, "--inspect-brk": true,
 }
 
-// runtimeArgument checks an option of npx, uvx, docker or dnx, which could change what the
+// checkRuntimeArgument checks an option of npx, uvx, docker or dnx, which could change what the
 // program does.
-func runtimeArgument(run runner, a Argument) error {
+func checkRuntimeArgument(run runner, a Argument) error {
 	name, value := a.Name, a.Value
 	if a.Type == "positional" {
 		name, value, _ = strings.Cut(a.Value, "=")
 	}
 	asks := a.Value == "" && a.Type == "named" && (a.ValueHint != "" || a.IsRequired || a.Description != "" && a.Default == "" && len(a.Variables) > 0)
 	typed := asks || len(a.Variables) > 0 && strings.Contains(a.Value, "{")
-	if run.program != "docker" && typed || !run.allow(name, value, typed) {
-		return refusef("the option %q of %s is not allowed in an installation", shorten(strings.TrimSpace(name+" "+value)), run.program)
+	if run.program != "docker" && typed || !run.allowsOption(name, value, typed) {
+		return validationErrorf("the option %q of %s is not allowed in an installation", truncate(strings.TrimSpace(name+" "+value)), run.program)
 	}
 	return nil
 }
 
-var argumentName = lazyregexp.New(`^--?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
+var argumentNamePattern = lazyregexp.New(`^--?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
 func (a *Argument) check() error {
-	what := "argument " + shorten(a.Name+a.ValueHint)
+	what := "argument " + truncate(a.Name+a.ValueHint)
 	switch a.Type {
 	case "named":
-		if !argumentName().MatchString(a.Name) {
-			return refusef("%q cannot be the name of an argument", a.Name)
+		if !argumentNamePattern().MatchString(a.Name) {
+			return validationErrorf("%q cannot be the name of an argument", a.Name)
 		}
 	case "positional":
-		if a.Name != "" && !argumentName().MatchString("-"+strings.TrimLeft(a.Name, "-")) {
-			return refusef("%q cannot be the name of an argument", a.Name)
+		if a.Name != "" && !argumentNamePattern().MatchString("-"+strings.TrimLeft(a.Name, "-")) {
+			return validationErrorf("%q cannot be the name of an argument", a.Name)
 		}
 		if strings.HasPrefix(a.Value, "-") || strings.HasPrefix(a.Default, "-") {
-			return refusef("the positional argument %q begins with a dash and would be read as an option", shorten(a.Value+a.Default))
+			return validationErrorf("the positional argument %q begins with a dash and would be read as an option", truncate(a.Value+a.Default))
 		}
 	default:
-		return refusef("%q is no type of argument", a.Type)
+		return validationErrorf("%q is no type of argument", a.Type)
 	}
 	return a.Input.check(what, 0)
 }
@@ -331,27 +331,27 @@ func (a *Argument) check() error {
 // control characters.
 func (in *Input) check(what string, depth int) error {
 	if depth > 2 || len(in.Variables) > 20 || len(in.Choices) > 200 {
-		return refusef("the %s has too many parts", what)
+		return validationErrorf("the %s has too many parts", what)
 	}
 	for _, s := range append([]string{in.Value, in.Default}, in.Choices...) {
-		if err := fixed(what, s); err != nil {
+		if err := checkLiteral(what, s); err != nil {
 			return err
 		}
 	}
 	for _, s := range []string{in.Description, in.Placeholder, in.Format} {
-		if err := text("description of the "+what, s); err != nil {
+		if err := checkText("description of the "+what, s); err != nil {
 			return err
 		}
 	}
 	if in.IsSecret && (in.Default != "" || in.Value != "" && len(in.Variables) == 0) {
-		return refusef("the %s is called a secret and has a value that everybody can read", what)
+		return validationErrorf("the %s is called a secret and has a value that everybody can read", what)
 	}
 	for name, v := range in.Variables {
-		if !variableName().MatchString(name) {
-			return refusef("%q cannot name a part of the %s", name, what)
+		if !variableNamePattern().MatchString(name) {
+			return validationErrorf("%q cannot name a part of the %s", name, what)
 		}
 		if len(v.Variables) > 0 {
-			return refusef("the %s has too many parts", what)
+			return validationErrorf("the %s has too many parts", what)
 		}
 		if err := v.check(what, depth+1); err != nil {
 			return err
@@ -360,20 +360,20 @@ func (in *Input) check(what string, depth int) error {
 	return nil
 }
 
-// fixed checks a value that comes from the record rather than from the user.
-func fixed(what, s string) error {
-	if err := text("value of the "+what, s); err != nil {
+// checkLiteral checks a value that comes from the record rather than from the user.
+func checkLiteral(what, s string) error {
+	if err := checkText("value of the "+what, s); err != nil {
 		return err
 	}
 	if i := strings.IndexAny(s, "$`;|&<>\n\r\t\"'\\^%!*"); i >= 0 {
-		return refusef("the value of the %s holds %q, which a shell or the configuration would read as more than text", what, s[i:i+1])
+		return validationErrorf("the value of the %s holds %q, which a shell or the configuration would read as more than text", what, s[i:i+1])
 	}
 	return nil
 }
 
-var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,99}$`)
+var variableNamePattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,99}$`)
 
-func contains(list []string, s string) bool {
+func containsString(list []string, s string) bool {
 	for _, one := range list {
 		if one == s {
 			return true

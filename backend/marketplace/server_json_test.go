@@ -169,16 +169,16 @@ func FuzzRecord(f *testing.F) {
 				t.Fatal(err)
 			}
 			if entry.Command == "" {
-				if address(strings.ReplaceAll(entry.URL, "${secret:", "")) != nil {
+				if checkAddress(strings.ReplaceAll(entry.URL, "${secret:", "")) != nil {
 					t.Fatalf("the address %q", entry.URL)
 				}
 				continue
 			}
-			if !contains([]string{"npx", "uvx", "docker", "dnx"}, entry.Command) {
+			if !containsString([]string{"npx", "uvx", "docker", "dnx"}, entry.Command) {
 				t.Fatalf("it would run %q", entry.Command)
 			}
 			for name := range entry.Env {
-				if variable(name) != nil {
+				if checkVariableName(name) != nil {
 					t.Fatalf("it would set %s", name)
 				}
 			}

@@ -24,7 +24,7 @@ import (
 const DefaultAddress = "https://registry.modelcontextprotocol.io"
 
 //go:embed curated.json
-var curated []byte
+var curatedServers []byte
 
 // List is the list of installable servers: the curated ones that are part of the program, and the
 // last snapshot of a registry that the user requested. Its methods are safe for concurrent use.
@@ -52,7 +52,7 @@ func Open(path string) *List {
 		if len(via) > 3 {
 			return errors.New("too many redirects")
 		}
-		return address(r.URL.String())
+		return checkAddress(r.URL.String())
 	}}}
 }
 
@@ -73,15 +73,15 @@ type snapshot struct {
 	TakenAt time.Time `json:"takenAt,omitzero"` // added by Refresh
 }
 
-// read parses the records of a snapshot. It skips records that cannot be parsed; records that
-// cannot be installed carry the reason.
-func read(src []byte, ours bool) ([]Entry, snapshot, error) {
+// parseSnapshot parses the records of a snapshot. It skips records that cannot be parsed; records
+// that cannot be installed carry the reason.
+func parseSnapshot(src []byte, ours bool) ([]Entry, snapshot, error) {
 	var s snapshot
 	if err := json.Unmarshal(src, &s); err != nil {
-		return nil, s, refusef("the list of servers cannot be read: %v", err)
+		return nil, s, validationErrorf("the list of servers cannot be read: %v", err)
 	}
 	if len(s.Servers) > maxServers {
-		return nil, s, refusef("the list holds more than %d servers", maxServers)
+		return nil, s, validationErrorf("the list holds more than %d servers", maxServers)
 	}
 	var list []Entry
 	for _, one := range s.Servers {
@@ -89,7 +89,7 @@ func read(src []byte, ours bool) ([]Entry, snapshot, error) {
 			continue
 		}
 		r, err := Parse(one.Server)
-		if r == nil || !serverName().MatchString(r.Name) {
+		if r == nil || !serverNamePattern().MatchString(r.Name) {
 			continue
 		}
 		e := Entry{Record: r, Curated: ours}
@@ -112,14 +112,14 @@ func (l *List) All() (list []Entry, taken time.Time) {
 	if l.loaded && (err != nil && l.mod.IsZero() || err == nil && info.ModTime().Equal(l.mod)) {
 		return l.entries, l.taken
 	}
-	l.entries, _, _ = read(curated, true)
+	l.entries, _, _ = parseSnapshot(curatedServers, true)
 	l.loaded, l.taken, l.mod = true, time.Time{}, time.Time{}
 	if err != nil || info.Size() > maxSnapshot {
 		return l.entries, l.taken
 	}
 	l.mod = info.ModTime()
 	if src, err := os.ReadFile(l.path); err == nil {
-		if more, s, err := read(src, false); err == nil {
+		if more, s, err := parseSnapshot(src, false); err == nil {
 			known := map[string]bool{}
 			for _, e := range l.entries {
 				known[e.Record.Name] = true
@@ -149,7 +149,7 @@ func (l *List) Find(name string) (Entry, error) {
 		}
 		return e, nil
 	}
-	return Entry{}, core.Errorf(core.CodeNotFound, "the directory holds no %q", shorten(name))
+	return Entry{}, core.Errorf(core.CodeNotFound, "the directory holds no %q", truncate(name))
 }
 
 // Refresh replaces the snapshot with the list of the registry at base, and returns the number of
@@ -158,7 +158,7 @@ func (l *List) Refresh(ctx context.Context, base string) (int, error) {
 	if base == "" {
 		base = DefaultAddress
 	}
-	if err := address(base); err != nil {
+	if err := checkAddress(base); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -166,18 +166,18 @@ func (l *List) Refresh(ctx context.Context, base string) (int, error) {
 	whole := snapshot{TakenAt: time.Now().UTC().Truncate(time.Second)}
 	left, cursor := int64(maxSnapshot), ""
 	for page := 0; page < maxServers/100; page++ {
-		src, err := l.page(ctx, base, cursor, left)
+		src, err := l.fetchPage(ctx, base, cursor, left)
 		if err != nil {
 			return 0, err
 		}
 		left -= int64(len(src))
 		var s snapshot
 		if err := json.Unmarshal(src, &s); err != nil {
-			return 0, refusef("the registry's answer cannot be read: %v", err)
+			return 0, validationErrorf("the registry's answer cannot be read: %v", err)
 		}
 		whole.Servers = append(whole.Servers, s.Servers...)
 		if len(whole.Servers) > maxServers {
-			return 0, refusef("the registry holds more than %d servers", maxServers)
+			return 0, validationErrorf("the registry holds more than %d servers", maxServers)
 		}
 		if s.Metadata.NextCursor == "" || s.Metadata.NextCursor == cursor || len(s.Servers) == 0 {
 			break
@@ -188,14 +188,14 @@ func (l *List) Refresh(ctx context.Context, base string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	entries, _, err := read(out, false)
+	entries, _, err := parseSnapshot(out, false)
 	if err != nil {
 		return 0, err
 	}
-	return len(entries), l.keep(out)
+	return len(entries), l.saveSnapshot(out)
 }
 
-func (l *List) keep(out []byte) error {
+func (l *List) saveSnapshot(out []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
@@ -212,19 +212,19 @@ func (l *List) keep(out []byte) error {
 	return nil
 }
 
-func (l *List) page(ctx context.Context, base, cursor string, left int64) ([]byte, error) {
+func (l *List) fetchPage(ctx context.Context, base, cursor string, left int64) ([]byte, error) {
 	query := url.Values{"limit": {"100"}, "version": {"latest"}}
 	if cursor != "" {
 		query.Set("cursor", cursor)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/v0.1/servers?"+query.Encode(), nil)
 	if err != nil {
-		return nil, refusef("%q is not an address", base)
+		return nil, validationErrorf("%q is not an address", base)
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := l.http.Do(req)
 	if err != nil {
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry does not answer: " + shorten(err.Error()), Hint: "Try again later; the list that is there stays."}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry does not answer: " + truncate(err.Error()), Hint: "Try again later; the list that is there stays."}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -235,7 +235,7 @@ func (l *List) page(ctx context.Context, base, cursor string, left int64) ([]byt
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry's answer broke off", Cause: err}
 	}
 	if int64(len(src)) > left {
-		return nil, refusef("the registry's list is larger than %d MiB", maxSnapshot>>20)
+		return nil, validationErrorf("the registry's list is larger than %d MiB", maxSnapshot>>20)
 	}
 	return src, nil
 }

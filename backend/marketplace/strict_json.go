@@ -27,7 +27,7 @@ func Strict(what string, src []byte) error {
 			return nil
 		}
 		if err != nil {
-			return refusef("%s cannot be read: %v", what, err)
+			return validationErrorf("%s cannot be read: %v", what, err)
 		}
 		var top *level
 		if len(open) > 0 {
@@ -36,7 +36,7 @@ func Strict(what string, src []byte) error {
 		if key, ok := t.(string); ok && top != nil && top.keys != nil && !top.value {
 			folded := strings.ToLower(key)
 			if top.keys[folded] {
-				return refusef("%s holds %q twice", what, shorten(key))
+				return validationErrorf("%s holds %q twice", what, truncate(key))
 			}
 			top.keys[folded], top.value = true, true
 			continue
@@ -53,11 +53,11 @@ func Strict(what string, src []byte) error {
 			open = open[:len(open)-1]
 		}
 		if len(open) > maxNesting {
-			return refusef("%s is nested deeper than %d levels", what, maxNesting)
+			return validationErrorf("%s is nested deeper than %d levels", what, maxNesting)
 		}
 		if len(open) == 0 {
 			if _, err := d.Token(); err != io.EOF {
-				return refusef("%s holds more than one value", what)
+				return validationErrorf("%s holds more than one value", what)
 			}
 			return nil
 		}

@@ -36,58 +36,58 @@ type archive struct {
 // a regular file or a directory below the root. It unpacks nothing.
 func openArchive(src []byte) (*archive, error) {
 	if len(src) > MaxBundle {
-		return nil, refusef("the bundle is larger than %d MiB", MaxBundle>>20)
+		return nil, validationErrorf("the bundle is larger than %d MiB", MaxBundle>>20)
 	}
 	z, err := zip.NewReader(bytes.NewReader(src), int64(len(src)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return nil, refusef("the bundle is not a zip archive: %v", err)
+		return nil, validationErrorf("the bundle is not a zip archive: %v", err)
 	}
 	if len(z.File) > maxEntries {
-		return nil, refusef("the bundle holds %d files, more than %d", len(z.File), maxEntries)
+		return nil, validationErrorf("the bundle holds %d files, more than %d", len(z.File), maxEntries)
 	}
 	a := &archive{names: map[string]*zip.File{}}
 	folded := map[string]string{} // all paths, case-folded as Windows and macOS compare them
 	folders := map[string]bool{}
 	var packed, unpacked uint64
 	for _, f := range z.File {
-		name, err := entryName(f.Name)
+		name, err := checkEntryName(f.Name)
 		if err != nil {
 			return nil, err
 		}
 		folder := strings.HasSuffix(f.Name, "/")
 		switch kind := f.Mode().Type(); {
 		case kind == fs.ModeSymlink:
-			return nil, refusef("the bundle holds the link %q: only plain files are unpacked", f.Name)
+			return nil, validationErrorf("the bundle holds the link %q: only plain files are unpacked", f.Name)
 		case kind != 0 && !(kind == fs.ModeDir && folder), f.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
-			return nil, refusef("the bundle holds %q, which is not a plain file", f.Name)
+			return nil, validationErrorf("the bundle holds %q, which is not a plain file", f.Name)
 		case f.Flags&1 != 0:
-			return nil, refusef("the bundle holds %q, which is encrypted", f.Name)
+			return nil, validationErrorf("the bundle holds %q, which is encrypted", f.Name)
 		case f.Method != zip.Store && f.Method != zip.Deflate:
-			return nil, refusef("the bundle holds %q, which is packed in an unknown way", f.Name)
+			return nil, validationErrorf("the bundle holds %q, which is packed in an unknown way", f.Name)
 		}
-		for dir := parentOf(name); dir != ""; dir = parentOf(dir) {
-			if err := claim(folded, folders, dir, true); err != nil {
+		for dir := parentPath(name); dir != ""; dir = parentPath(dir) {
+			if err := claimPath(folded, folders, dir, true); err != nil {
 				return nil, err
 			}
 		}
 		if folder {
-			if err := claim(folded, folders, name, true); err != nil {
+			if err := claimPath(folded, folders, name, true); err != nil {
 				return nil, err
 			}
 			if f.UncompressedSize64 != 0 {
-				return nil, refusef("the bundle holds the folder %q with a content", f.Name)
+				return nil, validationErrorf("the bundle holds the folder %q with a content", f.Name)
 			}
 			continue
 		}
-		if err := claim(folded, folders, name, false); err != nil {
+		if err := claimPath(folded, folders, name, false); err != nil {
 			return nil, err
 		}
 		if f.UncompressedSize64 > maxUnpacked || f.CompressedSize64 > uint64(len(src)) {
-			return nil, refusef("the file %q in the bundle is too large", f.Name)
+			return nil, validationErrorf("the file %q in the bundle is too large", f.Name)
 		}
 		packed += f.CompressedSize64
 		if unpacked += f.UncompressedSize64; unpacked > maxUnpacked {
-			return nil, refusef("the bundle unpacks to more than %d MiB", maxUnpacked>>20)
+			return nil, validationErrorf("the bundle unpacks to more than %d MiB", maxUnpacked>>20)
 		}
 		a.files = append(a.files, f)
 		a.names[name] = f
@@ -95,13 +95,13 @@ func openArchive(src []byte) (*archive, error) {
 	// Overlapping entries count their shared compressed bytes repeatedly, so the file size is the
 	// upper bound.
 	if packed = min(packed, uint64(len(src))); unpacked > ratioMatters && unpacked/max(packed, 1) > maxRatio {
-		return nil, refusef("the bundle unpacks to %d times its size, as one does that is made to fill the disk", unpacked/max(packed, 1))
+		return nil, validationErrorf("the bundle unpacks to %d times its size, as one does that is made to fill the disk", unpacked/max(packed, 1))
 	}
 	return a, nil
 }
 
-// claim registers a path, and rejects one that another entry already has, ignoring case.
-func claim(folded map[string]string, folders map[string]bool, name string, folder bool) error {
+// claimPath registers a path, and rejects one that another entry already has, ignoring case.
+func claimPath(folded map[string]string, folders map[string]bool, name string, folder bool) error {
 	key := strings.ToLower(name)
 	other, taken := folded[key]
 	if !taken {
@@ -110,14 +110,14 @@ func claim(folded map[string]string, folders map[string]bool, name string, folde
 	}
 	switch {
 	case other != name:
-		return refusef("the bundle holds %q and %q, which are one file on some systems", other, name)
+		return validationErrorf("the bundle holds %q and %q, which are one file on some systems", other, name)
 	case folder && folders[key]:
 		return nil
 	}
-	return refusef("the bundle holds %q twice", name)
+	return validationErrorf("the bundle holds %q twice", name)
 }
 
-func parentOf(name string) string {
+func parentPath(name string) string {
 	i := strings.LastIndexByte(name, '/')
 	if i < 0 {
 		return ""
@@ -125,40 +125,40 @@ func parentOf(name string) string {
 	return name[:i]
 }
 
-// entryName returns the path of an entry without a trailing slash, or the reason why it is
+// checkEntryName returns the path of an entry without a trailing slash, or the reason why it is
 // rejected. The rules of all operating systems apply at once, because the bundle may be unpacked
 // elsewhere later.
-func entryName(raw string) (string, error) {
+func checkEntryName(raw string) (string, error) {
 	name := strings.TrimSuffix(raw, "/")
-	shown := shorten(raw)
+	shown := truncate(raw)
 	switch {
 	case name == "" || len(name) > maxEntryName:
-		return "", refusef("the bundle holds a file whose name is empty or too long")
+		return "", validationErrorf("the bundle holds a file whose name is empty or too long")
 	case !utf8.ValidString(raw) || strings.ContainsFunc(raw, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return "", refusef("the bundle holds a file whose name is not a text")
+		return "", validationErrorf("the bundle holds a file whose name is not a text")
 	case strings.ContainsRune(raw, '\\'):
-		return "", refusef("the bundle holds %q: a backslash is a folder on some systems", shown)
+		return "", validationErrorf("the bundle holds %q: a backslash is a folder on some systems", shown)
 	case strings.HasPrefix(raw, "/"):
-		return "", refusef("the bundle holds %q, which is outside of it", shown)
+		return "", validationErrorf("the bundle holds %q, which is outside of it", shown)
 	case strings.ContainsAny(raw, `:*?"<>|`):
-		return "", refusef("the bundle holds %q, which is a drive or no name on some systems", shown)
+		return "", validationErrorf("the bundle holds %q, which is a drive or no name on some systems", shown)
 	case strings.Count(name, "/") >= maxDepth:
-		return "", refusef("the bundle holds %q, which is too deep", shown)
+		return "", validationErrorf("the bundle holds %q, which is too deep", shown)
 	}
 	for _, part := range strings.Split(name, "/") {
 		switch {
 		case part == "" || part == "." || part == "..":
-			return "", refusef("the bundle holds %q, which leads out of it", shown)
+			return "", validationErrorf("the bundle holds %q, which leads out of it", shown)
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") || strings.HasPrefix(part, " "):
-			return "", refusef("the bundle holds %q, which is another name on some systems", shown)
-		case device(part):
-			return "", refusef("the bundle holds %q, which is a device on Windows", shown)
+			return "", validationErrorf("the bundle holds %q, which is another name on some systems", shown)
+		case isWindowsDevice(part):
+			return "", validationErrorf("the bundle holds %q, which is a device on Windows", shown)
 		}
 	}
 	return name, nil
 }
 
-func device(part string) bool {
+func isWindowsDevice(part string) bool {
 	base, _, _ := strings.Cut(strings.ToUpper(part), ".")
 	switch base = strings.TrimSpace(base); base {
 	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
@@ -167,23 +167,23 @@ func device(part string) bool {
 	return len(base) == 4 && (strings.HasPrefix(base, "COM") || strings.HasPrefix(base, "LPT")) && base[3] >= '0' && base[3] <= '9'
 }
 
-// read returns the content of a file, which must not exceed limit bytes.
-func (a *archive) read(name string, limit int64) ([]byte, error) {
+// readFile returns the content of a file, which must not exceed limit bytes.
+func (a *archive) readFile(name string, limit int64) ([]byte, error) {
 	f := a.names[name]
 	if f == nil {
-		return nil, refusef("the bundle holds no %s", name)
+		return nil, validationErrorf("the bundle holds no %s", name)
 	}
 	if f.UncompressedSize64 > uint64(limit) {
-		return nil, refusef("%s in the bundle is too large", name)
+		return nil, validationErrorf("%s in the bundle is too large", name)
 	}
 	r, err := f.Open()
 	if err != nil {
-		return nil, refusef("%s in the bundle cannot be read: %v", name, err)
+		return nil, validationErrorf("%s in the bundle cannot be read: %v", name, err)
 	}
 	defer r.Close()
 	out, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil || int64(len(out)) > limit {
-		return nil, refusef("%s in the bundle cannot be read", name)
+		return nil, validationErrorf("%s in the bundle cannot be read", name)
 	}
 	return out, nil
 }
@@ -209,12 +209,12 @@ func (a *archive) unpack(dir string) (err error) {
 	defer root.Close()
 	left := int64(maxUnpacked)
 	for _, f := range a.files {
-		if dir := parentOf(f.Name); dir != "" {
+		if dir := parentPath(f.Name); dir != "" {
 			if err := root.MkdirAll(dir, 0o700); err != nil {
-				return refusef("the file %q of the bundle cannot be written: %v", f.Name, err)
+				return validationErrorf("the file %q of the bundle cannot be written: %v", f.Name, err)
 			}
 		}
-		n, err := write(root, f, left)
+		n, err := extractFile(root, f, left)
 		if err != nil {
 			return err
 		}
@@ -226,29 +226,29 @@ func (a *archive) unpack(dir string) (err error) {
 	return nil
 }
 
-// write copies a file, up to the size that its entry declares.
-func write(root *os.Root, f *zip.File, left int64) (int64, error) {
+// extractFile copies a file, up to the size that its entry declares.
+func extractFile(root *os.Root, f *zip.File, left int64) (int64, error) {
 	mode := fs.FileMode(0o600)
 	if f.Mode()&0o111 != 0 {
 		mode = 0o700
 	}
 	src, err := f.Open()
 	if err != nil {
-		return 0, refusef("the file %q of the bundle cannot be read: %v", f.Name, err)
+		return 0, validationErrorf("the file %q of the bundle cannot be read: %v", f.Name, err)
 	}
 	defer src.Close()
 	dst, err := root.OpenFile(f.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
-		return 0, refusef("the file %q of the bundle cannot be written: %v", f.Name, err)
+		return 0, validationErrorf("the file %q of the bundle cannot be written: %v", f.Name, err)
 	}
 	defer dst.Close()
 	limit := min(int64(f.UncompressedSize64), left)
 	n, err := io.Copy(dst, io.LimitReader(src, limit+1))
 	switch {
 	case err != nil:
-		return n, refusef("the file %q of the bundle cannot be unpacked: %v", f.Name, err)
+		return n, validationErrorf("the file %q of the bundle cannot be unpacked: %v", f.Name, err)
 	case n > limit:
-		return n, refusef("the file %q of the bundle is larger than it says", f.Name)
+		return n, validationErrorf("the file %q of the bundle is larger than it says", f.Name)
 	}
 	return n, dst.Close()
 }

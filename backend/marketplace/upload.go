@@ -44,16 +44,16 @@ type upload struct {
 func (u *Uploads) Begin(size int64) (id string, err error) {
 	switch {
 	case size > MaxBundle:
-		return "", refusef("the bundle is larger than %d MiB", MaxBundle>>20)
+		return "", validationErrorf("the bundle is larger than %d MiB", MaxBundle>>20)
 	case size <= 0:
-		return "", refusef("the bundle is empty")
+		return "", validationErrorf("the bundle is empty")
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err := os.MkdirAll(u.Folder, 0o700); err != nil {
 		return "", fmt.Errorf("cannot make the folder for bundles: %w", err)
 	}
-	u.sweep()
+	u.removeExpired()
 	id = rand.Text()
 	if err := os.WriteFile(u.path(id), nil, 0o600); err != nil {
 		return "", fmt.Errorf("cannot keep the bundle: %w", err)
@@ -65,9 +65,9 @@ func (u *Uploads) Begin(size int64) (id string, err error) {
 	return id, nil
 }
 
-// sweep discards expired uploads, the oldest ones above the limit, and files that belong to no
-// upload. It must be called with u.mu held.
-func (u *Uploads) sweep() {
+// removeExpired discards expired uploads, the oldest ones above the limit, and files that belong to
+// no upload. It must be called with u.mu held.
+func (u *Uploads) removeExpired() {
 	for {
 		oldest := ""
 		for id, one := range u.all {
@@ -96,11 +96,11 @@ func (u *Uploads) Append(id string, offset int64, part []byte) (got int64, err e
 	one := u.all[id]
 	switch {
 	case one == nil:
-		return 0, unknownUpload()
+		return 0, unknownUploadError()
 	case offset != one.got:
 		return one.got, core.Errorf(core.CodeConflict, "the next part begins at %d", one.got)
 	case len(part) == 0 || len(part) > MaxPart || one.got+int64(len(part)) > one.size:
-		return one.got, refusef("the part does not fit: it is empty, larger than %d MiB, or more than was announced", MaxPart>>20)
+		return one.got, validationErrorf("the part does not fit: it is empty, larger than %d MiB, or more than was announced", MaxPart>>20)
 	}
 	file, err := os.OpenFile(u.path(id), os.O_WRONLY, 0o600)
 	if err != nil {
@@ -121,7 +121,7 @@ func (u *Uploads) Read(id string) ([]byte, error) {
 	defer u.mu.Unlock()
 	one := u.all[id]
 	if one == nil {
-		return nil, unknownUpload()
+		return nil, unknownUploadError()
 	}
 	if one.got != one.size {
 		return nil, core.Errorf(core.CodeConflict, "only %d of %d bytes of the bundle have arrived", one.got, one.size)
@@ -130,7 +130,7 @@ func (u *Uploads) Read(id string) ([]byte, error) {
 	src, err := os.ReadFile(u.path(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		delete(u.all, id)
-		return nil, unknownUpload()
+		return nil, unknownUploadError()
 	}
 	return src, err
 }
@@ -154,6 +154,6 @@ func (u *Uploads) now() time.Time {
 	return time.Now()
 }
 
-func unknownUpload() error {
+func unknownUploadError() error {
 	return &core.Error{Code: core.CodeNotFound, Message: "the bundle is not here any more", Hint: "Choose the file again."}
 }

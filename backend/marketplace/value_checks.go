@@ -8,11 +8,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-var envName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var envNamePattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// reserved holds environment variables, in upper case, that change how programs start. A name
-// that ends in an underscore is a prefix.
-var reserved = []string{
+// reservedVariables holds environment variables, in upper case, that change how programs start. A
+// name that ends in an underscore is a prefix.
+var reservedVariables = []string{
 	"LD_", "DYLD_", "GCONV_PATH", "NODE_", "NPM_", "NPX_", "YARN_", "PNPM_", "BUN_", "DENO_", "ELECTRON_",
 	"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONUSERBASE", "PYTHONWARNINGS", "PYTHONEXECUTABLE", "PYTHONPLATLIBDIR",
 	"UV_", "PIP_", "VIRTUAL_ENV", "CONDA_", "PERL5OPT", "PERL5LIB", "PERL5DB", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
@@ -22,40 +22,41 @@ var reserved = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY", "SSL_", "OPENSSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "DRAWBRIDGE_",
 }
 
-// variable rejects environment variables that could make a server's runtime run something else.
-func variable(name string) error {
-	if !envName().MatchString(name) {
-		return refusef("%q cannot name an environment variable", name)
+// checkVariableName rejects environment variables that could make a server's runtime run something
+// else.
+func checkVariableName(name string) error {
+	if !envNamePattern().MatchString(name) {
+		return validationErrorf("%q cannot name an environment variable", name)
 	}
 	upper := strings.ToUpper(name)
-	for _, r := range reserved {
+	for _, r := range reservedVariables {
 		if upper == r || strings.HasSuffix(r, "_") && strings.HasPrefix(upper, r) {
-			return refusef("the variable %s changes how programs start and is not set by an installation", name)
+			return validationErrorf("the variable %s changes how programs start and is not set by an installation", name)
 		}
 	}
 	return nil
 }
 
 var (
-	headerName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
-	hole       = lazyregexp.New(`\{([A-Za-z_][A-Za-z0-9_.-]{0,99})\}`)
+	headerNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+	inputVariable     = lazyregexp.New(`\{([A-Za-z_][A-Za-z0-9_.-]{0,99})\}`)
 )
 
 func (r *Remote) check() error {
 	if r.Type != "streamable-http" && r.Type != "sse" {
-		return refusef("%q is no type of address: it must be streamable-http or sse", r.Type)
+		return validationErrorf("%q is no type of address: it must be streamable-http or sse", r.Type)
 	}
 	if strings.ContainsAny(r.URL, "$`\\\"' \n\r\t<>") {
-		return refusef("the address %q holds characters that none has", r.URL)
+		return validationErrorf("the address %q holds characters that none has", r.URL)
 	}
-	if err := address(hole().ReplaceAllString(r.URL, "x")); err != nil {
+	if err := checkAddress(inputVariable().ReplaceAllString(r.URL, "x")); err != nil {
 		return err
 	}
 	if len(r.Headers)+len(r.Variables) > maxInputs {
-		return refusef("the address has more than %d inputs", maxInputs)
+		return validationErrorf("the address has more than %d inputs", maxInputs)
 	}
 	for _, h := range r.Headers {
-		if err := header(h.Name); err != nil {
+		if err := checkHeaderName(h.Name); err != nil {
 			return err
 		}
 		if err := h.Input.check("header "+h.Name, 0); err != nil {
@@ -63,8 +64,8 @@ func (r *Remote) check() error {
 		}
 	}
 	for name, v := range r.Variables {
-		if !variableName().MatchString(name) {
-			return refusef("%q cannot name a part of the address", name)
+		if !variableNamePattern().MatchString(name) {
+			return validationErrorf("%q cannot name a part of the address", name)
 		}
 		if err := v.check("address's "+name, 1); err != nil {
 			return err
@@ -73,32 +74,32 @@ func (r *Remote) check() error {
 	return nil
 }
 
-func header(name string) error {
+func checkHeaderName(name string) error {
 	lower := strings.ToLower(name)
 	switch {
-	case !headerName().MatchString(name):
+	case !headerNamePattern().MatchString(name):
 	case strings.HasPrefix(lower, "mcp-"), strings.HasPrefix(lower, "proxy-"), strings.HasPrefix(lower, "sec-"):
-	case contains([]string{"host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade", "te", "trailer", "accept", "origin"}, lower):
+	case containsString([]string{"host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade", "te", "trailer", "accept", "origin"}, lower):
 	default:
 		return nil
 	}
-	return refusef("the header %q is not set by an installation", name)
+	return validationErrorf("the header %q is not set by an installation", name)
 }
 
-// address rejects addresses other than https, and http on a loopback host.
-func address(raw string) error {
+// checkAddress rejects addresses other than https, and http on a loopback host.
+func checkAddress(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
-		return refusef("%q is not an address", raw)
+		return validationErrorf("%q is not an address", raw)
 	case u.User != nil:
-		return refusef("the address of %s holds a user or password", u.Host)
+		return validationErrorf("the address of %s holds a user or password", u.Host)
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme == "http" && Loopback(u.Hostname()):
 		return nil
 	}
-	return refusef("the address %q is neither https nor of this machine", raw)
+	return validationErrorf("the address %q is neither https nor of this machine", raw)
 }
 
 // Loopback reports whether host is a loopback address or "localhost".
