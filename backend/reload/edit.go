@@ -16,22 +16,22 @@ import (
 )
 
 // Enable enables a server in the file that defines it.
-func (r *Reloader) Enable(ctx context.Context, id string) error { return r.disable(ctx, id, false) }
+func (r *Reloader) Enable(ctx context.Context, id string) error { return r.setDisabled(ctx, id, false) }
 
 // Disable disables a server in the file that defines it.
-func (r *Reloader) Disable(ctx context.Context, id string) error { return r.disable(ctx, id, true) }
+func (r *Reloader) Disable(ctx context.Context, id string) error { return r.setDisabled(ctx, id, true) }
 
-func (r *Reloader) disable(ctx context.Context, id string, off bool) error {
-	s, err := r.server(id)
+func (r *Reloader) setDisabled(ctx context.Context, id string, disabled bool) error {
+	s, err := r.editableServer(id)
 	if err != nil {
 		return err
 	}
-	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetDisabled(s.Label, off) })
+	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetDisabled(s.Label, disabled) })
 }
 
 // Add adds a server to the main file; raw is its JSON object.
 func (r *Reloader) Add(ctx context.Context, label string, raw json.RawMessage) error {
-	if err := r.unlocked(); err != nil {
+	if err := r.checkUnlocked(); err != nil {
 		return err
 	}
 	if _, taken := r.Current().Server(core.Slug(label)); taken {
@@ -42,7 +42,7 @@ func (r *Reloader) Add(ctx context.Context, label string, raw json.RawMessage) e
 
 // Remove removes a server from the file that defines it.
 func (r *Reloader) Remove(ctx context.Context, id string) error {
-	s, err := r.server(id)
+	s, err := r.editableServer(id)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (r *Reloader) Set(ctx context.Context, value any, path ...string) error {
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Set(value, path...) })
 }
 
-func (r *Reloader) server(id string) (config.Server, error) {
-	if err := r.unlocked(); err != nil {
+func (r *Reloader) editableServer(id string) (config.Server, error) {
+	if err := r.checkUnlocked(); err != nil {
 		return config.Server{}, err
 	}
 	s, known := r.Current().Server(id)
@@ -66,7 +66,7 @@ func (r *Reloader) server(id string) (config.Server, error) {
 	return s, nil
 }
 
-func (r *Reloader) unlocked() error {
+func (r *Reloader) checkUnlocked() error {
 	if why := r.Current().Locked; why != "" {
 		return &core.Error{Code: core.CodeRejected, Message: "cannot change servers: " + why,
 			Hint: "Unset " + config.EnvServers + " and start Drawbridge again to use the configuration file."}
@@ -84,7 +84,7 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 	defer r.mu.Unlock()
 	unlock, err := atomicfile.Lock(ctx, file)
 	if err != nil {
-		return cannotWrite(file, err)
+		return writeError(file, err)
 	}
 	defer unlock()
 	for try := 1; ; try++ {
@@ -145,7 +145,7 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 	path := r.o.Sources.Main()
 	unlock, err := atomicfile.Lock(ctx, path)
 	if err != nil {
-		return cannotWrite(path, err)
+		return writeError(path, err)
 	}
 	defer unlock()
 	old, existed, err := readOrStarter(path)
@@ -153,16 +153,16 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 		return &core.Error{Code: core.CodeUnavailable, Message: "cannot read " + path, Cause: err}
 	}
 	if Tag(old) != etag {
-		return changedMeanwhile(nil)
+		return conflictError(nil)
 	}
 	return r.write(path, old, existed, text)
 }
 
-func changedMeanwhile(cause error) error {
+func conflictError(cause error) error {
 	return &core.Error{Code: core.CodeConflict, Message: "the configuration file was changed meanwhile", Hint: "Load it again and repeat the edit.", Cause: cause}
 }
 
-func cannotWrite(file string, cause error) error {
+func writeError(file string, cause error) error {
 	return &core.Error{Code: core.CodeUnavailable, Message: "cannot write " + file, Hint: "Check that the file can be written and the disk is not full.", Cause: cause}
 }
 
@@ -175,20 +175,20 @@ func (r *Reloader) write(file string, old []byte, existed bool, text []byte) err
 	was, before := config.Parse(file, old)
 	c, after := config.Parse(file, text)
 	if c == nil && was != nil || countErrors(after) > countErrors(before) {
-		return invalid(after)
+		return validationError(after)
 	}
 	if string(old) != string(text) || !existed {
 		switch err := atomicfile.ReplaceUnchanged(file, old, existed, text, 0o600); {
 		case errors.Is(err, atomicfile.ErrChanged):
-			return changedMeanwhile(err)
+			return conflictError(err)
 		case err != nil:
-			return cannotWrite(file, err)
+			return writeError(file, err)
 		}
 	}
 	loaded, problems := r.load()
 	r.commit(loaded, problems)
 	if loaded == nil {
-		return invalid(problems)
+		return validationError(problems)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func countErrors(problems []config.Problem) (n int) {
 	return n
 }
 
-func invalid(problems []config.Problem) error {
+func validationError(problems []config.Problem) error {
 	e := core.Errorf(core.CodeValidation, "the configuration would not be valid")
 	for _, p := range problems {
 		if !p.Warning {

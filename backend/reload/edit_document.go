@@ -38,7 +38,7 @@ func NewDocument(src []byte) (*Document, error) {
 		d.eol = "\r\n"
 	}
 	if object := root.Value.(*hujson.Object); len(object.Members) > 0 {
-		if white := lastLine(object.Members[0].Name.BeforeExtra); white != "" {
+		if white := lastLineIndent(object.Members[0].Name.BeforeExtra); white != "" {
 			d.indent = white
 		}
 	}
@@ -56,25 +56,25 @@ func (d *Document) Bytes() []byte {
 
 // SetDisabled disables or enables the server called label.
 func (d *Document) SetDisabled(label string, disabled bool) error {
-	server, depth := d.server(label)
+	server, depth := d.findServer(label)
 	if server == nil {
-		return noServer(label)
+		return serverNotFoundError(label)
 	}
-	if enabled := find(server, "enabled"); enabled >= 0 {
-		d.put(server, "enabled", hujson.Bool(!disabled), depth)
+	if enabled := memberIndex(server, "enabled"); enabled >= 0 {
+		d.setMember(server, "enabled", hujson.Bool(!disabled), depth)
 	}
 	switch {
-	case disabled && find(server, "enabled") < 0:
-		d.put(server, "disabled", hujson.Bool(true), depth)
+	case disabled && memberIndex(server, "enabled") < 0:
+		d.setMember(server, "disabled", hujson.Bool(true), depth)
 	case !disabled:
-		d.remove(server, "disabled")
+		d.removeMember(server, "disabled")
 	}
 	return nil
 }
 
 // Add appends a server; raw is its JSON object.
 func (d *Document) Add(label string, raw json.RawMessage) error {
-	if server, _ := d.server(label); server != nil {
+	if server, _ := d.findServer(label); server != nil {
 		return core.Errorf(core.CodeConflict, "there is already a server %q", label)
 	}
 	value, err := hujson.Parse(bytes.Clone(raw))
@@ -84,7 +84,7 @@ func (d *Document) Add(label string, raw json.RawMessage) error {
 	if _, ok := value.Value.(*hujson.Object); !ok {
 		return core.Errorf(core.CodeValidation, "cannot add server %q: not a JSON object", label)
 	}
-	object, depth := d.home()
+	object, depth := d.newServerContainer()
 	if object == nil {
 		return core.Errorf(core.CodeRejected, "cannot add server %q: the servers of the file are a list", label)
 	}
@@ -98,29 +98,29 @@ func (d *Document) Add(label string, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	d.put(object, label, formatted.Value, depth)
+	d.setMember(object, label, formatted.Value, depth)
 	return nil
 }
 
 // Remove removes the server called label and the comments above it.
 func (d *Document) Remove(label string) error {
-	for _, box := range d.boxes() {
+	for _, box := range d.serverContainers() {
 		switch b := box.value.Value.(type) {
 		case *hujson.Object:
-			if find(b, label) >= 0 {
-				d.remove(b, label)
+			if memberIndex(b, label) >= 0 {
+				d.removeMember(b, label)
 				return nil
 			}
 		case *hujson.Array:
 			for i, e := range b.Elements {
-				if o, ok := e.Value.(*hujson.Object); ok && nameOf(o) == label {
+				if o, ok := e.Value.(*hujson.Object); ok && serverName(o) == label {
 					b.Elements = slices.Delete(b.Elements, i, i+1)
 					return nil
 				}
 			}
 		}
 	}
-	return noServer(label)
+	return serverNotFoundError(label)
 }
 
 // Set changes a setting other than a server, for example bridge, listen. It encodes value as JSON
@@ -137,13 +137,13 @@ func (d *Document) Set(value any, path ...string) error {
 	object := d.root.Value.(*hujson.Object)
 	for depth, key := range path {
 		if depth == len(path)-1 {
-			d.put(object, key, parsed.Value, depth)
+			d.setMember(object, key, parsed.Value, depth)
 			return nil
 		}
-		i := find(object, key)
+		i := memberIndex(object, key)
 		if i < 0 {
-			d.put(object, key, &hujson.Object{}, depth)
-			i = find(object, key)
+			d.setMember(object, key, &hujson.Object{}, depth)
+			i = memberIndex(object, key)
 		}
 		inner, ok := object.Members[i].Value.Value.(*hujson.Object)
 		if !ok {
@@ -154,23 +154,23 @@ func (d *Document) Set(value any, path ...string) error {
 	return nil
 }
 
-type box struct {
+type serverContainer struct {
 	value *hujson.Value
 	depth int // of the members of value
 }
 
-// boxes returns the places that may contain servers.
-func (d *Document) boxes() (boxes []box) {
+// serverContainers returns the places that may contain servers.
+func (d *Document) serverContainers() (boxes []serverContainer) {
 	root := d.root.Value.(*hujson.Object)
 	for i := range root.Members {
 		m := &root.Members[i]
 		switch m.Name.Value.(hujson.Literal).String() {
 		case "mcpServers", "servers":
-			boxes = append(boxes, box{&m.Value, 1})
+			boxes = append(boxes, serverContainer{&m.Value, 1})
 		case "mcp":
 			if mcp, ok := m.Value.Value.(*hujson.Object); ok {
-				if j := find(mcp, "servers"); j >= 0 {
-					boxes = append(boxes, box{&mcp.Members[j].Value, 2})
+				if j := memberIndex(mcp, "servers"); j >= 0 {
+					boxes = append(boxes, serverContainer{&mcp.Members[j].Value, 2})
 				}
 			}
 		}
@@ -178,10 +178,10 @@ func (d *Document) boxes() (boxes []box) {
 	return boxes
 }
 
-// home returns the object to which new servers are added and the depth of its members, or nil if
-// the servers are a list.
-func (d *Document) home() (*hujson.Object, int) {
-	boxes := d.boxes()
+// newServerContainer returns the object to which new servers are added and the depth of its
+// members, or nil if the servers are a list.
+func (d *Document) newServerContainer() (*hujson.Object, int) {
+	boxes := d.serverContainers()
 	for _, b := range boxes {
 		if o, ok := b.value.Value.(*hujson.Object); ok {
 			return o, b.depth
@@ -192,22 +192,22 @@ func (d *Document) home() (*hujson.Object, int) {
 	}
 	root := d.root.Value.(*hujson.Object)
 	o := &hujson.Object{}
-	d.put(root, "mcpServers", o, 0)
+	d.setMember(root, "mcpServers", o, 0)
 	return o, 1
 }
 
-// server returns a server's object and the depth of its members.
-func (d *Document) server(label string) (*hujson.Object, int) {
-	for _, b := range d.boxes() {
+// findServer returns a server's object and the depth of its members.
+func (d *Document) findServer(label string) (*hujson.Object, int) {
+	for _, b := range d.serverContainers() {
 		switch box := b.value.Value.(type) {
 		case *hujson.Object:
-			if i := find(box, label); i >= 0 {
+			if i := memberIndex(box, label); i >= 0 {
 				o, _ := box.Members[i].Value.Value.(*hujson.Object)
 				return o, b.depth + 1
 			}
 		case *hujson.Array:
 			for _, e := range box.Elements {
-				if o, ok := e.Value.(*hujson.Object); ok && nameOf(o) == label {
+				if o, ok := e.Value.(*hujson.Object); ok && serverName(o) == label {
 					return o, b.depth + 1
 				}
 			}
@@ -216,8 +216,8 @@ func (d *Document) server(label string) (*hujson.Object, int) {
 	return nil, 0
 }
 
-func nameOf(o *hujson.Object) string {
-	if i := find(o, "name"); i >= 0 {
+func serverName(o *hujson.Object) string {
+	if i := memberIndex(o, "name"); i >= 0 {
 		if l, ok := o.Members[i].Value.Value.(hujson.Literal); ok {
 			return l.String()
 		}
@@ -225,21 +225,21 @@ func nameOf(o *hujson.Object) string {
 	return ""
 }
 
-func find(o *hujson.Object, name string) int {
+func memberIndex(o *hujson.Object, name string) int {
 	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
 		l, ok := m.Name.Value.(hujson.Literal)
 		return ok && l.Kind() == '"' && l.String() == name
 	})
 }
 
-func noServer(label string) error {
+func serverNotFoundError(label string) error {
 	return core.Errorf(core.CodeNotFound, "no server %q in the file", label)
 }
 
-// put sets the value of a member, or appends the member to o in the style of its neighbours.
+// setMember sets the value of a member, or appends the member to o in the style of its neighbours.
 // depth is the depth of o's members; those of the root have depth 0.
-func (d *Document) put(o *hujson.Object, name string, value hujson.ValueTrimmed, depth int) {
-	if i := find(o, name); i >= 0 {
+func (d *Document) setMember(o *hujson.Object, name string, value hujson.ValueTrimmed, depth int) {
+	if i := memberIndex(o, name); i >= 0 {
 		o.Members[i].Value.Value = value
 		return
 	}
@@ -251,7 +251,7 @@ func (d *Document) put(o *hujson.Object, name string, value hujson.ValueTrimmed,
 	oneLine := n > 0 && !bytes.ContainsRune(o.Members[n-1].Name.BeforeExtra, '\n')
 	switch {
 	case n == 0:
-		d.open(o, &m, depth)
+		d.formatFirstMember(o, &m, depth)
 	case oneLine:
 		m.Name.BeforeExtra = hujson.Extra(" ")
 		if white := o.Members[n-1].Name.BeforeExtra; n > 1 && len(bytes.TrimSpace(white)) == 0 {
@@ -259,8 +259,8 @@ func (d *Document) put(o *hujson.Object, name string, value hujson.ValueTrimmed,
 		}
 	default:
 		// A comment after the last value stays on its line.
-		behind, rest := cutLine(o.AfterExtra)
-		m.Name.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLine(o.Members[n-1].Name.BeforeExtra))
+		behind, rest := cutFirstLine(o.AfterExtra)
+		m.Name.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLineIndent(o.Members[n-1].Name.BeforeExtra))
 		o.AfterExtra = rest
 	}
 	if n > 0 && o.Members[n-1].Value.AfterExtra != nil { // preserve a trailing comma
@@ -272,8 +272,8 @@ func (d *Document) put(o *hujson.Object, name string, value hujson.ValueTrimmed,
 	o.Members = append(o.Members, m)
 }
 
-// open formats the first member of an empty object.
-func (d *Document) open(o *hujson.Object, m *hujson.ObjectMember, depth int) {
+// formatFirstMember formats the first member of an empty object.
+func (d *Document) formatFirstMember(o *hujson.Object, m *hujson.ObjectMember, depth int) {
 	white := d.eol + strings.Repeat(d.indent, depth+1)
 	if len(bytes.TrimSpace(o.AfterExtra)) > 0 { // comments come first
 		m.Name.BeforeExtra = hujson.Extra(strings.TrimRight(string(o.AfterExtra), " \t\r\n") + white)
@@ -283,22 +283,22 @@ func (d *Document) open(o *hujson.Object, m *hujson.ObjectMember, depth int) {
 	o.AfterExtra = hujson.Extra(d.eol + strings.Repeat(d.indent, depth))
 }
 
-// remove removes a member, the comments above it and the comment on its line, but not the comment
-// on the line of the previous member.
-func (d *Document) remove(o *hujson.Object, name string) {
-	i := find(o, name)
+// removeMember removes a member, the comments above it and the comment on its line, but not the
+// comment on the line of the previous member.
+func (d *Document) removeMember(o *hujson.Object, name string) {
+	i := memberIndex(o, name)
 	if i < 0 {
 		return
 	}
 	removed := o.Members[i]
 	last := i == len(o.Members)-1
 	o.Members = slices.Delete(o.Members, i, i+1)
-	before, _ := cutLine(removed.Name.BeforeExtra)
+	before, _ := cutFirstLine(removed.Name.BeforeExtra)
 	follow := &o.AfterExtra
 	if !last {
 		follow = &o.Members[i].Name.BeforeExtra
 	}
-	if _, rest := cutLine(*follow); len(rest) > 0 && bytes.ContainsRune(removed.Name.BeforeExtra, '\n') {
+	if _, rest := cutFirstLine(*follow); len(rest) > 0 && bytes.ContainsRune(removed.Name.BeforeExtra, '\n') {
 		*follow = hujson.Extra(string(before) + string(rest))
 	} else if !last && i == 0 {
 		*follow = bytes.Clone(removed.Name.BeforeExtra)
@@ -316,8 +316,8 @@ func (d *Document) remove(o *hujson.Object, name string) {
 	}
 }
 
-// cutLine splits white space and comments at the end of the first line.
-func cutLine(extra hujson.Extra) (first, rest hujson.Extra) {
+// cutFirstLine splits white space and comments at the end of the first line.
+func cutFirstLine(extra hujson.Extra) (first, rest hujson.Extra) {
 	i := bytes.IndexByte(extra, '\n')
 	if i < 0 {
 		return extra, nil
@@ -328,8 +328,8 @@ func cutLine(extra hujson.Extra) (first, rest hujson.Extra) {
 	return bytes.Clone(extra[:i]), bytes.Clone(extra[i:])
 }
 
-// lastLine returns the indentation of the last line of extra.
-func lastLine(extra hujson.Extra) string {
+// lastLineIndent returns the indentation of the last line of extra.
+func lastLineIndent(extra hujson.Extra) string {
 	i := bytes.LastIndexByte(extra, '\n')
 	if i < 0 {
 		return ""

@@ -12,7 +12,7 @@ import (
 // server's image if at is -1. The rest of the file, including comments, is unchanged. It fails
 // with CodeConflict unless the current value is was.
 func (r *Reloader) SetArgument(ctx context.Context, id string, at int, was, now string) error {
-	s, err := r.server(id)
+	s, err := r.editableServer(id)
 	if err != nil {
 		return err
 	}
@@ -22,9 +22,9 @@ func (r *Reloader) SetArgument(ctx context.Context, id string, at int, was, now 
 // SetArgument replaces the argument with index at of the server called label, or its image if at
 // is -1.
 func (d *Document) SetArgument(label string, at int, was, now string) error {
-	server, _ := d.server(label)
+	server, _ := d.findServer(label)
 	if server == nil {
-		return noServer(label)
+		return serverNotFoundError(label)
 	}
 	moved := &core.Error{Code: core.CodeConflict, Message: "the server's entry was changed meanwhile", Hint: "Look at it again."}
 	set := func(v *hujson.Value) error {
@@ -36,7 +36,7 @@ func (d *Document) SetArgument(label string, at int, was, now string) error {
 		return nil
 	}
 	if at < 0 {
-		i := find(server, "docker")
+		i := memberIndex(server, "docker")
 		if i < 0 {
 			return moved
 		}
@@ -44,12 +44,12 @@ func (d *Document) SetArgument(label string, at int, was, now string) error {
 		if !ok {
 			return moved
 		}
-		if i = find(docker, "image"); i < 0 {
+		if i = memberIndex(docker, "image"); i < 0 {
 			return moved
 		}
 		return set(&docker.Members[i].Value)
 	}
-	i := find(server, "args")
+	i := memberIndex(server, "args")
 	if i < 0 {
 		return moved
 	}

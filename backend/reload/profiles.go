@@ -31,7 +31,7 @@ func (r *Reloader) SetProfile(ctx context.Context, name string, raw json.RawMess
 		file = p.Source.File
 	}
 	return r.Edit(ctx, file, func(d *Document) error {
-		if err := d.unchanged(name, was); err != nil {
+		if err := d.checkTag(name, was); err != nil {
 			return err
 		}
 		return d.SetObject("profiles", name, raw)
@@ -43,12 +43,12 @@ func (r *Reloader) SetClient(ctx context.Context, token string, raw json.RawMess
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.SetObject("clients", token, raw) })
 }
 
-// unchanged returns a conflict error unless the file's profile still has the tag was.
-func (d *Document) unchanged(name, was string) error {
+// checkTag returns a conflict error unless the file's profile still has the tag was.
+func (d *Document) checkTag(name, was string) error {
 	if was == "" {
 		return nil
 	}
-	now, there := d.profile(name)
+	now, there := d.findProfile(name)
 	switch {
 	case was == NewProfile && there:
 		return &core.Error{Code: core.CodeConflict, Message: "there is already a profile " + strconv.Quote(name), Hint: "Give this one another name."}
@@ -60,9 +60,9 @@ func (d *Document) unchanged(name, was string) error {
 	return nil
 }
 
-// profile returns the profile as the file defines it.
-func (d *Document) profile(name string) (config.Profile, bool) {
-	i := find(d.root.Value.(*hujson.Object), "profiles")
+// findProfile returns the profile as the file defines it.
+func (d *Document) findProfile(name string) (config.Profile, bool) {
+	i := memberIndex(d.root.Value.(*hujson.Object), "profiles")
 	if i < 0 {
 		return config.Profile{}, false
 	}
@@ -80,36 +80,36 @@ func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 	var value hujson.ValueTrimmed
 	if raw != nil { // validate before creating the section
 		var err error
-		if value, err = d.pretty(raw, 2); err != nil {
+		if value, err = d.formatObject(raw, 2); err != nil {
 			return err
 		}
 	}
 	root := d.root.Value.(*hujson.Object)
-	object, err := d.child(root, section, 0)
+	object, err := d.ensureObject(root, section, 0)
 	if err != nil {
 		return err
 	}
 	if raw == nil {
-		if find(object, name) < 0 {
+		if memberIndex(object, name) < 0 {
 			return core.Errorf(core.CodeNotFound, "the main configuration file has no '%s' in '%s'", name, section)
 		}
-		if d.remove(object, name); len(object.Members) == 0 {
-			d.remove(root, section)
+		if d.removeMember(object, name); len(object.Members) == 0 {
+			d.removeMember(root, section)
 		}
 		return nil
 	}
-	if i := find(object, name); i >= 0 {
+	if i := memberIndex(object, name); i >= 0 {
 		if old, ok := object.Members[i].Value.Value.(*hujson.Object); ok {
-			return d.become(old, raw, 2)
+			return d.updateObject(old, raw, 2)
 		}
 	}
-	d.put(object, name, value, 1)
+	d.setMember(object, name, value, 1)
 	return nil
 }
 
-// become changes o to equal raw. Members with an equal value keep their bytes; in lists of
+// updateObject changes o to equal raw. Members with an equal value keep their bytes; in lists of
 // strings, elements that remain keep their position and comments.
-func (d *Document) become(o *hujson.Object, raw json.RawMessage, depth int) error {
+func (d *Document) updateObject(o *hujson.Object, raw json.RawMessage, depth int) error {
 	var want map[string]json.RawMessage
 	if json.Unmarshal(raw, &want) != nil {
 		return core.Errorf(core.CodeValidation, "must be an object")
@@ -120,17 +120,17 @@ func (d *Document) become(o *hujson.Object, raw json.RawMessage, depth int) erro
 			continue
 		}
 		if _, stays := want[name.String()]; !stays {
-			d.remove(o, name.String())
+			d.removeMember(o, name.String())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		i := find(o, name)
+		i := memberIndex(o, name)
 		if i < 0 {
-			value, err := d.laidOut(want[name], depth+1)
+			value, err := d.formatValue(want[name], depth+1)
 			if err != nil {
 				return err
 			}
-			d.put(o, name, value, depth)
+			d.setMember(o, name, value, depth)
 			continue
 		}
 		member := &o.Members[i].Value
@@ -140,18 +140,18 @@ func (d *Document) become(o *hujson.Object, raw json.RawMessage, depth int) erro
 		switch old := member.Value.(type) {
 		case *hujson.Object:
 			if bytes.HasPrefix(bytes.TrimSpace(want[name]), []byte("{")) {
-				if err := d.become(old, want[name], depth+1); err != nil {
+				if err := d.updateObject(old, want[name], depth+1); err != nil {
 					return err
 				}
 				continue
 			}
 		case *hujson.Array:
 			var words []string
-			if json.Unmarshal(want[name], &words) == nil && d.list(old, words) {
+			if json.Unmarshal(want[name], &words) == nil && d.updateStringList(old, words) {
 				continue
 			}
 		}
-		value, err := d.laidOut(want[name], depth+1)
+		value, err := d.formatValue(want[name], depth+1)
 		if err != nil {
 			return err
 		}
@@ -167,9 +167,9 @@ func sameJSON(v *hujson.Value, raw json.RawMessage) bool {
 	return json.Unmarshal(old.Pack(), &a) == nil && json.Unmarshal(raw, &b) == nil && reflect.DeepEqual(a, b)
 }
 
-// list changes an array of strings to contain words, in any order. If the array contains other
-// values, or shares no element with words, it changes nothing and reports false.
-func (d *Document) list(array *hujson.Array, words []string) bool {
+// updateStringList changes an array of strings to contain words, in any order. If the array
+// contains other values, or shares no element with words, it changes nothing and reports false.
+func (d *Document) updateStringList(array *hujson.Array, words []string) bool {
 	missing := map[string]bool{}
 	for _, w := range words {
 		missing[w] = true
@@ -201,8 +201,8 @@ func (d *Document) list(array *hujson.Array, words []string) bool {
 		if i+1 < len(old) {
 			follow = &old[i+1].BeforeExtra
 		}
-		behind, _ := cutLine(old[i].BeforeExtra)
-		if _, rest := cutLine(*follow); len(rest) > 0 && bytes.ContainsRune(old[i].BeforeExtra, '\n') {
+		behind, _ := cutFirstLine(old[i].BeforeExtra)
+		if _, rest := cutFirstLine(*follow); len(rest) > 0 && bytes.ContainsRune(old[i].BeforeExtra, '\n') {
 			*follow = hujson.Extra(string(behind) + string(rest))
 		}
 	}
@@ -218,8 +218,8 @@ func (d *Document) list(array *hujson.Array, words []string) bool {
 		last := &kept[len(kept)-1]
 		e := hujson.ArrayElement{Value: hujson.String(w), BeforeExtra: hujson.Extra(" ")}
 		if bytes.ContainsRune(last.BeforeExtra, '\n') {
-			behind, rest := cutLine(array.AfterExtra)
-			e.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLine(last.BeforeExtra))
+			behind, rest := cutFirstLine(array.AfterExtra)
+			e.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLineIndent(last.BeforeExtra))
 			if len(bytes.TrimSpace(behind)) > 0 {
 				array.AfterExtra = rest
 			}
@@ -236,9 +236,9 @@ func (d *Document) list(array *hujson.Array, words []string) bool {
 	return true
 }
 
-// pretty formats an object for the given depth.
-func (d *Document) pretty(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
-	value, err := d.laidOut(raw, depth)
+// formatObject formats an object for the given depth.
+func (d *Document) formatObject(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
+	value, err := d.formatValue(raw, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -248,8 +248,8 @@ func (d *Document) pretty(raw json.RawMessage, depth int) (hujson.ValueTrimmed, 
 	return value, nil
 }
 
-// laidOut formats any JSON value for the given depth.
-func (d *Document) laidOut(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
+// formatValue formats any JSON value for the given depth.
+func (d *Document) formatValue(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
 	var out bytes.Buffer
 	prefix := ""
 	for range depth {

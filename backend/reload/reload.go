@@ -34,11 +34,11 @@ type Reloader struct {
 	o       Options
 	current atomic.Pointer[config.Config]
 
-	mu      sync.Mutex // serializes reloads and edits; guards the fields below
-	applied *config.Config
-	mainWas bool   // whether the main file existed when applied was read
-	seen    string // stamp of the files at the last read
-	told    string // value of seen at the last published event
+	mu          sync.Mutex // serializes reloads and edits; guards the fields below
+	applied     *config.Config
+	mainExisted bool   // whether the main file existed when applied was read
+	readStamp   string // stamp of the files at the last read
+	published   string // value of seen at the last published event
 }
 
 // New returns a Reloader with the default configuration. It starts nothing.
@@ -69,36 +69,36 @@ func (r *Reloader) Problems() []config.Problem { return r.Current().Problems }
 func (r *Reloader) Load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen = r.stamp()
-	r.told = r.seen
+	r.readStamp = r.fileStamp()
+	r.published = r.readStamp
 	c, err := r.o.Sources.Load()
 	if err == nil {
-		if good := r.lastGood(); c.FilesIgnored && good != nil {
-			c = besides(good, c)
+		if good := r.readLastGood(); c.FilesIgnored && good != nil {
+			c = withServersOf(good, c)
 		}
-		r.mainWas = exists(r.o.Sources.Main())
+		r.mainExisted = exists(r.o.Sources.Main())
 		r.current.Store(c)
-		r.keep(c)
-		r.log(c.Problems)
+		r.saveLastGood(c)
+		r.logProblems(c.Problems)
 		return nil
 	}
 	problems := problemsOf(err)
 	for _, p := range problems {
 		r.o.Log.Error("Cannot read configuration", "problem", p.String())
 	}
-	fallback := r.lastGood()
+	fallback := r.readLastGood()
 	if fallback == nil {
 		fallback = config.Default()
 		fallback.ReachUnknown = config.UnknownReach(problems)
 	} else {
 		r.o.Log.Warn("Running on the last good configuration", "copy", r.o.LastGood)
 	}
-	r.mainWas = true // if the file appears, it is a change; if it stays missing, it is not
+	r.mainExisted = true // if the file appears, it is a change; if it stays missing, it is not
 	r.current.Store(fallback.With(fallback.Servers, problems))
 	return err
 }
 
-func (r *Reloader) lastGood() *config.Config {
+func (r *Reloader) readLastGood() *config.Config {
 	if r.o.LastGood == "" {
 		return nil
 	}
@@ -149,12 +149,12 @@ func (r *Reloader) Reload(ctx context.Context) {
 // load reads the sources. A main file that has disappeared is an error, because the way to
 // configure no servers is an empty configuration.
 func (r *Reloader) load() (*config.Config, []config.Problem) {
-	r.seen = r.stamp()
+	r.readStamp = r.fileStamp()
 	c, err := r.o.Sources.Load()
 	if err != nil {
 		return nil, problemsOf(err)
 	}
-	if main := r.o.Sources.Main(); r.mainWas && !exists(main) && c.Locked == "" {
+	if main := r.o.Sources.Main(); r.mainExisted && !exists(main) && c.Locked == "" {
 		return nil, []config.Problem{{File: main, Message: "file is gone", Suggestion: `an empty configuration is {"mcpServers": {}}`}}
 	}
 	return c, c.Problems
@@ -165,31 +165,31 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 // that clients that display the text can reload it.
 func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	defer func() {
-		if r.told != r.seen {
-			r.told = r.seen
+		if r.published != r.readStamp {
+			r.published = r.readStamp
 			r.o.Bus.Publish(event.Config, event.ConfigChange{Applied: c != nil})
 		}
 	}()
 	was := r.Current()
 	if c == nil {
-		if samePlaces(was.Problems, problems) {
+		if equalProblems(was.Problems, problems) {
 			return
 		}
 		r.current.Store(was.With(was.Servers, problems))
-		r.report(false, nil, problems)
+		r.publish(false, nil, problems)
 		return
 	}
 	if c.FilesIgnored {
-		c = besides(was, c)
+		c = withServersOf(was, c)
 	}
 	good := c // without servers kept from the previous configuration
-	c = keepBroken(was, c)
-	r.mainWas = exists(r.o.Sources.Main())
+	c = keepBrokenServers(was, c)
+	r.mainExisted = exists(r.o.Sources.Main())
 	r.current.Store(c)
-	r.keep(good)
+	r.saveLastGood(good)
 	if config.Same(was, c) {
-		if !samePlaces(was.Problems, c.Problems) {
-			r.report(true, nil, c.Problems)
+		if !equalProblems(was.Problems, c.Problems) {
+			r.publish(true, nil, c.Problems)
 		}
 		return
 	}
@@ -199,20 +199,20 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 		r.applied = c
 		r.o.Apply(c)
 	}
-	r.report(true, append(append(added, changed...), removed...), c.Problems)
+	r.publish(true, append(append(added, changed...), removed...), c.Problems)
 }
 
-func (r *Reloader) report(applied bool, changed []string, problems []config.Problem) {
-	r.log(problems)
+func (r *Reloader) publish(applied bool, changed []string, problems []config.Problem) {
+	r.logProblems(problems)
 	lines := make([]string, 0, len(problems))
 	for _, p := range problems {
 		lines = append(lines, p.String())
 	}
-	r.told = r.seen
+	r.published = r.readStamp
 	r.o.Bus.Publish(event.Config, event.ConfigChange{Applied: applied, Problems: lines, Changed: changed})
 }
 
-func (r *Reloader) log(problems []config.Problem) {
+func (r *Reloader) logProblems(problems []config.Problem) {
 	for _, p := range problems {
 		level := slog.LevelError
 		if p.Warning {
@@ -222,8 +222,8 @@ func (r *Reloader) log(problems []config.Problem) {
 	}
 }
 
-// keep saves the last valid configuration.
-func (r *Reloader) keep(c *config.Config) {
+// saveLastGood saves the last valid configuration.
+func (r *Reloader) saveLastGood(c *config.Config) {
 	if r.o.LastGood == "" || c.Broken() || c.FilesIgnored || len(c.Files) == 0 {
 		return
 	}
@@ -236,9 +236,9 @@ func (r *Reloader) keep(c *config.Config) {
 	}
 }
 
-// besides returns now, some of whose files are invalid, with all settings of was except the
+// withServersOf returns now, some of whose files are invalid, with all settings of was except the
 // servers. A mistake in a file must not lift access restrictions.
-func besides(was, now *config.Config) *config.Config {
+func withServersOf(was, now *config.Config) *config.Config {
 	c := was.With(now.Servers, now.Problems)
 	c.Locked, c.FilesIgnored, c.ReachUnknown = now.Locked, true, ""
 	if was.FilesIgnored && len(was.Files) == 0 { // was did not read the files either
@@ -247,9 +247,9 @@ func besides(was, now *config.Config) *config.Config {
 	return c
 }
 
-// keepBroken returns now, in which servers that were omitted because of an error keep their
+// keepBrokenServers returns now, in which servers that were omitted because of an error keep their
 // previous configuration.
-func keepBroken(was, now *config.Config) *config.Config {
+func keepBrokenServers(was, now *config.Config) *config.Config {
 	servers, problems := now.Servers, append([]config.Problem(nil), now.Problems...)
 	for i, p := range problems {
 		if p.Warning || p.Server == "" {
@@ -261,21 +261,21 @@ func keepBroken(was, now *config.Config) *config.Config {
 			}
 			if _, taken := now.With(servers, nil).Server(s.ID); !taken {
 				servers = append(servers[:len(servers):len(servers)], s)
-				problems[i].Suggestion = join(p.Suggestion, "it goes on as it was configured before")
+				problems[i].Suggestion = appendSuggestion(p.Suggestion, "it goes on as it was configured before")
 			}
 		}
 	}
 	return now.With(servers, problems)
 }
 
-func join(a, b string) string {
+func appendSuggestion(a, b string) string {
 	if a == "" {
 		return b
 	}
 	return a + "; " + b
 }
 
-func samePlaces(a, b []config.Problem) bool {
+func equalProblems(a, b []config.Problem) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -19,7 +19,7 @@ const one = `{"mcpServers": {"a": {"command": "a"}}}`
 const two = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
 
 // soon is shorter than the polling interval, so a change that is found within it was an event.
-const soon = look - time.Second
+const soon = pollInterval - time.Second
 
 func ids(c *config.Config) string {
 	var out []string

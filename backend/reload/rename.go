@@ -13,7 +13,7 @@ import (
 
 // Renaming checks whether a server can be renamed and returns its new id. It changes nothing.
 func (r *Reloader) Renaming(id, label string) (string, error) {
-	s, err := r.server(id)
+	s, err := r.editableServer(id)
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +37,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	s, err := r.server(id)
+	s, err := r.editableServer(id)
 	if err != nil {
 		return "", err
 	}
@@ -67,26 +67,26 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 
 // Rename renames the server called label; everything else keeps its bytes.
 func (d *Document) Rename(label, to string) error {
-	if o, _ := d.server(to); o != nil && to != label {
+	if o, _ := d.findServer(to); o != nil && to != label {
 		return core.Errorf(core.CodeConflict, "there is already a server %q", to)
 	}
-	for _, box := range d.boxes() {
+	for _, box := range d.serverContainers() {
 		switch b := box.value.Value.(type) {
 		case *hujson.Object:
-			if i := find(b, label); i >= 0 {
+			if i := memberIndex(b, label); i >= 0 {
 				b.Members[i].Name.Value = hujson.String(to)
 				return nil
 			}
 		case *hujson.Array:
 			for _, e := range b.Elements {
-				if o, ok := e.Value.(*hujson.Object); ok && nameOf(o) == label {
-					o.Members[find(o, "name")].Value.Value = hujson.String(to)
+				if o, ok := e.Value.(*hujson.Object); ok && serverName(o) == label {
+					o.Members[memberIndex(o, "name")].Value.Value = hujson.String(to)
 					return nil
 				}
 			}
 		}
 	}
-	return noServer(label)
+	return serverNotFoundError(label)
 }
 
 // RenameInProfiles replaces references to the server id with to in all profiles.
@@ -97,7 +97,7 @@ func (d *Document) RenameInProfiles(id, to string) {
 			continue
 		}
 		servers := members(o, "servers")
-		i := slices.IndexFunc(servers, func(m hujson.ObjectMember) bool { return strings.EqualFold(nameIn(m), id) })
+		i := slices.IndexFunc(servers, func(m hujson.ObjectMember) bool { return strings.EqualFold(memberName(m), id) })
 		if i >= 0 {
 			servers[i].Name.Value = hujson.String(to)
 		}
@@ -106,7 +106,7 @@ func (d *Document) RenameInProfiles(id, to string) {
 
 // members returns the members of the object under name, or nil if there is no such object.
 func members(o *hujson.Object, name string) []hujson.ObjectMember {
-	if i := find(o, name); i >= 0 {
+	if i := memberIndex(o, name); i >= 0 {
 		if inner, ok := o.Members[i].Value.Value.(*hujson.Object); ok {
 			return inner.Members
 		}
@@ -114,7 +114,7 @@ func members(o *hujson.Object, name string) []hujson.ObjectMember {
 	return nil
 }
 
-func nameIn(m hujson.ObjectMember) string {
+func memberName(m hujson.ObjectMember) string {
 	l, _ := m.Name.Value.(hujson.Literal)
 	return l.String()
 }

@@ -14,7 +14,7 @@ func (r *Reloader) Hide(ctx context.Context, tools map[string][]string, hide boo
 	type part struct{ label, tool string }
 	files := map[string][]part{}
 	for id, names := range tools {
-		s, err := r.server(id)
+		s, err := r.editableServer(id)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // SetTool changes settings of a tool in the file that defines its server. A key whose value is
 // nil or null is removed.
 func (r *Reloader) SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error {
-	s, err := r.server(id)
+	s, err := r.editableServer(id)
 	if err != nil {
 		return err
 	}
@@ -25,46 +25,46 @@ func (r *Reloader) SetTool(ctx context.Context, id, tool string, set map[string]
 // SetTool changes settings of a tool of the server called label. A key whose value is nil or null
 // is removed; objects that become empty are removed too.
 func (d *Document) SetTool(label, tool string, set map[string]json.RawMessage) error {
-	server, depth := d.server(label)
+	server, depth := d.findServer(label)
 	if server == nil {
-		return noServer(label)
+		return serverNotFoundError(label)
 	}
-	tools, err := d.child(server, "tools", depth)
+	tools, err := d.ensureObject(server, "tools", depth)
 	if err != nil {
 		return err
 	}
-	settings, err := d.child(tools, tool, depth+1)
+	settings, err := d.ensureObject(tools, tool, depth+1)
 	if err != nil {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		raw := bytes.TrimSpace(set[key])
 		if len(raw) == 0 || string(raw) == "null" {
-			d.remove(settings, key)
+			d.removeMember(settings, key)
 			continue
 		}
 		value, err := hujson.Parse(bytes.Clone(raw))
 		if err != nil {
 			return core.Errorf(core.CodeValidation, "the value of '%s' is not valid JSON", key)
 		}
-		d.put(settings, key, value.Value, depth+2)
+		d.setMember(settings, key, value.Value, depth+2)
 	}
 	if len(settings.Members) == 0 {
-		d.remove(tools, tool)
+		d.removeMember(tools, tool)
 	}
 	if len(tools.Members) == 0 {
-		d.remove(server, "tools")
+		d.removeMember(server, "tools")
 	}
 	return nil
 }
 
-// child returns the object under name and creates it if it does not exist. depth is the depth of
-// o's members.
-func (d *Document) child(o *hujson.Object, name string, depth int) (*hujson.Object, error) {
-	i := find(o, name)
+// ensureObject returns the object under name and creates it if it does not exist. depth is the
+// depth of o's members.
+func (d *Document) ensureObject(o *hujson.Object, name string, depth int) (*hujson.Object, error) {
+	i := memberIndex(o, name)
 	if i < 0 {
-		d.put(o, name, &hujson.Object{}, depth)
-		i = find(o, name)
+		d.setMember(o, name, &hujson.Object{}, depth)
+		i = memberIndex(o, name)
 	}
 	inner, ok := o.Members[i].Value.Value.(*hujson.Object)
 	if !ok {

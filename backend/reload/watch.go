@@ -13,9 +13,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// look is the polling interval. Network file systems send no events, and a directory above a
-// watched one may be renamed.
-const look = 5 * time.Second
+// pollInterval is the polling interval. Network file systems send no events, and a directory above
+// a watched one may be renamed.
+const pollInterval = 5 * time.Second
 
 // follow returns when the files have changed and been quiet for Debounce, or when ctx is done.
 //
@@ -30,7 +30,7 @@ func (r *Reloader) follow(ctx context.Context) error {
 	} else {
 		defer w.Close()
 	}
-	names, folders := watched(r.places, func(folder string) {
+	names, folders := watchDirectories(r.watchedPaths, func(folder string) {
 		if w == nil {
 			return
 		}
@@ -39,9 +39,9 @@ func (r *Reloader) follow(ctx context.Context) error {
 		}
 	})
 	r.mu.Lock()
-	before := r.seen
+	before := r.readStamp
 	r.mu.Unlock()
-	if r.stamp() != before {
+	if r.fileStamp() != before {
 		return nil // changed between the last read and the watch
 	}
 
@@ -50,7 +50,7 @@ func (r *Reloader) follow(ctx context.Context) error {
 	if w != nil {
 		events, failures = w.Events, w.Errors
 	}
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	var quiet, late <-chan time.Time
 	touched := func() {
@@ -66,7 +66,7 @@ func (r *Reloader) follow(ctx context.Context) error {
 		case e, open := <-events:
 			if !open {
 				events = nil
-			} else if concerns(e.Name, names, folders) {
+			} else if isRelevant(e.Name, names, folders) {
 				touched()
 			}
 		case _, open := <-failures:
@@ -76,7 +76,7 @@ func (r *Reloader) follow(ctx context.Context) error {
 				touched() // the event queue overflowed: events were lost
 			}
 		case <-ticker.C:
-			if quiet == nil && r.stamp() != before {
+			if quiet == nil && r.fileStamp() != before {
 				return nil
 			}
 		case <-quiet:
@@ -87,10 +87,10 @@ func (r *Reloader) follow(ctx context.Context) error {
 	}
 }
 
-// watched adds a watch for each relevant directory. A path that appears in the meantime may be in
-// a directory without a watch and cause no event, so the places are computed again until they are
-// stable, at most 20 times.
-func watched(places func() (names, folders map[string]bool), add func(folder string)) (names, folders map[string]bool) {
+// watchDirectories adds a watch for each relevant directory. A path that appears in the meantime
+// may be in a directory without a watch and cause no event, so the places are computed again until
+// they are stable, at most 20 times.
+func watchDirectories(places func() (names, folders map[string]bool), add func(folder string)) (names, folders map[string]bool) {
 	for range 20 {
 		names, folders = places()
 		for folder := range folders {
@@ -106,13 +106,13 @@ func watched(places func() (names, folders map[string]bool), add func(folder str
 	return names, folders
 }
 
-// places returns the paths whose changes are relevant: the main file, the directory of additional
-// files, and each link and missing directory on the way. In folders, every file in the directory
-// is relevant.
-func (r *Reloader) places() (names, folders map[string]bool) {
+// watchedPaths returns the paths whose changes are relevant: the main file, the directory of
+// additional files, and each link and missing directory on the way. In folders, every file in the
+// directory is relevant.
+func (r *Reloader) watchedPaths() (names, folders map[string]bool) {
 	names, folders = make(map[string]bool), make(map[string]bool)
 	s := r.o.Sources
-	way(names, s.Main(), 0)
+	addPathAndLinks(names, s.Main(), 0)
 	if s.File != "" || s.ConfDir == "" {
 		return names, folders
 	}
@@ -120,26 +120,26 @@ func (r *Reloader) places() (names, folders map[string]bool) {
 	if err != nil {
 		return names, folders
 	}
-	way(names, dir, 0)
+	addPathAndLinks(names, dir, 0)
 	if entries, err := os.ReadDir(dir); err == nil {
 		folders[dir] = true
 		for _, e := range entries {
 			if e.Type()&os.ModeSymlink != 0 {
-				way(names, filepath.Join(dir, e.Name()), 0)
+				addPathAndLinks(names, filepath.Join(dir, e.Name()), 0)
 			}
 		}
 	}
 	return names, folders
 }
 
-// concerns reports whether a change at path is relevant. Temporary files of atomicfile are not:
+// isRelevant reports whether a change at path is relevant. Temporary files of atomicfile are not:
 // the rename that follows is.
-func concerns(path string, names, folders map[string]bool) bool {
+func isRelevant(path string, names, folders map[string]bool) bool {
 	return names[path] || folders[filepath.Dir(path)] && !strings.HasPrefix(filepath.Base(path), atomicfile.Prefix)
 }
 
-// way adds path, its directory, and each link on the way to it.
-func way(names map[string]bool, path string, hops int) {
+// addPathAndLinks adds path, its directory, and each link on the way to it.
+func addPathAndLinks(names map[string]bool, path string, hops int) {
 	path, err := filepath.Abs(path)
 	if err != nil || hops > 16 {
 		return
@@ -157,7 +157,7 @@ func way(names map[string]bool, path string, hops int) {
 					target = filepath.Join(filepath.Dir(dir), target)
 				}
 				rest, _ := filepath.Rel(dir, path)
-				way(names, filepath.Join(target, rest), hops+1)
+				addPathAndLinks(names, filepath.Join(target, rest), hops+1)
 			}
 		}
 		if dir == filepath.Dir(dir) {
@@ -166,8 +166,8 @@ func way(names map[string]bool, path string, hops int) {
 	}
 }
 
-// stamp returns a string that differs when a file has changed. It does not read the files.
-func (r *Reloader) stamp() string {
+// fileStamp returns a string that differs when a file has changed. It does not read the files.
+func (r *Reloader) fileStamp() string {
 	paths, err := r.o.Sources.Paths()
 	if err != nil {
 		return err.Error()

@@ -12,9 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// following starts to follow a file that has already been read. The channel receives the
+// startFollowing starts to follow a file that has already been read. The channel receives the
 // time when a change is seen.
-func following(t *testing.T, debounce time.Duration) (file string, seen <-chan time.Time) {
+func startFollowing(t *testing.T, debounce time.Duration) (file string, seen <-chan time.Time) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, one)
@@ -40,7 +40,7 @@ func TestLaterCreatedFolderIsWatched(t *testing.T) {
 	made := filepath.Join(dir, "conf.d")
 	r := New(Options{Sources: config.Sources{DefaultFile: filepath.Join(dir, "config.jsonc"), ConfDir: made}, Apply: func(*config.Config) {}})
 	added := make(map[string]bool)
-	_, folders := watched(r.places, func(folder string) {
+	_, folders := watchDirectories(r.watchedPaths, func(folder string) {
 		if err := os.MkdirAll(made, 0o700); err != nil {
 			t.Error(err)
 		}
@@ -56,7 +56,7 @@ func TestFileIsReadAfterDebounce(t *testing.T) {
 	t.Parallel()
 	const quiet = 400 * time.Millisecond
 	for range 10 {
-		file, seen := following(t, quiet)
+		file, seen := startFollowing(t, quiet)
 		write(t, file, two)
 		select {
 		case <-seen:
@@ -81,7 +81,7 @@ func TestFileIsReadAfterDebounce(t *testing.T) {
 // Continuous writes do not prevent the file from being read.
 func TestBusyFileIsReadAfterMaximumDelay(t *testing.T) {
 	t.Parallel()
-	file, seen := following(t, 200*time.Millisecond)
+	file, seen := startFollowing(t, 200*time.Millisecond)
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -128,7 +128,7 @@ func TestOwnTemporaryFilesAreIgnored(t *testing.T) {
 					t.Errorf("%d events of unfinished files, %d of the file", unfinished, changed)
 				}
 				return
-			case concerns(e.Name, names, folders):
+			case isRelevant(e.Name, names, folders):
 				if changed++; e.Name != file {
 					t.Errorf("%s counts as a change", e)
 				}

@@ -43,7 +43,7 @@ func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("DRAWBRIDGE_KILL_ROUNDS")); err == nil {
 		rounds = n
 	}
-	r, file := editable(t)
+	r, file := newEditable(t)
 	base, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

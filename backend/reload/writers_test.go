@@ -18,7 +18,7 @@ import (
 // Editors take no lock. What one saves between our read and our write is preserved.
 func TestEditKeepsConcurrentlySavedChanges(t *testing.T) {
 	t.Parallel()
-	r, file := editable(t)
+	r, file := newEditable(t)
 	saves := 0
 	err := r.Edit(t.Context(), file, func(d *Document) error {
 		if saves++; saves == 1 {
@@ -36,7 +36,7 @@ func TestEditKeepsConcurrentlySavedChanges(t *testing.T) {
 
 func TestEditGivesUpOnConstantlyChangingFile(t *testing.T) {
 	t.Parallel()
-	r, file := editable(t)
+	r, file := newEditable(t)
 	saves := 0
 	err := r.Edit(t.Context(), file, func(d *Document) error {
 		saves++
@@ -54,7 +54,7 @@ func TestEditGivesUpOnConstantlyChangingFile(t *testing.T) {
 // Imports and moves write the same file under the same lock, in this process or another.
 func TestTwoConfigWritersLoseNothing(t *testing.T) {
 	t.Parallel()
-	r, file := editable(t)
+	r, file := newEditable(t)
 	const rounds = 15
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -102,8 +102,8 @@ func addAsAnotherProgram(ctx context.Context, file, label string) error {
 	return errors.Join(d.Add(label, []byte(`{"command": "i", "disabled": true}`)), atomicfile.ReplaceUnchanged(file, before, true, d.Bytes(), 0o600))
 }
 
-// editable returns a Reloader whose configuration has one server.
-func editable(t *testing.T) (r *Reloader, file string) {
+// newEditable returns a Reloader whose configuration has one server.
+func newEditable(t *testing.T) (r *Reloader, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
 	if err := os.WriteFile(file, []byte(`{"mcpServers": {"first": {"command": "f", "disabled": true}}}`), 0o600); err != nil {
