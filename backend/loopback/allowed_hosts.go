@@ -23,7 +23,7 @@ func parseHost(s string) (host string, port uint16, ok bool) {
 		host, rest = "["+ip.String()+"]", after
 	} else {
 		name, after, found := strings.Cut(s, ":")
-		if !plainName(name) {
+		if !isHostName(name) {
 			return "", 0, false
 		}
 		host = strings.ToLower(name)
@@ -42,7 +42,7 @@ func parseHost(s string) (host string, port uint16, ok bool) {
 	return host, uint16(n), true
 }
 
-func plainName(name string) bool {
+func isHostName(name string) bool {
 	if name == "" || len(name) > 253 {
 		return false
 	}
@@ -62,15 +62,15 @@ func plainName(name string) bool {
 	return true
 }
 
-// hosts is the set of Host headers and origins that are accepted. It is immutable.
-type hosts struct {
-	allowed []string        // the entries of bridge.allowedHosts that it was built from
-	host    map[string]bool // as browsers write them: with the port unless it is the default port of the scheme
-	origin  map[string]bool
+// allowedHosts is the set of Host headers and origins that are accepted. It is immutable.
+type allowedHosts struct {
+	entries     []string        // the entries of bridge.allowedHosts that it was built from
+	hostHeaders map[string]bool // as browsers write them: with the port unless it is the default port of the scheme
+	origins     map[string]bool
 }
 
-func newHosts(port uint16, allowed []string) *hosts {
-	h := &hosts{allowed: slices.Clone(allowed), host: make(map[string]bool), origin: make(map[string]bool)}
+func newAllowedHosts(port uint16, allowed []string) *allowedHosts {
+	h := &allowedHosts{entries: slices.Clone(allowed), hostHeaders: make(map[string]bool), origins: make(map[string]bool)}
 	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		h.add(name, port, "http")
 	}
@@ -87,26 +87,26 @@ func newHosts(port uint16, allowed []string) *hosts {
 	return h
 }
 
-func (h *hosts) add(name string, port uint16, schemes ...string) {
+func (h *allowedHosts) add(name string, port uint16, schemes ...string) {
 	full := name + ":" + strconv.Itoa(int(port))
-	h.host[full] = true
+	h.hostHeaders[full] = true
 	for _, scheme := range schemes {
-		h.origin[scheme+"://"+full] = true
+		h.origins[scheme+"://"+full] = true
 		if (scheme == "http" && port == 80) || (scheme == "https" && port == 443) {
-			h.host[name] = true
-			h.origin[scheme+"://"+name] = true
+			h.hostHeaders[name] = true
+			h.origins[scheme+"://"+name] = true
 		}
 	}
 }
 
 // allows reports whether a Host header is accepted. The comparison ignores ASCII case.
-func (h *hosts) allows(header string) bool {
-	return h.host[header] || h.host[lower(header)]
+func (h *allowedHosts) allows(header string) bool {
+	return h.hostHeaders[header] || h.hostHeaders[lowerASCII(header)]
 }
 
-// lower converts ASCII letters only: strings.ToLower would map some letters of other scripts to
-// ASCII.
-func lower(s string) string {
+// lowerASCII converts ASCII letters only: strings.ToLower would map some letters of other scripts
+// to ASCII.
+func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
 			r += 'a' - 'A'
@@ -115,4 +115,4 @@ func lower(s string) string {
 	}, s)
 }
 
-func (h *hosts) allowsOrigin(header string) bool { return h.origin[header] }
+func (h *allowedHosts) allowsOrigin(header string) bool { return h.origins[header] }

@@ -31,9 +31,9 @@ func Bearer(o BearerOptions) func(http.Handler) http.Handler {
 		})
 }
 
-// authenticate returns a middleware that admits the requests that who accepts. It always sets or
-// removes ClientHeader, which holds the returned name. Failures are rate-limited.
-func authenticate(log *slog.Logger, detail, hint string, who func(http.ResponseWriter, *http.Request) (name string, ok bool)) func(http.Handler) http.Handler {
+// authenticate returns a middleware that admits the requests that identify accepts. It always sets
+// or removes ClientHeader, which holds the returned name. Failures are rate-limited.
+func authenticate(log *slog.Logger, detail, hint string, identify func(http.ResponseWriter, *http.Request) (name string, ok bool)) func(http.Handler) http.Handler {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -41,7 +41,7 @@ func authenticate(log *slog.Logger, detail, hint string, who func(http.ResponseW
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			delete(r.Header, ClientHeader)
-			name, ok := who(w, r)
+			name, ok := identify(w, r)
 			switch {
 			case ok:
 				if name != "" {
@@ -49,13 +49,13 @@ func authenticate(log *slog.Logger, detail, hint string, who func(http.ResponseW
 				}
 				delete(r.Header, "Authorization") // not needed by the handlers behind it
 				next.ServeHTTP(w, r)
-			case failures.failed():
+			case failures.countFailure():
 				w.Header().Set("Retry-After", "1")
-				refuse(w, http.StatusTooManyRequests, core.CodeRateLimited, "too many requests without a valid token", hint)
+				writeProblem(w, http.StatusTooManyRequests, core.CodeRateLimited, "too many requests without a valid token", hint)
 			default:
 				log.Warn("Refused a request without a valid token", "method", r.Method, "path", r.URL.Path)
 				w.Header().Set("WWW-Authenticate", `Bearer realm="drawbridge"`)
-				refuse(w, http.StatusUnauthorized, core.CodeUnauthorized, detail, hint)
+				writeProblem(w, http.StatusUnauthorized, core.CodeUnauthorized, detail, hint)
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer wrong" {
-			refuse(w, http.StatusUnauthorized, core.CodeUnauthorized, "", "")
+			writeProblem(w, http.StatusUnauthorized, core.CodeUnauthorized, "", "")
 		}
 	})))
 	served := make(chan struct{})

@@ -18,11 +18,11 @@ import (
 
 // Limits of browser sessions.
 const (
-	CodeLife    = 2 * time.Minute     // validity of a one-time code
-	SessionLife = 30 * 24 * time.Hour // since the last use
-	maxCodes    = 16                  // pending codes; the oldest is discarded
-	maxSessions = 32                  // sessions; the least recently used is discarded
-	slideEvery  = time.Hour           // minimum interval between updates of LastUsed
+	CodeLife     = 2 * time.Minute     // validity of a one-time code
+	SessionLife  = 30 * 24 * time.Hour // since the last use
+	maxCodes     = 16                  // pending codes; the oldest is discarded
+	maxSessions  = 32                  // sessions; the least recently used is discarded
+	saveInterval = time.Hour           // minimum interval between updates of LastUsed
 )
 
 // BrowserSessions manages the sessions of browsers. A browser exchanges a one-time code for a
@@ -31,21 +31,21 @@ const (
 // could otherwise use the session. Only their hashes are stored, in DATA/sessions.json. The
 // methods are safe for concurrent use.
 type BrowserSessions struct {
-	path   string
-	cookie string
-	now    func() time.Time
-	log    *slog.Logger
-	wrong  *throttle
-	ended  func(code string)
+	path      string
+	cookie    string
+	now       func() time.Time
+	log       *slog.Logger
+	failures  *throttle
+	onCodeEnd func(code string)
 
 	mu       sync.Mutex // guards the fields below
-	codes    []code
+	codes    []oneTimeCode
 	sessions []session
 }
 
-type code struct {
-	sum digest
-	end time.Time
+type oneTimeCode struct {
+	digest  digest
+	expires time.Time
 }
 
 type session struct {
@@ -93,13 +93,13 @@ func OpenBrowserSessions(o SessionOptions) *BrowserSessions {
 		o.Ended = func(string) {}
 	}
 	s := &BrowserSessions{
-		ended:  o.Ended,
-		path:   filepath.Join(o.DataDir, "sessions.json"),
-		cookie: "drawbridge_" + strconv.Itoa(int(o.Port)),
-		now:    o.Now, log: o.Log, wrong: &throttle{now: o.Now},
+		onCodeEnd: o.Ended,
+		path:      filepath.Join(o.DataDir, "sessions.json"),
+		cookie:    "drawbridge_" + strconv.Itoa(int(o.Port)),
+		now:       o.Now, log: o.Log, failures: &throttle{now: o.Now},
 	}
 	file := watchedFile{path: s.path}
-	data, _, err := file.changed()
+	data, _, err := file.readIfChanged()
 	if err == nil && data != nil {
 		err = json.Unmarshal(data, &s.sessions)
 	}
@@ -116,10 +116,10 @@ func (s *BrowserSessions) CookieName() string { return s.cookie }
 // NewCode returns a code that admits one browser, once, within CodeLife.
 func (s *BrowserSessions) NewCode() string {
 	secret := newSecret()
-	time.AfterFunc(CodeLife+time.Second, func() { s.ended(secret) })
+	time.AfterFunc(CodeLife+time.Second, func() { s.onCodeEnd(secret) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.codes = append(s.codes, code{digestOf(secret), s.now().Add(CodeLife)})
+	s.codes = append(s.codes, oneTimeCode{digestOf(secret), s.now().Add(CodeLife)})
 	if len(s.codes) > maxCodes {
 		s.codes = slices.Delete(s.codes, 0, len(s.codes)-maxCodes)
 	}
@@ -134,7 +134,7 @@ func (s *BrowserSessions) OpenURL(base string) string { return base + "/#code=" 
 func (s *BrowserSessions) Exchange(secret string) (cookie *http.Cookie, key string, err error) {
 	cookie, key, err = s.exchange(secret)
 	if err == nil {
-		s.ended(secret)
+		s.onCodeEnd(secret)
 	}
 	return cookie, key, err
 }
@@ -145,15 +145,15 @@ func (s *BrowserSessions) exchange(secret string) (cookie *http.Cookie, key stri
 	defer s.mu.Unlock()
 	now := s.now()
 	found := false
-	s.codes = slices.DeleteFunc(s.codes, func(c code) bool {
-		if c.sum.equal(sum) {
-			found = now.Before(c.end)
+	s.codes = slices.DeleteFunc(s.codes, func(c oneTimeCode) bool {
+		if c.digest.equal(sum) {
+			found = now.Before(c.expires)
 			return true
 		}
-		return !now.Before(c.end)
+		return !now.Before(c.expires)
 	})
 	if !found {
-		if s.wrong.failed() {
+		if s.failures.countFailure() {
 			return nil, "", core.Errorf(core.CodeRateLimited, "too many wrong codes")
 		}
 		return nil, "", &core.Error{
@@ -190,7 +190,7 @@ func (s *BrowserSessions) Check(w http.ResponseWriter, r *http.Request) bool {
 	// Another program on this host may set a cookie of the same name with a longer path, which
 	// browsers send first, so all of them are checked.
 	for _, c := range r.CookiesNamed(s.cookie) {
-		ok, slid := s.use(digestOf(c.Value), key)
+		ok, slid := s.lookUp(digestOf(c.Value), key)
 		if slid && w != nil {
 			http.SetCookie(w, s.newCookie(c.Value))
 		}
@@ -201,8 +201,8 @@ func (s *BrowserSessions) Check(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// use looks up a session by cookie and key. slid reports that its expiry was extended and saved.
-func (s *BrowserSessions) use(cookie, key digest) (ok, slid bool) {
+// lookUp looks up a session by cookie and key. slid reports that its expiry was extended and saved.
+func (s *BrowserSessions) lookUp(cookie, key digest) (ok, slid bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -218,7 +218,7 @@ func (s *BrowserSessions) use(cookie, key digest) (ok, slid bool) {
 			s.save()
 			return false, false
 		}
-		if since >= slideEvery {
+		if since >= saveInterval {
 			one.LastUsed, slid = now.UTC(), true
 			s.save()
 		}

@@ -65,16 +65,16 @@ func Guard(o GuardOptions) func(http.Handler) http.Handler {
 
 type guard struct {
 	GuardOptions
-	hosts atomic.Pointer[hosts] // for the latest AllowedHosts; nil before the first request
+	hosts atomic.Pointer[allowedHosts] // for the latest AllowedHosts; nil before the first request
 }
 
-// current returns the hosts that are allowed now. It rebuilds them only when AllowedHosts has
+// currentHosts returns the hosts that are allowed now. It rebuilds them only when AllowedHosts has
 // changed.
-func (g *guard) current() *hosts {
+func (g *guard) currentHosts() *allowedHosts {
 	allowed := g.AllowedHosts()
 	h := g.hosts.Load()
-	if h == nil || !slices.Equal(h.allowed, allowed) {
-		h = newHosts(g.Port, allowed)
+	if h == nil || !slices.Equal(h.entries, allowed) {
+		h = newAllowedHosts(g.Port, allowed)
 		g.hosts.Store(h)
 	}
 	return h
@@ -84,25 +84,25 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	if len(r.Header["Authorization"]) == 0 && len(r.Header["Cookie"]) == 0 {
 		w.Header().Set("Connection", "close") // unauthenticated requests keep no connection
 	}
-	hosts := g.current()
+	hosts := g.currentHosts()
 	if !hosts.allows(r.Host) {
-		refuse(w, http.StatusForbidden, core.CodeUnauthorized, "this host name is not allowed",
+		writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "this host name is not allowed",
 			"Use the address that drawbridge open prints, or add the name to bridge.allowedHosts.")
 		return
 	}
 	for _, origin := range r.Header["Origin"] {
 		if !hosts.allowsOrigin(origin) {
-			refuse(w, http.StatusForbidden, core.CodeUnauthorized, "requests of other web pages are not allowed", "")
+			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "requests of other web pages are not allowed", "")
 			return
 		}
 	}
 	for _, site := range r.Header["Sec-Fetch-Site"] {
 		if site != "same-origin" && site != "none" && !g.isVisit(r) {
-			refuse(w, http.StatusForbidden, core.CodeUnauthorized, "requests of other web pages are not allowed", "")
+			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "requests of other web pages are not allowed", "")
 			return
 		}
 	}
-	if !g.method(w, r) || !g.body(w, r) {
+	if !g.checkMethod(w, r) || !g.checkBody(w, r) {
 		return
 	}
 	stripPrivate(r.Header)
@@ -117,18 +117,18 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 func (g *guard) isVisit(r *http.Request) bool {
 	h := r.Header
 	return r.Method == http.MethodGet && len(h["Origin"]) == 0 &&
-		only(h["Sec-Fetch-Mode"], "navigate") && only(h["Sec-Fetch-Dest"], "document") &&
+		isOnly(h["Sec-Fetch-Mode"], "navigate") && isOnly(h["Sec-Fetch-Dest"], "document") &&
 		g.Shell != nil && g.Shell(r)
 }
 
-func only(values []string, want string) bool { return len(values) == 1 && values[0] == want }
+func isOnly(values []string, want string) bool { return len(values) == 1 && values[0] == want }
 
-func (g *guard) method(w http.ResponseWriter, r *http.Request) bool {
+func (g *guard) checkMethod(w http.ResponseWriter, r *http.Request) bool {
 	// Java's HTTP client offers an upgrade to h2c with its first request, and a server may ignore
 	// an upgrade. WebSockets are never supported.
 	for _, protocol := range r.Header["Upgrade"] {
 		if !strings.EqualFold(strings.TrimSpace(protocol), "h2c") {
-			refuse(w, http.StatusForbidden, core.CodeUnauthorized, "changing the protocol is not allowed", "")
+			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "changing the protocol is not allowed", "")
 			return false
 		}
 	}
@@ -137,24 +137,24 @@ func (g *guard) method(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD, POST, PUT, DELETE")
-	refuse(w, http.StatusMethodNotAllowed, core.CodeValidation, "the method is not allowed", "")
+	writeProblem(w, http.StatusMethodNotAllowed, core.CodeValidation, "the method is not allowed", "")
 	return false
 }
 
-// body checks the body's headers and limits its size and read time. A POST without a body needs
-// no content type.
-func (g *guard) body(w http.ResponseWriter, r *http.Request) bool {
+// checkBody checks the body's headers and limits its size and read time. A POST without a body
+// needs no content type.
+func (g *guard) checkBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength == 0 {
 		return true
 	}
 	if r.ContentLength > g.MaxBody {
 		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestEntityTooLarge, core.CodeValidation,
+		writeProblem(w, http.StatusRequestEntityTooLarge, core.CodeValidation,
 			fmt.Sprintf("the request is larger than %d bytes", g.MaxBody), "")
 		return false
 	}
 	if len(r.Header["Content-Encoding"]) > 0 || !isJSON(r.Header["Content-Type"]) {
-		refuse(w, http.StatusUnsupportedMediaType, core.CodeValidation, "the body must be plain application/json", "")
+		writeProblem(w, http.StatusUnsupportedMediaType, core.CodeValidation, "the body must be plain application/json", "")
 		return false
 	}
 	rc := http.NewResponseController(w)
@@ -207,18 +207,18 @@ func stripPrivate(h http.Header) {
 		}
 		switch {
 		case name == KeyHeader && len(values) == 1:
-		case name == ShimHeader && len(values) == 1 && plainWord(values[0], 64):
-		case name == WorkspaceHeader && len(values) == 1 && plainWord(values[0], 8<<10):
+		case name == ShimHeader && len(values) == 1 && isPlainValue(values[0], 64):
+		case name == WorkspaceHeader && len(values) == 1 && isPlainValue(values[0], 8<<10):
 		default:
 			delete(h, name)
 		}
 	}
 }
 
-// plainWord reports whether s is a header value that a shim may send: at most most letters,
+// isPlainValue reports whether s is a header value that a shim may send: at most maxLen letters,
 // digits, '-', '_' and '.'.
-func plainWord(s string, most int) bool {
-	if s == "" || len(s) > most {
+func isPlainValue(s string, maxLen int) bool {
+	if s == "" || len(s) > maxLen {
 		return false
 	}
 	for i := range len(s) {

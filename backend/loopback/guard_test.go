@@ -204,8 +204,8 @@ func TestInvalidAllowedHostsAreIgnored(t *testing.T) {
 		if _, _, ok := parseHost(entry); ok {
 			t.Errorf("%q passes as a host", entry)
 		}
-		if h := newHosts(testPort, []string{entry}); len(h.host) != 3 {
-			t.Errorf("%q opens %v", entry, h.host)
+		if h := newAllowedHosts(testPort, []string{entry}); len(h.hostHeaders) != 3 {
+			t.Errorf("%q opens %v", entry, h.hostHeaders)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func FuzzHostCheck(f *testing.F) {
 	for _, s := range []string{"127.0.0.1:7575", "LocalHost:7575", "[::1]:7575", "localhost.:7575", "[::1%25]:7575", "a@b:7575", "x.test:7575", ":7575"} {
 		f.Add(s)
 	}
-	h := newHosts(testPort, []string{"x.test"})
+	h := newAllowedHosts(testPort, []string{"x.test"})
 	f.Fuzz(func(t *testing.T, s string) {
 		name, port, ok := parseHost(s)
 		if ok && (strings.ContainsAny(name, "@/\\?#% \x00") || strings.ToLower(name) != name || strings.HasSuffix(name, ".")) {

@@ -148,7 +148,7 @@ func TestTokensOfOtherProcessWorkImmediately(t *testing.T) {
 	if err := cli.Revoke("cursor"); err != nil {
 		t.Fatal(err)
 	}
-	<-time.After(recheck)
+	<-time.After(recheckInterval)
 	if _, ok := daemon.Client(rotated.Token); ok {
 		t.Error("a revoked token still works")
 	}

@@ -2,7 +2,7 @@ package loopback
 
 import "golang.org/x/sys/unix"
 
-func peerOf(fd int) (uid int, err error) {
+func peerUID(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
 		return 0, err

@@ -2,7 +2,7 @@ package loopback
 
 import "golang.org/x/sys/unix"
 
-func peerOf(fd int) (uid int, err error) {
+func peerUID(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, err

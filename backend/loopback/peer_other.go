@@ -10,4 +10,4 @@ import (
 
 const haveSockets = runtime.GOOS != "windows"
 
-func peerUser(*net.UnixConn) (uid int, err error) { return 0, errors.ErrUnsupported }
+func peerUserOf(*net.UnixConn) (uid int, err error) { return 0, errors.ErrUnsupported }

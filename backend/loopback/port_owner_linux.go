@@ -12,7 +12,7 @@ import (
 // portOwner describes the process that listens on port, such as `"node" (pid 4711)`. It returns
 // "" if the process is unknown, for example because it belongs to another user.
 func portOwner(port uint16) string {
-	inodes := listeners(port)
+	inodes := listeningInodes(port)
 	if len(inodes) == 0 {
 		return ""
 	}
@@ -29,8 +29,9 @@ func portOwner(port uint16) string {
 	return ""
 }
 
-// listeners returns the sockets that listen on port, in the notation of the links in /proc/*/fd.
-func listeners(port uint16) map[string]bool {
+// listeningInodes returns the sockets that listen on port, in the notation of the links in
+// /proc/*/fd.
+func listeningInodes(port uint16) map[string]bool {
 	const listen = "0A"
 	found := make(map[string]bool)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

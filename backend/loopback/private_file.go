@@ -12,27 +12,27 @@ import (
 // watchedFile is a small private file that is read again when it has changed on disk. The owner's
 // lock guards it.
 type watchedFile struct {
-	path string
-	seen fs.FileInfo // at the last read; nil if the file did not exist
-	read bool
+	path     string
+	lastInfo fs.FileInfo // at the last read; nil if the file did not exist
+	wasRead  bool
 }
 
-// changed returns the content and true if the file has changed since the last call, which is also
-// the case for a file that was removed; its data is nil.
-func (w *watchedFile) changed() (data []byte, ok bool, err error) {
+// readIfChanged returns the content and true if the file has changed since the last call, which is
+// also the case for a file that was removed; its data is nil.
+func (w *watchedFile) readIfChanged() (data []byte, ok bool, err error) {
 	info, err := os.Stat(w.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		first := !w.read || w.seen != nil
-		w.seen, w.read = nil, true
+		first := !w.wasRead || w.lastInfo != nil
+		w.lastInfo, w.wasRead = nil, true
 		return nil, first, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	if w.seen != nil && os.SameFile(w.seen, info) && w.seen.Size() == info.Size() && w.seen.ModTime().Equal(info.ModTime()) {
+	if w.lastInfo != nil && os.SameFile(w.lastInfo, info) && w.lastInfo.Size() == info.Size() && w.lastInfo.ModTime().Equal(info.ModTime()) {
 		return nil, false, nil
 	}
-	if tooOpen(info) {
+	if isAccessibleToOthers(info) {
 		if err := os.Chmod(w.path, 0o600); err != nil {
 			return nil, false, fmt.Errorf("cannot make %s private: %w", w.path, err)
 		}
@@ -41,7 +41,7 @@ func (w *watchedFile) changed() (data []byte, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	w.seen, w.read = info, true
+	w.lastInfo, w.wasRead = info, true
 	return data, true, nil
 }
 
@@ -63,9 +63,9 @@ func withFileLock(path string, f func() error) error {
 	return f()
 }
 
-// lockWithin tries to lock f for at most patience.
-func lockWithin(f *os.File, patience time.Duration) (bool, error) {
-	deadline := time.NewTimer(patience)
+// lockWithin tries to lock f for at most timeout.
+func lockWithin(f *os.File, timeout time.Duration) (bool, error) {
+	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	retry := time.NewTicker(10 * time.Millisecond)
 	defer retry.Stop()

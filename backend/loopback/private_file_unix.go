@@ -25,4 +25,4 @@ func tryLock(f *os.File) (bool, error) {
 	}
 }
 
-func tooOpen(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
+func isAccessibleToOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }

@@ -19,4 +19,4 @@ func tryLock(f *os.File) (bool, error) {
 }
 
 // The data folder is in the user's profile, whose access control list excludes other users.
-func tooOpen(fs.FileInfo) bool { return false }
+func isAccessibleToOthers(fs.FileInfo) bool { return false }

@@ -17,9 +17,9 @@ type problem struct {
 	Hint   string    `json:"hint,omitempty"`
 }
 
-// refuse responds with a problem document and closes the connection, so that rejected requests do
-// not occupy connection slots.
-func refuse(w http.ResponseWriter, status int, code core.Code, detail, hint string) {
+// writeProblem responds with a problem document and closes the connection, so that rejected
+// requests do not occupy connection slots.
+func writeProblem(w http.ResponseWriter, status int, code core.Code, detail, hint string) {
 	body, _ := json.Marshal(problem{http.StatusText(status), status, code, detail, hint})
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")

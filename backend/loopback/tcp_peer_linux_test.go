@@ -90,7 +90,7 @@ func TestAbandonedSocketRowHasNoOwner(t *testing.T) {
 	rows := bufio.NewScanner(strings.NewReader(fmt.Sprintf(line+"\n"+line, 0, 0, 1, 4711)))
 	var ok []bool
 	for rows.Scan() {
-		_, _, _, used := tcpRow(rows.Text())
+		_, _, _, used := parseTCPRow(rows.Text())
 		ok = append(ok, used)
 	}
 	if len(ok) != 2 || ok[0] || !ok[1] {

@@ -55,8 +55,8 @@ type throttle struct {
 // failuresPerSecond is the number of failures per second that get a 401; further ones get a 429.
 const failuresPerSecond = 10
 
-// failed counts a failure and reports whether the limit for the current second is exceeded.
-func (t *throttle) failed() bool {
+// countFailure counts a failure and reports whether the limit for the current second is exceeded.
+func (t *throttle) countFailure() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now := t.now(); now.Sub(t.since) >= time.Second || now.Before(t.since) {

@@ -32,19 +32,19 @@ func ValidTokenName(name string) bool { return tokenName().MatchString(name) }
 
 // Tokens manages the clients' tokens in DATA/tokens.json. Several processes may change the file,
 // which is authoritative. Changes by other processes take effect immediately, except that a
-// revoked token may be accepted for up to recheck longer. Tokens are stored in plain text,
+// revoked token may be accepted for up to recheckInterval longer. Tokens are stored in plain text,
 // because they are needed to configure clients; the file is as private as the clients'
 // configuration. The methods are safe for concurrent use.
 type Tokens struct {
 	lock string // path of the interprocess lock
 	log  *slog.Logger
 
-	mu     sync.Mutex // guards the fields below
-	file   watchedFile
-	looked time.Time // time of the last check of file
-	tokens []Token
-	sums   []digest // digests of tokens, in the same order
-	broken bool     // the file cannot be read, which has been logged
+	mu              sync.Mutex // guards the fields below
+	file            watchedFile
+	lastCheck       time.Time // time of the last check of file
+	tokens          []Token
+	digests         []digest // digests of tokens, in the same order
+	readErrorLogged bool     // the file cannot be read, which has been logged
 }
 
 // NewTokens reads the tokens of dataDir. log may be nil. A file that cannot be read is an error
@@ -73,7 +73,7 @@ type tokenFile struct {
 // refresh reads the file if it has changed. It must be called with t.mu held. On error the
 // previous tokens remain.
 func (t *Tokens) refresh() error {
-	data, changed, err := t.file.changed()
+	data, changed, err := t.file.readIfChanged()
 	if err != nil {
 		return fmt.Errorf("cannot read tokens: %w", err)
 	}
@@ -83,21 +83,21 @@ func (t *Tokens) refresh() error {
 	var file tokenFile
 	if data != nil {
 		if err := json.Unmarshal(data, &file); err != nil {
-			t.file.seen = nil // read it again next time
+			t.file.lastInfo = nil // read it again next time
 			return fmt.Errorf("cannot read tokens: %s is not valid: %w", t.file.path, err)
 		}
 	}
 	t.tokens = file.Tokens
-	t.sums = make([]digest, len(t.tokens))
+	t.digests = make([]digest, len(t.tokens))
 	for i, one := range t.tokens {
-		t.sums[i] = digestOf(one.Token)
+		t.digests[i] = digestOf(one.Token)
 	}
 	return nil
 }
 
-// recheck is how long a valid token is accepted without checking the file, to avoid a stat for
-// every call of a client.
-const recheck = 50 * time.Millisecond
+// recheckInterval is how long a valid token is accepted without checking the file, to avoid a stat
+// for every call of a client.
+const recheckInterval = 50 * time.Millisecond
 
 // Client returns the name of the client that token was issued to. Its running time does not
 // depend on how much of token is correct.
@@ -106,27 +106,27 @@ func (t *Tokens) Client(token string) (name string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	if now.Sub(t.looked) < recheck {
-		if name, ok := t.known(token, sum); ok {
+	if now.Sub(t.lastCheck) < recheckInterval {
+		if name, ok := t.match(token, sum); ok {
 			return name, true
 		}
 	}
-	t.looked = now
+	t.lastCheck = now
 	if err := t.refresh(); err != nil {
-		if !t.broken {
+		if !t.readErrorLogged {
 			t.log.Error("Cannot read tokens, the last known ones stay valid", "error", err)
 		}
-		t.broken = true
+		t.readErrorLogged = true
 	} else {
-		t.broken = false
+		t.readErrorLogged = false
 	}
-	return t.known(token, sum)
+	return t.match(token, sum)
 }
 
-// known compares token with every known token. It must be called with t.mu held.
-func (t *Tokens) known(token string, sum digest) (name string, ok bool) {
-	for i := range t.sums {
-		if t.sums[i].equal(sum) && strings.HasPrefix(token, TokenPrefix) {
+// match compares token with every known token. It must be called with t.mu held.
+func (t *Tokens) match(token string, sum digest) (name string, ok bool) {
+	for i := range t.digests {
+		if t.digests[i].equal(sum) && strings.HasPrefix(token, TokenPrefix) {
 			name, ok = t.tokens[i].Name, true
 		}
 	}
@@ -154,7 +154,7 @@ func (t *Tokens) Get(name string) (Token, bool, error) {
 
 // Create returns the token of the client called name, and creates it if it does not exist.
 func (t *Tokens) Create(name string) (out Token, err error) {
-	err = t.change(name, func(all []Token, i int) []Token {
+	err = t.update(name, func(all []Token, i int) []Token {
 		if i >= 0 {
 			out = all[i]
 			return all
@@ -167,7 +167,7 @@ func (t *Tokens) Create(name string) (out Token, err error) {
 
 // Rotate replaces the token of the client called name; the previous token becomes invalid.
 func (t *Tokens) Rotate(name string) (out Token, err error) {
-	err = t.change(name, func(all []Token, i int) []Token {
+	err = t.update(name, func(all []Token, i int) []Token {
 		out = newToken(name)
 		if i < 0 {
 			return append(all, out)
@@ -181,7 +181,7 @@ func (t *Tokens) Rotate(name string) (out Token, err error) {
 // Revoke removes the token of the client called name.
 func (t *Tokens) Revoke(name string) error {
 	found := false
-	err := t.change(name, func(all []Token, i int) []Token {
+	err := t.update(name, func(all []Token, i int) []Token {
 		if found = i >= 0; !found {
 			return all
 		}
@@ -197,10 +197,10 @@ func newToken(name string) Token {
 	return Token{Name: name, Token: TokenPrefix + newSecret(), CreatedAt: time.Now().UTC().Truncate(time.Second)}
 }
 
-// change calls edit with a copy of the current tokens and the index of name among them (-1 if
+// update calls edit with a copy of the current tokens and the index of name among them (-1 if
 // absent), and writes the result, under the interprocess lock. It does not hold t.mu meanwhile,
 // because waiting for another process may take seconds during which requests must be served.
-func (t *Tokens) change(name string, edit func(all []Token, i int) []Token) error {
+func (t *Tokens) update(name string, edit func(all []Token, i int) []Token) error {
 	if !ValidTokenName(name) {
 		return &core.Error{
 			Code: core.CodeValidation, Message: "the name of a client must be 1 to 64 letters, digits, '.', '_' or '-'",
@@ -230,10 +230,10 @@ func (t *Tokens) change(name string, edit func(all []Token, i int) []Token) erro
 
 // Admin is the admin token of the API, stored in DATA/admin.token.
 type Admin struct {
-	mu    sync.Mutex // guards the fields below
-	file  watchedFile
-	sum   digest
-	token string
+	mu     sync.Mutex // guards the fields below
+	file   watchedFile
+	digest digest
+	token  string
 }
 
 // OpenAdmin reads the admin token of dataDir. It creates one if there is none or if the stored
@@ -241,7 +241,7 @@ type Admin struct {
 func OpenAdmin(dataDir string) (*Admin, error) {
 	a := &Admin{file: watchedFile{path: filepath.Join(dataDir, "admin.token")}}
 	err := withFileLock(filepath.Join(dataDir, "tokens.lock"), func() error {
-		if token, err := ReadAdmin(dataDir); err == nil && fitsHeader(token) {
+		if token, err := ReadAdmin(dataDir); err == nil && isHeaderValue(token) {
 			return nil
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -262,20 +262,20 @@ func ReadAdmin(dataDir string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// fitsHeader reports whether token can be sent in an Authorization header: visible ASCII (RFC
+// isHeaderValue reports whether token can be sent in an Authorization header: visible ASCII (RFC
 // 9110, section 5.5).
-func fitsHeader(token string) bool {
+func isHeaderValue(token string) bool {
 	return token != "" && strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
 // refresh reads the file if it has changed. It must be called with a.mu held.
 func (a *Admin) refresh() error {
-	data, changed, err := a.file.changed()
+	data, changed, err := a.file.readIfChanged()
 	if err != nil || !changed {
 		return err
 	}
 	a.token = strings.TrimSpace(string(data))
-	a.sum = digestOf(a.token)
+	a.digest = digestOf(a.token)
 	return nil
 }
 
@@ -287,5 +287,5 @@ func (a *Admin) Valid(token string) bool {
 	if a.refresh() != nil {
 		return false
 	}
-	return a.sum.equal(sum) && a.token != ""
+	return a.digest.equal(sum) && a.token != ""
 }

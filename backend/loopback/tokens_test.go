@@ -65,7 +65,7 @@ func TestCorruptAdminTokenIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		token, err := ReadAdmin(dir)
-		if err != nil || !a.Valid(token) || !fitsHeader(token) {
+		if err != nil || !a.Valid(token) || !isHeaderValue(token) {
 			t.Errorf("%q: the token is %q, %v", damaged, token, err)
 		}
 		if (token == "of-a-person") != stays {

@@ -60,7 +60,7 @@ func (o *sameUserListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if uid, err := peerUser(c); err == nil && uid == o.uid || errors.Is(err, errors.ErrUnsupported) {
+		if uid, err := peerUserOf(c); err == nil && uid == o.uid || errors.Is(err, errors.ErrUnsupported) {
 			return c, nil
 		}
 		_ = c.Close()
