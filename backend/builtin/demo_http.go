@@ -19,7 +19,7 @@ const maxBody = 4 << 20
 // DemoHandler serves the demo server over streamable HTTP, in both protocol eras, at any path. It
 // serves this machine only: requests with a foreign Host or Origin header are rejected.
 func DemoHandler() http.Handler {
-	server := newDemo()
+	server := newDemoServer()
 	pick := func(*http.Request) *mcp.Server { return server }
 	// An SDK handler serves one era only.
 	modern := mcp.NewStreamableHTTPHandler(pick, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})

@@ -24,7 +24,7 @@ var slowStep = 500 * time.Millisecond
 // It returns nil in both cases.
 func RunDemo(ctx context.Context, in io.Reader, out io.Writer) error {
 	transport := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopWriteCloser{out}}
-	err := newDemo().Run(ctx, transport)
+	err := newDemoServer().Run(ctx, transport)
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
 	}
@@ -54,8 +54,8 @@ type weather struct {
 	Conditions  []string `json:"conditions"`
 }
 
-// newDemo returns the demo server, which can serve several sessions.
-func newDemo() *mcp.Server {
+// newDemoServer returns the demo server, which can serve several sessions.
+func newDemoServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "drawbridge-demo", Title: "Drawbridge demo", Version: "1.0.0"},
 		&mcp.ServerOptions{Instructions: "Tools to try Drawbridge with. Nothing here touches your files or the network."})
 
@@ -76,14 +76,14 @@ func newDemo() *mcp.Server {
 			result.StructuredContent = map[string]any{"message": "this tool always fails", "code": "E_DEMO", "retriable": false}
 			return result, nil, nil
 		})
-	mcp.AddTool(s, &mcp.Tool{Name: "slow", Description: "Takes five seconds and reports progress.", Annotations: quiet}, slow)
+	mcp.AddTool(s, &mcp.Tool{Name: "slow", Description: "Takes five seconds and reports progress.", Annotations: quiet}, slowTool)
 	mcp.AddTool(s, &mcp.Tool{Name: "json_response", Description: "Answers structured data.", Annotations: quiet},
 		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, weather, error) {
 			return nil, weather{City: "Bruges", Temperature: 11.5, Conditions: []string{"cloudy", "windy"}}, nil
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "image", Description: "Answers a small picture.", Annotations: quiet},
 		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: picture(), MIMEType: "image/png"}}}, nil, nil
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: demoImage(), MIMEType: "image/png"}}}, nil, nil
 		})
 
 	s.AddPrompt(&mcp.Prompt{
@@ -96,18 +96,18 @@ func newDemo() *mcp.Server {
 			Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}},
 		}, nil
 	})
-	s.AddResource(&mcp.Resource{URI: readme, Name: "readme", Description: "What the demo server is.", MIMEType: "text/plain"},
+	s.AddResource(&mcp.Resource{URI: readmeURI, Name: "readme", Description: "What the demo server is.", MIMEType: "text/plain"},
 		func(_ context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{
-				URI: readme, MIMEType: "text/plain", Text: "This is Drawbridge's demo server. Its tools do nothing but answer.",
+				URI: readmeURI, MIMEType: "text/plain", Text: "This is Drawbridge's demo server. Its tools do nothing but answer.",
 			}}}, nil
 		})
 	return s
 }
 
-const readme = "demo://readme"
+const readmeURI = "demo://readme"
 
-func slow(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+func slowTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 	ticker := time.NewTicker(slowStep)
 	defer ticker.Stop()
 	token := req.Params.GetProgressToken()
@@ -133,8 +133,8 @@ func textResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// picture draws a bridge in a PNG of 32 by 32 pixels.
-func picture() []byte {
+// demoImage draws a bridge in a PNG of 32 by 32 pixels.
+func demoImage() []byte {
 	img := image.NewRGBA(image.Rect(0, 0, 32, 32))
 	sky, water, stone := color.RGBA{0xBF, 0xE0, 0xF5, 0xFF}, color.RGBA{0x3B, 0x6E, 0xA8, 0xFF}, color.RGBA{0x6B, 0x4F, 0x3A, 0xFF}
 	for y := range 32 {

@@ -71,7 +71,7 @@ func use(t *testing.T, transport mcp.Transport, version string) {
 	if err != nil || !strings.Contains(prompt.Messages[0].Content.(*mcp.TextContent).Text, "Ada") {
 		t.Errorf("%v, %v", prompt, err)
 	}
-	resource, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: readme})
+	resource, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: readmeURI})
 	if err != nil || !strings.Contains(resource.Contents[0].Text, "demo server") {
 		t.Errorf("%v, %v", resource, err)
 	}

@@ -28,9 +28,10 @@ func (o *Own) seesAll(who core.Client) bool {
 	return o.o.SeesAll != nil && who.Token != "" && o.o.SeesAll(who.Token)
 }
 
-// mine restricts a query to the calls of a client. The results still have to be filtered by
-// visible, because a client's declared name may equal the name of another client's token.
-func (o *Own) mine(who core.Client, q store.Query) store.Query {
+// restrictToClient restricts a query to the calls of a client. The results still have to be
+// filtered by visible, because a client's declared name may equal the name of another client's
+// token.
+func (o *Own) restrictToClient(who core.Client, q store.Query) store.Query {
 	switch {
 	case o.seesAll(who):
 	case who.Token != "":
@@ -41,8 +42,8 @@ func (o *Own) mine(who core.Client, q store.Query) store.Query {
 	return q
 }
 
-// oneCall is the JSON representation of a call.
-type oneCall struct {
+// callSummary is the JSON representation of a call.
+type callSummary struct {
 	ID      string       `json:"id"`
 	At      time.Time    `json:"at"`
 	Client  string       `json:"client"`
@@ -54,8 +55,8 @@ type oneCall struct {
 	TookMs  float64      `json:"tookMs"`
 }
 
-func callFacts(c *core.Call) oneCall {
-	return oneCall{
+func summarizeCall(c *core.Call) callSummary {
+	return callSummary{
 		strconv.FormatInt(c.ID, 10), c.At, c.Client.Name, c.Server, c.Name, c.Outcome, c.Code, c.Reason,
 		float64(c.Took.Microseconds()) / 1000,
 	}
@@ -75,35 +76,35 @@ func (o *Own) search(ctx context.Context, who core.Client, arguments []byte) (an
 		Before  string       `json:"before"`
 		Limit   int          `json:"limit"`
 	}{Limit: 20}
-	if err := read(arguments, &in); err != nil {
+	if err := decodeArguments(arguments, &in); err != nil {
 		return nil, err
 	}
 	if n := utf8.RuneCountInString(in.Text); n > store.MaxText {
-		return nil, invalid("text", fmt.Sprintf("has %d characters, at most %d are allowed", n, store.MaxText))
+		return nil, argumentError("text", fmt.Sprintf("has %d characters, at most %d are allowed", n, store.MaxText))
 	}
 	if in.Outcome != "" && !slices.Contains(outcomes, in.Outcome) {
-		return nil, invalid("outcome", fmt.Sprintf("must be one of %q", outcomes))
+		return nil, argumentError("outcome", fmt.Sprintf("must be one of %q", outcomes))
 	}
-	q := o.mine(who, store.Query{
+	q := o.restrictToClient(who, store.Query{
 		Text: in.Text, Server: in.Server, Tool: in.Tool, Outcome: in.Outcome, Limit: min(max(in.Limit, 1), 100),
 	})
 	if in.Before != "" {
 		var err error
 		if q.Before, err = strconv.ParseInt(in.Before, 10, 64); err != nil {
-			return nil, invalid("before", "is not the next of an earlier answer")
+			return nil, argumentError("before", "is not the next of an earlier answer")
 		}
 	}
-	if o.nobody(who) {
-		return map[string]any{"calls": []oneCall{}, "next": ""}, nil
+	if o.isAnonymous(who) {
+		return map[string]any{"calls": []callSummary{}, "next": ""}, nil
 	}
 	calls, next, err := o.o.History.Calls(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	list := []oneCall{}
+	list := []callSummary{}
 	for i := range calls {
 		if o.visible(who, &calls[i]) {
-			list = append(list, callFacts(&calls[i]))
+			list = append(list, summarizeCall(&calls[i]))
 		}
 	}
 	more := ""
@@ -113,15 +114,15 @@ func (o *Own) search(ctx context.Context, who core.Client, arguments []byte) (an
 	return map[string]any{"calls": list, "next": more}, nil
 }
 
-// nobody reports whether a client is anonymous. An empty name in a query would match the calls of
-// all clients.
-func (o *Own) nobody(who core.Client) bool { return who.Token == "" && who.Name == "" }
+// isAnonymous reports whether a client is anonymous. An empty name in a query would match the calls
+// of all clients.
+func (o *Own) isAnonymous(who core.Client) bool { return who.Token == "" && who.Name == "" }
 
 // maxCounted is the maximum number of calls that one statistics query reads.
 const maxCounted = 20 * store.MaxLimit
 
-// figure holds the statistics of the calls of one tool.
-type figure struct {
+// toolStats holds the statistics of the calls of one tool.
+type toolStats struct {
 	Server string  `json:"server"`
 	Tool   string  `json:"tool"`
 	Calls  int     `json:"calls"`
@@ -136,14 +137,14 @@ func (o *Own) analytics(ctx context.Context, who core.Client, arguments []byte) 
 		Hours  int    `json:"hours"`
 		Server string `json:"server"`
 	}{Hours: 24}
-	if err := read(arguments, &in); err != nil {
+	if err := decodeArguments(arguments, &in); err != nil {
 		return nil, err
 	}
 	since := o.o.Now().Add(-time.Duration(min(max(in.Hours, 1), 720)) * time.Hour)
 	type key struct{ server, tool string }
-	sums := map[key]*figure{}
-	q := o.mine(who, store.Query{Server: in.Server, Limit: store.MaxLimit})
-	counted, complete := 0, o.nobody(who)
+	sums := map[key]*toolStats{}
+	q := o.restrictToClient(who, store.Query{Server: in.Server, Limit: store.MaxLimit})
+	counted, complete := 0, o.isAnonymous(who)
 	for !complete && counted < maxCounted {
 		calls, next, err := o.o.History.Calls(ctx, q)
 		if err != nil {
@@ -161,7 +162,7 @@ func (o *Own) analytics(ctx context.Context, who core.Client, arguments []byte) 
 			}
 			f := sums[key{c.Server, c.Name}]
 			if f == nil {
-				f = &figure{Server: c.Server, Tool: c.Name}
+				f = &toolStats{Server: c.Server, Tool: c.Name}
 				sums[key{c.Server, c.Name}] = f
 			}
 			f.Calls++
@@ -173,13 +174,13 @@ func (o *Own) analytics(ctx context.Context, who core.Client, arguments []byte) 
 		q.Before = next
 		complete = complete || next == 0
 	}
-	list := []*figure{}
+	list := []*toolStats{}
 	for _, f := range sums {
 		slices.Sort(f.took)
-		f.P50Ms, f.P95Ms = quantile(f.took, 50), quantile(f.took, 95)
+		f.P50Ms, f.P95Ms = percentile(f.took, 50), percentile(f.took, 95)
 		list = append(list, f)
 	}
-	slices.SortFunc(list, func(a, b *figure) int {
+	slices.SortFunc(list, func(a, b *toolStats) int {
 		if a.Calls != b.Calls {
 			return b.Calls - a.Calls
 		}
@@ -188,8 +189,8 @@ func (o *Own) analytics(ctx context.Context, who core.Client, arguments []byte) 
 	return map[string]any{"since": since.UTC(), "complete": complete, "tools": list[:min(len(list), 200)]}, nil
 }
 
-// quantile returns a percentile of sorted durations, in milliseconds.
-func quantile(sorted []time.Duration, percent int) float64 {
+// percentile returns a percentile of sorted durations, in milliseconds.
+func percentile(sorted []time.Duration, percent int) float64 {
 	at := (len(sorted)*percent + 99) / 100
 	return float64(sorted[max(at-1, 0)].Microseconds()) / 1000
 }

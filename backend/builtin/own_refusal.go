@@ -10,18 +10,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// details is the _meta member "drawbridge/error" of a failed result. All errors that Drawbridge
-// itself returns have it.
-type details struct {
+// errorDetails is the _meta member "drawbridge/error" of a failed result. All errors that
+// Drawbridge itself returns have it.
+type errorDetails struct {
 	Code    core.Code         `json:"code"`
 	Message string            `json:"message"`
 	Hint    string            `json:"hint,omitempty"`
 	Errors  []core.FieldError `json:"errors,omitempty"`
 }
 
-// refusal describes a caller's error: a sentence that ends with the code, and the same in
+// describeError describes a caller's error: a sentence that ends with the code, and the same in
 // machine-readable form.
-func refusal(err error) (sentence string, about details) {
+func describeError(err error) (sentence string, about errorDetails) {
 	about.Code = core.CodeOf(err)
 	about.Message, about.Hint = core.Describe(err)
 	if e, ok := errors.AsType[*core.Error](err); ok {
@@ -34,17 +34,17 @@ func refusal(err error) (sentence string, about details) {
 	return sentence + " (code=" + string(about.Code) + ")", about
 }
 
-// invalid returns a validation error for an argument.
-func invalid(field, why string) error {
+// argumentError returns a validation error for an argument.
+func argumentError(field, why string) error {
 	return &core.Error{
 		Code: core.CodeValidation, Message: "the arguments do not fit the tool: " + field + " " + why,
 		Hint: "Correct the arguments and call again.", Fields: []core.FieldError{{Field: field, Error: why}},
 	}
 }
 
-// read decodes arguments strictly: an unknown name is more likely a mistake than one to be
-// ignored.
-func read(arguments []byte, into any) error {
+// decodeArguments decodes arguments strictly: an unknown name is more likely a mistake than one to
+// be ignored.
+func decodeArguments(arguments []byte, into any) error {
 	if len(arguments) == 0 {
 		return nil
 	}
@@ -57,18 +57,18 @@ func read(arguments []byte, into any) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		got, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5" without the value
 		if wrong.Field == "" {
-			return invalid("arguments", "must be object, not "+got)
+			return argumentError("arguments", "must be object, not "+got)
 		}
-		return invalid(wrong.Field, "must be "+typeName(wrong.Type)+", not "+fraction(wrong, got))
+		return argumentError(wrong.Field, "must be "+typeName(wrong.Type)+", not "+describeNumber(wrong, got))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		name = strings.Trim(name, `"`)
 		if len(name) > 100 {
 			name = strings.ToValidUTF8(name[:100], "") + "…"
 		}
-		return invalid(name, "is not known")
+		return argumentError(name, "is not known")
 	}
-	return invalid("arguments", "cannot be read")
+	return argumentError("arguments", "cannot be read")
 }
 
 func typeName(t reflect.Type) string {
@@ -78,9 +78,9 @@ func typeName(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-// fraction describes a number that does not fit: one with a fraction, or an integer that is too
-// large.
-func fraction(wrong *json.UnmarshalTypeError, got string) string {
+// describeNumber describes a number that does not fit: one with a fraction, or an integer that is
+// too large.
+func describeNumber(wrong *json.UnmarshalTypeError, got string) string {
 	if _, value, ok := strings.Cut(wrong.Value, " "); ok && !strings.ContainsAny(value, ".eE") {
 		return "a number so large"
 	}

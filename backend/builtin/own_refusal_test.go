@@ -36,11 +36,11 @@ func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 			t.Fatal(err)
 		}
 		var result struct {
-			Content []text `json:"content"`
-			IsError bool   `json:"isError"`
-			Data    any    `json:"structuredContent"`
+			Content []textContent `json:"content"`
+			IsError bool          `json:"isError"`
+			Data    any           `json:"structuredContent"`
 			Meta    struct {
-				Error details `json:"drawbridge/error"`
+				Error errorDetails `json:"drawbridge/error"`
 			} `json:"_meta"`
 		}
 		if err := json.Unmarshal(reply.Result, &result); err != nil {

@@ -89,25 +89,25 @@ func (o *Own) Send(ctx context.Context, call *core.Call, _ core.Sink) (core.Repl
 			if t.name == call.Name {
 				arguments := call.Params[call.Arguments.Start:call.Arguments.End]
 				answer, err := t.run(o, ctx, call.Client, arguments)
-				if err != nil && !yours(err) {
-					return core.Reply{}, failed(t.name, err)
+				if err != nil && !isCallerError(err) {
+					return core.Reply{}, internalError(t.name, err)
 				}
-				return reply(answer, err), nil
+				return toolResult(answer, err), nil
 			}
 		}
 	}
 	return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"Drawbridge's own server has tools only"}`)}, nil
 }
 
-// yours reports whether err is the caller's mistake, which is returned as a tool result.
-func yours(err error) bool {
+// isCallerError reports whether err is the caller's mistake, which is returned as a tool result.
+func isCallerError(err error) bool {
 	code := core.CodeOf(err)
 	return code == core.CodeValidation || code == core.CodeNotFound
 }
 
-// failed returns the error for an internal failure. It is handled like a failure of any other
-// server.
-func failed(tool string, err error) error {
+// internalError returns the error for an internal failure. It is handled like a failure of any
+// other server.
+func internalError(tool string, err error) error {
 	if core.CodeOf(err) != core.CodeInternal {
 		return err
 	}
@@ -117,29 +117,29 @@ func failed(tool string, err error) error {
 	}
 }
 
-func reply(answer any, err error) core.Reply {
+func toolResult(answer any, err error) core.Reply {
 	result := struct {
-		Content []text         `json:"content"`
+		Content []textContent  `json:"content"`
 		Data    any            `json:"structuredContent,omitempty"`
 		IsError bool           `json:"isError,omitempty"`
 		Meta    map[string]any `json:"_meta,omitempty"`
 	}{Data: answer}
 	if err != nil {
-		sentence, about := refusal(err)
-		result.Content, result.Data, result.IsError = []text{{"text", sentence}}, nil, true
+		sentence, about := describeError(err)
+		result.Content, result.Data, result.IsError = []textContent{{"text", sentence}}, nil, true
 		result.Meta = map[string]any{"drawbridge/error": about}
 	} else {
 		data, err := json.Marshal(answer)
 		if err != nil {
 			return core.Reply{Error: json.RawMessage(`{"code":-32603,"message":"the answer cannot be written"}`)}
 		}
-		result.Content = []text{{"text", string(data)}}
+		result.Content = []textContent{{"text", string(data)}}
 	}
 	raw, _ := json.Marshal(result)
 	return core.Reply{Result: raw}
 }
 
-type text struct {
+type textContent struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }

@@ -78,7 +78,7 @@ func (o *Own) ask(t *testing.T, who core.Client, tool, arguments string) (text s
 }
 
 type found struct {
-	Calls []oneCall
+	Calls []callSummary
 	Next  string
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// serverFacts is what a client may know about a server: no command, no path, no stderr.
-type serverFacts struct {
+// serverSummary is what a client may know about a server: no command, no path, no stderr.
+type serverSummary struct {
 	ID      string     `json:"id"`
 	Label   string     `json:"label"`
 	State   core.State `json:"state"`
@@ -22,23 +22,23 @@ type serverFacts struct {
 	Warning []string   `json:"warnings,omitempty"`
 }
 
-func facts(s core.ServerStatus) serverFacts {
-	return serverFacts{s.ID, s.Label, s.State, s.Reason, s.Since, s.Tools, s.Prompts, s.Warnings}
+func summarizeServer(s core.ServerStatus) serverSummary {
+	return serverSummary{s.ID, s.Label, s.State, s.Reason, s.Since, s.Tools, s.Prompts, s.Warnings}
 }
 
 func (o *Own) status(_ context.Context, _ core.Client, arguments []byte) (any, error) {
-	if err := read(arguments, &struct{}{}); err != nil {
+	if err := decodeArguments(arguments, &struct{}{}); err != nil {
 		return nil, err
 	}
-	list := []serverFacts{}
+	list := []serverSummary{}
 	for _, s := range o.o.Status() {
-		list = append(list, facts(s))
+		list = append(list, summarizeServer(s))
 	}
 	return map[string]any{"version": o.o.Version, "servers": list}, nil
 }
 
-// meaning explains each state and what can be done about it.
-var meaning = map[core.State]string{
+// stateExplanations explains each state and what can be done about it.
+var stateExplanations = map[core.State]string{
 	core.StateStopped:       "It is stopped and starts with the next call, unless it may be started by the user only.",
 	core.StateStarting:      "It is being started. Calls wait for it.",
 	core.StateRunning:       "It runs and has been listed.",
@@ -56,18 +56,18 @@ func (o *Own) explain(ctx context.Context, who core.Client, arguments []byte) (a
 		Server string `json:"server"`
 		Call   string `json:"call"`
 	}
-	if err := read(arguments, &in); err != nil {
+	if err := decodeArguments(arguments, &in); err != nil {
 		return nil, err
 	}
 	switch {
 	case in.Call != "":
 		return o.explainCall(ctx, who, in.Call)
 	case in.Server == "":
-		return nil, invalid("server", "is missing: name a server or a call")
+		return nil, argumentError("server", "is missing: name a server or a call")
 	}
 	for _, s := range o.o.Status() {
 		if s.ID == in.Server {
-			return map[string]any{"server": facts(s), "explanation": meaning[s.State]}, nil
+			return map[string]any{"server": summarizeServer(s), "explanation": stateExplanations[s.State]}, nil
 		}
 	}
 	return nil, core.Errorf(core.CodeNotFound, "no server is called %.64q", in.Server)
@@ -87,12 +87,12 @@ func (o *Own) explainCall(ctx context.Context, who core.Client, id string) (any,
 		return nil, err
 	}
 	return map[string]any{
-		"call": callFacts(&r.Call), "explanation": outcome(r),
+		"call": summarizeCall(&r.Call), "explanation": explainOutcome(r),
 		"arguments": string(r.Arguments), "result": string(r.Result), "error": string(r.Error),
 	}, nil
 }
 
-func outcome(r *store.Record) string {
+func explainOutcome(r *store.Record) string {
 	c := &r.Call
 	reason := c.Reason
 	if reason != "" {
