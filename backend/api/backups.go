@@ -132,5 +132,5 @@ func (a *API) putBack(ctx context.Context, in *putBackInput) (*answer[PutBack], 
 }
 
 func changedSince() error {
-	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Review it again."}
 }

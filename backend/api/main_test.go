@@ -142,7 +142,7 @@ func (f *fakes) Text() (string, []byte, string, error) {
 
 func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
 	if etag != "tag-"+f.text[:1] {
-		return core.Errorf(core.CodeConflict, "the configuration file was changed meanwhile")
+		return core.Errorf(core.CodeConflict, "the configuration file has changed in the meantime")
 	}
 	f.text = string(text)
 	return nil

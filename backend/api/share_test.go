@@ -106,7 +106,7 @@ func TestHostileSharedFilesAreRefused(t *testing.T) {
 	s := sharing(t)
 	before := s.fakes.text
 	for name, c := range map[string]struct{ file, want string }{
-		"no JSON":               {`{`, "cannot be read"},
+		"no JSON":               {`{`, "cannot read"},
 		"a list":                {`[]`, "not an export"},
 		"nothing":               {`{}`, "neither servers"},
 		"servers as a list":     {`{"mcpServers":[{"command":"x"}]}`, "not an export"},
@@ -120,7 +120,7 @@ func TestHostileSharedFilesAreRefused(t *testing.T) {
 		"a giant":               {`{"mcpServers":{"a":{"command":"` + strings.Repeat("x", 2<<20) + `"}}}`, "not valid"},
 		"too many":              {`{"mcpServers":{` + strings.TrimSuffix(manyServers(maxShared+1), ",") + `}}`, "too much"},
 		"profiles as a list":    {`{"mcpServers":{"a":{"command":"x"}},"profiles":[1]}`, "not an export"},
-		"comments and trailing": {`{"mcpServers":{"a":{"command":"x"},}} // hello`, "cannot be read"},
+		"comments and trailing": {`{"mcpServers":{"a":{"command":"x"},}} // hello`, "cannot read"},
 	} {
 		if _, status, said := planOf(t, s, c.file); status != http.StatusBadRequest || !strings.Contains(said, c.want) {
 			t.Errorf("%s: %d %.300s, want %q", name, status, said, c.want)

@@ -103,7 +103,7 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 	}
 	t := c.MoveAll()
 	if takeoverPlan(t).Plan != in.Body.Plan {
-		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file changed since the change was shown", Hint: "Nothing was written. Look at it again."}
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file changed since the change was shown", Hint: "Nothing was written. Review it again."}
 	}
 	if err := c.KeepSavings(os.Getpid()); err != nil {
 		return nil, err

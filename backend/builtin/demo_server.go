@@ -36,7 +36,7 @@ type nopWriteCloser struct{ io.Writer }
 func (nopWriteCloser) Close() error { return nil }
 
 type textInput struct {
-	Text string `json:"text" jsonschema:"what to say back"`
+	Text string `json:"text" jsonschema:"text to return"`
 }
 
 type addInput struct {
@@ -60,7 +60,7 @@ func newDemoServer() *mcp.Server {
 		&mcp.ServerOptions{Instructions: "Tools to try Drawbridge with. Nothing here touches your files or the network."})
 
 	quiet := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}
-	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Says back what it is told.", Annotations: quiet},
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Returns its input.", Annotations: quiet},
 		func(_ context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
 			return textResult(in.Text), nil, nil
 		})
@@ -69,7 +69,7 @@ func newDemoServer() *mcp.Server {
 			sum := in.A + in.B
 			return textResult(fmt.Sprint(sum)), addOutput{Sum: sum}, nil
 		})
-	mcp.AddTool(s, &mcp.Tool{Name: "fail", Description: "Always fails, to see what a failure looks like.", Annotations: quiet},
+	mcp.AddTool(s, &mcp.Tool{Name: "fail", Description: "Always fails, to demonstrate an error.", Annotations: quiet},
 		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 			result := textResult("this tool always fails")
 			result.IsError = true
@@ -77,17 +77,17 @@ func newDemoServer() *mcp.Server {
 			return result, nil, nil
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "slow", Description: "Takes five seconds and reports progress.", Annotations: quiet}, slowTool)
-	mcp.AddTool(s, &mcp.Tool{Name: "json_response", Description: "Answers structured data.", Annotations: quiet},
+	mcp.AddTool(s, &mcp.Tool{Name: "json_response", Description: "Returns structured data.", Annotations: quiet},
 		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, weather, error) {
 			return nil, weather{City: "Bruges", Temperature: 11.5, Conditions: []string{"cloudy", "windy"}}, nil
 		})
-	mcp.AddTool(s, &mcp.Tool{Name: "image", Description: "Answers a small picture.", Annotations: quiet},
+	mcp.AddTool(s, &mcp.Tool{Name: "image", Description: "Returns a small image.", Annotations: quiet},
 		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: demoImage(), MIMEType: "image/png"}}}, nil, nil
 		})
 
 	s.AddPrompt(&mcp.Prompt{
-		Name: "greet", Description: "Greets somebody.",
+		Name: "greet", Description: "Writes a greeting.",
 		Arguments: []*mcp.PromptArgument{{Name: "name", Description: "whom to greet", Required: true}},
 	}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		text := "Write a short and friendly greeting for " + req.Params.Arguments["name"] + "."
@@ -96,10 +96,10 @@ func newDemoServer() *mcp.Server {
 			Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}},
 		}, nil
 	})
-	s.AddResource(&mcp.Resource{URI: readmeURI, Name: "readme", Description: "What the demo server is.", MIMEType: "text/plain"},
+	s.AddResource(&mcp.Resource{URI: readmeURI, Name: "readme", Description: "Description of the demo server.", MIMEType: "text/plain"},
 		func(_ context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{
-				URI: readmeURI, MIMEType: "text/plain", Text: "This is Drawbridge's demo server. Its tools do nothing but answer.",
+				URI: readmeURI, MIMEType: "text/plain", Text: "This is Drawbridge's demo server. Its tools have no side effects.",
 			}}}, nil
 		})
 	return s

@@ -91,7 +91,7 @@ func (o *Own) search(ctx context.Context, who core.Client, arguments []byte) (an
 	if in.Before != "" {
 		var err error
 		if q.Before, err = strconv.ParseInt(in.Before, 10, 64); err != nil {
-			return nil, argumentError("before", "is not the next of an earlier answer")
+			return nil, argumentError("before", "is not the next of a previous page")
 		}
 	}
 	if o.isAnonymous(who) {

@@ -37,7 +37,7 @@ func describeError(err error) (sentence string, about errorDetails) {
 // argumentError returns a validation error for an argument.
 func argumentError(field, why string) error {
 	return &core.Error{
-		Code: core.CodeValidation, Message: "the arguments do not fit the tool: " + field + " " + why,
+		Code: core.CodeValidation, Message: "invalid arguments: " + field + " " + why,
 		Hint: "Correct the arguments and call again.", Fields: []core.FieldError{{Field: field, Error: why}},
 	}
 }
@@ -57,7 +57,7 @@ func decodeArguments(arguments []byte, into any) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		got, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5" without the value
 		if wrong.Field == "" {
-			return argumentError("arguments", "must be object, not "+got)
+			return argumentError("arguments", "must be an object, not "+got)
 		}
 		return argumentError(wrong.Field, "must be "+typeName(wrong.Type)+", not "+describeNumber(wrong, got))
 	}

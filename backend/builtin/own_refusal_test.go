@@ -24,10 +24,10 @@ func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 		{"history_search", `{"limit":99999999999999999999}`, core.CodeValidation, "limit", "must be integer, not a number so large"},
 		{"history_search", `{"server":["secret"]}`, core.CodeValidation, "server", "must be string, not array"},
 		{"history_search", `{"outcome":"well"}`, core.CodeValidation, "outcome", `must be one of ["ok" "tool_error"`},
-		{"history_search", `{"before":"secret"}`, core.CodeValidation, "before", "is not the next of an earlier answer"},
+		{"history_search", `{"before":"secret"}`, core.CodeValidation, "before", "is not the next of a previous page"},
 		{"status", `{"deep":1}`, core.CodeValidation, "deep", "is not known"},
-		{"status", `[1]`, core.CodeValidation, "arguments", "must be object, not array"},
-		{"explain", `{}`, core.CodeValidation, "server", "is missing: name a server or a call"},
+		{"status", `[1]`, core.CodeValidation, "arguments", "must be an object, not array"},
+		{"explain", `{}`, core.CodeValidation, "server", "is missing: specify a server or a call"},
 		{"explain", `{"call":"7"}`, core.CodeNotFound, "", ""},
 	} {
 		call := &core.Call{Method: "tools/call", Name: c.tool, Client: core.Client{Token: "a"}, Params: []byte(c.arguments), Arguments: core.Span{End: len(c.arguments)}}

@@ -53,15 +53,15 @@ type tool struct {
 }
 
 var tools = []tool{
-	{"status", "Status of the servers", "Lists every MCP server that Drawbridge runs: its state, why it is in it, and what it offers.",
+	{"status", "Status of the servers", "Lists every MCP server that Drawbridge manages: its state, the reason for it, and the number of tools and prompts.",
 		``, (*Own).status},
-	{"analytics_get", "Figures about calls", "Counts your calls by server and tool over the last hours: how many, how many failed, and how long they took.",
+	{"analytics_get", "Call statistics", "Returns statistics of your calls by server and tool over the last hours: number, failures, and durations.",
 		`"hours":{"type":"integer","minimum":1,"maximum":720,"default":24},"server":{"type":"string","description":"only this server"}`, (*Own).analytics},
-	{"history_search", "Search in the call history", "Finds your earlier calls, newest first. The text is looked for in names, arguments and results.",
+	{"history_search", "Search the call history", "Searches your earlier calls, newest first. The text is matched against names, arguments and results.",
 		`"text":{"type":"string","maxLength":1000},"server":{"type":"string"},"tool":{"type":"string"},` +
 			`"outcome":{"enum":["ok","tool_error","protocol_error","timeout","cancelled","rejected"]},` +
-			`"before":{"type":"string","description":"the next of an earlier answer"},"limit":{"type":"integer","minimum":1,"maximum":100,"default":20}`, (*Own).search},
-	{"explain", "Explain a server or a call", "Says why a server is in the state it is in, or why a call of yours ended as it did.",
+			`"before":{"type":"string","description":"next of the previous page"},"limit":{"type":"integer","minimum":1,"maximum":100,"default":20}`, (*Own).search},
+	{"explain", "Explain a server or a call", "Explains the state of a server, or the outcome of one of your calls.",
 		`"server":{"type":"string"},"call":{"type":"string","description":"id of a call"}`, (*Own).explain},
 }
 
@@ -70,7 +70,7 @@ func (o *Own) Catalog() *core.Catalog {
 	info, _ := json.Marshal(map[string]string{"name": ID, "title": "Drawbridge", "version": o.o.Version})
 	c := &core.Catalog{
 		Capabilities: json.RawMessage(`{"tools":{}}`), Info: info,
-		Instructions: "Ask these tools when a tool of another server is missing or fails: they know which servers run and what went wrong.",
+		Instructions: "Use these tools when a tool of another server is missing or fails: they report which servers run and why a call failed.",
 		ListedAt:     o.o.Now().UTC(),
 	}
 	for _, t := range tools {
@@ -96,7 +96,7 @@ func (o *Own) Send(ctx context.Context, call *core.Call, _ core.Sink) (core.Repl
 			}
 		}
 	}
-	return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"Drawbridge's own server has tools only"}`)}, nil
+	return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the built-in server has only tools"}`)}, nil
 }
 
 // isCallerError reports whether err is the caller's mistake, which is returned as a tool result.
@@ -112,8 +112,8 @@ func internalError(tool string, err error) error {
 		return err
 	}
 	return &core.Error{
-		Code: core.CodeInternal, Message: fmt.Sprintf("Drawbridge's own tool %q failed", tool), Cause: err,
-		Hint: "What went wrong stands in Drawbridge's log: drawbridge logs.",
+		Code: core.CodeInternal, Message: fmt.Sprintf("the built-in tool %q failed", tool), Cause: err,
+		Hint: "See Drawbridge's log for the cause: drawbridge logs.",
 	}
 }
 

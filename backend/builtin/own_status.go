@@ -39,15 +39,15 @@ func (o *Own) status(_ context.Context, _ core.Client, arguments []byte) (any, e
 
 // stateExplanations explains each state and what can be done about it.
 var stateExplanations = map[core.State]string{
-	core.StateStopped:       "It is stopped and starts with the next call, unless it may be started by the user only.",
-	core.StateStarting:      "It is being started. Calls wait for it.",
-	core.StateRunning:       "It runs and has been listed.",
-	core.StateDegraded:      "It answers, but something is missing.",
-	core.StateWaiting:       "It waits for what it needs (Docker, its container, or the network and the remote server), and starts by itself once that is there.",
-	core.StateBackoff:       "It failed and will be started again shortly.",
-	core.StateCrashed:       "It failed too often and was given up. The next call tries it once more; its log says more.",
-	core.StateNeedsLogin:    "It wants a login, which the user does in Drawbridge's window.",
-	core.StateNeedsApproval: "Its command is new or was changed, and waits for approval in Drawbridge's window.",
+	core.StateStopped:       "It is stopped. The next call starts it, unless only the user may start it.",
+	core.StateStarting:      "It is starting. Calls wait for it.",
+	core.StateRunning:       "It is running and has been listed.",
+	core.StateDegraded:      "It responds, but some of its lists are unavailable.",
+	core.StateWaiting:       "It waits for a dependency (Docker, its container, or the network and the remote server) and starts automatically once that is available.",
+	core.StateBackoff:       "It failed and will be restarted shortly.",
+	core.StateCrashed:       "It failed too often and is no longer restarted. The next call tries to start it; see its log.",
+	core.StateNeedsLogin:    "It requires a sign-in, which the user does in Drawbridge's window.",
+	core.StateNeedsApproval: "Its command is new or has changed, and needs approval in Drawbridge's window.",
 	core.StateDisabled:      "It is disabled in the configuration.",
 }
 
@@ -63,7 +63,7 @@ func (o *Own) explain(ctx context.Context, who core.Client, arguments []byte) (a
 	case in.Call != "":
 		return o.explainCall(ctx, who, in.Call)
 	case in.Server == "":
-		return nil, argumentError("server", "is missing: name a server or a call")
+		return nil, argumentError("server", "is missing: specify a server or a call")
 	}
 	for _, s := range o.o.Status() {
 		if s.ID == in.Server {
@@ -75,7 +75,7 @@ func (o *Own) explain(ctx context.Context, who core.Client, arguments []byte) (a
 
 func (o *Own) explainCall(ctx context.Context, who core.Client, id string) (any, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
-	unknown := core.Errorf(core.CodeNotFound, "there is no call %.32q of yours in the history", id)
+	unknown := core.Errorf(core.CodeNotFound, "the history has no call %.32q of this client", id)
 	if err != nil {
 		return nil, unknown
 	}
@@ -102,15 +102,15 @@ func explainOutcome(r *store.Record) string {
 	case core.OutcomeOK:
 		return fmt.Sprintf("The server answered after %s.", c.Took.Round(time.Microsecond))
 	case core.OutcomeToolError:
-		return "The tool ran and reported an error of its own." + reason
+		return "The tool ran and reported an error." + reason
 	case core.OutcomeProtocolError:
-		return "The server refused the request, or the connection to it broke." + reason
+		return "The server rejected the request, or the connection to it failed." + reason
 	case core.OutcomeTimeout:
 		return "The server did not answer in time." + reason
 	case core.OutcomeCancelled:
-		return "The client gave the call up." + reason
+		return "The client cancelled the call." + reason
 	case core.OutcomeRejected:
-		return "Drawbridge did not pass the call on." + reason
+		return "Drawbridge rejected the call." + reason
 	}
-	return "The call has not ended yet."
+	return "The call is still in flight."
 }

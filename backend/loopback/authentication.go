@@ -77,7 +77,7 @@ type AdminOptions struct {
 // RequireAdmin returns a middleware that admits the admin token and browser sessions. It sets
 // ClientHeader to ByToken or ByBrowser. It must be wrapped by Guard.
 func RequireAdmin(o AdminOptions) func(http.Handler) http.Handler {
-	return authenticate(o.Log, "this needs the admin token, or a page that was opened by Drawbridge",
+	return authenticate(o.Log, "this needs the admin token or a browser session",
 		"Open the page from the tray, or run drawbridge open.",
 		func(w http.ResponseWriter, r *http.Request) (string, bool) {
 			if token, shown := BearerOf(r); shown && o.Admin.Valid(token) {

@@ -104,7 +104,7 @@ func OpenBrowserSessions(o SessionOptions) *BrowserSessions {
 		err = json.Unmarshal(data, &s.sessions)
 	}
 	if err != nil {
-		s.log.Warn("Cannot read browser sessions, pages must be opened anew", "error", err)
+		s.log.Warn("Cannot read browser sessions; open pages again from the tray", "error", err)
 		s.sessions = nil
 	}
 	return s
@@ -157,7 +157,7 @@ func (s *BrowserSessions) exchange(secret string) (cookie *http.Cookie, key stri
 			return nil, "", core.Errorf(core.CodeRateLimited, "too many wrong codes")
 		}
 		return nil, "", &core.Error{
-			Code: core.CodeUnauthorized, Message: "this code was used already or is too old",
+			Code: core.CodeUnauthorized, Message: "this code was already used or has expired",
 			Hint: "Open the page again from the tray, or run drawbridge open.",
 		}
 	}
@@ -245,6 +245,6 @@ func (s *BrowserSessions) save() {
 		err = atomicfile.Write(s.path, append(data, '\n'), 0o600)
 	}
 	if err != nil {
-		s.log.Warn("Cannot write browser sessions, they end with this run", "error", err)
+		s.log.Warn("Cannot write browser sessions; they end when the daemon exits", "error", err)
 	}
 }

@@ -51,7 +51,7 @@ func Lock(dataDir string) (*DirLock, error) {
 
 func openLock(dataDir string) (*os.File, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make data folder: %w", err)
+		return nil, fmt.Errorf("cannot create data folder: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dataDir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -71,7 +71,7 @@ func Held(dataDir string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("cannot look at the lock of the data folder: %w", err)
+		return false, fmt.Errorf("cannot check the lock of the data folder: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	free, err := tryLock(f)

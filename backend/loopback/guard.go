@@ -92,13 +92,13 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 	for _, origin := range r.Header["Origin"] {
 		if !hosts.allowsOrigin(origin) {
-			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "requests of other web pages are not allowed", "")
+			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "requests from other web pages are not allowed", "")
 			return
 		}
 	}
 	for _, site := range r.Header["Sec-Fetch-Site"] {
 		if site != "same-origin" && site != "none" && !g.isVisit(r) {
-			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "requests of other web pages are not allowed", "")
+			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "requests from other web pages are not allowed", "")
 			return
 		}
 	}
@@ -128,7 +128,7 @@ func (g *guard) checkMethod(w http.ResponseWriter, r *http.Request) bool {
 	// an upgrade. WebSockets are never supported.
 	for _, protocol := range r.Header["Upgrade"] {
 		if !strings.EqualFold(strings.TrimSpace(protocol), "h2c") {
-			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "changing the protocol is not allowed", "")
+			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "protocol upgrades are not allowed", "")
 			return false
 		}
 	}
@@ -150,11 +150,11 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength > g.MaxBody {
 		w.Header().Set("Connection", "close")
 		writeProblem(w, http.StatusRequestEntityTooLarge, core.CodeValidation,
-			fmt.Sprintf("the request is larger than %d bytes", g.MaxBody), "")
+			fmt.Sprintf("the request body is larger than %d bytes", g.MaxBody), "")
 		return false
 	}
 	if len(r.Header["Content-Encoding"]) > 0 || !isJSON(r.Header["Content-Type"]) {
-		writeProblem(w, http.StatusUnsupportedMediaType, core.CodeValidation, "the body must be plain application/json", "")
+		writeProblem(w, http.StatusUnsupportedMediaType, core.CodeValidation, "the request body must be uncompressed application/json", "")
 		return false
 	}
 	rc := http.NewResponseController(w)

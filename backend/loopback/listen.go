@@ -45,13 +45,13 @@ func Listen(addr string) (net.Listener, error) {
 			Hint: "Choose another address or port with bridge.listen.",
 		}
 	}
-	message := fmt.Sprintf("cannot listen on %s: the port is taken", at)
+	message := fmt.Sprintf("cannot listen on %s: the port is in use", at)
 	if who := portOwner(at.Port()); who != "" {
 		message += " by " + who
 	}
 	return nil, &core.Error{
 		Code: core.CodeConflict, Message: message, Cause: ErrPortTaken,
-		Hint: "End that program, or choose another port with bridge.listen.",
+		Hint: "Stop that program, or choose another port with bridge.listen.",
 	}
 }
 
@@ -70,7 +70,7 @@ func parseListen(addr string) (netip.AddrPort, error) {
 	}
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return netip.AddrPort{}, refuse("it is not of the form host:port")
+		return netip.AddrPort{}, refuse("it does not have the form host:port")
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {

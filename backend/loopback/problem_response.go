@@ -38,5 +38,5 @@ func noAuthorizationServer(w http.ResponseWriter) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusNotFound)
-	_, _ = w.Write([]byte(`{"error":"not_found","error_description":"There is no authorization server here. Use a bearer token: drawbridge token NAME prints one."}`))
+	_, _ = w.Write([]byte(`{"error":"not_found","error_description":"Drawbridge has no authorization server. Use a bearer token: drawbridge token NAME prints one."}`))
 }

@@ -30,8 +30,8 @@ func RefuseOtherUser(r *http.Request) error {
 		return nil
 	}
 	return &core.Error{
-		Code: core.CodeRejected, Message: "the page is opened by another user of this machine",
-		Hint: "Open it in a browser that runs as the user that Drawbridge runs as, and not through a proxy of another user.",
+		Code: core.CodeRejected, Message: "the page was opened by another user of this machine",
+		Hint: "Open it in a browser of the user that Drawbridge runs as, without a proxy of another user.",
 	}
 }
 

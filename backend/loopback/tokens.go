@@ -114,7 +114,7 @@ func (t *Tokens) Client(token string) (name string, ok bool) {
 	t.lastCheck = now
 	if err := t.refresh(); err != nil {
 		if !t.readErrorLogged {
-			t.log.Error("Cannot read tokens, the last known ones stay valid", "error", err)
+			t.log.Error("Cannot read tokens; the last known ones remain valid", "error", err)
 		}
 		t.readErrorLogged = true
 	} else {
@@ -249,7 +249,7 @@ func OpenAdmin(dataDir string) (*Admin, error) {
 		return atomicfile.Write(a.file.path, []byte(TokenPrefix+newSecret()+"\n"), 0o600)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make admin token: %w", err)
+		return nil, fmt.Errorf("cannot create admin token: %w", err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

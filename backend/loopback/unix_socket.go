@@ -25,12 +25,12 @@ const maxSocketPath = 103
 func ListenSocket(dataDir string) (net.Listener, error) {
 	path := SocketFile(dataDir)
 	if !haveSockets {
-		return nil, core.Errorf(core.CodeUnavailable, "cannot open a socket: this system has none that Drawbridge could use")
+		return nil, core.Errorf(core.CodeUnavailable, "cannot open a socket: not supported on this system")
 	}
 	if len(path) > maxSocketPath {
 		return nil, &core.Error{
 			Code: core.CodeUnavailable, Message: fmt.Sprintf("cannot open a socket: its path is longer than %d characters", maxSocketPath),
-			Hint: "Use a data folder with a shorter path, or leave bridge.socket out.",
+			Hint: "Use a data folder with a shorter path, or remove bridge.socket.",
 		}
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSocket {

@@ -34,7 +34,7 @@ func ReadBundle(src []byte) (*Bundle, error) {
 	sum := sha256.Sum256(src)
 	b := &Bundle{archive: a, sum: hex.EncodeToString(sum[:6])}
 	if err := json.Unmarshal(raw, &b.Manifest); err != nil {
-		return nil, validationErrorf("the manifest of the bundle cannot be read: %v", err)
+		return nil, validationErrorf("cannot read the manifest of the bundle: %v", err)
 	}
 	if err := Strict("the manifest of the bundle", raw); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (b *Bundle) Install(folder, label string, values map[string]string) (*Plan,
 		label = b.Manifest.Name
 	}
 	if core.Slug(label) == "" || len(label) > 64 {
-		return nil, fieldError("label", "has no letter or digit for an id, or is longer than 64 characters")
+		return nil, fieldError("label", "must contain a letter or digit and be at most 64 characters long")
 	}
 	plan := &Plan{Label: label, Secrets: map[string]string{}}
 	dir := b.Folder(folder)

@@ -53,7 +53,7 @@ func resolveFromForm(label string, values map[string]string, secrets map[string]
 		case text == "":
 			return "", false, nil
 		case len(text) > maxText, strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && (c != '\n' || in.Format != "repeated") || c == 0x7f }):
-			return "", false, fieldError(key, "holds control characters, or is too long")
+			return "", false, fieldError(key, "contains control characters or is too long")
 		case len(in.Choices) > 0 && !slices.Contains(in.Choices, text):
 			return "", false, fieldError(key, "must be one of "+strings.Join(in.Choices, ", "))
 		case in.Format == "number" && !numberPattern().MatchString(text):
@@ -61,7 +61,7 @@ func resolveFromForm(label string, values map[string]string, secrets map[string]
 		case in.Format == "boolean" && text != "true" && text != "false":
 			return "", false, fieldError(key, "must be true or false")
 		case strings.HasPrefix(key, "url.") && !addressPartPattern().MatchString(text):
-			return "", false, fieldError(key, "must be letters, digits, '.', '_', '~' and '-'")
+			return "", false, fieldError(key, "may only contain letters, digits, '.', '_', '~' and '-'")
 		}
 		if in.IsSecret && !strings.HasPrefix(text, "${") {
 			name := secretName(label, what)

@@ -86,24 +86,24 @@ func (b *Bundle) entryPoint(c launch) (first string, err error) {
 			if _, there := b.archive.names[c.Command]; there {
 				return c.Command, nil
 			}
-			return "", validationErrorf("the bundle wants to run %q, which is not a file of it", truncate(c.Command))
+			return "", validationErrorf("the bundle runs %q, which is not one of its files", truncate(c.Command))
 		}
 		return file, nil
 	case "node", "python":
 		if !containsString(programs[kind], c.Command) {
-			return "", validationErrorf("the bundle wants to run %q: one of type %s is run by %s", truncate(c.Command), kind, programs[kind][0])
+			return "", validationErrorf("the bundle runs %q: a bundle of type %s must run %s", truncate(c.Command), kind, programs[kind][0])
 		}
 		if len(c.Args) == 0 {
-			return "", validationErrorf("the bundle names no file to run")
+			return "", validationErrorf("the bundle does not specify a file to run")
 		}
 		file, ok := b.bundleFile(c.Args[0])
 		if !ok {
-			return "", validationErrorf("the bundle wants %s to begin with %q, which is not a file of it", c.Command, truncate(c.Args[0]))
+			return "", validationErrorf("the first argument of %s in the bundle is %q, which is not one of its files", c.Command, truncate(c.Args[0]))
 		}
 		return file, nil
 	case "uv":
 		if c.Command != "uv" || len(c.Args) < 2 || c.Args[0] != "run" {
-			return "", validationErrorf("the bundle wants to run %q: one of type uv is run by uv run", truncate(c.Command+" "+strings.Join(c.Args, " ")))
+			return "", validationErrorf("the bundle runs %q: a bundle of type uv must run uv run", truncate(c.Command+" "+strings.Join(c.Args, " ")))
 		}
 		for _, a := range c.Args[1:] {
 			if _, ok := b.bundleFile(a); ok {
@@ -113,7 +113,7 @@ func (b *Bundle) entryPoint(c launch) (first string, err error) {
 				return "", validationErrorf("the option %q of uv is not allowed in a bundle", truncate(a))
 			}
 		}
-		return "", validationErrorf("the bundle names no file to run")
+		return "", validationErrorf("the bundle does not specify a file to run")
 	default:
 		return "", validationErrorf("bundles of type %q cannot be run", truncate(kind))
 	}
@@ -142,7 +142,7 @@ func (b *Bundle) expandPlaceholders(dir, what, s string, lookup func(string) ([]
 		}
 		value, ok := placeholderValue(dir, name)
 		if !ok {
-			failed = validationErrorf("the %s of the bundle holds %q, which stands for nothing we know", what, truncate(p))
+			failed = validationErrorf("the %s of the bundle contains the unknown placeholder %q", what, truncate(p))
 		}
 		return value
 	})
@@ -150,14 +150,14 @@ func (b *Bundle) expandPlaceholders(dir, what, s string, lookup func(string) ([]
 		return nil, failed
 	}
 	if rest := placeholderPattern().ReplaceAllString(s, ""); strings.Contains(rest, "${") {
-		return nil, validationErrorf("the %s of the bundle holds a placeholder that does not end", what)
+		return nil, validationErrorf("the %s of the bundle contains an unterminated placeholder", what)
 	}
 	return []string{out}, nil
 }
 
 func (b *Bundle) settingValues(key string, lookup func(string) ([]string, error)) ([]string, error) {
 	if _, ok := b.Manifest.UserConfig[key]; !ok {
-		return nil, validationErrorf("the bundle uses the setting %q, which it does not have", truncate(key))
+		return nil, validationErrorf("the bundle refers to the undefined setting %q", truncate(key))
 	}
 	return lookup(key)
 }

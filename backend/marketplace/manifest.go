@@ -63,11 +63,11 @@ func (b *Bundle) check() error {
 	m := &b.Manifest
 	switch {
 	case m.Version == "" && m.Dxt == "" || len(m.Version+m.Dxt) > 10 || !strings.HasPrefix(m.Version+m.Dxt, "0."):
-		return validationErrorf("the bundle's manifest is of a version that we do not know: %q", truncate(m.Version+m.Dxt))
+		return validationErrorf("the bundle's manifest has the unsupported version %q", truncate(m.Version+m.Dxt))
 	case !bundleNamePattern().MatchString(m.Name):
-		return validationErrorf("%q cannot be the name of a bundle", truncate(m.Name))
+		return validationErrorf("%q is not a valid bundle name", truncate(m.Name))
 	case !versionPattern().MatchString(m.Release):
-		return validationErrorf("%q cannot be the version of a bundle", truncate(m.Release))
+		return validationErrorf("%q is not a valid bundle version", truncate(m.Release))
 	case len(m.Compatibility.Platforms) > 0 && !slices.Contains(m.Compatibility.Platforms, manifestPlatform()):
 		return validationErrorf("the bundle is for %s, not for this system", truncate(strings.Join(m.Compatibility.Platforms, ", ")))
 	case len(m.UserConfig) > maxInputs || len(m.Server.Config.Args) > maxInputs || len(m.Server.Config.Env) > maxInputs:
@@ -82,10 +82,10 @@ func (b *Bundle) check() error {
 	for _, key := range sortedKeys(m.UserConfig) {
 		s := m.UserConfig[key]
 		if !variableNamePattern().MatchString(key) {
-			return validationErrorf("%q cannot name a setting", truncate(key))
+			return validationErrorf("%q is not a valid setting name", truncate(key))
 		}
 		if !containsString([]string{"string", "number", "boolean", "directory", "file"}, s.Type) {
-			return validationErrorf("the setting %s is of the unknown type %q", key, truncate(s.Type))
+			return validationErrorf("the setting %s has the unknown type %q", key, truncate(s.Type))
 		}
 		for _, t := range []string{s.Title, s.Description} {
 			if err := checkText("text of the setting "+key, t); err != nil {

@@ -132,7 +132,7 @@ func (r *Record) Install(way int, label string, values map[string]string) (*Plan
 		label = r.Label()
 	}
 	if core.Slug(label) == "" || len(label) > 64 {
-		return nil, fieldError("label", "has no letter or digit for an id, or is longer than 64 characters")
+		return nil, fieldError("label", "must contain a letter or digit and be at most 64 characters long")
 	}
 	plan := &Plan{Label: label, Secrets: map[string]string{}}
 	of := resolveFromForm(label, values, plan.Secrets)
@@ -162,7 +162,7 @@ func (r *Record) Install(way int, label string, values map[string]string) (*Plan
 			return nil, err
 		}
 		if strings.Contains(url, "{") || url == "" {
-			return nil, validationErrorf("a part of the address is missing")
+			return nil, validationErrorf("the address is incomplete")
 		}
 		if !strings.Contains(url, "${secret:") {
 			if err := checkAddress(url); err != nil {

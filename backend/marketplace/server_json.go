@@ -92,7 +92,7 @@ func Parse(src []byte) (*Record, error) {
 	}
 	var r Record
 	if err := json.Unmarshal(src, &r); err != nil {
-		return nil, validationErrorf("server.json cannot be read: %v", err)
+		return nil, validationErrorf("cannot read server.json: %v", err)
 	}
 	if err := Strict("server.json", src); err != nil {
 		return &r, err
@@ -117,7 +117,7 @@ var serverNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0
 
 func (r *Record) check() error {
 	if !serverNamePattern().MatchString(r.Name) {
-		return validationErrorf("the name %q is not of the form domain/name", r.Name)
+		return validationErrorf("the name %q does not have the form domain/name", r.Name)
 	}
 	if len(r.Packages)+len(r.Remotes) == 0 {
 		return validationErrorf("%s has neither a package nor an address", r.Name)
@@ -155,7 +155,7 @@ func checkText(what, s string) error {
 		return validationErrorf("the %s is longer than %d bytes", what, maxText)
 	}
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }) {
-		return validationErrorf("the %s holds control characters", what)
+		return validationErrorf("the %s contains control characters", what)
 	}
 	return nil
 }
@@ -237,15 +237,15 @@ func (p *Package) check() error {
 	case !ok:
 		return validationErrorf("packages of type %q cannot be installed, only npm, pypi, oci and nuget", p.RegistryType)
 	case p.RuntimeHint != "" && p.RuntimeHint != run.program:
-		return validationErrorf("the package wants to be run by %q: packages of type %s are run by %s alone", p.RuntimeHint, p.RegistryType, run.program)
+		return validationErrorf("the package requires %q: packages of type %s are run by %s only", p.RuntimeHint, p.RegistryType, run.program)
 	case !run.identifier().MatchString(p.Identifier):
-		return validationErrorf("%q cannot be the name of a package of type %s", p.Identifier, p.RegistryType)
+		return validationErrorf("%q is not a valid name of a package of type %s", p.Identifier, p.RegistryType)
 	case p.Version != "" && (!versionPattern().MatchString(p.Version) || p.Version == "latest"):
-		return validationErrorf("%q is not a single version of a package", p.Version)
+		return validationErrorf("%q is not a fixed package version", p.Version)
 	case p.RegistryBaseURL != "" && !containsString(run.registryURLs, strings.TrimSuffix(p.RegistryBaseURL, "/")):
 		return validationErrorf("the package comes from %q: only the public registry of type %s is used", p.RegistryBaseURL, p.RegistryType)
 	case p.Transport.Type != "" && p.Transport.Type != "stdio":
-		return validationErrorf("the package listens at an address of its own (%s), which cannot be installed with one click: add it by hand", truncate(p.Transport.Type))
+		return validationErrorf("the package serves HTTP (%s), which cannot be installed automatically: add the server manually", truncate(p.Transport.Type))
 	case len(p.RuntimeArguments)+len(p.PackageArguments)+len(p.EnvironmentVariables) > maxInputs:
 		return validationErrorf("the package has more than %d inputs", maxInputs)
 	}
@@ -265,7 +265,7 @@ func (p *Package) check() error {
 			return err
 		}
 		if codeOptions[strings.ToLower(a.Name)] {
-			return validationErrorf("the argument %q would run code of its own", a.Name)
+			return validationErrorf("the argument %q would run arbitrary code", a.Name)
 		}
 	}
 	for _, v := range p.EnvironmentVariables {
@@ -312,17 +312,17 @@ func (a *Argument) check() error {
 	switch a.Type {
 	case "named":
 		if !argumentNamePattern().MatchString(a.Name) {
-			return validationErrorf("%q cannot be the name of an argument", a.Name)
+			return validationErrorf("%q is not a valid argument name", a.Name)
 		}
 	case "positional":
 		if a.Name != "" && !argumentNamePattern().MatchString("-"+strings.TrimLeft(a.Name, "-")) {
-			return validationErrorf("%q cannot be the name of an argument", a.Name)
+			return validationErrorf("%q is not a valid argument name", a.Name)
 		}
 		if strings.HasPrefix(a.Value, "-") || strings.HasPrefix(a.Default, "-") {
 			return validationErrorf("the positional argument %q begins with a dash and would be read as an option", truncate(a.Value+a.Default))
 		}
 	default:
-		return validationErrorf("%q is no type of argument", a.Type)
+		return validationErrorf("%q is not a valid argument type", a.Type)
 	}
 	return a.Input.check(what, 0)
 }
@@ -344,11 +344,11 @@ func (in *Input) check(what string, depth int) error {
 		}
 	}
 	if in.IsSecret && (in.Default != "" || in.Value != "" && len(in.Variables) == 0) {
-		return validationErrorf("the %s is called a secret and has a value that everybody can read", what)
+		return validationErrorf("the %s is a secret with a public value", what)
 	}
 	for name, v := range in.Variables {
 		if !variableNamePattern().MatchString(name) {
-			return validationErrorf("%q cannot name a part of the %s", name, what)
+			return validationErrorf("%q is not a valid variable name in the %s", name, what)
 		}
 		if len(v.Variables) > 0 {
 			return validationErrorf("the %s has too many parts", what)
@@ -366,7 +366,7 @@ func checkLiteral(what, s string) error {
 		return err
 	}
 	if i := strings.IndexAny(s, "$`;|&<>\n\r\t\"'\\^%!*"); i >= 0 {
-		return validationErrorf("the value of the %s holds %q, which a shell or the configuration would read as more than text", what, s[i:i+1])
+		return validationErrorf("the value of the %s contains %q, which has a special meaning in a shell or in the configuration", what, s[i:i+1])
 	}
 	return nil
 }

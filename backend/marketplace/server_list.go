@@ -78,10 +78,10 @@ type snapshot struct {
 func parseSnapshot(src []byte, ours bool) ([]Entry, snapshot, error) {
 	var s snapshot
 	if err := json.Unmarshal(src, &s); err != nil {
-		return nil, s, validationErrorf("the list of servers cannot be read: %v", err)
+		return nil, s, validationErrorf("cannot read the list of servers: %v", err)
 	}
 	if len(s.Servers) > maxServers {
-		return nil, s, validationErrorf("the list holds more than %d servers", maxServers)
+		return nil, s, validationErrorf("the list has more than %d servers", maxServers)
 	}
 	var list []Entry
 	for _, one := range s.Servers {
@@ -149,7 +149,7 @@ func (l *List) Find(name string) (Entry, error) {
 		}
 		return e, nil
 	}
-	return Entry{}, core.Errorf(core.CodeNotFound, "the directory holds no %q", truncate(name))
+	return Entry{}, core.Errorf(core.CodeNotFound, "the directory has no server %q", truncate(name))
 }
 
 // Refresh replaces the snapshot with the list of the registry at base, and returns the number of
@@ -173,11 +173,11 @@ func (l *List) Refresh(ctx context.Context, base string) (int, error) {
 		left -= int64(len(src))
 		var s snapshot
 		if err := json.Unmarshal(src, &s); err != nil {
-			return 0, validationErrorf("the registry's answer cannot be read: %v", err)
+			return 0, validationErrorf("cannot read the registry's response: %v", err)
 		}
 		whole.Servers = append(whole.Servers, s.Servers...)
 		if len(whole.Servers) > maxServers {
-			return 0, validationErrorf("the registry holds more than %d servers", maxServers)
+			return 0, validationErrorf("the registry has more than %d servers", maxServers)
 		}
 		if s.Metadata.NextCursor == "" || s.Metadata.NextCursor == cursor || len(s.Servers) == 0 {
 			break
@@ -199,15 +199,15 @@ func (l *List) saveSnapshot(out []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
-		return fmt.Errorf("cannot keep the list of servers: %w", err)
+		return fmt.Errorf("cannot save the list of servers: %w", err)
 	}
 	half := l.path + ".new"
 	if err := os.WriteFile(half, out, 0o600); err != nil {
-		return fmt.Errorf("cannot keep the list of servers: %w", err)
+		return fmt.Errorf("cannot save the list of servers: %w", err)
 	}
 	l.loaded = false
 	if err := os.Rename(half, l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot keep the list of servers: %w", err)
+		return fmt.Errorf("cannot save the list of servers: %w", err)
 	}
 	return nil
 }
@@ -224,15 +224,15 @@ func (l *List) fetchPage(ctx context.Context, base, cursor string, left int64) (
 	req.Header.Set("Accept", "application/json")
 	resp, err := l.http.Do(req)
 	if err != nil {
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry does not answer: " + truncate(err.Error()), Hint: "Try again later; the list that is there stays."}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "cannot reach the registry: " + truncate(err.Error()), Hint: "Try again later. The current list is kept."}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry answers " + resp.Status, Hint: "Check the address of the directory in the settings."}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry responds with " + resp.Status, Hint: "Check the address of the directory in the settings."}
 	}
 	src, err := io.ReadAll(io.LimitReader(resp.Body, left+1))
 	if err != nil {
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry's answer broke off", Cause: err}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry's response was interrupted", Cause: err}
 	}
 	if int64(len(src)) > left {
 		return nil, validationErrorf("the registry's list is larger than %d MiB", maxSnapshot>>20)

@@ -27,7 +27,7 @@ func Strict(what string, src []byte) error {
 			return nil
 		}
 		if err != nil {
-			return validationErrorf("%s cannot be read: %v", what, err)
+			return validationErrorf("cannot read %s: %v", what, err)
 		}
 		var top *level
 		if len(open) > 0 {
@@ -36,7 +36,7 @@ func Strict(what string, src []byte) error {
 		if key, ok := t.(string); ok && top != nil && top.keys != nil && !top.value {
 			folded := strings.ToLower(key)
 			if top.keys[folded] {
-				return validationErrorf("%s holds %q twice", what, truncate(key))
+				return validationErrorf("%s contains %q twice", what, truncate(key))
 			}
 			top.keys[folded], top.value = true, true
 			continue
@@ -57,7 +57,7 @@ func Strict(what string, src []byte) error {
 		}
 		if len(open) == 0 {
 			if _, err := d.Token(); err != io.EOF {
-				return validationErrorf("%s holds more than one value", what)
+				return validationErrorf("%s contains more than one value", what)
 			}
 			return nil
 		}

@@ -43,7 +43,7 @@ func openArchive(src []byte) (*archive, error) {
 		return nil, validationErrorf("the bundle is not a zip archive: %v", err)
 	}
 	if len(z.File) > maxEntries {
-		return nil, validationErrorf("the bundle holds %d files, more than %d", len(z.File), maxEntries)
+		return nil, validationErrorf("the bundle contains %d files, more than %d", len(z.File), maxEntries)
 	}
 	a := &archive{names: map[string]*zip.File{}}
 	folded := map[string]string{} // all paths, case-folded as Windows and macOS compare them
@@ -57,13 +57,13 @@ func openArchive(src []byte) (*archive, error) {
 		folder := strings.HasSuffix(f.Name, "/")
 		switch kind := f.Mode().Type(); {
 		case kind == fs.ModeSymlink:
-			return nil, validationErrorf("the bundle holds the link %q: only plain files are unpacked", f.Name)
+			return nil, validationErrorf("the bundle contains the symbolic link %q: only regular files are allowed", f.Name)
 		case kind != 0 && !(kind == fs.ModeDir && folder), f.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
-			return nil, validationErrorf("the bundle holds %q, which is not a plain file", f.Name)
+			return nil, validationErrorf("the bundle contains %q, which is not a regular file", f.Name)
 		case f.Flags&1 != 0:
-			return nil, validationErrorf("the bundle holds %q, which is encrypted", f.Name)
+			return nil, validationErrorf("the bundle contains %q, which is encrypted", f.Name)
 		case f.Method != zip.Store && f.Method != zip.Deflate:
-			return nil, validationErrorf("the bundle holds %q, which is packed in an unknown way", f.Name)
+			return nil, validationErrorf("the bundle contains %q, which is compressed with an unsupported method", f.Name)
 		}
 		for dir := parentPath(name); dir != ""; dir = parentPath(dir) {
 			if err := claimPath(folded, folders, dir, true); err != nil {
@@ -75,7 +75,7 @@ func openArchive(src []byte) (*archive, error) {
 				return nil, err
 			}
 			if f.UncompressedSize64 != 0 {
-				return nil, validationErrorf("the bundle holds the folder %q with a content", f.Name)
+				return nil, validationErrorf("the bundle contains the folder %q with data", f.Name)
 			}
 			continue
 		}
@@ -95,7 +95,7 @@ func openArchive(src []byte) (*archive, error) {
 	// Overlapping entries count their shared compressed bytes repeatedly, so the file size is the
 	// upper bound.
 	if packed = min(packed, uint64(len(src))); unpacked > ratioMatters && unpacked/max(packed, 1) > maxRatio {
-		return nil, validationErrorf("the bundle unpacks to %d times its size, as one does that is made to fill the disk", unpacked/max(packed, 1))
+		return nil, validationErrorf("the bundle unpacks to %d times its size, like a decompression bomb", unpacked/max(packed, 1))
 	}
 	return a, nil
 }
@@ -110,11 +110,11 @@ func claimPath(folded map[string]string, folders map[string]bool, name string, f
 	}
 	switch {
 	case other != name:
-		return validationErrorf("the bundle holds %q and %q, which are one file on some systems", other, name)
+		return validationErrorf("the bundle contains %q and %q, which are the same file on some systems", other, name)
 	case folder && folders[key]:
 		return nil
 	}
-	return validationErrorf("the bundle holds %q twice", name)
+	return validationErrorf("the bundle contains %q twice", name)
 }
 
 func parentPath(name string) string {
@@ -133,26 +133,26 @@ func checkEntryName(raw string) (string, error) {
 	shown := truncate(raw)
 	switch {
 	case name == "" || len(name) > maxEntryName:
-		return "", validationErrorf("the bundle holds a file whose name is empty or too long")
+		return "", validationErrorf("the bundle contains a file whose name is empty or too long")
 	case !utf8.ValidString(raw) || strings.ContainsFunc(raw, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return "", validationErrorf("the bundle holds a file whose name is not a text")
+		return "", validationErrorf("the bundle contains a file whose name has control characters or is not valid UTF-8")
 	case strings.ContainsRune(raw, '\\'):
-		return "", validationErrorf("the bundle holds %q: a backslash is a folder on some systems", shown)
+		return "", validationErrorf("the bundle contains %q: a backslash is a path separator on some systems", shown)
 	case strings.HasPrefix(raw, "/"):
-		return "", validationErrorf("the bundle holds %q, which is outside of it", shown)
+		return "", validationErrorf("the bundle contains the absolute path %q", shown)
 	case strings.ContainsAny(raw, `:*?"<>|`):
-		return "", validationErrorf("the bundle holds %q, which is a drive or no name on some systems", shown)
+		return "", validationErrorf("the bundle contains %q, which is a drive or an invalid name on some systems", shown)
 	case strings.Count(name, "/") >= maxDepth:
-		return "", validationErrorf("the bundle holds %q, which is too deep", shown)
+		return "", validationErrorf("the bundle contains %q, which is nested too deeply", shown)
 	}
 	for _, part := range strings.Split(name, "/") {
 		switch {
 		case part == "" || part == "." || part == "..":
-			return "", validationErrorf("the bundle holds %q, which leads out of it", shown)
+			return "", validationErrorf("the bundle contains %q, which is a path outside of it", shown)
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") || strings.HasPrefix(part, " "):
-			return "", validationErrorf("the bundle holds %q, which is another name on some systems", shown)
+			return "", validationErrorf("the bundle contains %q, which is a different name on some systems", shown)
 		case isWindowsDevice(part):
-			return "", validationErrorf("the bundle holds %q, which is a device on Windows", shown)
+			return "", validationErrorf("the bundle contains %q, which is a device on Windows", shown)
 		}
 	}
 	return name, nil
@@ -171,19 +171,19 @@ func isWindowsDevice(part string) bool {
 func (a *archive) readFile(name string, limit int64) ([]byte, error) {
 	f := a.names[name]
 	if f == nil {
-		return nil, validationErrorf("the bundle holds no %s", name)
+		return nil, validationErrorf("the bundle does not contain %s", name)
 	}
 	if f.UncompressedSize64 > uint64(limit) {
 		return nil, validationErrorf("%s in the bundle is too large", name)
 	}
 	r, err := f.Open()
 	if err != nil {
-		return nil, validationErrorf("%s in the bundle cannot be read: %v", name, err)
+		return nil, validationErrorf("cannot read %s in the bundle: %v", name, err)
 	}
 	defer r.Close()
 	out, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil || int64(len(out)) > limit {
-		return nil, validationErrorf("%s in the bundle cannot be read", name)
+		return nil, validationErrorf("cannot read %s in the bundle", name)
 	}
 	return out, nil
 }
@@ -191,11 +191,11 @@ func (a *archive) readFile(name string, limit int64) ([]byte, error) {
 // unpack writes the files into dir, which must not exist. It writes all of them or none.
 func (a *archive) unpack(dir string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return fmt.Errorf("cannot make the folder for bundles: %w", err)
+		return fmt.Errorf("cannot create the folder for bundles: %w", err)
 	}
 	half, err := os.MkdirTemp(filepath.Dir(dir), ".unpacking-")
 	if err != nil {
-		return fmt.Errorf("cannot make the folder for a bundle: %w", err)
+		return fmt.Errorf("cannot create the folder for a bundle: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -211,7 +211,7 @@ func (a *archive) unpack(dir string) (err error) {
 	for _, f := range a.files {
 		if dir := parentPath(f.Name); dir != "" {
 			if err := root.MkdirAll(dir, 0o700); err != nil {
-				return validationErrorf("the file %q of the bundle cannot be written: %v", f.Name, err)
+				return validationErrorf("cannot write the file %q of the bundle: %v", f.Name, err)
 			}
 		}
 		n, err := extractFile(root, f, left)
@@ -221,7 +221,7 @@ func (a *archive) unpack(dir string) (err error) {
 		left -= n
 	}
 	if err := os.Rename(half, dir); err != nil {
-		return fmt.Errorf("cannot put the bundle in its place: %w", err)
+		return fmt.Errorf("cannot move the bundle into place: %w", err)
 	}
 	return nil
 }
@@ -234,21 +234,21 @@ func extractFile(root *os.Root, f *zip.File, left int64) (int64, error) {
 	}
 	src, err := f.Open()
 	if err != nil {
-		return 0, validationErrorf("the file %q of the bundle cannot be read: %v", f.Name, err)
+		return 0, validationErrorf("cannot read the file %q of the bundle: %v", f.Name, err)
 	}
 	defer src.Close()
 	dst, err := root.OpenFile(f.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
-		return 0, validationErrorf("the file %q of the bundle cannot be written: %v", f.Name, err)
+		return 0, validationErrorf("cannot write the file %q of the bundle: %v", f.Name, err)
 	}
 	defer dst.Close()
 	limit := min(int64(f.UncompressedSize64), left)
 	n, err := io.Copy(dst, io.LimitReader(src, limit+1))
 	switch {
 	case err != nil:
-		return n, validationErrorf("the file %q of the bundle cannot be unpacked: %v", f.Name, err)
+		return n, validationErrorf("cannot unpack the file %q of the bundle: %v", f.Name, err)
 	case n > limit:
-		return n, validationErrorf("the file %q of the bundle is larger than it says", f.Name)
+		return n, validationErrorf("the file %q of the bundle is larger than declared", f.Name)
 	}
 	return n, dst.Close()
 }

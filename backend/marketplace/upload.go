@@ -51,12 +51,12 @@ func (u *Uploads) Begin(size int64) (id string, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err := os.MkdirAll(u.Folder, 0o700); err != nil {
-		return "", fmt.Errorf("cannot make the folder for bundles: %w", err)
+		return "", fmt.Errorf("cannot create the folder for bundles: %w", err)
 	}
 	u.removeExpired()
 	id = rand.Text()
 	if err := os.WriteFile(u.path(id), nil, 0o600); err != nil {
-		return "", fmt.Errorf("cannot keep the bundle: %w", err)
+		return "", fmt.Errorf("cannot save the bundle: %w", err)
 	}
 	if u.all == nil {
 		u.all = map[string]*upload{}
@@ -98,17 +98,17 @@ func (u *Uploads) Append(id string, offset int64, part []byte) (got int64, err e
 	case one == nil:
 		return 0, unknownUploadError()
 	case offset != one.got:
-		return one.got, core.Errorf(core.CodeConflict, "the next part begins at %d", one.got)
+		return one.got, core.Errorf(core.CodeConflict, "the next part starts at offset %d", one.got)
 	case len(part) == 0 || len(part) > MaxPart || one.got+int64(len(part)) > one.size:
-		return one.got, validationErrorf("the part does not fit: it is empty, larger than %d MiB, or more than was announced", MaxPart>>20)
+		return one.got, validationErrorf("the part is empty, larger than %d MiB, or exceeds the announced size", MaxPart>>20)
 	}
 	file, err := os.OpenFile(u.path(id), os.O_WRONLY, 0o600)
 	if err != nil {
-		return one.got, fmt.Errorf("cannot keep the bundle: %w", err)
+		return one.got, fmt.Errorf("cannot save the bundle: %w", err)
 	}
 	_, err = file.WriteAt(part, offset)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return one.got, &core.Error{Code: core.CodeUnavailable, Message: "cannot keep the bundle", Hint: "Check that the disk is not full.", Cause: err}
+		return one.got, &core.Error{Code: core.CodeUnavailable, Message: "cannot save the bundle", Hint: "Check that the disk is not full.", Cause: err}
 	}
 	one.got += int64(len(part))
 	one.at = u.now()
@@ -155,5 +155,5 @@ func (u *Uploads) now() time.Time {
 }
 
 func unknownUploadError() error {
-	return &core.Error{Code: core.CodeNotFound, Message: "the bundle is not here any more", Hint: "Choose the file again."}
+	return &core.Error{Code: core.CodeNotFound, Message: "the uploaded bundle has expired", Hint: "Choose the file again."}
 }

@@ -26,12 +26,12 @@ var reservedVariables = []string{
 // else.
 func checkVariableName(name string) error {
 	if !envNamePattern().MatchString(name) {
-		return validationErrorf("%q cannot name an environment variable", name)
+		return validationErrorf("%q is not a valid name of an environment variable", name)
 	}
 	upper := strings.ToUpper(name)
 	for _, r := range reservedVariables {
 		if upper == r || strings.HasSuffix(r, "_") && strings.HasPrefix(upper, r) {
-			return validationErrorf("the variable %s changes how programs start and is not set by an installation", name)
+			return validationErrorf("the variable %s changes how programs start and cannot be set by an installation", name)
 		}
 	}
 	return nil
@@ -44,10 +44,10 @@ var (
 
 func (r *Remote) check() error {
 	if r.Type != "streamable-http" && r.Type != "sse" {
-		return validationErrorf("%q is no type of address: it must be streamable-http or sse", r.Type)
+		return validationErrorf("%q is not a valid transport: it must be streamable-http or sse", r.Type)
 	}
 	if strings.ContainsAny(r.URL, "$`\\\"' \n\r\t<>") {
-		return validationErrorf("the address %q holds characters that none has", r.URL)
+		return validationErrorf("the address %q contains invalid characters", r.URL)
 	}
 	if err := checkAddress(inputVariable().ReplaceAllString(r.URL, "x")); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (r *Remote) check() error {
 	}
 	for name, v := range r.Variables {
 		if !variableNamePattern().MatchString(name) {
-			return validationErrorf("%q cannot name a part of the address", name)
+			return validationErrorf("%q is not a valid variable name in the address", name)
 		}
 		if err := v.check("address's "+name, 1); err != nil {
 			return err
@@ -83,7 +83,7 @@ func checkHeaderName(name string) error {
 	default:
 		return nil
 	}
-	return validationErrorf("the header %q is not set by an installation", name)
+	return validationErrorf("the header %q cannot be set by an installation", name)
 }
 
 // checkAddress rejects addresses other than https, and http on a loopback host.
@@ -93,13 +93,13 @@ func checkAddress(raw string) error {
 	case err != nil || u.Host == "" || u.Opaque != "":
 		return validationErrorf("%q is not an address", raw)
 	case u.User != nil:
-		return validationErrorf("the address of %s holds a user or password", u.Host)
+		return validationErrorf("the address of %s contains a user name or password", u.Host)
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme == "http" && Loopback(u.Hostname()):
 		return nil
 	}
-	return validationErrorf("the address %q is neither https nor of this machine", raw)
+	return validationErrorf("the address %q uses neither https nor a loopback host", raw)
 }
 
 // Loopback reports whether host is a loopback address or "localhost".

@@ -29,7 +29,7 @@ func describeConflicts(naming Naming, servers []*registeredServer, hidden shadow
 	for i, h := range servers {
 		for _, o := range same[affixes[i]] {
 			if h != o {
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("the names of its tools carry a hash: server %q has the same namespace", o.ID))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("the names of its tools end in a hash: server %q has the same namespace", o.ID))
 			}
 		}
 		if len(hidden) == 0 {
@@ -37,7 +37,7 @@ func describeConflicts(naming Naming, servers []*registeredServer, hidden shadow
 		}
 		for _, o := range servers {
 			if uris := hidden[[2]string{h.ID, o.ID}]; len(uris) > 0 {
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("%s cannot be reached: server %q lists the same and comes first", describeURIs(uris), o.ID))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%s cannot be reached: server %q lists the same URI and has priority", describeURIs(uris), o.ID))
 			}
 		}
 	}
@@ -70,9 +70,9 @@ func describeSharedNames(servers []*registeredServer, list map[string][]string) 
 		for _, h := range servers {
 			switch n := len(shared[h]); {
 			case n == 1:
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("%.100q is prefixed with the server's name: another server has the same", shared[h][0]))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%.100q is prefixed with the server's name: another server has a tool or prompt of that name", shared[h][0]))
 			case n > 1:
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("%d %s, such as %.100q, are prefixed with the server's name: other servers have the same", n, kind, shared[h][0]))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%d %s, such as %.100q, are prefixed with the server's name: other servers have the same names", n, kind, shared[h][0]))
 			}
 		}
 	}

@@ -22,10 +22,10 @@ func TestConflictIsReportedForLosingServer(t *testing.T) {
 	r.Set("b", "b", resources("mem://x", "mem://z"))
 	r.Set("d", "d", resources("mem://y", "mem://x", "mem://z"))
 	for server, want := range map[string]string{
-		"a": `[the names of its tools carry a hash: server "c" has the same namespace]`,
-		"b": `[resource "mem://x" cannot be reached: server "a" lists the same and comes first]`,
-		"c": `[the names of its tools carry a hash: server "a" has the same namespace]`,
-		"d": `[2 resources, such as "mem://y", cannot be reached: server "a" lists the same and comes first resource "mem://z" cannot be reached: server "b" lists the same and comes first]`,
+		"a": `[the names of its tools end in a hash: server "c" has the same namespace]`,
+		"b": `[resource "mem://x" cannot be reached: server "a" lists the same URI and has priority]`,
+		"c": `[the names of its tools end in a hash: server "a" has the same namespace]`,
+		"d": `[2 resources, such as "mem://y", cannot be reached: server "a" lists the same URI and has priority resource "mem://z" cannot be reached: server "b" lists the same URI and has priority]`,
 	} {
 		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
 			t.Errorf("%s: %s", server, got)
@@ -51,9 +51,9 @@ func TestQualifiedNamesAreReported(t *testing.T) {
 	r.Set("b", "b", tools("read", "write"))
 	r.Set("c", "c", tools("read", "only-c"))
 	for server, want := range map[string]string{
-		"a": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same]`,
-		"b": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same]`,
-		"c": `["read" is prefixed with the server's name: another server has the same]`,
+		"a": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same names]`,
+		"b": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same names]`,
+		"c": `["read" is prefixed with the server's name: another server has a tool or prompt of that name]`,
 	} {
 		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
 			t.Errorf("%s: %s", server, got)

@@ -76,7 +76,7 @@ func applyFilter(f *config.Filter, tools []entry) (shown []entry, warnings []str
 		}
 		if name := f.Shown(e.name); name != e.name {
 			if taken[name] > 1 {
-				warnings = append(warnings, fmt.Sprintf("tool '%s' keeps its name: another one is called '%s'", e.name, name))
+				warnings = append(warnings, fmt.Sprintf("tool '%s' keeps its name: another tool is called '%s'", e.name, name))
 			} else {
 				e.visibleName = name
 			}

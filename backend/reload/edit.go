@@ -78,7 +78,7 @@ func (r *Reloader) checkUnlocked() error {
 // as config.Starter. Nothing is written if change fails or the result is invalid.
 func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document) error) error {
 	if ext := strings.ToLower(filepath.Ext(file)); ext == ".yaml" || ext == ".yml" {
-		return &core.Error{Code: core.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
+		return &core.Error{Code: core.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Edit it in a text editor; it is reloaded when you save it."}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 }
 
 func conflictError(cause error) error {
-	return &core.Error{Code: core.CodeConflict, Message: "the configuration file was changed meanwhile", Hint: "Load it again and repeat the edit.", Cause: cause}
+	return &core.Error{Code: core.CodeConflict, Message: "the configuration file has changed in the meantime", Hint: "Reload it and repeat the edit.", Cause: cause}
 }
 
 func writeError(file string, cause error) error {
@@ -203,7 +203,7 @@ func countErrors(problems []config.Problem) (n int) {
 }
 
 func validationError(problems []config.Problem) error {
-	e := core.Errorf(core.CodeValidation, "the configuration would not be valid")
+	e := core.Errorf(core.CodeValidation, "the configuration would be invalid")
 	for _, p := range problems {
 		if !p.Warning {
 			e.Fields = append(e.Fields, core.FieldError{Field: p.Key, Error: p.String()})

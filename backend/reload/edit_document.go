@@ -28,10 +28,10 @@ func NewDocument(src []byte) (*Document, error) {
 	rest, hadBOM := bytes.CutPrefix(src, bom)
 	root, err := hujson.Parse(bytes.Clone(rest))
 	if err != nil {
-		return nil, core.Errorf(core.CodeValidation, "cannot edit a file that does not parse: %v", err)
+		return nil, core.Errorf(core.CodeValidation, "cannot edit a file that cannot be parsed: %v", err)
 	}
 	if _, ok := root.Value.(*hujson.Object); !ok {
-		return nil, core.Errorf(core.CodeValidation, "cannot edit a file that holds no object")
+		return nil, core.Errorf(core.CodeValidation, "cannot edit a file that is not a JSON object")
 	}
 	d := &Document{root: root, bom: hadBOM, indent: "  ", eol: "\n"}
 	if bytes.Contains(rest, []byte("\r\n")) {
@@ -233,7 +233,7 @@ func memberIndex(o *hujson.Object, name string) int {
 }
 
 func serverNotFoundError(label string) error {
-	return core.Errorf(core.CodeNotFound, "no server %q in the file", label)
+	return core.Errorf(core.CodeNotFound, "the file has no server %q", label)
 }
 
 // setMember sets the value of a member, or appends the member to o in the style of its neighbours.

@@ -26,7 +26,7 @@ func (d *Document) SetArgument(label string, at int, was, now string) error {
 	if server == nil {
 		return serverNotFoundError(label)
 	}
-	moved := &core.Error{Code: core.CodeConflict, Message: "the server's entry was changed meanwhile", Hint: "Look at it again."}
+	moved := &core.Error{Code: core.CodeConflict, Message: "the server's entry has changed in the meantime", Hint: "Review it again."}
 	set := func(v *hujson.Value) error {
 		old, ok := v.Value.(hujson.Literal)
 		if !ok || old.Kind() != '"' || old.String() != was {

@@ -24,7 +24,7 @@ const NewProfile = "new"
 // none, or "" to replace it unconditionally.
 func (r *Reloader) SetProfile(ctx context.Context, name string, raw json.RawMessage, was string) error {
 	if !core.ValidServerID(name) {
-		return core.Errorf(core.CodeValidation, "%q cannot name a profile: use letters, digits, '-' and '_'", name)
+		return core.Errorf(core.CodeValidation, "%q is not a valid profile name: use letters, digits, '-' and '_'", name)
 	}
 	file := r.o.Sources.Main()
 	if p, known := r.Current().Profile(name); known && p.Source.File != "" {
@@ -51,11 +51,11 @@ func (d *Document) checkTag(name, was string) error {
 	now, there := d.findProfile(name)
 	switch {
 	case was == NewProfile && there:
-		return &core.Error{Code: core.CodeConflict, Message: "there is already a profile " + strconv.Quote(name), Hint: "Give this one another name."}
+		return &core.Error{Code: core.CodeConflict, Message: "there is already a profile " + strconv.Quote(name), Hint: "Choose another name."}
 	case was != NewProfile && !there:
-		return &core.Error{Code: core.CodeConflict, Message: "the profile was taken out of the file meanwhile", Hint: "Save it under a new name, or leave it."}
+		return &core.Error{Code: core.CodeConflict, Message: "the profile was removed from the file in the meantime", Hint: "Save it under a new name, or discard the edit."}
 	case was != NewProfile && now.Tag() != was:
-		return &core.Error{Code: core.CodeConflict, Message: "the profile was changed in the file meanwhile", Hint: "Load it again and repeat the edit."}
+		return &core.Error{Code: core.CodeConflict, Message: "the profile was changed in the file in the meantime", Hint: "Reload it and repeat the edit."}
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 		return nil, problemsOf(err)
 	}
 	if main := r.o.Sources.Main(); r.mainExisted && !exists(main) && c.Locked == "" {
-		return nil, []config.Problem{{File: main, Message: "file is gone", Suggestion: `an empty configuration is {"mcpServers": {}}`}}
+		return nil, []config.Problem{{File: main, Message: "file was removed", Suggestion: `an empty configuration is {"mcpServers": {}}`}}
 	}
 	return c, c.Problems
 }
@@ -232,7 +232,7 @@ func (r *Reloader) saveLastGood(c *config.Config) {
 		return
 	}
 	if err := atomicfile.Replace(r.o.LastGood, data, 0o600); err != nil {
-		r.o.Log.Warn("Cannot keep a copy of the configuration", "error", err)
+		r.o.Log.Warn("Cannot save a copy of the configuration", "error", err)
 	}
 }
 
@@ -261,7 +261,7 @@ func keepBrokenServers(was, now *config.Config) *config.Config {
 			}
 			if _, taken := now.With(servers, nil).Server(s.ID); !taken {
 				servers = append(servers[:len(servers):len(servers)], s)
-				problems[i].Suggestion = appendSuggestion(p.Suggestion, "it goes on as it was configured before")
+				problems[i].Suggestion = appendSuggestion(p.Suggestion, "it keeps its previous configuration")
 			}
 		}
 	}

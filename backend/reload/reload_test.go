@@ -202,7 +202,7 @@ func TestFoldersMayAppearVanishAndReturn(t *testing.T) {
 	if err := os.Rename(filepath.Dir(file), away); err != nil {
 		t.Fatal(err)
 	}
-	x.expectRefused("folder gone", "file is gone", "a=a")
+	x.expectRefused("folder gone", "file was removed", "a=a")
 	write(t, filepath.Join(away, "config.jsonc"), two)
 	if err := os.Rename(away, filepath.Dir(file)); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestInvalidServerKeepsFormerConfig(t *testing.T) {
 	write(t, x.file, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "new"}, "c": {}}}`)
 	x.expect("one wrong", "b=new a=a")
 	problems := x.Problems()
-	if len(problems) != 2 || !strings.Contains(problems[0].Suggestion, "as it was configured before") || strings.Contains(problems[1].Suggestion, "before") {
+	if len(problems) != 2 || !strings.Contains(problems[0].Suggestion, "keeps its previous configuration") || strings.Contains(problems[1].Suggestion, "previous") {
 		t.Errorf("%v", problems)
 	}
 	write(t, x.file, `{"mcpServers": {"a": {"command": "fixed"}, "b": {"command": "new"}}}`)

@@ -18,7 +18,7 @@ func (r *Reloader) Renaming(id, label string) (string, error) {
 		return "", err
 	}
 	if ext := strings.ToLower(filepath.Ext(s.Source.File)); ext == ".yaml" || ext == ".yml" {
-		return "", &core.Error{Code: core.CodeRejected, Message: "cannot edit " + s.Source.File + ": it is YAML", Hint: "Change it in an editor; it is read when you save."}
+		return "", &core.Error{Code: core.CodeRejected, Message: "cannot edit " + s.Source.File + ": it is YAML", Hint: "Edit it in a text editor; it is reloaded when you save it."}
 	}
 	to := core.Slug(label)
 	if !core.ValidServerID(to) {

@@ -26,7 +26,7 @@ const pollInterval = 5 * time.Second
 func (r *Reloader) follow(ctx context.Context) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		r.o.Log.Warn("Cannot watch the configuration; looking every few seconds", "error", err)
+		r.o.Log.Warn("Cannot watch the configuration; polling every few seconds", "error", err)
 	} else {
 		defer w.Close()
 	}

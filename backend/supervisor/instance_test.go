@@ -342,7 +342,7 @@ func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()
 		g.apply(server("a"), server("b"))
-		want := `[resource "mem://x" cannot be reached: server "a" lists the same and comes first]`
+		want := `[resource "mem://x" cannot be reached: server "a" lists the same URI and has priority]`
 		if st := g.want("b", core.StateRunning); fmt.Sprint(st.Warnings) != want {
 			t.Errorf("b: %q", st.Warnings)
 		}

@@ -42,7 +42,7 @@ func TestPanicIsInternalErrorForClientAndRecord(t *testing.T) {
 	}
 
 	if r := got.Results[0]; r.Thrown != "" || !r.IsError || len(r.Content) != 1 || strings.Contains(r.Content[0].Text, "verdict") ||
-		!strings.Contains(r.Content[0].Text, `Drawbridge's own tool "history_search" failed`) || !strings.Contains(r.Content[0].Text, "(code=internal)") {
+		!strings.Contains(r.Content[0].Text, `the built-in tool "history_search" failed`) || !strings.Contains(r.Content[0].Text, "(code=internal)") {
 		t.Errorf("the client got %+v", r)
 	}
 	if r := got.Results[1]; r.IsError || r.Thrown != "" {

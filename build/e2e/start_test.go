@@ -24,7 +24,7 @@ func TestFailedStartReportsReasonImmediately(t *testing.T) {
 		name, config string
 		args, says   []string
 	}{
-		{"the port is taken", `{"bridge":{"listen":"` + taken.Addr().String() + `"}}`, nil, []string{"the port is taken", "drawbridge --listen 127.0.0.1:"}},
+		{"the port is taken", `{"bridge":{"listen":"` + taken.Addr().String() + `"}}`, nil, []string{"the port is in use", "drawbridge --listen 127.0.0.1:"}},
 		{"a wrong configuration", `{"mcpServers":{"x":{}}}`, []string{"--strict", "--listen", "127.0.0.1:0"}, []string{"did not start: ", "x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

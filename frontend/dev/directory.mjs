@@ -177,8 +177,8 @@ export async function directoryRoute(
       return refused(
         503,
         'unavailable',
-        'the registry does not answer: connection refused',
-        'Try again later; the list that is there stays.',
+        'cannot reach the registry: connection refused',
+        'Try again later. The current list is kept.',
       );
     d.takenAt = ago(0);
     return page();
@@ -194,7 +194,7 @@ export async function directoryRoute(
     if (method === 'DELETE') return { body: {} };
     await world.held;
     if (!up)
-      return refused(404, 'not_found', 'the bundle is not here any more', 'Choose the file again.');
+      return refused(404, 'not_found', 'the uploaded bundle has expired', 'Choose the file again.');
     up.got += Buffer.from(body.part, 'base64').toString('latin1');
     return { body: { id: third, got: up.got.length } };
   }
@@ -228,7 +228,7 @@ function planned(world, { name, way = 0, upload, label, values = {} }) {
   if (upload) {
     const up = world.directory.uploads.get(upload);
     if (!up)
-      return refused(404, 'not_found', 'the bundle is not here any more', 'Choose the file again.');
+      return refused(404, 'not_found', 'the uploaded bundle has expired', 'Choose the file again.');
     if (!up.got.startsWith('PK'))
       return refused(
         400,
@@ -236,7 +236,7 @@ function planned(world, { name, way = 0, upload, label, values = {} }) {
         'the bundle is not a zip archive: zip: not a valid zip file',
       );
     if (up.got.includes('../'))
-      return refused(400, 'validation', 'the bundle holds "../../evil", which leads out of it');
+      return refused(400, 'validation', 'the bundle contains "../../evil", which is a path outside of it');
     fields = bundleFields(say);
     const folder = '/home/ada/.config/drawbridge/bundles/notes-1a2b3c';
     words = ['node', `${folder}/server/index.js`];
@@ -257,7 +257,7 @@ function planned(world, { name, way = 0, upload, label, values = {} }) {
     };
   } else {
     const chosen = world.directory.items.find((one) => one.name === name)?.ways[way];
-    if (!chosen) return refused(404, 'not_found', 'the directory holds no such server');
+    if (!chosen) return refused(404, 'not_found', 'the directory has no such server');
     fields = chosen.fields;
     words = chosen.runs ? chosen.line.filter((word) => !word.startsWith('<')) : [];
     if (!chosen.runs) about = undefined;
@@ -322,7 +322,7 @@ async function shareRoute(world, method, second, text, start) {
   try {
     read = JSON.parse(file);
   } catch {
-    return refused(400, 'validation', 'the file cannot be read: unexpected end of JSON input');
+    return refused(400, 'validation', 'cannot read the file: unexpected end of JSON input');
   }
   if (!read.mcpServers)
     return refused(400, 'validation', 'the file holds neither servers nor profiles');
@@ -364,7 +364,7 @@ async function shareRoute(world, method, second, text, start) {
       409,
       'conflict',
       'the configuration changed since the change was shown',
-      'Nothing was written. Look at it again.',
+      'Nothing was written. Review it again.',
     );
   const stored = Object.keys(secrets).filter((name) => secrets[name]);
   world.taken = { names: news.map((s) => s.label), secrets };
@@ -412,7 +412,7 @@ function copiesRoute(world, method, name, action, text) {
         409,
         'conflict',
         'the configuration changed since the change was shown',
-        'Nothing was written. Look at it again.',
+        'Nothing was written. Review it again.',
       );
     world.restored = name;
     return { body: { undo: copies[0].name, etag: world.config.etag } };

@@ -175,7 +175,7 @@ export function startMock({
             {
               status: 412,
               code: 'conflict',
-              detail: 'the configuration file was changed meanwhile',
+              detail: 'the configuration file has changed in the meantime',
             },
             412,
           );

@@ -99,8 +99,8 @@ export function profilesRoute(world, method, [first, name], text, headers, send)
       return refused(
         409,
         'conflict',
-        'the profile was changed in the file meanwhile',
-        'Load it again and repeat the edit.',
+        'the profile was changed in the file in the meantime',
+        'Reload it and repeat the edit.',
       );
     if (at < 0) items.push({ name, entry });
     else items[at].entry = entry;
