@@ -33,11 +33,11 @@ type newServer struct {
 func (p *program) add() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | -", Short: "Add servers to the configuration, and see whether they work",
-		Long: "Add servers to the configuration: a command that runs here, the address of one that runs elsewhere,\n" +
-			"or the block that a README shows, as JSON, TOML or YAML; - reads it from standard input.\n\n" +
-			"Without NAME a server is called after its package, image or address. What comes behind a command\n" +
-			"belongs to the command. Literal tokens and passwords are stored as secrets.",
+		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | -", Short: "Add servers to the configuration and test them",
+		Long: "Add servers to the configuration: a command to run, the address of a remote server, or the configuration\n" +
+			"block from a README, as JSON, TOML or YAML; - reads the block from standard input.\n\n" +
+			"Without NAME, a server is named after its package, image or address. All arguments after a command\n" +
+			"belong to the command. Literal tokens and passwords are stored as secrets.",
 		Example: "  drawbridge add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n" +
 			"  drawbridge add npx -y @upstash/context7-mcp\n" +
 			"  drawbridge add github --secret GITHUB_TOKEN -- docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server\n" +
@@ -62,12 +62,12 @@ func (p *program) add() *cobra.Command {
 			return p.runAdd(cmd.Context(), a, f)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "give the command a variable, as `NAME=VALUE`; may be repeated")
-	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "send a header to the address, as `'NAME: VALUE'`; may be repeated")
-	cmd.Flags().StringArrayVar(&f.secrets, "secret", nil, "ask for the value of the variable, or header of an address, with this `NAME` and store it as a secret; without a terminal it is read from standard input")
+	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "set an environment variable, as `NAME=VALUE`; may be repeated")
+	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "set an HTTP header, as `'NAME: VALUE'`; may be repeated")
+	cmd.Flags().StringArrayVar(&f.secrets, "secret", nil, "ask for the value of the variable or header with this `NAME` and store it as a secret; without a terminal, read it from standard input")
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "run the command in this `FOLDER`")
-	cmd.Flags().BoolVar(&f.disabled, "disabled", false, "add it switched off")
-	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "do not wait to see whether it works")
+	cmd.Flags().BoolVar(&f.disabled, "disabled", false, "add the server as disabled")
+	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "do not wait for the server to start")
 	return cmd
 }
 
@@ -124,11 +124,11 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 	}
 	switch {
 	case a.url != "" && (len(f.env) > 0 || f.cwd != ""):
-		return nil, usageError{errors.New("--env and --cwd are for a command, and this is an address")}
+		return nil, usageError{errors.New("--env and --cwd require a command, not an address")}
 	case a.url == "" && len(f.headers) > 0:
-		return nil, usageError{errors.New("--header is for an address, and this is a command")}
+		return nil, usageError{errors.New("--header requires an address, not a command")}
 	case len(f.secrets) > 1 && !p.Attended():
-		return nil, usageError{errors.New("standard input holds one secret: give the others with drawbridge secret set")}
+		return nil, usageError{errors.New("standard input can contain only one secret: set the others with drawbridge secret set")}
 	}
 	if s.Cwd != "" {
 		if s.Cwd, err = filepath.Abs(s.Cwd); err != nil {
@@ -227,7 +227,7 @@ func (p *program) dropSecrets(ctx context.Context, names []string) error {
 func (p *program) sayAdded(servers *clientconf.Pasted) {
 	for _, s := range servers.Servers {
 		if s.Have {
-			fmt.Fprintln(p.Stdout, line(s.Label+": is there already"))
+			fmt.Fprintln(p.Stdout, line(s.Label+": exists already"))
 			continue
 		}
 		fmt.Fprintln(p.Stdout, line(s.Label+": added"))

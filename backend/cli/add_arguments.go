@@ -80,7 +80,7 @@ func takesValue(cmd *cobra.Command, flag string) bool {
 func recognise(positionals, command []string) (a addition, err error) {
 	if len(command) > 0 {
 		if len(positionals) > 1 {
-			return a, errors.New("there is more than one name")
+			return a, errors.New("more than one name was given")
 		}
 		a.command, a.name = command, nameOfCommand(command)
 		if len(positionals) == 1 {
@@ -106,7 +106,7 @@ func recognise(positionals, command []string) (a addition, err error) {
 	case isBlock(what):
 		a.block = what
 	default:
-		return a, errors.New("there is neither a command nor an address")
+		return a, errors.New("a command or an address is required")
 	}
 	return a, nil
 }

@@ -46,7 +46,7 @@ func (d *daemon) resultOf(ctx context.Context, s core.ServerStatus) (string, err
 	for {
 		var now core.ServerStatus
 		if err := d.get(ctx, "servers/"+url.PathEscape(s.ID), &now); err != nil && core.CodeOf(err) != core.CodeNotFound {
-			return line(name(s) + ": it is not known yet whether it works; see drawbridge status"), nil
+			return line(name(s) + ": its state is not known yet; see drawbridge status"), nil
 		}
 		switch now.State {
 		case core.StateRunning, core.StateDegraded:
@@ -54,7 +54,7 @@ func (d *daemon) resultOf(ctx context.Context, s core.ServerStatus) (string, err
 		case core.StateCrashed, core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval, core.StateDisabled:
 			return failure(now), nil
 		case core.StateWaiting:
-			return failure(now) + "\n  It connects by itself once that has passed.", nil
+			return failure(now) + "\n  It connects automatically when the problem is resolved.", nil
 		case core.StateStopped:
 			if time.Since(began) > restLimit {
 				return d.tryOut(ctx, now)

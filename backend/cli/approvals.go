@@ -55,7 +55,7 @@ func (w *waitingItem) name() string {
 func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approvals", Short: "List pending approvals: new commands, calls and questions of servers", Args: noArgs,
-		Long:    "List what waits for you: commands of servers that are new, calls that a rule holds, and questions of servers.\nA form is filled in on the page: drawbridge open /questions.",
+		Long:    "List pending approvals: new commands, calls that need approval, and questions of servers.\nForms can be filled in on the page only: drawbridge open /questions.",
 		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
 	}
 	var wait bool
@@ -65,7 +65,7 @@ func (p *program) approvals() *cobra.Command {
 		}
 		return p.listApprovals(cmd.Context())
 	}
-	cmd.Flags().BoolVar(&wait, "wait", false, "ask about each as it comes, until interrupted; meanwhile calls wait for the answers given here")
+	cmd.Flags().BoolVar(&wait, "wait", false, "ask about each approval as it arrives, until interrupted")
 	var minutes, always bool
 	allow := &cobra.Command{
 		Use: "allow ID", Short: "Approve a command or a call", Args: between(1, 1),
@@ -82,8 +82,8 @@ func (p *program) approvals() *cobra.Command {
 			return p.answer(cmd.Context(), args[0], "accept", scope)
 		},
 	}
-	allow.Flags().BoolVar(&minutes, "minutes", false, "this tool for this client, for ten minutes")
-	allow.Flags().BoolVar(&always, "always", false, "this tool from now on; written into the configuration")
+	allow.Flags().BoolVar(&minutes, "minutes", false, "also allow further calls of this tool by this client, for ten minutes")
+	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{
 		Use: "deny ID", Short: "Deny a call or a question; a command stays pending and does not run", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,10 +100,10 @@ func (p *program) listApprovals(ctx context.Context) error {
 		return err
 	}
 	if len(list.Items) == 0 {
-		_, err := fmt.Fprintln(p.Stdout, "Nothing waits for you.")
+		_, err := fmt.Fprintln(p.Stdout, "No approvals are pending.")
 		return err
 	}
-	t := table{title: "Waiting for you", head: []string{"ID", "Kind", "Server", "By", "Asks to"}}
+	t := table{title: "Pending approvals", head: []string{"ID", "Kind", "Server", "By", "Asks to"}}
 	for i := range list.Items {
 		w := &list.Items[i]
 		t.add(w.name(), w.Kind, w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.asks())
@@ -140,7 +140,7 @@ func (p *program) answer(ctx context.Context, id, action, scope string) error {
 	}
 	word := map[string]string{"accept": "Allowed", "decline": "Refused"}[action]
 	if w.Command != nil && action != "accept" {
-		word = "It goes on waiting and is not run"
+		word = "It stays pending and does not run"
 	}
 	_, err = fmt.Fprintln(p.Stdout, line(word+": "+w.asks()))
 	return err

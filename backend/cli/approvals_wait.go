@@ -36,7 +36,7 @@ func (p *program) waitForApprovals(ctx context.Context) error {
 		noteApprovals(stream.Body, changed)
 	}()
 	go readAnswers(ctx, p.Stdin, answers)
-	fmt.Fprintln(p.Stdout, "Waiting for what needs your answer. Ctrl-C ends it.")
+	fmt.Fprintln(p.Stdout, "Waiting for approvals and questions. Press Ctrl-C to stop.")
 	asked := map[string]bool{}
 	for {
 		if err := p.askWaiting(ctx, d, asked, answers); err != nil {
@@ -116,7 +116,7 @@ func (p *program) askWaiting(ctx context.Context, d *daemon, asked map[string]bo
 		}
 		fmt.Fprintln(p.Stdout, line(w.Server+by+" asks to "+w.asks()))
 		if w.Kind == "form" {
-			fmt.Fprintln(p.Stdout, "  It is a form. Fill it in with: drawbridge open /questions")
+			fmt.Fprintln(p.Stdout, "  This is a form. Fill it in with: drawbridge open /questions")
 			continue
 		}
 		fmt.Fprint(p.Stdout, "  Allow? [y/N] ")
@@ -144,11 +144,11 @@ func (p *program) settle(ctx context.Context, d *daemon, w *waitingItem, text st
 	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {
 		action, said = "accept", "  Allowed."
 	} else if w.Command != nil {
-		said = "  It goes on waiting and is not run."
+		said = "  It stays pending and does not run."
 	}
 	_, err := d.raw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": "once"})
 	if code := core.CodeOf(err); err != nil && (code == core.CodeNotFound || code == core.CodeConflict) {
-		said, err = "  It no longer waits.", nil
+		said, err = "  It is no longer pending.", nil
 	}
 	if err == nil {
 		fmt.Fprintln(p.Stdout, said)

@@ -40,7 +40,7 @@ func (p *program) backupRestore() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "restore [FILE]", Short: "Restore a backup of the configuration, by default the newest; the current file is backed up first", Args: between(0, 1),
-		Long: "Restore a backup of the configuration, by default the newest; the current file is backed up first. In a terminal it asks where the copy keeps less of the history: those calls go, and nothing brings them back.",
+		Long: "Restore a backup of the configuration, by default the newest; the current file is backed up first. In a terminal, the command asks for confirmation if the backup has lower history limits, because older calls would be deleted permanently.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			main, copies, err := p.backupPlaces()
 			if err != nil {
@@ -52,7 +52,7 @@ func (p *program) backupRestore() *cobra.Command {
 			}
 			next, problems := config.Parse(main, src)
 			if next == nil {
-				return fmt.Errorf("the copy is not a valid configuration: %w", config.Problems(problems))
+				return fmt.Errorf("the backup is not a valid configuration: %w", config.Problems(problems))
 			}
 			if !yes && !p.json && p.Attended() {
 				if err := p.askKeepLess(cmd.Context(), main, next.History, src); err != nil {
@@ -65,7 +65,7 @@ func (p *program) backupRestore() *cobra.Command {
 			if err := config.Put(cmd.Context(), main, src); err != nil {
 				return fmt.Errorf("cannot write the configuration: %w", err)
 			}
-			return p.say(map[string]string{"file": from}, from+" is the configuration now.")
+			return p.say(map[string]string{"file": from}, from+" is now the configuration.")
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
@@ -89,10 +89,10 @@ func (p *program) askKeepLess(ctx context.Context, main string, next config.Hist
 			if gone.Calls == 0 {
 				return nil
 			}
-			return p.sure("This copy keeps less of the history. "+gone.words()+"\nPut it back?", otherwise)
+			return p.sure("This backup has lower history limits. "+gone.words()+"\nRestore it?", otherwise)
 		}
 	}
-	return p.sure("This copy keeps less of the history: when Drawbridge runs with it, older calls are deleted, and nothing brings them back.\nPut it back?", otherwise)
+	return p.sure("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)
 }
 
 // keptBy returns the history settings of the configuration file. An unreadable file is treated as one
@@ -127,7 +127,7 @@ func findCopy(copies config.Copies, args []string) (from string, src []byte, err
 			return filepath.Join(copies.Dir, args[0]), src, nil
 		}
 		if src, err = os.ReadFile(args[0]); err != nil {
-			return "", nil, fmt.Errorf("cannot read the copy: %w", err)
+			return "", nil, fmt.Errorf("cannot read the backup: %w", err)
 		}
 		return args[0], src, nil
 	}
@@ -136,7 +136,7 @@ func findCopy(copies config.Copies, args []string) (from string, src []byte, err
 		return "", nil, err
 	}
 	if len(all) == 0 {
-		return "", nil, fmt.Errorf("there is no copy in %s", copies.Dir)
+		return "", nil, fmt.Errorf("there is no backup in %s", copies.Dir)
 	}
 	src, err = copies.Read(all[0].Name)
 	return filepath.Join(copies.Dir, all[0].Name), src, err

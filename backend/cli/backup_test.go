@@ -17,7 +17,7 @@ import (
 // daemon that would delete calls, with one that would not, and without a daemon.
 func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 	const wide, narrow = `{"history":{"keepDays":30}}`, `{"history":{"keepDays":7}}`
-	const counted, plain = "3 of 9 calls would be deleted, made between 2026-01-0", "older calls are deleted"
+	const counted, plain = "3 of 9 calls, made between 2026-01-0", "permanently delete older calls"
 	for _, c := range []struct {
 		name     string
 		was      string // "": the file does not exist

@@ -155,8 +155,8 @@ func (p *program) command() *cobra.Command {
 	root.SetErr(p.Stderr)
 	root.SetVersionTemplate("drawbridge {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().StringVar(&p.data, "data", "", "`DIR` is the folder that holds everything: configuration, history, logs")
-	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON; errors as problem documents")
+	root.PersistentFlags().StringVar(&p.data, "data", "", "the folder `DIR` for all data: configuration, history, logs")
+	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON, also for errors")
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(),
@@ -211,7 +211,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if cmd.HasParent() {
-		return usageError{fmt.Errorf("drawbridge %s takes no argument", cmd.Name())}
+		return usageError{fmt.Errorf("drawbridge %s takes no arguments", cmd.Name())}
 	}
 	err := fmt.Errorf("no command is called %q", args[0])
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {

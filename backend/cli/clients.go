@@ -16,7 +16,7 @@ func (p *program) clients() *cobra.Command {
 	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients of this machine", Args: noArgs}
 	var all bool
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(all || p.json) }
-	cmd.Flags().BoolVar(&all, "all", false, "those too that are not installed")
+	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
 	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
 		p.clientsRestore(), p.clientsForget(), p.clientsSavings(), p.clientsImports(), p.clientsBundle(), p.clientsFeatures())
 	return cmd
@@ -52,7 +52,7 @@ func (p *program) clientsList() *cobra.Command {
 		Use: "list", Short: "List the installed clients", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return p.listClients(all) },
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "those too that are not installed")
+	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
 	return cmd
 }
 
@@ -86,13 +86,13 @@ func (p *program) listClients(all bool) error {
 		return p.document(map[string]any{"items": docs, "next": ""})
 	}
 	if len(t.rows) == 0 {
-		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge knows is installed. List them with: drawbridge clients --all\n", plural(left, "client"))
+		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge supports is installed. List them with: drawbridge clients --all\n", plural(left, "client"))
 		return err
 	}
 	if err := t.print(p.Stdout, p.Terminal()); err != nil || left == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s more can be connected when they are installed: drawbridge clients --all\n", plural(left, "client"))
+	_, err = fmt.Fprintf(p.Stdout, "%s more are supported but not installed: drawbridge clients --all\n", plural(left, "client"))
 	return err
 }
 

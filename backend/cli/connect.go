@@ -25,14 +25,14 @@ func (f *connectFlags) yesFlag(cmd *cobra.Command) {
 }
 
 func (f *connectFlags) forceFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.force, "force", false, "also when the entry was changed by hand")
+	cmd.Flags().BoolVar(&f.force, "force", false, "also if the entry was changed manually")
 }
 
 // shape are the flags for the form of the entry.
 func (f *connectFlags) shape(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.http, "http", false, "write the address instead of a program: Drawbridge must then run before the client")
+	cmd.Flags().BoolVar(&f.http, "http", false, "write an address instead of a command; Drawbridge must then run before the client starts")
 	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+clientconf.TokenVar+" instead of writing the token")
-	cmd.Flags().StringVar(&f.server, "server", "", "connect this `SERVER` alone, under its own name")
+	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
 }
 
 // onClient is the execution of a command for one client.
@@ -60,7 +60,7 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 			return run(onClient{cmd.Context(), c, choice, clientconf.Key(choice.Client, choice.Project), args[1:]})
 		},
 	}
-	cmd.Flags().StringVar(&f.project, "project", "", "the file of the project in this `FOLDER`")
+	cmd.Flags().StringVar(&f.project, "project", "", "use the project file in this `FOLDER`")
 	return cmd
 }
 
@@ -94,7 +94,7 @@ func (p *program) choice(client string, f connectFlags) (choice clientconf.Choic
 	rt, running, err := loopback.FindDaemon(folders.Data)
 	if err != nil || !running {
 		return choice, &core.Error{Code: core.CodeUnavailable, Message: "an entry with an address needs a running Drawbridge",
-			Hint: "Start it with: drawbridge. Or leave --http out: the shim starts it when needed.", Cause: err}
+			Hint: "Start it with: drawbridge. Without --http, the shim starts it when needed.", Cause: err}
 	}
 	choice.URL = rt.URL
 	choice.Token, err = p.tokenOf(client)
@@ -117,7 +117,7 @@ func (p *program) tokenOf(client string) (string, error) {
 
 func (p *program) clientsConnect() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "connect CLIENT", "Write our entry into a client's configuration file", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "connect CLIENT", "Add the entry of Drawbridge to a client's configuration file", 1, func(r onClient) error {
 		if f.snippet {
 			return p.handout(r)
 		}
@@ -129,8 +129,8 @@ func (p *program) clientsConnect() *cobra.Command {
 	})
 	f.yesFlag(cmd)
 	f.shape(cmd)
-	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print what to paste, and write nothing")
-	p.withAll(cmd, "every installed client that is not connected, with one question", func(ctx context.Context) error {
+	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print a snippet to paste, and write nothing")
+	p.withAll(cmd, "all installed clients that are not connected, with one confirmation", func(ctx context.Context) error {
 		if f.http || f.server != "" || f.project != "" || f.snippet {
 			return usageError{errors.New("--all can only be combined with --yes")}
 		}

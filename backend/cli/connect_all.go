@@ -91,7 +91,7 @@ func (all doneAll) sentences() string {
 	servers, clients, lines := 0, 0, []string{}
 	for _, d := range all {
 		if d.Err != nil {
-			lines = append(lines, line("  Left as it was: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
+			lines = append(lines, line("  Not changed: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
 			continue
 		}
 		servers, clients = servers+d.Servers, clients+1
@@ -99,9 +99,9 @@ func (all doneAll) sentences() string {
 			lines = append(lines, line("  "+d.Client.Name+": "+strings.TrimSuffix(d.Client.Reload, ".")+"."))
 		}
 	}
-	first := "Nothing was done."
+	first := "Nothing was changed."
 	if clients > 0 {
-		first = "Done: " + countedOf(servers, clients) + ". To take all of it back: drawbridge clients undo --all"
+		first = "Done: " + countedOf(servers, clients) + ". To undo everything: drawbridge clients undo --all"
 	}
 	return strings.Join(append([]string{first}, lines...), "\n")
 }
@@ -155,10 +155,10 @@ func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 		return err
 	}
 	if len(keys)+len(imports) == 0 {
-		return p.say(map[string]any{"items": []any{}, "next": ""}, "There is nothing to take back.")
+		return p.say(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
 	}
 	if !yes {
-		if err := p.ask(fmt.Sprintf("Take back %s (%s) and %s?", plural(len(keys), "connection"), strings.Join(keys, ", "), plural(len(imports), "import"))); err != nil {
+		if err := p.ask(fmt.Sprintf("Undo %s (%s) and %s?", plural(len(keys), "connection"), strings.Join(keys, ", "), plural(len(imports), "import"))); err != nil {
 			return err
 		}
 	}

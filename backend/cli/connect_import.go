@@ -16,7 +16,7 @@ import (
 
 func (p *program) clientsImport() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "import CLIENT [SERVER...]", "Copy a client's servers into our configuration", 1000, func(r onClient) error {
+	cmd := p.clientCommand(&f, "import CLIENT [SERVER...]", "Copy a client's servers to the configuration of Drawbridge", 1000, func(r onClient) error {
 		t, err := r.c.Take(r.choice, r.rest)
 		if err != nil {
 			return err
@@ -38,14 +38,14 @@ func (p *program) clientsImport() *cobra.Command {
 		}
 		sentence := fmt.Sprintf("%d servers are in %s.", len(t.Servers), line(t.Path))
 		if id != "" {
-			sentence += " Take it back with: drawbridge clients undo --import " + id
+			sentence += " Undo with: drawbridge clients undo --import " + id
 		}
 		return p.say(map[string]any{"items": t.Servers, "next": "", "path": t.Path, "id": id}, sentence)
 	})
-	cmd.Long = "Copy a client's servers into our configuration. The client keeps its own; to replace them use move.\n" +
-		"Nothing is evaluated: references to variables stay references. Literal tokens go to the secrets."
+	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
+		"Nothing is evaluated: references to variables stay references. Literal tokens are stored as secrets."
 	f.yesFlag(cmd)
-	p.withAll(cmd, "every installed client that has servers, with one question", func(ctx context.Context) error {
+	p.withAll(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
 		c, err := p.connector()
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (p *program) printImports(all []clientconf.Import) {
 	for _, i := range all {
 		how := "becomes " + i.Label
 		if i.Have {
-			how = "is there already as " + i.Label
+			how = "exists already as " + i.Label
 		}
 		fmt.Fprintf(p.Stdout, "%s %s: %s\n", line(i.Name), how, line(string(i.Entry)))
 		if len(i.Same) > 0 {
@@ -110,17 +110,17 @@ func (p *program) clientsImports() *cobra.Command {
 func (p *program) clientsMove() *cobra.Command {
 	var f connectFlags
 	var together bool
-	cmd := p.clientCommand(&f, "move CLIENT [SERVER...]", "Take a client's servers over and connect it in their place", 1000, func(r onClient) error {
+	cmd := p.clientCommand(&f, "move CLIENT [SERVER...]", "Move a client's servers to Drawbridge and connect the client", 1000, func(r onClient) error {
 		plan, err := r.c.Move(r.choice, r.rest, together)
 		if err != nil {
 			return err
 		}
 		return p.carryOut(r, plan, f.yes)
 	})
-	cmd.Long = "Take a client's servers over and connect it in their place, each under its old name, so that\npermission rules keep working. Servers can be named, to move them one by one.\nclients undo CLIENT [SERVER...] takes it back, all of it or one by one."
+	cmd.Long = "Move a client's servers to Drawbridge and replace each entry by one with the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\nclients undo CLIENT [SERVER...] reverts all moves, or those of single servers."
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&together, "together", false, "one entry for all servers; tool names change")
-	p.withAll(cmd, "every installed client that has servers, with one question", func(ctx context.Context) error {
+	p.withAll(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
 		if together || f.project != "" {
 			return usageError{errors.New("--all can only be combined with --yes")}
 		}
@@ -145,7 +145,7 @@ func (p *program) clientsBundle() *cobra.Command {
 		if err := os.WriteFile(out, content, 0o644); err != nil { //nolint:gosec // it holds no secret
 			return err
 		}
-		return p.say(map[string]any{"id": r.choice.Client, "path": out}, line(out)+" is written. Open it with the client to install it.")
+		return p.say(map[string]any{"id": r.choice.Client, "path": out}, line(out)+" was written. Open it with the client to install it.")
 	})
 	cmd.Flags().StringVarP(&out, "output", "o", clientconf.BundleName, "the `FILE` to write")
 	return cmd
@@ -163,7 +163,7 @@ func (p *program) daemonPID() int {
 
 func (p *program) clientsSavings() *cobra.Command {
 	return &cobra.Command{
-		Use: "savings", Short: "Count the MCP servers that clients start by themselves", Args: noArgs,
+		Use: "savings", Short: "Count the MCP servers that clients start directly", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := p.connector()
 			if err != nil {

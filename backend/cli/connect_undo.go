@@ -11,21 +11,21 @@ import (
 )
 
 var undoneWords = map[clientconf.Undone]string{
-	clientconf.Restored:  "The file is byte for byte what it was before.",
-	clientconf.Removed:   "Our entry is removed; the rest of the file was changed since and stays.",
-	clientconf.WasAbsent: "There was no entry of ours to remove.",
+	clientconf.Restored:  "The file was restored byte for byte.",
+	clientconf.Removed:   "The entry of Drawbridge was removed; other changes since then were kept.",
+	clientconf.WasAbsent: "There was no entry of Drawbridge to remove.",
 }
 
 var undoneImportWords = map[clientconf.Undone]string{
-	clientconf.Restored:  "Our configuration is byte for byte what it was before.",
-	clientconf.Removed:   "The servers of the import are removed; what was changed since stays.",
-	clientconf.WasAbsent: "None of the servers of the import were left to remove.",
+	clientconf.Restored:  "The configuration of Drawbridge was restored byte for byte.",
+	clientconf.Removed:   "The imported servers were removed; other changes since then were kept.",
+	clientconf.WasAbsent: "None of the imported servers were left to remove.",
 }
 
 func (p *program) clientsDisconnect() *cobra.Command {
 	var f connectFlags
 	var all, restore bool
-	one := p.clientCommand(&f, "disconnect [CLIENT]", "Take our entry out of a client's configuration file", 1, func(r onClient) error {
+	one := p.clientCommand(&f, "disconnect [CLIENT]", "Remove the entry of Drawbridge from a client's configuration file", 1, func(r onClient) error {
 		return p.undo(r, f.force)
 	})
 	named := one.RunE
@@ -41,8 +41,8 @@ func (p *program) clientsDisconnect() *cobra.Command {
 	}
 	f.yesFlag(one)
 	f.forceFlag(one)
-	one.Flags().BoolVar(&all, "all", false, "every client")
-	one.Flags().BoolVar(&restore, "restore", false, "accepted for scripts; what move took is always put back")
+	one.Flags().BoolVar(&all, "all", false, "all connected clients")
+	one.Flags().BoolVar(&restore, "restore", false, "accepted for scripts; moved servers are always restored")
 	return one
 }
 
@@ -50,7 +50,7 @@ func (p *program) clientsUndo() *cobra.Command {
 	var f connectFlags
 	var imported string
 	var all bool
-	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Take back what connect, move or import did", 1000, func(r onClient) error {
+	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Undo connect, move or import", 1000, func(r onClient) error {
 		if len(r.rest) == 0 {
 			return p.undo(r, f.force)
 		}
@@ -58,9 +58,9 @@ func (p *program) clientsUndo() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.say(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Taken back: the client starts them itself again.")
+		return p.say(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its servers itself again.")
 	})
-	cmd.Long = "Take back what connect, move or import did. Servers can be named, to take moves back one by one.\nWhere a client is not connected, its newest import is taken back."
+	cmd.Long = "Undo connect, move or import. With SERVER, only the moves of these servers are undone.\nIf a client is not connected, its newest import is undone."
 	client := cmd.RunE
 	cmd.Args = between(0, 1000)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -87,8 +87,8 @@ func (p *program) clientsUndo() *cobra.Command {
 	}
 	f.yesFlag(cmd)
 	f.forceFlag(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "take back every connection, move and import, the newest first")
-	cmd.Flags().StringVar(&imported, "import", "", "take back the import with this `ID` (see clients imports)")
+	cmd.Flags().BoolVar(&all, "all", false, "undo all connections, moves and imports, the newest first")
+	cmd.Flags().StringVar(&imported, "import", "", "undo the import with this `ID` (see clients imports)")
 	return cmd
 }
 
@@ -128,12 +128,12 @@ func (p *program) disconnectAll(ctx context.Context, force bool) error {
 
 func (p *program) clientsRestore() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "restore CLIENT", "Put our entry back where a client lost it", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "restore CLIENT", "Restore the entry of Drawbridge that a client removed", 1, func(r onClient) error {
 		whole, err := r.c.Restore(r.ctx, r.key, p.tokenOf)
 		if err != nil {
 			return err
 		}
-		return p.say(map[string]any{"key": r.key, "whole": whole}, "The entry is back.")
+		return p.say(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
 	})
 	f.yesFlag(cmd)
 	return cmd
@@ -141,11 +141,11 @@ func (p *program) clientsRestore() *cobra.Command {
 
 func (p *program) clientsForget() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "forget CLIENT", "Say that our entry was removed on purpose", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "forget CLIENT", "Stop tracking an entry that was removed intentionally", 1, func(r onClient) error {
 		if err := r.c.Forget(r.key); err != nil {
 			return err
 		}
-		return p.say(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge will not mention it again.")
+		return p.say(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
 	})
 	f.yesFlag(cmd)
 	return cmd

@@ -46,7 +46,7 @@ func (p *program) daemon() (*daemon, error) {
 		return nil, &core.Error{Code: core.CodeUnauthorized, Message: "cannot read the admin token", Cause: err}
 	}
 	if rt.Version != p.Version && !p.json {
-		fmt.Fprintf(p.Stderr, "Drawbridge %s is running, this is %s: restart it to have one version.\n", line(rt.Version), p.Version)
+		fmt.Fprintf(p.Stderr, "Drawbridge %s is running, but this command is version %s: restart Drawbridge.\n", line(rt.Version), p.Version)
 	}
 	return &daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{DialContext: loopback.Dialer(folders.Data)}}}, nil
 }
@@ -79,7 +79,7 @@ func (d *daemon) send(ctx context.Context, method, path string, query url.Values
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge does not answer", Hint: "If it is starting, try again in a moment.", Cause: err}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge does not respond", Hint: "If it is starting, try again in a moment.", Cause: err}
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
@@ -196,7 +196,7 @@ type items[T any] struct {
 	Next  string `json:"next"`
 }
 
-var errStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or this reader was too slow")
+var errStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or this command read too slowly")
 
 // ago formats the time since t in the largest fitting unit.
 func ago(now, t time.Time) string {

@@ -54,7 +54,7 @@ type debugDocument struct {
 func (p *program) debug() *cobra.Command {
 	return &cobra.Command{
 		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: between(1, 1),
-		Long: "Show all that is known of a server: what was started, what it said on stderr, and the messages\nthat were exchanged last. These may hold secrets.",
+		Long: "Show everything known about a server: its command, its stderr output and the last messages.\nThe messages may contain secrets.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var d debugDocument
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "servers/"+url.PathEscape(args[0])+"/debug", nil, nil, &d); done || err != nil {

@@ -16,7 +16,7 @@ import (
 func (p *program) demo() *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
-		Use: "demo-server", Short: "Run a small MCP server for trying things out", Args: noArgs,
+		Use: "demo-server", Short: "Run a small MCP server for demonstrations", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if address == "" {
 				return builtin.RunDemo(cmd.Context(), p.Stdin, p.Stdout)
@@ -24,7 +24,7 @@ func (p *program) demo() *cobra.Command {
 			return p.demoHTTP(cmd.Context(), address)
 		},
 	}
-	cmd.Flags().StringVar(&address, "http", "", "serve streamable HTTP at this `ADDRESS` of this machine instead of stdin and stdout")
+	cmd.Flags().StringVar(&address, "http", "", "serve streamable HTTP at this loopback `ADDRESS` instead of stdin and stdout")
 	return cmd
 }
 
@@ -34,7 +34,7 @@ func (p *program) demoHTTP(ctx context.Context, address string) error {
 		return err
 	}
 	server := loopback.NewServer(builtin.DemoHandler())
-	fmt.Fprintf(p.Stderr, "The demo server answers at http://%s/mcp\n", listener.Addr())
+	fmt.Fprintf(p.Stderr, "The demo server listens on http://%s/mcp\n", listener.Addr())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	select {

@@ -21,8 +21,8 @@ func (p *program) diagnostics() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use: "diagnostics", Short: "Write a zip file for a bug report, without secrets, after listing its contents", Args: noArgs,
-		Long: "Write one zip for a bug report: versions, states, findings of the doctor, the ends of the logs, and the configuration with\n" +
-			"secrets masked. What is in it is shown first. Nothing is sent. With --json the texts are printed, and nothing is written.",
+		Long: "Write a zip file for a bug report: versions, states, findings of doctor, the last log lines, and the configuration with\n" +
+			"masked secrets. The contents are listed first. Nothing is sent. With --json, the contents are printed and nothing is written.",
 		Example: "  drawbridge diagnostics\n  drawbridge diagnostics --yes --output report.zip",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			files, err := p.collect(cmd.Context())
@@ -36,7 +36,7 @@ func (p *program) diagnostics() *cobra.Command {
 			if output == "" {
 				output = doctor.BundleName(now)
 			}
-			t := table{title: "What is in it", head: []string{"File", "Bytes"}, right: []bool{false, true}}
+			t := table{title: "Contents", head: []string{"File", "Bytes"}, right: []bool{false, true}}
 			for _, f := range files {
 				t.add(f.Name, fmt.Sprint(f.Bytes))
 			}
@@ -52,12 +52,12 @@ func (p *program) diagnostics() *cobra.Command {
 				return err
 			}
 			path, err := filepath.Abs(output)
-			fmt.Fprintln(p.Stdout, "Written: "+line(path)+"\nLook through it before you hand it on.")
+			fmt.Fprintln(p.Stdout, "Written: "+line(path)+"\nReview the file before you share it.")
 			return err
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the `FILE` to write; one that exists is left alone")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the `FILE` to write; an existing file is not overwritten")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func (p *program) doctor() *cobra.Command {
 	var fix string
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check for problems with servers and clients", Args: noArgs,
-		Long: "Check for problems with servers and clients, and say what to do. What doctor can do itself has a name\nin brackets: doctor --fix NAME.",
+		Long: "Check for problems with servers and clients, and suggest solutions. Findings with a name in brackets can\nbe fixed with doctor --fix NAME.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings, err := p.examine(cmd.Context(), fix)
 			if err != nil {
@@ -48,7 +48,7 @@ func (p *program) doctor() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&fix, "fix", "", "do what the finding of this `NAME` offers, then look again")
+	cmd.Flags().StringVar(&fix, "fix", "", "fix the finding with this `NAME`, then check again")
 	return cmd
 }
 
@@ -159,11 +159,11 @@ func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
-		Use: "uninstall", Short: "Disconnect every client and restore the entries that were moved", Args: noArgs,
-		Long: "Disconnect every client, put back what was moved, delete the tokens of your sign-ins, and end the start at login. With --delete-data our own folders go too: configuration, secrets, history, logs.\nThe program itself is removed by what installed it.",
+		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: noArgs,
+		Long: "Disconnect all clients, restore moved entries, delete the tokens of sign-ins, and disable the start at login. With --delete-data, the configuration, secrets, history and logs are deleted too.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
-				if err := p.ask("Disconnect every client?"); err != nil {
+				if err := p.ask("Disconnect all clients?"); err != nil {
 					return err
 				}
 			}
@@ -171,7 +171,7 @@ func (p *program) uninstall() *cobra.Command {
 				return err
 			}
 			if err := p.forgetLogins(cmd.Context()); err != nil {
-				fmt.Fprintln(p.Stderr, line("The tokens of your sign-ins are not deleted: "+err.Error()))
+				fmt.Fprintln(p.Stderr, line("The tokens of sign-ins were not deleted: "+err.Error()))
 			}
 			folders, err := p.folders()
 			if err != nil {
@@ -188,7 +188,7 @@ func (p *program) uninstall() *cobra.Command {
 			}
 			vault := secret.For(folders.Data, p.Getenv)
 			if err := vault.Destroy(cmd.Context()); err != nil {
-				fmt.Fprintln(p.Stderr, line("The key of the secrets stays in the keyring: "+err.Error()))
+				fmt.Fprintln(p.Stderr, line("The key of the secrets is still in the keyring: "+err.Error()))
 			}
 			for _, dir := range []string{folders.Config, folders.State, folders.Logs, folders.Data} {
 				if err := os.RemoveAll(dir); err != nil {
@@ -199,7 +199,7 @@ func (p *program) uninstall() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&force, "force", false, "also where an entry was changed by hand")
+	cmd.Flags().BoolVar(&force, "force", false, "also if an entry was changed manually")
 	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history and logs")
 	return cmd
 }

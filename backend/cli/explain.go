@@ -30,8 +30,8 @@ func (p *program) explainCall() *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use: "explain SERVER TOOL | --all", Short: "Show for each policy check whether a call would pass, and why", Args: between(0, 2),
-		Long: "Say for each check whether a call of a tool would pass now, and why. No call is made.\n" +
-			"With --all: of every server whether it is ready, and how many of its tools are refused. Exit 1 when one is not ready.",
+		Long: "Show for each policy check whether a call of a tool would pass now, and why. No call is made.\n" +
+			"With --all, show for each server whether it is ready, and how many of its tools would be refused. Exit with 1 if a server is not ready.",
 		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain --all --wait --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 || !all && (len(args) != 2 || wait) {
@@ -51,10 +51,10 @@ func (p *program) explainCall() *cobra.Command {
 			return p.printExplanation(&e)
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "as the client whose token has this `NAME`")
-	cmd.Flags().BoolVar(&all, "all", false, "all servers: whether each is ready")
+	cmd.Flags().StringVar(&client, "client", "", "for the client whose token has this `NAME`")
+	cmd.Flags().BoolVar(&all, "all", false, "show whether each server is ready")
 	cmd.Flags().BoolVar(&wait, "wait", false, "with --all: wait for servers that are starting")
-	cmd.Flags().DurationVar(&limit, "timeout", time.Minute, "with --wait: at most this `DURATION`")
+	cmd.Flags().DurationVar(&limit, "timeout", time.Minute, "with --wait: the maximum `DURATION`")
 	return cmd
 }
 

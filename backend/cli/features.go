@@ -65,7 +65,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 			return t.print(p.Stdout, p.Terminal())
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "this `CLIENT` alone, by the name of its token or its own")
-	cmd.Flags().StringVar(&server, "server", "", "this `SERVER` alone")
+	cmd.Flags().StringVar(&client, "client", "", "only this `CLIENT`, by the name of its token or application")
+	cmd.Flags().StringVar(&server, "server", "", "only this `SERVER`")
 	return cmd
 }

@@ -93,10 +93,10 @@ func (p *program) history() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&limit, "limit", 20, "at most this `NUMBER` of calls")
+	f.IntVar(&limit, "limit", 20, "the maximum `NUMBER` of calls")
 	filter.flags(f)
 	f.BoolVar(&asCSV, "csv", false, "print CSV, with arguments and results")
-	f.BoolVarP(&follow, "follow", "f", false, "print calls as they end, until interrupted")
+	f.BoolVarP(&follow, "follow", "f", false, "print new calls when they have ended, until interrupted")
 	return cmd
 }
 

@@ -21,7 +21,7 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 	history.AddCommand(
 		p.historyPrune(),
 		&cobra.Command{
-			Use: "vacuum", Short: "Compact the database: return the space of deleted calls to the disk", Args: noArgs,
+			Use: "vacuum", Short: "Compact the database: release the disk space of deleted calls", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },
 		},
 		&cobra.Command{
@@ -58,9 +58,9 @@ func (p *program) historyRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := args[0] + " is the history now."
+			text := args[0] + " is now the history."
 			if aside != "" {
-				text += " What was there is " + aside + "."
+				text += " The previous history is " + aside + "."
 			}
 			return p.say(map[string]string{"file": args[0], "aside": aside}, text)
 		},
@@ -92,7 +92,7 @@ func (p *program) historyExport() *cobra.Command {
 			}
 			switch {
 			case asCSV && asHAR:
-				return usageError{errors.New("one of --csv and --har")}
+				return usageError{errors.New("--csv and --har cannot be combined")}
 			case asCSV:
 				query.Set("format", "csv")
 			case asHAR:
@@ -103,7 +103,7 @@ func (p *program) historyExport() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asCSV, "csv", false, "write CSV")
-	f.BoolVar(&asHAR, "har", false, "write an HTTP Archive, which browsers' tools show as a timeline")
+	f.BoolVar(&asHAR, "har", false, "write an HTTP Archive for browser developer tools")
 	filter.flags(f)
 	return cmd
 }
@@ -130,7 +130,7 @@ func (p *program) checks() *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "run NAME", Short: "Run the calls of a check; exit 1 when a result is not as expected", Args: between(1, 1),
+			Use: "run NAME", Short: "Run the calls of a check; exit with 1 if a result differs", Args: between(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error { return p.runCheck(cmd.Context(), args[0]) },
 		},
 		&cobra.Command{
@@ -178,7 +178,7 @@ func (p *program) labels(ctx context.Context, d *daemon) func(id string) string 
 	return func(id string) string { return cmp.Or(of[id], id) }
 }
 
-var errCheckFailed = errors.New("something is not as expected")
+var errCheckFailed = errors.New("a result differs from the expected one")
 
 func (p *program) runCheck(ctx context.Context, name string) error {
 	d, err := p.daemon()

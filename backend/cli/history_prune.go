@@ -21,8 +21,8 @@ func (p *program) historyPrune() *cobra.Command {
 	var bounds pruneBounds
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete expired calls, by the configured retention limits or by those given", Args: noArgs,
-		Long: "Delete expired calls, by the configured retention limits or by those given. In a terminal it says first how many would go, and asks; nothing brings them back.",
+		Use: "prune", Short: "Delete expired calls, by the configured or the given retention limits", Args: noArgs,
+		Long: "Delete expired calls permanently, by the configured or the given retention limits. In a terminal, the command shows how many calls would be deleted, and asks for confirmation.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !p.json && p.Attended() {
 				if err := p.askPrune(cmd.Context(), bounds); err != nil {
@@ -39,8 +39,8 @@ func (p *program) historyPrune() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.Int64Var(&bounds.Days, "days", 0, "keep the calls of this `NUMBER` of days")
-	f.Int64Var(&bounds.Bytes, "bytes", 0, "keep the file below this `NUMBER` of bytes")
-	f.Int64Var(&bounds.Calls, "calls", 0, "keep this `NUMBER` of calls")
+	f.Int64Var(&bounds.Bytes, "bytes", 0, "limit the file to this `NUMBER` of bytes")
+	f.Int64Var(&bounds.Calls, "calls", 0, "keep the newest `NUMBER` of calls")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
@@ -72,7 +72,7 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 	if gone.Calls == 0 {
 		return nil
 	}
-	return p.sure(gone.words()+" The command drawbridge history backup FILE keeps a copy.\nDelete them?", "nothing was deleted")
+	return p.sure(gone.words()+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
 }
 
 // beyond is the retention preview of the daemon.
@@ -88,5 +88,5 @@ func (b beyond) words() string {
 		about = "About "
 	}
 	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
-	return fmt.Sprintf("%s%d of %d calls would be deleted, made between %s and %s. Nothing brings them back.", about, b.Calls, b.All, day(b.From), day(b.To))
+	return fmt.Sprintf("%s%d of %d calls, made between %s and %s, would be deleted permanently.", about, b.Calls, b.All, day(b.From), day(b.To))
 }

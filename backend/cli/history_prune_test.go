@@ -54,7 +54,7 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 			if code != c.code || counted != c.bounds || pruned != c.pruned {
 				t.Errorf("exit %d, counted %q, pruned %q; want %d, %q, %q\n%s%s", code, counted, pruned, c.code, c.bounds, c.pruned, out.String(), errOut.String())
 			}
-			asked := strings.Contains(out.String(), "3 of 9 calls would be deleted, made between 2026-01-0")
+			asked := strings.Contains(out.String(), "3 of 9 calls, made between 2026-01-0")
 			if want := c.bounds != "" && c.gone > 0; asked != want {
 				t.Errorf("asked: %v, want %v\n%s", asked, want, out.String())
 			}

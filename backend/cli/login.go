@@ -38,9 +38,9 @@ const loginTick = 300 * time.Millisecond
 func (p *program) login() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
-		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server that asks for it", Args: between(1, 1),
-		Long: "Sign in to a remote server. The address is printed, with the host that will ask for your password; the browser is opened\n" +
-			"when you press Enter, or at once with --open. The command ends when you have signed in there.",
+		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server", Args: between(1, 1),
+		Long: "Sign in to a remote server. The address is printed, with the host that will ask for your password. The browser opens\n" +
+			"when you press Enter, or immediately with --open. The command ends when you have signed in.",
 		Example: "  drawbridge login github\n  drawbridge login github --open",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
@@ -139,7 +139,7 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 
 func (p *program) logout() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them where possible", Args: between(1, 1),
+		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them if possible", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {

@@ -29,9 +29,9 @@ func (p *program) logs() *cobra.Command {
 		Use: "logs [SERVER]", Short: "Show the stderr output and the lifecycle events of servers", Args: between(0, 1),
 		Long: `Show the stderr output and the lifecycle events of servers.
 
---level warn shows what happened to them and is worth a look (debug, info, warn and
-error mean this weight and above; what a server wrote counts as info). --level stderr
-shows what they wrote alone, and --level lifecycle what happened to them alone.`,
+--level debug, info, warn and error show lines of this level and above; stderr output
+has the level info. --level stderr shows only stderr output, --level lifecycle only
+lifecycle events.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := serverlog.Wants(level); !ok || level == "" {
 				return usageError{fmt.Errorf("--level must be %s", serverlog.Choices)}
@@ -63,8 +63,8 @@ shows what they wrote alone, and --level lifecycle what happened to them alone.`
 			}
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
-	cmd.Flags().StringVar(&level, "level", "debug", "which lines, by `LEVEL`: "+serverlog.Choices)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until interrupted")
+	cmd.Flags().StringVar(&level, "level", "debug", "the `LEVEL` of lines: "+serverlog.Choices)
 	return cmd
 }
 

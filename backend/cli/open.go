@@ -66,7 +66,7 @@ func (p *program) open() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address instead of opening it")
-	cmd.Flags().BoolVar(&browser, "browser", false, "open it in the browser, not in the window")
+	cmd.Flags().BoolVar(&browser, "browser", false, "open the page in the browser, not in the window")
 	return cmd
 }
 

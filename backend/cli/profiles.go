@@ -24,13 +24,13 @@ type profileDocument struct {
 // profiles returns the commands for profiles.
 func (p *program) profiles() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "profiles", Aliases: []string{"profile"}, Short: "List profiles: named views over servers and tools", Args: noArgs,
+		Use: "profiles", Aliases: []string{"profile"}, Short: "List profiles: named subsets of servers and tools", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listProfiles(cmd.Context()) },
 	}
 	var mode, description string
 	var folders []string
 	set := &cobra.Command{
-		Use: "set NAME SERVER[:TOOLS]...", Short: "Make a profile of servers, or of single tools of them",
+		Use: "set NAME SERVER[:TOOLS]...", Short: "Create or replace a profile of servers or single tools",
 		Example: "  drawbridge profiles set office files github:list_*,get_* --mode search --folder /home/me/office",
 		Args:    between(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,8 +65,8 @@ func (p *program) profiles() *cobra.Command {
 		},
 	}
 	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search or deferred")
-	set.Flags().StringVar(&description, "description", "", "a `TEXT` that says what it is for")
-	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: drawbridge stdio that is started in or below it offers this profile; may be repeated")
+	set.Flags().StringVar(&description, "description", "", "a `TEXT` that describes the profile")
+	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: drawbridge stdio offers this profile if it is started in or below it; may be repeated")
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a profile", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,7 +76,7 @@ func (p *program) profiles() *cobra.Command {
 	var profile, list string
 	use := &cobra.Command{
 		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with the client alone, reset both", Args: between(1, 2),
-		Long: "Bind a client, by the name of its token, to a profile: it can use no other then, at any address. With the client alone it sees everything again.",
+		Long: "Assign a client, by the name of its token, to a profile: it can then use no other profile, at any address. Without PROFILE, the assignment is removed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				if profile != "" && profile != args[1] {
@@ -84,11 +84,11 @@ func (p *program) profiles() *cobra.Command {
 				}
 				profile = args[1]
 			}
-			return p.do(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done; it holds for the next request of "+args[0]+".")
+			return p.do(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done. The change applies from the next request of "+args[0]+".")
 		},
 	}
-	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` it may use")
-	use.Flags().StringVar(&list, "mode", "", "list its tools in this `MODE`: all, search or deferred")
+	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
+	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search or deferred")
 	cmd.AddCommand(set, remove, use)
 	return cmd
 }
@@ -162,7 +162,7 @@ func (p *program) directory() *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use: "refresh", Short: "Update the list from the registry", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.do(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list is new.")
+			return p.do(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
 		},
 	})
 	return cmd
@@ -176,7 +176,7 @@ func (p *program) install() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: between(1, 1),
-		Long:    "Install a server from the directory, or a bundle. What would be written is shown first; nothing is run by the installation itself.",
+		Long:    "Install a server from the directory, or a bundle. The new entry is shown first; the installation itself runs nothing.",
 		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"label": name}
@@ -193,7 +193,7 @@ func (p *program) install() *cobra.Command {
 			for _, v := range values {
 				key, value, ok := strings.Cut(v, "=")
 				if !ok {
-					return usageError{fmt.Errorf("--set wants KEY=VALUE, not %q", v)}
+					return usageError{fmt.Errorf("--set requires KEY=VALUE, not %q", v)}
 				}
 				given[key] = value
 			}
@@ -211,14 +211,14 @@ func (p *program) install() *cobra.Command {
 				return err
 			}
 			if plan.Entry == "" {
-				return fmt.Errorf("%s asks for %s: give it with --set KEY=VALUE", line(args[0]), line(strings.Join(plan.Needs, ", ")))
+				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", line(args[0]), line(strings.Join(plan.Needs, ", ")))
 			}
 			if !yes {
 				if p.json {
 					_, err := fmt.Fprintf(p.Stdout, "%s\n", raw)
 					return err
 				}
-				fmt.Fprintf(p.Stdout, "%s would be written into the configuration:\n%s\n", line(plan.Label), plan.Entry)
+				fmt.Fprintf(p.Stdout, "%s would be added to the configuration:\n%s\n", line(plan.Label), plan.Entry)
 				if len(plan.Secrets) > 0 {
 					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", line(strings.Join(plan.Secrets, ", ")))
 				}
@@ -231,9 +231,9 @@ func (p *program) install() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&name, "name", "", "the `NAME` of the server here")
-	f.IntVar(&way, "way", 0, "which of its packages and addresses, by `NUMBER`, from 0")
-	f.StringArrayVar(&values, "set", nil, "a value that it asks for, as `KEY=VALUE`; may be repeated")
+	f.StringVar(&name, "name", "", "the `NAME` of the new server")
+	f.IntVar(&way, "way", 0, "the `NUMBER` of the package or address to use, from 0")
+	f.StringArrayVar(&values, "set", nil, "a required setting, as `KEY=VALUE`; may be repeated")
 	f.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }

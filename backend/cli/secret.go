@@ -34,8 +34,8 @@ type secretsDocument struct {
 func (p *program) secret() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "secret", Short: "Keep tokens and passwords out of the configuration", Args: noArgs,
-		Long: "Keep tokens and passwords out of the configuration: ${secret:NAME} in an entry stands for what is stored here.\n" +
-			"The secrets are in an encrypted file whose key is in the keyring of the system. They work with and without a running Drawbridge.",
+		Long: "Keep tokens and passwords out of the configuration: ${secret:NAME} in an entry is replaced by the stored value.\n" +
+			"The secrets are in an encrypted file whose key is in the system keyring. The commands work with and without a running Drawbridge.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listSecrets(cmd.Context()) }
 	cmd.AddCommand(p.secretSet(), p.secretList(), p.secretRemove(), p.secretUnlock())
@@ -63,11 +63,11 @@ func (p *program) running() bool {
 
 func (p *program) secretSet() *cobra.Command {
 	return &cobra.Command{
-		Use: "set NAME", Short: "Store a secret: its value comes from the keyboard without an echo, or from standard input", Args: between(1, 1),
-		Long: "Store a secret. Its value is asked for without an echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nIt is never an argument, which every program of the machine could read.",
+		Use: "set NAME", Short: "Store a secret: its value is entered without echo, or read from standard input", Args: between(1, 1),
+		Long: "Store a secret. Its value is entered without echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nIt cannot be an argument, because other programs can read arguments.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !secret.ValidName(args[0]) {
-				return usageError{fmt.Errorf("%q cannot name a secret: use letters, digits, '.', '_' and '-'", args[0])}
+				return usageError{fmt.Errorf("%q is not a valid secret name: use letters, digits, '.', '_' and '-'", args[0])}
 			}
 			value, err := p.readSecret("Value of " + args[0] + ": ")
 			if err != nil {
@@ -104,7 +104,7 @@ func (p *program) readSecret(prompt string) (string, error) {
 		return "", fmt.Errorf("cannot read the secret: %w", err)
 	}
 	if value = bytes.TrimRight(value, "\r\n"); len(value) == 0 {
-		return "", usageError{errors.New("the secret is empty: give it on standard input")}
+		return "", usageError{errors.New("the secret is empty: pass it on standard input")}
 	}
 	return string(value), nil
 }
@@ -180,7 +180,7 @@ func (p *program) secretRemove() *cobra.Command {
 				return err
 			}
 			if !ok {
-				return core.Errorf(core.CodeNotFound, "there is no secret called %q", args[0])
+				return core.Errorf(core.CodeNotFound, "no secret is called %q", args[0])
 			}
 			if p.json {
 				return p.document(map[string]any{"name": args[0], "removed": true})
@@ -205,7 +205,7 @@ func (p *program) secretUnlock() *cobra.Command {
 			if p.json {
 				return p.document(s.Status(cmd.Context()))
 			}
-			_, err = fmt.Fprintln(p.Stdout, "The secrets are open.")
+			_, err = fmt.Fprintln(p.Stdout, "The secrets are unlocked.")
 			return err
 		},
 	}

@@ -27,12 +27,12 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 	var file string
 	var check bool
 	f := cmd.Flags()
-	f.StringVar(&file, "config", "", "configuration `FILE` to use instead of the default ones (also --mcp-config)")
-	f.StringVar(&o.Listen, "listen", "", "`ADDRESS` of this machine to listen at, such as 127.0.0.1:7575; port 0 picks one")
+	f.StringVar(&file, "config", "", "the configuration `FILE` to use instead of the default ones (also --mcp-config)")
+	f.StringVar(&o.Listen, "listen", "", "the loopback `ADDRESS` to listen on, such as 127.0.0.1:7575; port 0 selects any free port")
 	f.BoolVar(&o.NoTray, "no-tray", false, "show no icon in the tray")
-	f.BoolVar(&o.Strict, "strict", false, "do not start with a wrong configuration")
+	f.BoolVar(&o.Strict, "strict", false, "do not start if the configuration has errors")
 	f.BoolVar(&check, "validate-config", false, "check the configuration and exit")
-	f.BoolVar(&o.Debug, "debug", false, "log more, each call among it (also DRAWBRIDGE_DEBUG=1)")
+	f.BoolVar(&o.Debug, "debug", false, "write debug messages to the log, including each call (also DRAWBRIDGE_DEBUG=1)")
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "mcp-config" {
 			name = "config"

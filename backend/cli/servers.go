@@ -44,9 +44,8 @@ func (p *program) rename() *cobra.Command {
 		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: between(2, 2),
 		Long: `Rename a server; its history is kept.
 
-The server is started anew under that name. Profiles, saved checks, what is recorded of it and what is
-trusted of it follow too. Its tools get other public names, so rules in a client's own settings that name
-them want a change there.`,
+The server is restarted under the new name. Profiles, saved checks, recorded calls and trusted tools are kept.
+The public names of its tools change, so rules in a client's own settings that name them must be updated.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s core.ServerStatus
 			body := struct {

@@ -54,7 +54,7 @@ func (p *program) take() *cobra.Command {
 		Use: "import FILE", Short: "Import servers and profiles from an export; asks for missing secrets", Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.runImport(cmd.Context(), args[0], yes) },
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask; secrets are given later with drawbridge secret set")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask; secrets can be set later with drawbridge secret set")
 	return cmd
 }
 
@@ -111,7 +111,7 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 	}
 	secrets := map[string]string{}
 	if !yes {
-		if err := p.ask("Take this over?"); err != nil {
+		if err := p.ask("Import this?"); err != nil {
 			return err
 		}
 		for _, name := range plan.Needs {
@@ -127,7 +127,7 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 	if done, err := p.fetch(ctx, http.MethodPost, "share", nil, body, &taken); done || err != nil {
 		return err
 	}
-	text := "Done. To take it back: drawbridge backup restore " + taken.Undo
+	text := "Done. To undo: drawbridge backup restore " + taken.Undo
 	if len(taken.Needs) > 0 {
 		text += "; still needed, with drawbridge secret set: " + strings.Join(taken.Needs, ", ")
 	}
@@ -141,9 +141,9 @@ func (p *program) showTaking(plan takingDocument) {
 		text := s.Label + ": "
 		switch s.State {
 		case "there":
-			text += "is there already and stays as it is"
+			text += "exists already and is not changed"
 		case "refused":
-			text += "is not taken: " + s.Why
+			text += "is not imported: " + s.Why
 		default:
 			var does []string
 			if len(s.Command) > 0 {
@@ -164,7 +164,7 @@ func (p *program) showTaking(plan takingDocument) {
 		fmt.Fprintln(p.Stdout, line(text))
 	}
 	for _, one := range plan.Profiles {
-		text := map[string]string{"new": "is new", "there": "is there already and stays as it is", "refused": "is not taken: " + one.Why}[one.State]
+		text := map[string]string{"new": "is new", "there": "exists already and is not changed", "refused": "is not imported: " + one.Why}[one.State]
 		fmt.Fprintln(p.Stdout, line("Profile "+one.Name+" "+text))
 	}
 	if len(plan.Uses) > 0 {

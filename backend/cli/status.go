@@ -95,7 +95,7 @@ func (p *program) acknowledge(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.say(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d cannot be, because they say how things are now.", plural(len(done), "notice"), len(s.Notices)-len(done)))
+	return p.say(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d cannot be acknowledged, because they describe the current state.", plural(len(done), "notice"), len(s.Notices)-len(done)))
 }
 
 // versionsNow returns the known versions of servers. They are optional in the table.
@@ -170,10 +170,10 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 		fmt.Fprintln(p.Stdout, "Acknowledge notices:       drawbridge status --ack")
 	}
 	if s.RequireToken != nil && !*s.RequireToken {
-		fmt.Fprintln(p.Stdout, "No token is needed: every program of this machine can call every tool.")
+		fmt.Fprintln(p.Stdout, "No token is required: every program on this machine can call every tool.")
 	}
 	if p.Terminal() {
-		fmt.Fprintln(p.Stdout, "\nList what they offer:      drawbridge tools\nSee what a server says:    drawbridge logs SERVER")
+		fmt.Fprintln(p.Stdout, "\nList the tools:            drawbridge tools\nShow a server's output:    drawbridge logs SERVER")
 	}
 	return nil
 }
@@ -218,8 +218,8 @@ func (p *program) act(action string) *cobra.Command {
 		"start":   "Start a server now",
 		"stop":    "Stop a server now; the next call starts it again",
 		"restart": "Stop a server and start it again",
-		"enable":  "Switch a server on in the configuration",
-		"disable": "Switch a server off in the configuration",
+		"enable":  "Enable a server in the configuration",
+		"disable": "Disable a server in the configuration",
 	}
 	aliases := map[string][]string{"start": {"connect"}, "stop": {"disconnect"}, "restart": {"reconnect"}}
 	return &cobra.Command{

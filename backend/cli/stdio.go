@@ -40,9 +40,9 @@ func (p *program) stdio() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.client, "client", "stdio", "the `NAME` under which the calls are recorded")
-	f.StringVar(&flags.server, "server", "", "offer this `SERVER` alone, with its own names")
-	f.StringVar(&flags.profile, "profile", "", "offer this `PROFILE`")
-	f.BoolVar(&flags.debug, "debug", false, "say on stderr what happens")
+	f.StringVar(&flags.server, "server", "", "offer only this `SERVER`, with the original tool names")
+	f.StringVar(&flags.profile, "profile", "", "offer only this `PROFILE`")
+	f.BoolVar(&flags.debug, "debug", false, "print debug messages on stderr")
 	return cmd
 }
 
@@ -50,14 +50,14 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 	path := "/mcp"
 	switch {
 	case flags.server != "" && flags.profile != "":
-		return usageError{errors.New("--server and --profile exclude each other")}
+		return usageError{errors.New("--server and --profile cannot be combined")}
 	case flags.server != "":
 		path = "/s/" + url.PathEscape(flags.server) + "/mcp"
 	case flags.profile != "":
 		path = "/p/" + url.PathEscape(flags.profile) + "/mcp"
 	}
 	if !loopback.ValidTokenName(flags.client) {
-		return usageError{fmt.Errorf("%q cannot name a client", flags.client)}
+		return usageError{fmt.Errorf("%q is not a valid client name", flags.client)}
 	}
 	folders, err := p.folders()
 	if err != nil {
@@ -164,7 +164,7 @@ func (f *finder) lastEnd(started time.Time) (why string, ended bool) {
 func (f *finder) start() error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("cannot find our own program: %w", err)
+		return fmt.Errorf("cannot find the drawbridge program: %w", err)
 	}
 	args := []string{"serve"}
 	if f.own {

@@ -49,9 +49,9 @@ func (p *program) test() *cobra.Command {
 	var schemas bool
 	cmd := &cobra.Command{
 		Use: "test SERVER | URL | -- COMMAND [ARGS...]", Short: "Start a server once to test it and list what it offers; nothing is saved",
-		Long: "Start or reach a server once, show what it offers, and end it again. Nothing is kept.\n" +
-			"The server is one of the configuration, an address, a command, or an image of Docker.\n" +
-			"Where Drawbridge is not running, this command starts the server itself, with the configuration that applies.",
+		Long: "Start or connect to a server once, show what it offers, and stop it. Nothing is saved.\n" +
+			"The server is given by its name in the configuration, an address, a command, or a Docker image.\n" +
+			"If Drawbridge is not running, this command starts the server itself, with the current configuration.",
 		Example: "  drawbridge test files\n  drawbridge test https://example.com/mcp\n  drawbridge test -- npx -y @modelcontextprotocol/server-filesystem /tmp\n  drawbridge test --image mcp/time",
 		Args: func(cmd *cobra.Command, args []string) error {
 			dashed := cmd.ArgsLenAtDash() == 0
@@ -86,7 +86,7 @@ func (p *program) test() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&image, "image", "", "make a container from this `IMAGE`; arguments go to its program")
+	cmd.Flags().StringVar(&image, "image", "", "create a container from this `IMAGE`; arguments are passed to its entrypoint")
 	cmd.Flags().BoolVar(&schemas, "schemas", false, "show the input schema of each tool")
 	return cmd
 }

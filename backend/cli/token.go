@@ -17,10 +17,10 @@ func (p *program) token() *cobra.Command {
 		Long: "Print the bearer token of a client; create it if there is none. It works with and without a running Drawbridge.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rotate && revoke {
-				return usageError{errors.New("--rotate and --revoke exclude each other")}
+				return usageError{errors.New("--rotate and --revoke cannot be combined")}
 			}
 			if !loopback.ValidTokenName(args[0]) {
-				return usageError{fmt.Errorf("%q cannot name a client: use letters, digits, '.', '_' and '-'", args[0])}
+				return usageError{fmt.Errorf("%q is not a valid client name: use letters, digits, '.', '_' and '-'", args[0])}
 			}
 			folders, err := p.folders()
 			if err != nil {
@@ -40,7 +40,7 @@ func (p *program) token() *cobra.Command {
 				if p.json {
 					return p.document(map[string]any{"name": args[0], "revoked": true})
 				}
-				_, err := fmt.Fprintf(p.Stdout, "The token of %s is revoked.\n", args[0])
+				_, err := fmt.Fprintf(p.Stdout, "The token of %s was revoked.\n", args[0])
 				return err
 			}
 			create := tokens.Create
@@ -63,8 +63,8 @@ func (p *program) token() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&rotate, "rotate", false, "make a new token; the old one ends at once")
-	cmd.Flags().BoolVar(&revoke, "revoke", false, "remove the token")
+	cmd.Flags().BoolVar(&rotate, "rotate", false, "create a new token; the old one is revoked immediately")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "revoke the token")
 	return cmd
 }
 
@@ -97,7 +97,7 @@ func (p *program) disconnectAddresses(ctx context.Context, client string) (faile
 			continue
 		}
 		fmt.Fprint(p.Stderr, clean(r.Diff))
-		fmt.Fprintln(p.Stderr, "The entry in "+line(r.Path)+" is removed: it held the token.")
+		fmt.Fprintln(p.Stderr, "The entry in "+line(r.Path)+" was removed because it contained the token.")
 	}
 	return failed
 }

@@ -74,7 +74,7 @@ func (p *program) printToolChanges(list []toolChange) error {
 	}
 	for i := range list {
 		c := &list[i]
-		word := "changed since it was trusted, and waits for you"
+		word := "changed since it was trusted; needs approval"
 		switch c.State {
 		case "blocked":
 			word = "blocked"
@@ -138,7 +138,7 @@ func (p *program) toolWarnings() *cobra.Command {
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-trust", serverQuery(args), nil, &list); done || err != nil {
 				return err
 			}
-			t := table{head: []string{"Server", "Tool", "Warning", "Why", "Where", "What it says"}}
+			t := table{head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}}
 			n := 0
 			for _, tool := range list.Items {
 				name := tool.Tool
@@ -161,15 +161,15 @@ func (p *program) answerTool(action string) *cobra.Command {
 	var always, all bool
 	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: between(1, 2)}
 	cmd.Short = map[string]string{
-		"accept": "Let clients see a tool as it is now",
-		"block":  "Keep a tool from clients until it is accepted",
-		"ask":    "Take back what was said about a tool: its next change is asked about",
+		"accept": "Accept the current definition of a tool",
+		"block":  "Withhold a tool from clients until it is accepted",
+		"ask":    "Reset a tool to the default: its next change needs approval",
 	}[action]
 	if action == "accept" {
 		cmd.Use = "accept SERVER TOOL [--always] | SERVER --all"
-		cmd.Long = cmd.Short + ". The tool is accepted as it is listed by: drawbridge tools changes. The server's instructions are called " + instructionsWord + "."
-		cmd.Flags().BoolVar(&always, "always", false, "and every later change of it, for descriptions that hold a date or a counter")
-		cmd.Flags().BoolVar(&all, "all", false, "all tools of the server that wait")
+		cmd.Long = cmd.Short + ", as listed by: drawbridge tools changes. The name of the server's instructions is " + instructionsWord + "."
+		cmd.Flags().BoolVar(&always, "always", false, "also accept all later changes, for descriptions that contain a date or a counter")
+		cmd.Flags().BoolVar(&all, "all", false, "all withheld tools of the server")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if all == (len(args) == 2) {
@@ -217,7 +217,7 @@ func (p *program) giveWord(ctx context.Context, args []string, action string, al
 			w.Kind, w.Tool = "instructions", ""
 		}
 		if action == "accept" {
-			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no change of tool %q of server %q waits", args[1], args[0]), Hint: "List what waits with: drawbridge tools changes"}
+			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no change of tool %q of server %q is pending", args[1], args[0]), Hint: "List pending changes with: drawbridge tools changes"}
 		}
 		words = append(words, w)
 	}
@@ -236,7 +236,7 @@ func (p *program) giveWord(ctx context.Context, args []string, action string, al
 		if w.Kind == "instructions" {
 			name = instructionsWord
 		}
-		said := map[string]string{"accept": "accepted", "always": "accepted, and every later change of it", "block": "blocked", "ask": "its next change is asked about"}[w.Action]
+		said := map[string]string{"accept": "accepted", "always": "accepted, including all later changes", "block": "blocked", "ask": "its next change needs approval"}[w.Action]
 		fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s %s: %s", w.Server, name, said)))
 	}
 	if len(words) == 0 {

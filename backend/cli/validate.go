@@ -14,7 +14,7 @@ import (
 func (p *program) validate() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "validate [FILE]", Short: "Validate the configuration; exit 1 when it has errors", Args: between(0, 1),
+		Use: "validate [FILE]", Short: "Validate the configuration; exit with 1 if it has errors", Args: between(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folders, err := p.folders()
 			if err != nil {
@@ -30,7 +30,7 @@ func (p *program) validate() *cobra.Command {
 			return p.check(sources)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration `FILE` to check instead of the default ones")
+	cmd.Flags().StringVar(&file, "config", "", "the configuration `FILE` to check instead of the default ones")
 	return cmd
 }
 

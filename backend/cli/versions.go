@@ -45,8 +45,8 @@ type versionOrder struct {
 
 // versionSources describes the sources of versions.
 var versionSources = map[string]string{
-	"configuration": "configuration", "process": "running process", "cache": "newest that was fetched", "server": "its own word",
-	"container": "running container", "image": "what the name means here",
+	"configuration": "configuration", "process": "running process", "cache": "newest in the cache", "server": "reported by the server",
+	"container": "running container", "image": "resolved locally",
 }
 
 func (p *program) versions() *cobra.Command {
@@ -73,8 +73,8 @@ func (p *program) versions() *cobra.Command {
 	}
 	cmd.AddCommand(
 		p.versionAct("look", "Ask the registry for the newest version"),
-		p.versionAct("pin", "Write the version that runs into the configuration"),
-		p.versionAct("rollback", "Write what stood in the configuration before"),
+		p.versionAct("pin", "Write the running version to the configuration"),
+		p.versionAct("rollback", "Restore the previous version in the configuration"),
 		p.versionUpdate(),
 	)
 	return cmd
@@ -112,11 +112,11 @@ func (p *program) printBecomes(v *versionPlan) {
 func (p *program) versionUpdate() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "update SERVER [VERSION]", Short: "Try another version beside the running server and show how its tools differ; save it with --yes", Args: between(1, 2),
-		Long: "Try another version beside the server, and show how its tools differ from those you trusted. Nothing changes without --yes. Without VERSION the registry is asked for the newest.",
+		Use: "update SERVER [VERSION]", Short: "Start another version beside the running server and show how its tools differ; save it with --yes", Args: between(1, 2),
+		Long: "Start another version beside the running server, and show how its tools differ from the trusted ones. Nothing is changed without --yes. Without VERSION, the newest version in the registry is used.",
 		RunE: func(cmd *cobra.Command, args []string) error { return p.updateVersion(cmd.Context(), args, yes) },
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "write it, and accept its tools as they are shown")
+	cmd.Flags().BoolVar(&yes, "yes", false, "write the version to the configuration, and accept its tools as shown")
 	return cmd
 }
 
@@ -151,7 +151,7 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 		return p.document(json.RawMessage(data))
 	}
 	if v.Key == "" && !v.Applied {
-		_, err := fmt.Fprintln(p.Stdout, line(v.Server+": "+v.Written+" is it already"))
+		_, err := fmt.Fprintln(p.Stdout, line(v.Server+": "+v.Written+" is already in use"))
 		return err
 	}
 	p.printBecomes(&v)
@@ -162,11 +162,11 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 	}
 	switch {
 	case v.Applied:
-		fmt.Fprintln(p.Stdout, "Written. Go back with: drawbridge versions rollback "+line(v.Server))
+		fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+line(v.Server))
 	case yes:
 		return errors.New("cannot apply the update: the daemon did not confirm it")
 	default:
-		fmt.Fprintln(p.Stdout, "Nothing was changed. Write it with --yes.")
+		fmt.Fprintln(p.Stdout, "Nothing was changed. Save it with --yes.")
 	}
 	return nil
 }

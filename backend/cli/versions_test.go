@@ -58,7 +58,7 @@ func TestImageVersionsNameTheirSource(t *testing.T) {
 	f := newFake(t)
 	f.answer("GET /api/v1/versions", `{"items":[{"server":"box","launcher":"image","package":"mcp/time","version":"`+someImage+`","source":"container"},{"server":"next","launcher":"image","package":"mcp/time","version":"`+someImage+`","source":"image","pinned":true}]}`)
 	got := f.run(false, "versions")
-	for _, want := range []string{"running container", "what the name means here", "sha256:0123456789abcdef…", "yes"} {
+	for _, want := range []string{"running container", "resolved locally", "sha256:0123456789abcdef…", "yes"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing:\n%s", want, got.out)
 		}

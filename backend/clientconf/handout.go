@@ -102,7 +102,7 @@ func (c *Connector) Handout(choice Choice) (Handout, error) {
 	}
 	h.Steps = append(h.Steps, "Or add the text to "+where+".")
 	if client.Reload != "" {
-		h.Steps = append(h.Steps, "For it to be seen: "+strings.TrimSuffix(client.Reload, ".")+".")
+		h.Steps = append(h.Steps, "To apply the change: "+strings.TrimSuffix(client.Reload, ".")+".")
 	}
 	return h, nil
 }

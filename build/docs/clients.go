@@ -11,26 +11,25 @@ import (
 
 const clientsHead = mark + `# Supported clients
 
-One section for each client that Drawbridge can connect by itself: ` + "`drawbridge clients connect ID`" + `, or *Clients* in the page. How connecting
-works, and how it is taken back, stands in [Clients](clients.md). A client that is not here works as well: let it start
-` + "`drawbridge stdio --client NAME`" + `, or give it the address and a token (see [Getting started](getting-started.md)).
+The clients that Drawbridge can connect automatically, with ` + "`drawbridge clients connect ID`" + ` or on the page *Clients*. [Clients](clients.md)
+describes how connecting works and how to undo it. Other clients can start ` + "`drawbridge stdio --client NAME`" + `, or use the address with a
+token (see [Getting started](getting-started.md)).
 
-The last column of the table says how we know where a client keeps its servers: measured on the real program, read in its
-source, from its documentation, from others' tables, or not verified.
+The last column of the table shows the source of the information about a client's configuration files: tested with the program, the
+program's source, its documentation, third-party sources, or not verified.
 
-In the names of files ` + "`~`" + ` is your home folder, ` + "`~/.config`" + ` and ` + "`~/.local/share`" + ` are what ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` name
-where these are set, ` + "`*`" + ` is any name, and a name that begins with a variable counts where that is set. Of several files the one
-that is there is used.
+In paths, ` + "`~`" + ` is your home folder, and ` + "`*`" + ` is any name. ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and
+` + "`~/.local/share`" + ` if they are set. A path that begins with a variable applies if the variable is set. Of several files, the existing one is used.
 
 `
 
-var grades = map[string]string{"M": "measured", "S": "source", "D": "documentation", "T": "told by others", "L": "not verified"}
+var grades = map[string]string{"M": "tested", "S": "source", "D": "documentation", "T": "third party", "L": "not verified"}
 
 // clients generates the list of the supported clients and their configuration files.
 func clients() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(clientsHead)
-	b.WriteString("| client | id | kind | connects by | known from |\n|---|---|---|---|---|\n")
+	b.WriteString("| client | id | kind | connects by | source |\n|---|---|---|---|---|\n")
 	for _, c := range clientconf.Known() {
 		ways := "a program"
 		if len(c.HTTP) > 0 && string(c.HTTP) != "null" {
@@ -41,7 +40,7 @@ func clients() ([]byte, error) {
 	for _, c := range clientconf.Known() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`", c.ID, cell(c.Name), c.ID)
 		if c.Reload != "" {
-			b.WriteString(". For it to see the change: " + cell(strings.TrimSuffix(c.Reload, ".")))
+			b.WriteString(". To apply the change: " + cell(strings.TrimSuffix(c.Reload, ".")))
 		}
 		b.WriteString(".\n\n| system | file (" + string(c.Format) + ", below `" + strings.Join(c.KeyPath, ".") + "`) |\n|---|---|\n")
 		for _, row := range places(c) {
@@ -52,13 +51,13 @@ func clients() ([]byte, error) {
 		}
 		var notes []string
 		if c.Rewrites {
-			notes = append(notes, "It writes its whole file back from memory: quit it before you connect.")
+			notes = append(notes, "It overwrites its file with the state in memory: quit it before connecting.")
 		}
 		if c.MaxTools > 0 {
-			notes = append(notes, fmt.Sprintf("It offers its model at most %d tools.", c.MaxTools))
+			notes = append(notes, fmt.Sprintf("It passes at most %d tools to its model.", c.MaxTools))
 		}
 		if c.Synced {
-			notes = append(notes, "Its file is carried to your other machines, so no token is written into it.")
+			notes = append(notes, "Its file is synchronized to your other machines, so no token is written to it.")
 		}
 		if len(notes) > 0 {
 			fmt.Fprintf(&b, "\n%s\n", strings.Join(notes, " "))

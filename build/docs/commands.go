@@ -13,9 +13,8 @@ import (
 
 const commandsHead = mark + `# Commands
 
-What ` + "`drawbridge --help`" + ` and each command's ` + "`--help`" + ` say, in one place. Every command takes ` + "`--data DIR`" + ` (or the variable
-` + "`DRAWBRIDGE_DATA`" + `), the folder that holds everything, and ` + "`--json`" + `, which prints the API's own documents. Exit code 0 is success,
-1 failure, 2 a command that was used wrongly.
+The help texts of all commands. Every command accepts ` + "`--data DIR`" + ` (or the variable ` + "`DRAWBRIDGE_DATA`" + `), the folder for all data, and
+` + "`--json`" + `, which prints the JSON documents of the API. The exit code is 0 for success, 1 for failure, and 2 for wrong usage.
 `
 
 // commands generates the reference of the command line.
@@ -50,7 +49,7 @@ func one(b *bytes.Buffer, c *cobra.Command) {
 	}
 	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n", prose(text), strings.TrimSuffix(c.UseLine(), " [flags]"))
 	if len(c.Aliases) > 0 {
-		fmt.Fprintf(b, "\nThe same as `%s`.\n", strings.Join(c.Aliases, "`, `"))
+		fmt.Fprintf(b, "\nAlias: `%s`.\n", strings.Join(c.Aliases, "`, `"))
 	}
 	if c.Example != "" {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.TrimRight(dedent(c.Example), "\n"))

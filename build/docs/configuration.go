@@ -60,11 +60,11 @@ func (o *ordered) UnmarshalJSON(src []byte) error {
 
 const configurationHead = mark + `# Configuration
 
-Every key of the configuration, written from ` + "`config/schema.json`" + `, which editors complete from. How the files are found, merged and
-watched stands in [Servers and files](MCP_SETUP.md); whole files in ` + "[config/examples](../config/examples)" + `.
+All keys of the configuration, generated from ` + "`config/schema.json`" + `, which editors use for completion. [Servers and files](MCP_SETUP.md)
+describes how the files are found, merged and watched; ` + "[config/examples](../config/examples)" + ` contains complete files.
 
-Unknown keys are warnings with a suggestion, wrong values are errors: ` + "`drawbridge validate`" + ` tells both with line and column.
-` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings stand for values that are looked up at each start of a server.
+Unknown keys cause warnings with a suggestion, invalid values cause errors; ` + "`drawbridge validate`" + ` shows both with line and column.
+` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings are replaced by their values at each start of a server.
 `
 
 // configuration generates the reference of all keys.
@@ -154,7 +154,7 @@ func value(p property) string {
 		}
 		return strings.Join(words, ", ")
 	case len(p.Properties) > 0:
-		return "its own keys, below"
+		return "object, see below"
 	}
 	switch p.Type {
 	case "array":
@@ -166,7 +166,7 @@ func value(p property) string {
 		if inner := p.each(); inner.Ref != "" {
 			return value(inner) + " by name"
 		}
-		return "its own keys by name, below"
+		return "objects by name, see below"
 	case "integer", "number":
 		text := "number"
 		if p.Minimum != nil && p.Maximum != nil {

@@ -149,11 +149,12 @@ func licenceText(dir string) []byte {
 	return text
 }
 
-const licencesHead = mark + `# What Drawbridge ships of others
+const licencesHead = mark + `# Third-party licences
 
-Drawbridge itself is under Apache-2.0. These works of others are part of the programs, or of the page in them, on at
-least one system. Their texts come with every package, in ` + "`THIRD-PARTY.txt`" + `. What only builds or tests Drawbridge is not
-listed. A version changes as [Contributing](CONTRIBUTING.md#dependencies) says, and ` + "`make docs`" + ` writes this list anew.
+Drawbridge itself is licensed under Apache-2.0. The modules below are part of the programs, or of the page in them, on at
+least one system. Every package contains their licence texts, in ` + "`THIRD-PARTY.txt`" + `. Tools for building and testing
+Drawbridge are not listed. [Contributing](CONTRIBUTING.md#dependencies) describes how to update a module; ` + "`make docs`" + `
+generates this list.
 
 `
 

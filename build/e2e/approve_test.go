@@ -66,7 +66,7 @@ func TestNewCommandWaitsForApprovalOnCommandLine(t *testing.T) {
 
 	d.cli(0, "approvals", "allow", "command:new")
 	d.running("new")
-	if out := d.cli(0, "approvals"); !strings.Contains(out, "Nothing waits for you.") {
+	if out := d.cli(0, "approvals"); !strings.Contains(out, "No approvals are pending.") {
 		t.Errorf("approvals lists\n%s", out)
 	}
 
