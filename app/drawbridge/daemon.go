@@ -146,7 +146,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	records.serve(history, servers, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Approvals: questions, Log: log, Version: version, Now: clock,
-		Self: own.views, SelfTools: own.joins, DescribeServer: own.describes,
+		Builtin: own.views, BuiltinTools: own.joins, DescribeServer: own.describes,
 		WantsWorkspace: servers.WantsWorkspace, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
 	views.OnChange(func(c registry.Change) {

@@ -166,7 +166,7 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 		v.Result, v.Detail = policy.Pass, "It answers, and something is missing"
 	case core.StateStopped:
 		v.Detail = "It is stopped: a call starts it"
-		if st.ByHand {
+		if st.ManualOnly {
 			v.Result, v.Detail = policy.Refuse, "It is stopped, and a call does not start it; drawbridge start "+st.ID+" does"
 		}
 	case core.StateCrashed:

@@ -33,7 +33,7 @@ func TestExplanationCoversServerState(t *testing.T) {
 			t.Errorf("%s: the setting that decides is %q", c.state, key)
 		}
 	}
-	if got := explainServer(core.ServerStatus{ID: "files", State: core.StateStopped, ByHand: true}); got.Result != policy.Refuse {
+	if got := explainServer(core.ServerStatus{ID: "files", State: core.StateStopped, ManualOnly: true}); got.Result != policy.Refuse {
 		t.Errorf("a server that only the user starts: %+v", got)
 	}
 }

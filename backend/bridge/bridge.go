@@ -40,11 +40,11 @@ type Options struct {
 	Approvals Approvals    // nil: the user is not asked for a client without elicitation
 	Log       *slog.Logger // nil: discard
 
-	// Self holds the built-in server, which is not in the configuration. It always has its own
-	// endpoint; SelfTools reports whether its tools are also listed at the aggregate endpoint. nil:
-	// there is no built-in server.
-	Self      *registry.Registry
-	SelfTools func() bool // called for each list request; nil: never
+	// Builtin holds the built-in server, which is not in the configuration. It always has its own
+	// endpoint; BuiltinTools reports whether its tools are also listed at the aggregate endpoint.
+	// nil: there is no built-in server.
+	Builtin      *registry.Registry
+	BuiltinTools func() bool // called for each list request; nil: never
 	// DescribeServer returns where the aggregate endpoint adds the name of the server to a tool:
 	// "title", "description" or "" (nowhere). It is called for each list request. nil: nowhere.
 	DescribeServer func() string

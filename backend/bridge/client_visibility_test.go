@@ -99,9 +99,9 @@ func TestProfileHidesOtherToolsFromListAndCall(t *testing.T) {
 			for _, era := range []core.Era{core.Legacy, core.Modern} {
 				t.Run(fmt.Sprintf("%s/cold=%v/%s", way, cold, era), func(t *testing.T) {
 					s := newBound(t, func(o *Options) {
-						o.Self = registry.New(registry.Options{})
-						o.Self.Set("drawbridge", "", &core.Catalog{Tools: []core.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
-						o.SelfTools = func() bool { return true }
+						o.Builtin = registry.New(registry.Options{})
+						o.Builtin.Set("drawbridge", "", &core.Catalog{Tools: []core.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
+						o.BuiltinTools = func() bool { return true }
 					})
 					s.b.fastPathDisabled = cold
 					s.probe(era, req[0], req[1:])
@@ -190,8 +190,8 @@ func (s *stand) innocent(what, answer string) {
 // A token that is limited to a profile is refused at all other endpoints, for every method.
 func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 	s := newBound(t, func(o *Options) {
-		o.Self = registry.New(registry.Options{})
-		o.Self.Set("drawbridge", "", &core.Catalog{})
+		o.Builtin = registry.New(registry.Options{})
+		o.Builtin.Set("drawbridge", "", &core.Catalog{})
 	})
 	for _, path := range []string{"/p/q/mcp", "/s/out/mcp", "/s/late/mcp", "/s/drawbridge/mcp", "/p/nobody/mcp", "/p/P/mcp", "/s/OUT/mcp", "/p/p%2f..%2fq/mcp", "/p/q/../p/mcp"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {

@@ -115,7 +115,7 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 		call.Session = rq.session.id
 	}
 	spans := rq.spans
-	call.Introduced = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
+	call.HasModernMeta = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
 	span, find, rpcErr := requestedName(rq)
 	if rpcErr != nil {
 		return nil, rpcErr

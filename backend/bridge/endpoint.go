@@ -55,10 +55,10 @@ func (b *Bridge) endpointExists(ep endpoint) bool {
 	case ep.server == "":
 		return true
 	}
-	if _, ok := b.Registry.Server(ep.server); ok || b.Self == nil {
+	if _, ok := b.Registry.Server(ep.server); ok || b.Builtin == nil {
 		return ok
 	}
-	_, ok := b.Self.Server(ep.server)
+	_, ok := b.Builtin.Server(ep.server)
 	return ok
 }
 
@@ -86,8 +86,8 @@ func (b *Bridge) viewWithLimit(ep endpoint, limit int) *registry.View {
 	if v, ok := b.Registry.Server(ep.server); ok {
 		return v
 	}
-	if b.Self != nil {
-		if v, ok := b.Self.Server(ep.server); ok {
+	if b.Builtin != nil {
+		if v, ok := b.Builtin.Server(ep.server); ok {
 			return v
 		}
 	}

@@ -19,11 +19,11 @@ func (b *Bridge) serveFast(w http.ResponseWriter, r *http.Request, x *exchange) 
 	if x.session != nil {
 		parent = x.session.ctx
 	}
-	life := core.NewLife(parent)
-	defer life.End(nil)
+	callCtx := core.NewCallContext(parent)
+	defer callCtx.Cancel(nil)
 	if s := x.session; s != nil {
 		key := idKey(x.id())
-		if !s.beginCall(key, life.End) {
+		if !s.beginCall(key, callCtx.Cancel) {
 			writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "a request with this id is still under way")
 			return
 		}
@@ -31,11 +31,11 @@ func (b *Bridge) serveFast(w http.ResponseWriter, r *http.Request, x *exchange) 
 	}
 	out := b.newResponseWriter(w)
 	defer out.end()
-	entry := &inFlightRequest{cancel: life.End, response: out}
+	entry := &inFlightRequest{cancel: callCtx.Cancel, response: out}
 	b.inFlight.add(entry)
 	defer b.inFlight.remove(entry)
 	rq := b.newRequest(x, r.Header)
-	result, rpcErr := b.dispatch(life, rq, &callSink{bridge: b, rq: rq, response: out})
+	result, rpcErr := b.dispatch(callCtx, rq, &callSink{bridge: b, rq: rq, response: out})
 	if rpcErr == nil {
 		var release func()
 		result, rpcErr, release = b.holdResult(rq, result)

@@ -60,14 +60,14 @@ func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink
 		b.resolveWorkspace(ctx, rq, call, sink)
 		return b.Gateway.Call(ctx, call, sink)
 	}
-	run := core.NewLife(context.WithoutCancel(ctx))
+	callCtx := core.NewCallContext(context.WithoutCancel(ctx))
 	sc := &suspendedCall{
-		bridge: b, server: call.Server, rq: rq, capabilities: can, cancel: run.End, sink: sink,
+		bridge: b, server: call.Server, rq: rq, capabilities: can, cancel: callCtx.Cancel, sink: sink,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	stop := context.AfterFunc(b.lifetime, func() { run.End(errStopped) })
+	stop := context.AfterFunc(b.lifetime, func() { callCtx.Cancel(errStopped) })
 	b.runInBackground(func() {
-		defer run.End(nil)
+		defer callCtx.Cancel(nil)
 		defer stop()
 		defer close(sc.done)
 		defer func() {
@@ -76,8 +76,8 @@ func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink
 				sc.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge")
 			}
 		}()
-		b.resolveWorkspace(run, rq, call, sc)
-		sc.reply, sc.err = b.Gateway.Call(run, call, sc)
+		b.resolveWorkspace(callCtx, rq, call, sc)
+		sc.reply, sc.err = b.Gateway.Call(callCtx, call, sc)
 	})
 	return sc.waitForResult(ctx)
 }

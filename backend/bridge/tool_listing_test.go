@@ -81,7 +81,7 @@ func TestBuiltinServerIsListedOnRequest(t *testing.T) {
 		Capabilities: json.RawMessage(`{"tools":{}}`),
 	})
 	joined := false
-	s := newStand(t, nil, func(o *Options) { o.Self, o.SelfTools = own, func() bool { return joined } })
+	s := newStand(t, nil, func(o *Options) { o.Builtin, o.BuiltinTools = own, func() bool { return joined } })
 	if got := one(t, s.modern("/s/drawbridge/mcp", "tools/list", "", "")); !strings.Contains(got, `"name":"status"`) {
 		t.Error(got)
 	}

@@ -267,8 +267,8 @@ func (b *Bridge) describeRequested(rq *request) core.Reply {
 // builtinView returns the view of the built-in server if its tools are listed with the others, or
 // nil.
 func (b *Bridge) builtinView(ep endpoint) *registry.View {
-	if ep.scope == "" && b.Self != nil && b.SelfTools != nil && b.SelfTools() {
-		return b.Self.All()
+	if ep.scope == "" && b.Builtin != nil && b.BuiltinTools != nil && b.BuiltinTools() {
+		return b.Builtin.All()
 	}
 	return nil
 }

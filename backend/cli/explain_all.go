@@ -66,7 +66,7 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 		case core.StateRunning, core.StateDegraded:
 			r.Ready = true
 		case core.StateStopped:
-			r.Ready = !s.ByHand && s.Tools > 0 // started by the next call
+			r.Ready = !s.ManualOnly && s.Tools > 0 // started by the next call
 		case core.StateStarting, core.StateBackoff, core.StateWaiting:
 			pending = true
 		}

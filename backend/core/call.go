@@ -91,8 +91,8 @@ type Call struct {
 	Arguments     Span
 	Meta          Span
 	ProgressToken Span
-	// Introduced means that the _meta of Params has all members that a modern request requires.
-	Introduced bool
+	// HasModernMeta means that the _meta of Params has all members that a modern request requires.
+	HasModernMeta bool
 	// Capabilities is the raw object of client capabilities from initialize or from the _meta of
 	// the request; nil if there is none.
 	Capabilities json.RawMessage
@@ -107,9 +107,9 @@ type Call struct {
 	// Drawbridge itself lists to clients. It is not recorded.
 	Local func(context.Context) Reply
 
-	// ByPerson is set for a call that the user makes through the API; it needs no approval.
+	// ByUser is set for a call that the user makes through the API; it needs no approval.
 	// Continues is set for a further round of a call that policy has admitted. Neither is recorded.
-	ByPerson, Continues bool
+	ByUser, Continues bool
 
 	Outcome  Outcome
 	Code     Code

@@ -45,33 +45,33 @@ const (
 
 // ServerStatus is a snapshot of the status of one server.
 type ServerStatus struct {
-	ID        string          `json:"id"`
-	Label     string          `json:"label"`          // the name in the configuration
-	Tags      []string        `json:"tags,omitempty"` // chosen by the user
-	Transport Transport       `json:"transport"`
-	State     State           `json:"state"`
-	Reason    string          `json:"reason"`           // one sentence, or ""
-	Hint      string          `json:"hint,omitempty"`   // what to do about Reason; "" if only the log can help
-	Detail    string          `json:"detail,omitempty"` // the last line of stderr during a start; after a crash, the line that explains it
-	Since     time.Time       `json:"since"`            // when the server entered State
-	Updated   time.Time       `json:"updated"`          // the last list, call or heartbeat
-	Era       Era             `json:"era,omitempty"`
-	Version   string          `json:"protocolVersion,omitempty"`
-	Info      json.RawMessage `json:"serverInfo,omitempty"` // as the server sent it
-	PID       int             `json:"pid,omitempty"`
-	Tools     int             `json:"tools"`
-	Prompts   int             `json:"prompts"`
-	Resources int             `json:"resources"`
-	Templates int             `json:"templates"`
-	Warnings  []string        `json:"warnings,omitempty"` // "8 of 9 tools: ..."
-	Restarts  int             `json:"restarts"`
-	InFlight  int             `json:"inFlight"`
-	Command   string          `json:"command,omitempty"` // the resolved command line, without environment
-	ExitCode  *int            `json:"exitCode,omitempty"`
-	Stderr    []string        `json:"stderr,omitempty"`    // the last lines after a crash, redacted
-	Instances []Instance      `json:"instances,omitempty"` // processes of single clients, sessions or folders
-	Login     Login           `json:"login,omitempty"`     // of a remote server
-	ByHand    bool            `json:"-"`                   // stopped, and started only by the user: a call does not start it
+	ID         string          `json:"id"`
+	Label      string          `json:"label"`          // the name in the configuration
+	Tags       []string        `json:"tags,omitempty"` // chosen by the user
+	Transport  Transport       `json:"transport"`
+	State      State           `json:"state"`
+	Reason     string          `json:"reason"`           // one sentence, or ""
+	Hint       string          `json:"hint,omitempty"`   // what to do about Reason; "" if only the log can help
+	Detail     string          `json:"detail,omitempty"` // the last line of stderr during a start; after a crash, the line that explains it
+	Since      time.Time       `json:"since"`            // when the server entered State
+	Updated    time.Time       `json:"updated"`          // the last list, call or heartbeat
+	Era        Era             `json:"era,omitempty"`
+	Version    string          `json:"protocolVersion,omitempty"`
+	Info       json.RawMessage `json:"serverInfo,omitempty"` // as the server sent it
+	PID        int             `json:"pid,omitempty"`
+	Tools      int             `json:"tools"`
+	Prompts    int             `json:"prompts"`
+	Resources  int             `json:"resources"`
+	Templates  int             `json:"templates"`
+	Warnings   []string        `json:"warnings,omitempty"` // "8 of 9 tools: ..."
+	Restarts   int             `json:"restarts"`
+	InFlight   int             `json:"inFlight"`
+	Command    string          `json:"command,omitempty"` // the resolved command line, without environment
+	ExitCode   *int            `json:"exitCode,omitempty"`
+	Stderr     []string        `json:"stderr,omitempty"`    // the last lines after a crash, redacted
+	Instances  []Instance      `json:"instances,omitempty"` // processes of single clients, sessions or folders
+	Login      Login           `json:"login,omitempty"`     // of a remote server
+	ManualOnly bool            `json:"-"`                   // stopped, and started only by the user: a call does not start it
 }
 
 // Instance is a process of a server that serves only one client, session or folder.

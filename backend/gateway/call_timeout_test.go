@@ -15,7 +15,7 @@ import (
 func TestSilentServerTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.wait = time.Minute // a slow start does not count
+		f.startDelay = time.Minute // a slow start does not count
 		f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 			<-ctx.Done()
 			return core.Reply{}, ctx.Err()
@@ -52,8 +52,8 @@ func TestProgressResetsTheTimeoutUpToTheCeiling(t *testing.T) {
 	})
 }
 
-// asker is a sink that answers requests of the server after a delay.
-type asker struct{ after time.Duration }
+// answeringSink is a sink that answers requests of the server after a delay.
+type answeringSink struct{ after time.Duration }
 
 func TestTimeoutPausesDuringClientInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestTimeoutPausesDuringClientInput(t *testing.T) {
 		}
 		call := toolCall()
 		call.Client.Name, call.Session = "cursor", "s1"
-		_, err := f.Call(context.Background(), call, asker{100 * time.Second})
+		_, err := f.Call(context.Background(), call, answeringSink{100 * time.Second})
 		if core.CodeOf(err) != core.CodeTimeout || call.Took != 130*time.Second {
 			t.Fatalf("%v after %s", err, call.Took)
 		}
@@ -90,7 +90,7 @@ func TestClientInputHasItsOwnDeadline(t *testing.T) {
 			return core.Reply{Result: json.RawMessage(`{}`)}, nil
 		}
 		call := toolCall()
-		if _, err := f.Call(context.Background(), call, asker{time.Hour}); err != nil || call.Took != policy.AnswerTimeout+grace {
+		if _, err := f.Call(context.Background(), call, answeringSink{time.Hour}); err != nil || call.Took != policy.AnswerTimeout+answerGrace {
 			t.Fatalf("%v after %s", err, call.Took)
 		}
 		if f.recorded[0].Outcome != core.OutcomeTimeout {

@@ -55,16 +55,16 @@ type Options struct {
 
 // Gateway runs calls. All methods are safe for concurrent use.
 type Gateway struct {
-	upstreams Upstreams
-	policy    Policy
-	recorder  Recorder
-	bus       *event.Bus
-	log       *slog.Logger
-	now       func() time.Time
-	lastID    atomic.Int64
-	outages   unavailableServers
-	running   runningCalls
-	timeouts  timeouts
+	upstreams   Upstreams
+	policy      Policy
+	recorder    Recorder
+	bus         *event.Bus
+	log         *slog.Logger
+	now         func() time.Time
+	lastID      atomic.Int64
+	unavailable unavailableServers
+	running     runningCalls
+	timeouts    timeouts
 }
 
 // New returns a Gateway. It panics if a required option is missing.
@@ -93,18 +93,18 @@ func New(o Options) *Gateway {
 // error with the code internal.
 func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (reply core.Reply, err error) {
 	g.beginCall(call)
-	stage, admitted := admitting, false
+	stage, admitted := stageAdmitting, false
 	var plan policy.Plan
 	defer func() {
 		if cause := recover(); cause != nil {
 			reply, err = core.Reply{}, &panicError{cause, debug.Stack()}
 			if admitted {
-				stage = sending // the stage of the panic is unknown
+				stage = stageSending // the stage of the panic is unknown
 			}
 		}
 		if admitted {
-			g.policy.End(plan, reply, err, stage == sending)
-			g.outages.record(g.log, call, err)
+			g.policy.End(plan, reply, err, stage == stageSending)
+			g.unavailable.record(g.log, call, err)
 		}
 		g.endCall(call, reply, err, stage)
 	}()
@@ -117,7 +117,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (re
 		return *plan.Cached, nil
 	}
 	if call.Local != nil {
-		stage = sending
+		stage = stageSending
 		return call.Local(ctx), nil
 	}
 	for tries := 1; ; tries++ {
@@ -125,37 +125,37 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (re
 		if reply, stage, err = g.attempt(ctx, call, sink, plan); err == nil {
 			return reply, nil
 		}
-		pause, again := plan.Again(call, tries, err, stage == sending)
-		if !again || !sleep(ctx, pause) {
+		delay, retry := plan.Again(call, tries, err, stage == stageSending)
+		if !retry || !sleep(ctx, delay) {
 			return core.Reply{}, err
 		}
 	}
 }
 
 // attempt finds the upstream of the call and sends the call to it once.
-func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) (core.Reply, stage, error) {
-	asked := g.now()
+func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) (core.Reply, callStage, error) {
+	began := g.now()
 	up, err := g.upstreams.For(ctx, call)
-	call.Queued += g.now().Sub(asked)
+	call.Queued += g.now().Sub(began)
 	if err != nil {
-		return core.Reply{}, waiting, err
+		return core.Reply{}, stageWaiting, err
 	}
 	if plan.Unlisted {
 		if err := g.policy.Listed(call); err != nil {
-			return core.Reply{}, admitting, err
+			return core.Reply{}, stageAdmitting, err
 		}
 	}
-	g.running.send(call.ID)
-	f := g.start(ctx, call, sink, plan)
+	g.running.markSent(call.ID)
+	f := g.startCall(ctx, call, sink, plan)
 	defer f.finish()
 	reply, err := up.Send(f.ctx, call, f)
 	if err != nil {
-		return core.Reply{}, sending, f.explain(err)
+		return core.Reply{}, stageSending, f.explainTimeout(err)
 	}
 	if !isValidReply(call.Method, reply) {
-		return core.Reply{}, sending, core.Errorf(core.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, describeCall(call))
+		return core.Reply{}, stageSending, core.Errorf(core.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, describeCall(call))
 	}
-	return reply, sending, nil
+	return reply, stageSending, nil
 }
 
 // sleep pauses, and returns false if ctx ends first.
@@ -170,13 +170,13 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// stage is how far a call came. It determines the outcome of a failed call.
-type stage uint8
+// callStage is how far a call came. It determines the outcome of a failed call.
+type callStage uint8
 
 const (
-	admitting stage = iota
-	waiting
-	sending
+	stageAdmitting callStage = iota
+	stageWaiting
+	stageSending
 )
 
 // beginCall sets the id and time of a call and publishes it to observers.
@@ -195,7 +195,7 @@ func (g *Gateway) beginCall(call *core.Call) {
 }
 
 // endCall sets the outcome of a call, records it and publishes it to observers.
-func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at stage) {
+func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at callStage) {
 	call.Took = g.now().Sub(call.Began)
 	classify(call, reply, err, at)
 	if call.Code == core.CodeInternal {
@@ -223,5 +223,5 @@ func (g *Gateway) nextID(now time.Time) int64 {
 	}
 }
 
-// errExpired is the cancellation cause of a call that exceeded its deadline.
-var errExpired = errors.New("request timeout")
+// errTimeout is the cancellation cause of a call that exceeded its deadline.
+var errTimeout = errors.New("request timeout")

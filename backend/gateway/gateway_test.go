@@ -27,13 +27,13 @@ func (f sendFunc) Send(ctx context.Context, call *core.Call, sink core.Sink) (co
 // fixture is a gateway with fakes for everything around it.
 type fixture struct {
 	*Gateway
-	plan    policy.Plan
-	refuse  error
-	offered error
-	find    error
-	wait    time.Duration
-	send    sendFunc
-	bus     event.Bus
+	plan       policy.Plan
+	admitErr   error
+	listedErr  error
+	findErr    error
+	startDelay time.Duration
+	send       sendFunc
+	bus        event.Bus
 
 	mu       sync.Mutex
 	recorded []core.Call
@@ -41,16 +41,16 @@ type fixture struct {
 }
 
 func (f *fixture) Admit(context.Context, *core.Call, core.Sink) (policy.Plan, error) {
-	return f.plan, f.refuse
+	return f.plan, f.admitErr
 }
-func (f *fixture) Listed(*core.Call) error                  { return f.offered }
+func (f *fixture) Listed(*core.Call) error                  { return f.listedErr }
 func (f *fixture) End(policy.Plan, core.Reply, error, bool) {}
 func (f *fixture) For(_ context.Context, call *core.Call) (Upstream, error) {
-	if f.wait > 0 {
-		time.Sleep(f.wait) // inside a synctest bubble
+	if f.startDelay > 0 {
+		time.Sleep(f.startDelay) // inside a synctest bubble
 	}
-	if f.find != nil {
-		return nil, f.find
+	if f.findErr != nil {
+		return nil, f.findErr
 	}
 	call.Instance = "files#1"
 	return f.send, nil
@@ -63,12 +63,12 @@ func (f *fixture) Record(call *core.Call, reply core.Reply) {
 
 func newFixture() *fixture {
 	f := &fixture{plan: policy.Plan{Timeout: 30 * time.Second, Ceiling: 10 * time.Minute, TimeoutKey: "requestTimeoutMs", CeilingKey: "maxRequestMs"}}
-	f.send = answer(`{"content":[]}`)
+	f.send = replyWith(`{"content":[]}`)
 	f.Gateway = New(Options{Upstreams: f, Policy: f, Recorder: f, Bus: &f.bus})
 	return f
 }
 
-func answer(result string) sendFunc {
+func replyWith(result string) sendFunc {
 	return func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(result)}, nil
 	}
@@ -88,13 +88,13 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 		out     int
 	}{
 		"ok":          {func(f *fixture) {}, core.OutcomeOK, "", "", 14},
-		"tool error":  {func(f *fixture) { f.send = answer(`{"content":[],"isError":true}`) }, core.OutcomeToolError, "", `{"content":[],"isError":true}`, 29},
+		"tool error":  {func(f *fixture) { f.send = replyWith(`{"content":[],"isError":true}`) }, core.OutcomeToolError, "", `{"content":[],"isError":true}`, 29},
 		"rpc error":   {func(f *fixture) { f.send = rpcError }, core.OutcomeProtocolError, "", "no such thing", 41},
-		"broken":      {func(f *fixture) { f.send = fails(errors.New("pipe /home/me broke")) }, core.OutcomeProtocolError, core.CodeInternal, "something went wrong inside Drawbridge", 0},
-		"refused":     {func(f *fixture) { f.refuse = core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
-		"not offered": {func(f *fixture) { f.plan.Unlisted, f.offered = true, core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
-		"unavailable": {func(f *fixture) { f.find = unavailable }, core.OutcomeProtocolError, core.CodeUnavailable, "server is away", 0},
-		"cancelled":   {func(f *fixture) { f.send = fails(context.Canceled) }, core.OutcomeCancelled, core.CodeCancelled, "the request was cancelled", 0},
+		"broken":      {func(f *fixture) { f.send = failWith(errors.New("pipe /home/me broke")) }, core.OutcomeProtocolError, core.CodeInternal, "something went wrong inside Drawbridge", 0},
+		"refused":     {func(f *fixture) { f.admitErr = core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
+		"not offered": {func(f *fixture) { f.plan.Unlisted, f.listedErr = true, core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
+		"unavailable": {func(f *fixture) { f.findErr = unavailable }, core.OutcomeProtocolError, core.CodeUnavailable, "server is away", 0},
+		"cancelled":   {func(f *fixture) { f.send = failWith(context.Canceled) }, core.OutcomeCancelled, core.CodeCancelled, "the request was cancelled", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture()
@@ -122,7 +122,7 @@ func rpcError(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 	return core.Reply{Error: json.RawMessage(`{"code":-32602,"message":"no such thing"}`)}, nil
 }
 
-func fails(err error) sendFunc {
+func failWith(err error) sendFunc {
 	return func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, err }
 }
 
@@ -172,8 +172,8 @@ func TestObserversSeeCallFromItsStart(t *testing.T) {
 	}
 }
 
-func (asker) Notify(string, json.RawMessage) {}
-func (a asker) Ask(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
+func (answeringSink) Notify(string, json.RawMessage) {}
+func (a answeringSink) Ask(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
 	select {
 	case <-time.After(a.after):
 		return core.Reply{Result: json.RawMessage(`{"action":"accept"}`)}, nil
@@ -236,37 +236,37 @@ func FuzzIsErrorAgreesWithTheDecoder(f *testing.F) {
 	})
 }
 
-type nothing struct{}
+type discardSink struct{}
 
-func (nothing) Notify(string, json.RawMessage) {}
-func (nothing) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
+func (discardSink) Notify(string, json.RawMessage) {}
+func (discardSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
 	return core.Reply{}, nil
 }
 
-// discard is a Recorder that does nothing.
-type discard struct{ *fixture }
+// discardRecorder is a Recorder that does nothing.
+type discardRecorder struct{ *fixture }
 
-func (discard) Record(*core.Call, core.Reply) {}
+func (discardRecorder) Record(*core.Call, core.Reply) {}
 
 func TestCallAllocationsAreBounded(t *testing.T) {
 	f := newFixture()
-	g := New(Options{Upstreams: f, Policy: f, Recorder: discard{f}, Bus: &f.bus})
+	g := New(Options{Upstreams: f, Policy: f, Recorder: discardRecorder{f}, Bus: &f.bus})
 	call, ctx := toolCall(), context.Background()
 	const most = 7 // context, timer, their closures, and the inFlightCall
-	if n := testing.AllocsPerRun(200, func() { _, _ = g.Call(ctx, call, nothing{}) }); n > most {
+	if n := testing.AllocsPerRun(200, func() { _, _ = g.Call(ctx, call, discardSink{}) }); n > most {
 		t.Fatalf("%v allocations, at most %d", n, most)
 	}
 }
 
 func BenchmarkCall(b *testing.B) {
 	f := newFixture()
-	g := New(Options{Upstreams: f, Policy: f, Recorder: discard{f}, Bus: &f.bus})
+	g := New(Options{Upstreams: f, Policy: f, Recorder: discardRecorder{f}, Bus: &f.bus})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	call := toolCall()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.Call(ctx, call, nothing{}); err != nil {
+		if _, err := g.Call(ctx, call, discardSink{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -275,7 +275,7 @@ func BenchmarkCall(b *testing.B) {
 func TestNonObjectResultIsProtocolError(t *testing.T) {
 	for _, result := range []string{`null`, `[]`, `"done"`, `7`, ``} {
 		f := newFixture()
-		f.send = answer(result)
+		f.send = replyWith(result)
 		if _, err := f.Call(context.Background(), toolCall(), nil); err == nil {
 			t.Errorf("%q passes", result)
 		}
@@ -284,7 +284,7 @@ func TestNonObjectResultIsProtocolError(t *testing.T) {
 		}
 	}
 	f := newFixture()
-	f.send = answer(`null`)
+	f.send = replyWith(`null`)
 	if _, err := f.Call(context.Background(), &core.Call{Server: "files", Method: "resources/subscribe", Name: "a:b"}, nil); err != nil {
 		t.Errorf("a subscription has no result that anybody reads: %v", err)
 	}
@@ -313,7 +313,7 @@ func TestRepairedTextIsMarkedInRecord(t *testing.T) {
 
 func TestServerRequestOutsideCallIsRecorded(t *testing.T) {
 	f := newFixture()
-	reply, err := f.Ask(context.Background(), &core.Call{Server: "files", Client: core.Client{Name: "cursor"}}, "elicitation/create", json.RawMessage(`{}`), asker{0})
+	reply, err := f.Ask(context.Background(), &core.Call{Server: "files", Client: core.Client{Name: "cursor"}}, "elicitation/create", json.RawMessage(`{}`), answeringSink{0})
 	if err != nil || len(f.recorded) != 1 {
 		t.Fatalf("%v, %d calls", err, len(f.recorded))
 	}

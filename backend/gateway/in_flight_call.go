@@ -15,34 +15,34 @@ import (
 // inFlightCall is one call that was sent to a server. It holds the call's deadline and is the
 // sink for notifications and requests that the server sends during the call.
 type inFlightCall struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	own    bool // ctx was created here and must be cancelled here
-	g      *Gateway
-	call   *core.Call
-	sink   core.Sink
-	plan   policy.Plan
+	ctx         context.Context
+	cancel      context.CancelCauseFunc
+	ownsContext bool // ctx was created here and must be cancelled here
+	g           *Gateway
+	call        *core.Call
+	sink        core.Sink
+	plan        policy.Plan
 
 	older, newer *inFlightCall // links of the list in timeouts
 
 	mu                sync.Mutex // guards the fields below and call.Progress
 	due               time.Time  // the deadline of the call
 	ceiling           time.Time  // progress never extends due beyond this
-	asking            int        // open requests from the server to the client
-	stopped           time.Time  // when asking changed from 0 to 1
+	openRequests      int        // open requests from the server to the client
+	clockStopped      time.Time  // when openRequests changed from 0 to 1
 	finished          bool
 	progress          int
-	reached           float64   // the newest progress that the server reported
+	lastProgress      float64   // the newest progress that the server reported
 	lastProgressEvent time.Time // when the last progress event was published
 }
 
-func (g *Gateway) start(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) *inFlightCall {
+func (g *Gateway) startCall(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) *inFlightCall {
 	f := &inFlightCall{g: g, call: call, sink: sink, plan: plan}
-	if life, ok := ctx.(*core.Life); ok { // a call that timed out is never retried
-		f.ctx, f.cancel = life, life.End
+	if callCtx, ok := ctx.(*core.CallContext); ok { // a call that timed out is never retried
+		f.ctx, f.cancel = callCtx, callCtx.Cancel
 	} else {
 		f.ctx, f.cancel = context.WithCancelCause(ctx)
-		f.own = true
+		f.ownsContext = true
 	}
 	now := time.Now()
 	f.due, f.ceiling = now.Add(plan.Timeout), now.Add(plan.Ceiling)
@@ -57,7 +57,7 @@ func (f *inFlightCall) finish() {
 	f.call.Progress += f.progress
 	f.mu.Unlock()
 	f.g.timeouts.remove(f)
-	if f.own {
+	if f.ownsContext {
 		f.cancel(nil)
 	}
 }
@@ -67,16 +67,16 @@ func (f *inFlightCall) finish() {
 func (f *inFlightCall) deadline() (due time.Time, runs bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.due, f.asking == 0
+	return f.due, f.openRequests == 0
 }
 
 func (f *inFlightCall) expire() {
 	f.mu.Lock()
 	// Progress may have extended the deadline meanwhile, or the clock was stopped.
-	late := f.asking == 0 && !f.finished && !time.Now().Before(f.due)
+	late := f.openRequests == 0 && !f.finished && !time.Now().Before(f.due)
 	f.mu.Unlock()
 	if late {
-		f.cancel(errExpired)
+		f.cancel(errTimeout)
 	}
 }
 
@@ -96,7 +96,7 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 	if method == "notifications/progress" {
 		f.mu.Lock()
 		f.progress++
-		f.reached = progressOf(params)
+		f.lastProgress = parseProgress(params)
 		earlier, due := f.extend(), f.due
 		f.reportProgress()
 		f.mu.Unlock()
@@ -129,15 +129,15 @@ func (f *inFlightCall) Ask(ctx context.Context, method string, params json.RawMe
 	f.stopClock()
 	defer f.startClock()
 	f.mu.Lock()
-	reached := f.reached
+	reached := f.lastProgress
 	f.mu.Unlock()
 	defer policy.SendKeepAlives(f.sink, f.call, reached, "waiting for an answer")()
 	return f.g.Ask(ctx, f.call, method, params, f.sink)
 }
 
-// grace is added to the answer timeout, so that the sink can end the question itself: when the
-// user does not answer in time the question counts as declined, which is not a timeout.
-const grace = 5 * time.Second
+// answerGrace is added to the answer timeout, so that the sink can end the question itself: when
+// the user does not answer in time the question counts as declined, which is not a timeout.
+const answerGrace = 5 * time.Second
 
 // Ask forwards a request from a server to sink and records it as a separate call. cause is the
 // call that made the server ask; when no single call did, only its Server is set. Ask is for
@@ -150,11 +150,11 @@ func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, para
 		Method: method, Params: params, TraceID: cause.TraceID, SpanID: cause.SpanID, Protocol: cause.Protocol,
 	}
 	g.beginCall(call)
-	defer func() { g.endCall(call, reply, err, sending) }()
+	defer func() { g.endCall(call, reply, err, stageSending) }()
 	if sink == nil {
 		return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the caller cannot answer requests"}`)}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, policy.AnswerTimeout+grace)
+	ctx, cancel := context.WithTimeout(ctx, policy.AnswerTimeout+answerGrace)
 	defer cancel()
 	call.Attempts = 1
 	return sink.Ask(ctx, method, params)
@@ -165,27 +165,27 @@ func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, para
 func (f *inFlightCall) stopClock() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.asking++; f.asking == 1 {
-		f.stopped = time.Now()
+	if f.openRequests++; f.openRequests == 1 {
+		f.clockStopped = time.Now()
 	}
 }
 
 func (f *inFlightCall) startClock() {
 	f.mu.Lock()
-	if f.asking--; f.asking > 0 || f.finished {
+	if f.openRequests--; f.openRequests > 0 || f.finished {
 		f.mu.Unlock()
 		return
 	}
-	waited := time.Since(f.stopped)
+	waited := time.Since(f.clockStopped)
 	f.ceiling, f.due = f.ceiling.Add(waited), f.due.Add(waited)
 	due := f.due
 	f.mu.Unlock()
 	f.g.timeouts.reschedule(due)
 }
 
-// explain turns the error of Send into a timeout error if our deadline cancelled the call.
-func (f *inFlightCall) explain(err error) error {
-	if !errors.Is(context.Cause(f.ctx), errExpired) {
+// explainTimeout turns the error of Send into a timeout error if our deadline cancelled the call.
+func (f *inFlightCall) explainTimeout(err error) error {
+	if !errors.Is(context.Cause(f.ctx), errTimeout) {
 		return err
 	}
 	key, limit := f.plan.TimeoutKey, f.plan.Timeout

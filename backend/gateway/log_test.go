@@ -14,16 +14,16 @@ import (
 func TestDebugLogListsEachCall(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	f.send = answer(`{"content":[{"type":"text","text":"a secret result"}]}`)
+	f.send = replyWith(`{"content":[{"type":"text","text":"a secret result"}]}`)
 	for level, want := range map[slog.Level]int{slog.LevelDebug: 2, slog.LevelInfo: 0} {
 		var log bytes.Buffer
 		f.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
-		f.refuse = nil
+		f.admitErr = nil
 		call := toolCall()
 		call.Client.Name = "Cursor"
 		call.Params = json.RawMessage(`{"name":"read","arguments":{"path":"a secret argument"}}`)
 		_, _ = f.Call(t.Context(), call, nil)
-		f.refuse = core.Errorf(core.CodeNotFound, "there is no such tool")
+		f.admitErr = core.Errorf(core.CodeNotFound, "there is no such tool")
 		refused := toolCall()
 		refused.Name = "a-secret-name"
 		_, _ = f.Call(t.Context(), refused, nil)

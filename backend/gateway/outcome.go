@@ -12,12 +12,12 @@ import (
 const maxReason = excerptLength
 
 // classify sets the outcome of a call. Code stays empty for a JSON-RPC error of the server.
-func classify(call *core.Call, reply core.Reply, err error, at stage) {
+func classify(call *core.Call, reply core.Reply, err error, at callStage) {
 	switch {
 	case err != nil:
 		call.Code = core.CodeOf(err)
 		call.Reason, _ = core.Describe(err)
-		call.Outcome = failure(call.Code, at)
+		call.Outcome = failureOutcome(call.Code, at)
 	case len(reply.Error) > 0:
 		call.Outcome = core.OutcomeProtocolError
 		call.BytesOut = len(reply.Error)
@@ -40,11 +40,11 @@ func classify(call *core.Call, reply core.Reply, err error, at stage) {
 	}
 }
 
-func failure(code core.Code, at stage) core.Outcome {
+func failureOutcome(code core.Code, at callStage) core.Outcome {
 	switch {
 	case code == core.CodeCancelled:
 		return core.OutcomeCancelled
-	case at == admitting:
+	case at == stageAdmitting:
 		return core.OutcomeRejected
 	case code == core.CodeTimeout:
 		return core.OutcomeTimeout

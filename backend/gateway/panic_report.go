@@ -27,32 +27,32 @@ func stackOf(err error) string {
 
 // logFailure logs the details that the client does not get.
 func (g *Gateway) logFailure(call *core.Call, err error) {
-	about := []any{"call", call.ID, "server", call.Server, "method", call.Method, "error", err}
+	attrs := []any{"call", call.ID, "server", call.Server, "method", call.Method, "error", err}
 	if stack := stackOf(err); stack != "" {
-		about = append(about, "stack", stack)
+		attrs = append(attrs, "stack", stack)
 	}
-	g.log.Error("A call failed inside Drawbridge", about...)
+	g.log.Error("A call failed inside Drawbridge", attrs...)
 }
 
 // logCall logs each call at debug level: what was called, the outcome and the duration, never
 // arguments or results. The name is logged only if the call was sent to a server; before that
 // it is unverified text from a client.
-func (g *Gateway) logCall(call *core.Call, at stage) {
+func (g *Gateway) logCall(call *core.Call, at callStage) {
 	if !g.log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	about := []any{"call", call.ID, "client", call.Client.Name, "server", call.Server, "method", call.Method, "outcome", call.Outcome, "took", call.Took}
-	if at == sending && (call.Method == "tools/call" || call.Method == "prompts/get") {
-		about = append(about, "name", call.Name)
+	attrs := []any{"call", call.ID, "client", call.Client.Name, "server", call.Server, "method", call.Method, "outcome", call.Outcome, "took", call.Took}
+	if at == stageSending && (call.Method == "tools/call" || call.Method == "prompts/get") {
+		attrs = append(attrs, "name", call.Name)
 	}
 	if call.Code != "" {
-		about = append(about, "code", call.Code)
+		attrs = append(attrs, "code", call.Code)
 	}
 	if call.Queued > 0 {
-		about = append(about, "queued", call.Queued)
+		attrs = append(attrs, "queued", call.Queued)
 	}
 	if call.Attempts > 1 {
-		about = append(about, "attempts", call.Attempts)
+		attrs = append(attrs, "attempts", call.Attempts)
 	}
-	g.log.Debug("Call ended", about...)
+	g.log.Debug("Call ended", attrs...)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// progressOf returns the progress value of a progress notification, or 0.
-func progressOf(params []byte) (n float64) {
+// parseProgress returns the progress value of a progress notification, or 0.
+func parseProgress(params []byte) (n float64) {
 	_ = wire.Members(params, func(m wire.Member) error {
 		if string(m.Name) == "progress" {
 			n, _ = strconv.ParseFloat(string(wire.Bytes(params, m.Value)), 64)

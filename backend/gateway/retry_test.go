@@ -17,9 +17,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// retrying returns a gateway with a real policy that has the given rules for "files". send gets the
-// number of the attempt, from 1.
-func retrying(t *testing.T, rules string, send func(ctx context.Context, try int) (core.Reply, error)) (*Gateway, *fixture) {
+// newRetryFixture returns a gateway with a real policy that has the given rules for "files". send
+// gets the number of the attempt, from 1.
+func newRetryFixture(t *testing.T, rules string, send func(ctx context.Context, try int) (core.Reply, error)) (*Gateway, *fixture) {
 	t.Helper()
 	views := registry.New(registry.Options{})
 	views.Set("files", "", &core.Catalog{Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read","annotations":{"readOnlyHint":true}}`)}}})
@@ -67,7 +67,7 @@ func TestCallIsRetriedByRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g, f := retrying(t, c.rules, func(_ context.Context, try int) (core.Reply, error) {
+				g, f := newRetryFixture(t, c.rules, func(_ context.Context, try int) (core.Reply, error) {
 					if err := c.fail(try); err != nil {
 						return core.Reply{}, err
 					}
@@ -97,7 +97,7 @@ func errorIf(yes bool, err error) error {
 func TestCallCancelledDuringBackoffIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
-		g, _ := retrying(t, `, "retry": {"delaysMs": [60000]}`, func(context.Context, int) (core.Reply, error) {
+		g, _ := newRetryFixture(t, `, "retry": {"delaysMs": [60000]}`, func(context.Context, int) (core.Reply, error) {
 			sent++
 			return core.Reply{}, unsent
 		})
@@ -114,7 +114,7 @@ func TestCallCancelledDuringBackoffIsNotRetried(t *testing.T) {
 // number of attempts.
 func TestRetriesCountOnceInBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := retrying(t, `, "trust": true, "retry": {"attempts": 3, "delaysMs": [1]}, "breaker": {"failures": 2}`, func(context.Context, int) (core.Reply, error) {
+		g, _ := newRetryFixture(t, `, "trust": true, "retry": {"attempts": 3, "delaysMs": [1]}, "breaker": {"failures": 2}`, func(context.Context, int) (core.Reply, error) {
 			return core.Reply{}, away
 		})
 		for n, want := range []core.Code{core.CodeUnavailable, core.CodeUnavailable, core.CodeBreakerOpen} {
@@ -129,7 +129,7 @@ func TestRetriesCountOnceInBreaker(t *testing.T) {
 // log and the history have the stack, which no client sees.
 func TestPanicEndsOnlyItsOwnCall(t *testing.T) {
 	var log bytes.Buffer
-	g, f := retrying(t, `, "concurrency": {"max": 1, "queue": 1}`, func(_ context.Context, try int) (core.Reply, error) {
+	g, f := newRetryFixture(t, `, "concurrency": {"max": 1, "queue": 1}`, func(_ context.Context, try int) (core.Reply, error) {
 		if try == 1 {
 			panic("secret detail")
 		}

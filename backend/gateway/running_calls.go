@@ -39,8 +39,8 @@ func (r *runningCalls) remove(id int64) {
 	}
 }
 
-// send marks a call as sent to its server.
-func (r *runningCalls) send(id int64) {
+// markSent marks a call as sent to its server.
+func (r *runningCalls) markSent(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sent == nil {

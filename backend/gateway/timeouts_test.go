@@ -14,12 +14,12 @@ import (
 )
 
 // Concurrent calls each time out at their own deadline, whichever calls end before or after, with a
-// core.Life or any other context.
+// core.CallContext or any other context.
 func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			plans := &varied{fixture: newFixture(), plans: map[string]policy.Plan{}, asks: map[string]time.Duration{}}
+			plans := &plannedFixture{fixture: newFixture(), plans: map[string]policy.Plan{}, asks: map[string]time.Duration{}}
 			g := New(Options{Upstreams: plans, Policy: plans, Recorder: plans, Bus: &event.Bus{}})
 			var calls sync.WaitGroup
 			var all []func()
@@ -32,9 +32,9 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 				plans.plans[call.Name] = policy.Plan{Timeout: limit, Ceiling: limit, TimeoutKey: "t", CeilingKey: "c"}
 				plans.asks[call.Name] = asks
 				begins, quick := time.Duration(random.IntN(3000))*time.Millisecond, random.IntN(3) == 0
-				ctx, life := context.Context(t.Context()), random.IntN(2) == 0
-				if life {
-					ctx = core.NewLife(ctx)
+				ctx, callCtx := context.Context(t.Context()), random.IntN(2) == 0
+				if callCtx {
+					ctx = core.NewCallContext(ctx)
 				}
 				all = append(all, func() {
 					time.Sleep(begins)
@@ -43,7 +43,7 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 						defer cancel()
 						ctx = one
 					}
-					_, err := g.Call(ctx, call, asker{asks})
+					_, err := g.Call(ctx, call, answeringSink{asks})
 					want, code := limit+asks, core.CodeTimeout
 					if quick {
 						want, code = limit/2, core.CodeCancelled
@@ -51,8 +51,8 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 					if core.CodeOf(err) != code && !quick || call.Took != want {
 						t.Errorf("seed %d: %v after %s, not %s", seed, err, call.Took, want)
 					}
-					if life && !quick && context.Cause(ctx) != errExpired {
-						t.Errorf("its life ended with %v", context.Cause(ctx))
+					if callCtx && !quick && context.Cause(ctx) != errTimeout {
+						t.Errorf("its callCtx ended with %v", context.Cause(ctx))
 					}
 				})
 			}
@@ -67,30 +67,30 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 	}
 }
 
-// A call that succeeds does not end the core.Life of its caller, which may be used again.
+// A call that succeeds does not end the core.CallContext of its caller, which may be used again.
 func TestCallRecordOutlivesItsRequest(t *testing.T) {
 	f := newFixture()
-	life := core.NewLife(t.Context())
-	defer life.End(nil)
+	callCtx := core.NewCallContext(t.Context())
+	defer callCtx.Cancel(nil)
 	for range 2 {
-		if _, err := f.Call(life, toolCall(), nil); err != nil || life.Err() != nil {
-			t.Fatalf("%v, %v", err, life.Err())
+		if _, err := f.Call(callCtx, toolCall(), nil); err != nil || callCtx.Err() != nil {
+			t.Fatalf("%v, %v", err, callCtx.Err())
 		}
 	}
 }
 
-// varied is a fixture with a separate plan for each call.
-type varied struct {
+// plannedFixture is a fixture with a separate plan for each call.
+type plannedFixture struct {
 	*fixture
 	plans map[string]policy.Plan
 	asks  map[string]time.Duration
 }
 
-func (v *varied) Admit(_ context.Context, call *core.Call, _ core.Sink) (policy.Plan, error) {
+func (v *plannedFixture) Admit(_ context.Context, call *core.Call, _ core.Sink) (policy.Plan, error) {
 	return v.plans[call.Name], nil
 }
 
-func (v *varied) For(_ context.Context, call *core.Call) (Upstream, error) {
+func (v *plannedFixture) For(_ context.Context, call *core.Call) (Upstream, error) {
 	return sendFunc(func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		if v.asks[call.Name] > 0 {
 			if _, err := sink.Ask(ctx, "elicitation/create", nil); err != nil {

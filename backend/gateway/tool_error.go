@@ -43,16 +43,16 @@ func FailureOf(result []byte) ToolFailure {
 		}
 	}
 	if f.Text == "" {
-		f.Text = textOf(r.Content)
+		f.Text = joinText(r.Content)
 	}
 	if f.Text == "" && f.Cause != nil {
-		f.Text = excerpt(f.Cause)
+		f.Text = truncate(f.Cause)
 	}
 	if f.Text == "" {
-		f.Text = excerpt(result)
+		f.Text = truncate(result)
 	}
-	f.Code = firstWord(r.Fields, nested, "code", "errorCode", "statusCode")
-	f.Retriable = parseFlag(firstWord(r.Fields, nested, "retriable", "retryable"))
+	f.Code = firstScalar(r.Fields, nested, "code", "errorCode", "statusCode")
+	f.Retriable = parseFlag(firstScalar(r.Fields, nested, "retriable", "retryable"))
 	var suffix []string
 	if f.Code != "" {
 		suffix = append(suffix, "code="+f.Code)
@@ -67,7 +67,7 @@ func FailureOf(result []byte) ToolFailure {
 	return f
 }
 
-func textOf(content []json.RawMessage) string {
+func joinText(content []json.RawMessage) string {
 	var parts []string
 	for _, raw := range content {
 		var c struct{ Type, Text string }
@@ -78,9 +78,9 @@ func textOf(content []json.RawMessage) string {
 	return strings.Join(parts, "\n")
 }
 
-// firstWord returns the first of the named members that is a string, number or boolean, in the
+// firstScalar returns the first of the named members that is a string, number or boolean, in the
 // structured content or in its error object.
-func firstWord(fields, nested map[string]json.RawMessage, names ...string) string {
+func firstScalar(fields, nested map[string]json.RawMessage, names ...string) string {
 	for _, from := range []map[string]json.RawMessage{fields, nested} {
 		for _, name := range names {
 			raw := from[name]
@@ -112,7 +112,7 @@ func parseFlag(word string) *bool {
 	return &yes
 }
 
-func excerpt(raw []byte) string {
+func truncate(raw []byte) string {
 	text := strings.ToValidUTF8(string(raw), "\ufffd")
 	if utf8.RuneCountInString(text) <= excerptLength {
 		return text

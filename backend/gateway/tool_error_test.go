@@ -51,13 +51,13 @@ func TestFailedToolReasonIsLimitedTo2000Characters(t *testing.T) {
 		`{"isError":true,"content":[],"structuredContent":{"code":"E_X","x":"` + strings.Repeat("x", 5000) + `"}}`:   `{"code":"E_X","x":"` + strings.Repeat("x", 1981) + "… (code=E_X)",
 	} {
 		call := &core.Call{Method: "tools/call"}
-		classify(call, core.Reply{Result: json.RawMessage(result)}, nil, sending)
+		classify(call, core.Reply{Result: json.RawMessage(result)}, nil, stageSending)
 		if call.Outcome != core.OutcomeToolError || call.Reason != want {
 			t.Errorf("%d characters: …%s", utf8.RuneCountInString(call.Reason), call.Reason[max(len(call.Reason)-40, 0):])
 		}
 	}
 	call := &core.Call{Method: "tools/call"}
-	if classify(call, core.Reply{Error: json.RawMessage(`{"code":-1,"message":"` + long + `"}`)}, nil, sending); call.Reason != cut {
+	if classify(call, core.Reply{Error: json.RawMessage(`{"code":-1,"message":"` + long + `"}`)}, nil, stageSending); call.Reason != cut {
 		t.Errorf("%d characters of an error", utf8.RuneCountInString(call.Reason))
 	}
 }

@@ -11,31 +11,31 @@ import (
 // unavailableServers remembers which servers cannot be reached, so that each outage is logged
 // once. While all servers are available, a call costs one atomic load.
 type unavailableServers struct {
-	some atomic.Int32 // len(out)
+	count atomic.Int32 // len(servers)
 
-	mu  sync.Mutex // guards out
-	out map[string]bool
+	mu      sync.Mutex // guards servers
+	servers map[string]bool
 }
 
 func (o *unavailableServers) record(log *slog.Logger, call *core.Call, err error) {
-	away := core.CodeOf(err) == core.CodeUnavailable
-	if !away && (err != nil || o.some.Load() == 0) {
+	unavailable := core.CodeOf(err) == core.CodeUnavailable
+	if !unavailable && (err != nil || o.count.Load() == 0) {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.out[call.Server] == away {
+	if o.servers[call.Server] == unavailable {
 		return
 	}
-	if !away {
-		delete(o.out, call.Server)
+	if !unavailable {
+		delete(o.servers, call.Server)
 		log.Info("MCP server is available again", "server", call.Server)
 	} else {
-		if o.out == nil {
-			o.out = make(map[string]bool)
+		if o.servers == nil {
+			o.servers = make(map[string]bool)
 		}
-		o.out[call.Server] = true
+		o.servers[call.Server] = true
 		log.Warn("MCP server is unavailable: calls to it fail", "server", call.Server, "error", err)
 	}
-	o.some.Store(int32(len(o.out)))
+	o.count.Store(int32(len(o.servers)))
 }

@@ -88,7 +88,7 @@ func ToolCall(by core.Client, server, tool string, args []byte) *core.Call {
 	start := len(p)
 	p = append(p, args...)
 	return &core.Call{
-		Client: by, ByPerson: true, Era: core.Legacy, Server: server, Method: "tools/call", Name: tool, PublicName: tool,
+		Client: by, ByUser: true, Era: core.Legacy, Server: server, Method: "tools/call", Name: tool, PublicName: tool,
 		Params: append(p, '}'), Arguments: core.Span{Start: start, End: start + len(args)},
 	}
 }

@@ -35,7 +35,7 @@ func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, 
 	}
 	s, t := plan.server, plan.tool
 	word, why := decide(rules, s, t, call.Client.Token, plan.hints)
-	if call.ByPerson && word != config.ApprovalDeny { // the user makes this call
+	if call.ByUser && word != config.ApprovalDeny { // the user makes this call
 		return nil
 	}
 	switch word {

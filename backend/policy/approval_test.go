@@ -127,7 +127,7 @@ func TestTemporaryPermissionExpiresAndIsRevocable(t *testing.T) {
 		if ask(func(c *core.Call) { c.Client.Token = "other" }) != 1 || ask(func(c *core.Call) { c.Name = "put" }) != 1 {
 			t.Error("it reaches another client or tool")
 		}
-		if ask(func(c *core.Call) { c.Continues = true; c.Client.Token = "third" }) != 0 || ask(func(c *core.Call) { c.ByPerson = true; c.Client.Token = "third" }) != 0 {
+		if ask(func(c *core.Call) { c.Continues = true; c.Client.Token = "third" }) != 0 || ask(func(c *core.Call) { c.ByUser = true; c.Client.Token = "third" }) != 0 {
 			t.Error("a further round, or the user, is asked")
 		}
 		if g := s.Grants(); len(g) != 3 || g[0].Client != "cursor" || time.Until(g[0].Until) != GrantTime {

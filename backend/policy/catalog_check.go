@@ -38,7 +38,7 @@ func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 		return registry.Target{}, core.Errorf(core.CodeNotFound, "no %s is called %q", word, shown(call))
 	}
 	view, ok := p.Views.Server(call.Server)
-	if !ok && call.ByPerson && p.rules.Load().servers[call.Server] != nil {
+	if !ok && call.ByUser && p.rules.Load().servers[call.Server] != nil {
 		e := core.Errorf(core.CodeUnavailable, "server %q offers nothing now: it is disabled, or was just added", call.Server)
 		e.Hint = "See: drawbridge status. A disabled one is turned on with: drawbridge enable " + call.Server + "."
 		return registry.Target{}, e

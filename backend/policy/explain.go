@@ -60,7 +60,7 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 			tool = held.Name
 		}
 	}
-	call := &core.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: core.Client{Token: client}, ByPerson: client == ""}
+	call := &core.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: core.Client{Token: client}, ByUser: client == ""}
 	t := s.tool(call)
 	e := Explanation{
 		Server: server, Tool: tool, Client: client, Passes: true,

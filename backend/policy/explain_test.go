@@ -76,7 +76,7 @@ func TestOpenBreakerIsReportedToUser(t *testing.T) {
 	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("a client hears of it: %v", err)
 	}
-	made.ByPerson = true
+	made.ByUser = true
 	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("the user is told %v", err)
 	}

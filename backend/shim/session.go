@@ -16,50 +16,50 @@ import (
 
 // session is the legacy session with the daemon. All methods are safe for concurrent use.
 type session struct {
-	mu      sync.Mutex
-	id      string
-	version string
-	first   []byte        // the client's initialize message, to repeat it
-	changed chan struct{} // closed when the stream of the current session must end
-	ended   bool
+	mu          sync.Mutex
+	id          string
+	version     string
+	initMessage []byte        // the client's initialize message, to repeat it
+	streamEnd   chan struct{} // closed when the stream of the current session must end
+	ended       bool
 
-	reopening sync.Mutex
+	reopenMu sync.Mutex
 }
 
 func (s *session) current() string    { s.mu.Lock(); defer s.mu.Unlock(); return s.id }
 func (s *session) negotiated() string { s.mu.Lock(); defer s.mu.Unlock(); return s.version }
-func (s *session) open() bool         { return s.current() != "" }
+func (s *session) isOpen() bool       { return s.current() != "" }
 
-// begin sets the current session and returns the channel that is closed when its stream must end,
+// set sets the current session and returns the channel that is closed when its stream must end,
 // or nil if the shim is stopping.
-func (s *session) begin(id, version string, first []byte) chan struct{} {
+func (s *session) set(id, version string, first []byte) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.id, s.version, s.first = id, version, first
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.id, s.version, s.initMessage = id, version, first
+	close(s.streamEnd)
+	s.streamEnd = make(chan struct{})
 	if s.ended {
 		return nil
 	}
-	return s.changed
+	return s.streamEnd
 }
 
 func (s *session) stopListening() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	close(s.changed)
-	s.changed = make(chan struct{})
+	close(s.streamEnd)
+	s.streamEnd = make(chan struct{})
 }
 
-// initialize forwards the legacy handshake and stores what is needed to repeat it.
-func (s *Shim) initialize(ctx context.Context, m message) {
+// forwardInitialize forwards the legacy handshake and stores what is needed to repeat it.
+func (s *Shim) forwardInitialize(ctx context.Context, m message) {
 	answer, err := s.handshake(ctx, m)
 	if err != nil {
-		s.fail(m, wire.CodeInternal, describe(err))
+		s.respondError(m, wire.CodeInternal, errorText(err))
 		return
 	}
-	s.answer(answer)
+	s.writeMessage(answer)
 }
 
 // handshake posts an initialize message and begins the session that the daemon opens.
@@ -87,7 +87,7 @@ func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err err
 		return nil
 	})
 	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && err == nil {
-		if ends := s.session.begin(id, version, bytes.Clone(m.raw)); ends != nil {
+		if ends := s.session.set(id, version, bytes.Clone(m.raw)); ends != nil {
 			s.running.Go(func() { s.listen(ctx, id, ends) })
 		}
 	}
@@ -103,7 +103,7 @@ func readAnswer(resp *http.Response, m message) (answer []byte, err error) {
 		return answer == nil
 	}
 	if isStream(resp) {
-		err = events(resp.Body, collect)
+		err = readEvents(resp.Body, collect)
 	} else {
 		var body []byte
 		body, err = io.ReadAll(io.LimitReader(resp.Body, wire.DefaultMaxMessage))
@@ -123,10 +123,10 @@ func readAnswer(resp *http.Response, m message) (answer []byte, err error) {
 // reopen repeats the handshake after the daemon refused the session lost. Concurrent callers share
 // one handshake. The client is notified that the lists may have changed.
 func (s *Shim) reopen(ctx context.Context, lost string) error {
-	s.session.reopening.Lock()
-	defer s.session.reopening.Unlock()
+	s.session.reopenMu.Lock()
+	defer s.session.reopenMu.Unlock()
 	s.session.mu.Lock()
-	now, first := s.session.id, s.session.first
+	now, first := s.session.id, s.session.initMessage
 	s.session.mu.Unlock()
 	if now != lost {
 		return nil // another goroutine has reopened it
@@ -134,8 +134,8 @@ func (s *Shim) reopen(ctx context.Context, lost string) error {
 	if first == nil {
 		return errSessionLost
 	}
-	m, problem := parseMessage(first)
-	if problem != nil {
+	m, errorResponse := parseMessage(first)
+	if errorResponse != nil {
 		return errors.New("the first handshake cannot be read again")
 	}
 	if _, err := s.handshake(ctx, m); err != nil {
@@ -145,17 +145,17 @@ func (s *Shim) reopen(ctx context.Context, lost string) error {
 		return errSessionLost
 	}
 	done, _ := parseMessage([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
-	s.tell(ctx, done)
+	s.forward(ctx, done)
 	for _, list := range []string{"tools", "prompts", "resources"} {
-		s.answer(wire.AppendNotification(nil, "notifications/"+list+"/list_changed", nil))
+		s.writeMessage(wire.AppendNotification(nil, "notifications/"+list+"/list_changed", nil))
 	}
 	return nil
 }
 
 // listen keeps the GET stream of the session open until ends is closed. It carries the
 // notifications and requests that belong to no call.
-func (s *Shim) listen(whole context.Context, id string, ends <-chan struct{}) {
-	ctx, cancel := context.WithCancel(whole)
+func (s *Shim) listen(parent context.Context, id string, ends <-chan struct{}) {
+	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	stop := make(chan struct{})
 	defer close(stop)
@@ -173,14 +173,14 @@ func (s *Shim) listen(whole context.Context, id string, ends <-chan struct{}) {
 		}
 		if errors.Is(err, errSessionLost) {
 			// In another goroutine, because the stream of the new session replaces this one.
-			s.running.Go(func() { _ = s.reopen(whole, id) })
+			s.running.Go(func() { _ = s.reopen(parent, id) })
 			return
 		}
 		if errors.Is(err, http.ErrNotSupported) {
 			return
 		}
 		select {
-		case <-time.After(retryEvery):
+		case <-time.After(retryInterval):
 		case <-ctx.Done():
 			return
 		}
@@ -217,9 +217,9 @@ func (s *Shim) stream(ctx context.Context, id string) error {
 	default:
 		return fmt.Errorf("drawbridge answered with status %d", resp.StatusCode)
 	}
-	return events(resp.Body, func(data []byte) bool {
+	return readEvents(resp.Body, func(data []byte) bool {
 		if _, err := wire.Scan(data); err == nil {
-			s.answer(data)
+			s.writeMessage(data)
 		}
 		return true
 	})

@@ -23,14 +23,15 @@ const (
 	// their total size. Further requests get an error.
 	maxPending      = 1024
 	maxPendingBytes = 64 << 20
-	// patience is how long a message waits for a daemon that is starting.
-	patience = 60 * time.Second
-	// started is how long after the start the memory that only the start needed is released.
-	started = 2 * time.Second
-	// lastWords is how long responses are awaited after the client has closed stdin.
-	lastWords = 10 * time.Second
-	// retryEvery is the delay between two attempts to reach a daemon that is not running.
-	retryEvery = 500 * time.Millisecond
+	// daemonTimeout is how long a message waits for a daemon that is starting.
+	daemonTimeout = 60 * time.Second
+	// memoryReleaseDelay is how long after the start the memory that only the start needed is
+	// released.
+	memoryReleaseDelay = 2 * time.Second
+	// drainTimeout is how long responses are awaited after the client has closed stdin.
+	drainTimeout = 10 * time.Second
+	// retryInterval is the delay between two attempts to reach a daemon that is not running.
+	retryInterval = 500 * time.Millisecond
 )
 
 // Address is the URL of the bridge and the token for it.
@@ -61,14 +62,14 @@ type Shim struct {
 	o    Options
 	http *http.Client
 
-	write sync.Mutex // serializes writes to Out
+	writeMu sync.Mutex // serializes writes to Out
 
-	mu      sync.Mutex
-	pending map[string]*pending // requests without a response, by raw id
-	count   int                 // number of such requests; a client may reuse an id
-	bytes   int                 // total size of such requests
-	address Address             // the last one that Find returned
-	modern  bool                // a modern request was forwarded
+	mu           sync.Mutex
+	pending      map[string]*pendingRequest // requests without a response, by raw id
+	pendingCount int                        // number of such requests; a client may reuse an id
+	pendingBytes int                        // total size of such requests
+	address      Address                    // the last one that Find returned
+	modern       bool                       // a modern request was forwarded
 
 	session session
 	slots   chan struct{}
@@ -92,10 +93,10 @@ func New(o Options) (*Shim, error) {
 		DisableCompression:    true,
 	}
 	s := &Shim{
-		o: o, pending: make(map[string]*pending), slots: make(chan struct{}, maxInFlight), ended: make(chan struct{}),
+		o: o, pending: make(map[string]*pendingRequest), slots: make(chan struct{}, maxInFlight), ended: make(chan struct{}),
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
-	s.session.changed = make(chan struct{})
+	s.session.streamEnd = make(chan struct{})
 	return s, nil
 }
 
@@ -105,24 +106,24 @@ func (s *Shim) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.http.CloseIdleConnections()
-	defer time.AfterFunc(started, debug.FreeOSMemory).Stop()
+	defer time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory).Stop()
 	in := s.o.In
 	if f, ok := in.(*os.File); ok {
-		file, restore := polled(f)
+		file, restore := pollable(f)
 		defer restore()
 		in = file
 	}
 	messages := make(chan []byte)
 	end := make(chan error, 1)
 	go func() {
-		err := readMessages(ctx, in, messages, s.oversized)
+		err := readMessages(ctx, in, messages, s.respondOversized)
 		close(s.ended)
 		end <- err
 	}()
 	for {
 		select {
 		case msg := <-messages:
-			s.fromClient(ctx, cancel, msg)
+			s.handleMessage(ctx, cancel, msg)
 		case err := <-end:
 			s.finish(cancel)
 			return err
@@ -136,38 +137,39 @@ func (s *Shim) Run(ctx context.Context) error {
 	}
 }
 
-// finish waits at most lastWords for pending responses, then ends the session and all goroutines.
+// finish waits at most drainTimeout for pending responses, then ends the session and all
+// goroutines.
 func (s *Shim) finish(cancel context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
 	s.session.stopListening()
 	select {
 	case <-done:
-	case <-time.After(lastWords):
+	case <-time.After(drainTimeout):
 	}
 	s.closeSession()
 	cancel(nil)
 	<-done
 }
 
-// fromClient handles one message. Requests run concurrently. Messages without a response keep their
-// order, and so does the legacy handshake.
-func (s *Shim) fromClient(ctx context.Context, cancel context.CancelCauseFunc, raw []byte) {
-	m, problem := parseMessage(raw)
-	if problem != nil {
-		s.answer(problem)
+// handleMessage handles one message. Requests run concurrently. Messages without a response keep
+// their order, and so does the legacy handshake.
+func (s *Shim) handleMessage(ctx context.Context, cancel context.CancelCauseFunc, raw []byte) {
+	m, errorResponse := parseMessage(raw)
+	if errorResponse != nil {
+		s.writeMessage(errorResponse)
 		return
 	}
 	switch {
 	case m.env.Kind == wire.Request && m.env.Method == "initialize" && !m.modern:
-		s.initialize(ctx, m)
+		s.forwardInitialize(ctx, m)
 	case m.env.Kind == wire.Request:
-		s.begin(ctx, m)
-	case m.env.Kind == wire.Notification && m.env.Method == "notifications/cancelled" && s.cancelled(m):
+		s.startRequest(ctx, m)
+	case m.env.Kind == wire.Notification && m.env.Method == "notifications/cancelled" && s.cancelRequest(m):
 	default:
-		s.tell(ctx, m)
+		s.forward(ctx, m)
 	}
-	if s.broken() {
+	if s.clientGone() {
 		cancel(io.ErrClosedPipe)
 	}
 }
@@ -177,13 +179,13 @@ type message struct {
 	raw    []byte
 	env    wire.Envelope
 	params []byte
-	parts  wire.Params
+	spans  wire.Params
 	modern bool
 }
 
 // parseMessage scans a message. problem is an error response for the client if the message cannot
 // be forwarded.
-func parseMessage(raw []byte) (m message, problem []byte) {
+func parseMessage(raw []byte) (m message, errorResponse []byte) {
 	env, err := wire.Scan(raw)
 	if err != nil {
 		code := wire.CodeParse
@@ -196,18 +198,18 @@ func parseMessage(raw []byte) (m message, problem []byte) {
 	if env.Kind != wire.Request && env.Kind != wire.Notification && env.Kind != wire.Response {
 		return m, wire.AppendError(nil, nil, wire.CodeInvalidRequest, "one JSON-RPC message per line is expected", nil)
 	}
-	if m.parts, err = wire.ScanParams(m.params); err != nil {
+	if m.spans, err = wire.ScanParams(m.params); err != nil {
 		return m, wire.AppendError(nil, wire.Bytes(raw, env.ID), wire.CodeInvalidParams, err.Error(), nil)
 	}
-	m.modern = !m.parts.ProtocolVersion.Empty()
+	m.modern = !m.spans.ProtocolVersion.Empty()
 	return m, nil
 }
 
-// answer writes one message to the client, on one line.
-func (s *Shim) answer(msg []byte) {
+// writeMessage writes one message to the client, on one line.
+func (s *Shim) writeMessage(msg []byte) {
 	line := append(wire.Compact(make([]byte, 0, len(msg)+1), msg), '\n')
-	s.write.Lock()
-	defer s.write.Unlock()
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	if s.o.Out == nil {
 		return
 	}
@@ -216,23 +218,23 @@ func (s *Shim) answer(msg []byte) {
 	}
 }
 
-func (s *Shim) broken() bool {
-	s.write.Lock()
-	defer s.write.Unlock()
+func (s *Shim) clientGone() bool {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	return s.o.Out == nil
 }
 
-func (s *Shim) fail(m message, code int, text string) {
-	s.answer(wire.AppendError(nil, wire.Bytes(m.raw, m.env.ID), code, text, nil))
+func (s *Shim) respondError(m message, code int, text string) {
+	s.writeMessage(wire.AppendError(nil, wire.Bytes(m.raw, m.env.ID), code, text, nil))
 }
 
-// oversized responds to a line that exceeds the maximum message size.
-func (s *Shim) oversized() {
-	s.answer(wire.AppendError(nil, nil, wire.CodeInvalidRequest, "the message is larger than 16 MiB", nil))
+// respondOversized responds to a line that exceeds the maximum message size.
+func (s *Shim) respondOversized() {
+	s.writeMessage(wire.AppendError(nil, nil, wire.CodeInvalidRequest, "the message is larger than 16 MiB", nil))
 }
 
-// describe returns the text of an error for the client.
-func describe(err error) string {
+// errorText returns the text of an error for the client.
+func errorText(err error) string {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		if e.Hint != "" {
 			return e.Message + ". " + e.Hint

@@ -280,7 +280,7 @@ func TestNamesAreWrittenAsHeadersSafely(t *testing.T) {
 	for text, want := range map[string]string{
 		"files__read": "files__read", "test://ü": "=?base64?dGVzdDovL8O8?=", " x": "=?base64?IHg=?=", "a\r\nb": "=?base64?YQ0KYg==?=",
 	} {
-		if got := headerValue(text); got != want {
+		if got := encodeHeaderValue(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

@@ -29,7 +29,7 @@ func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 	}
 	for name, open := range map[string]func() (theirs, ours *os.File){"pipe": pipe, "socket": socket} {
 		theirs, ours := open()
-		in, restore := polled(ours)
+		in, restore := pollable(ours)
 		// Only files in the poller support deadlines.
 		if err := in.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Errorf("%s: a read would hold a thread: %v", name, err)
@@ -80,7 +80,7 @@ func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 	theirs.Close()
 	last := make(chan string, 1)
 	go func() {
-		in, restore := polled(ours)
+		in, restore := pollable(ours)
 		defer restore()
 		all, err := io.ReadAll(in)
 		last <- fmt.Sprint(string(all), err)
@@ -100,7 +100,7 @@ func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if in, _ := polled(null); in != null {
+	if in, _ := pollable(null); in != null {
 		t.Error("a device was opened anew")
 	}
 }

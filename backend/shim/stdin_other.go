@@ -4,5 +4,5 @@ package shim
 
 import "os"
 
-// polled returns f unchanged.
-func polled(f *os.File) (in *os.File, restore func()) { return f, func() {} }
+// pollable returns f unchanged.
+func pollable(f *os.File) (in *os.File, restore func()) { return f, func() {} }

@@ -27,7 +27,7 @@ func remoteEndpoint(c *config.Server, env environment) (r *upstream.Remote, show
 	if err != nil {
 		return nil, "", err
 	}
-	r = &upstream.Remote{URL: address, Header: http.Header{}, AllowInsecure: c.AllowInsecure, Events: c.Type == core.SSE}
+	r = &upstream.Remote{URL: address, Header: http.Header{}, AllowInsecure: c.AllowInsecure, LegacySSE: c.Type == core.SSE}
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}

@@ -118,7 +118,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, r.reason) { // not a reason from elsewhere
 		st.Hint = r.hint
 	}
-	st.ByHand = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.idleStopped)
+	st.ManualOnly = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.idleStopped)
 	if st.State == old.State && !old.Since.IsZero() {
 		st.Since = old.Since
 	}

@@ -61,7 +61,7 @@ func (c *Conn) Refresh(ctx context.Context, kinds ...core.Kind) error {
 			var err error
 			items, warnings, err = c.readList(ctx, l)
 			if answer, ok := errors.AsType[*rpcError](err); ok {
-				items = *itemsOf(&next, l.kind)
+				items = *itemsField(&next, l.kind)
 				warnings = []string{fmt.Sprintf("cannot list %s: %v", l.noun, answer)}
 				if answer.Code == wire.CodeMethodNotFound && l.kind == core.Templates {
 					warnings = nil // many servers have resources and no templates
@@ -70,7 +70,7 @@ func (c *Conn) Refresh(ctx context.Context, kinds ...core.Kind) error {
 				return err
 			}
 		}
-		*itemsOf(&next, l.kind) = items
+		*itemsField(&next, l.kind) = items
 		c.warnings[l.kind] = warnings
 	}
 	next.Warnings = nil
@@ -90,7 +90,7 @@ func contains(kinds []core.Kind, kind core.Kind) bool {
 	return false
 }
 
-func itemsOf(c *core.Catalog, kind core.Kind) *[]core.Item {
+func itemsField(c *core.Catalog, kind core.Kind) *[]core.Item {
 	switch kind {
 	case core.Tools:
 		return &c.Tools
@@ -103,22 +103,22 @@ func itemsOf(c *core.Catalog, kind core.Kind) *[]core.Item {
 	}
 }
 
-// reader collects the items of one kind, page by page.
-type reader struct {
+// listReader collects the items of one kind, page by page.
+type listReader struct {
 	listing
-	items []core.Item
-	bound map[string][]binding // nil if no arguments are sent as headers
-	seen  map[string]bool
-	bytes int
-	total int      // listed by the server, including skipped ones
-	bad   []string // the first reasons why items were skipped
-	full  bool
+	items        []core.Item
+	headerParams map[string][]headerParam // nil if no arguments are sent as headers
+	seen         map[string]bool
+	bytes        int
+	total        int      // listed by the server, including skipped ones
+	skipped      []string // the first reasons why items were skipped
+	full         bool
 }
 
 func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, error) {
-	r := reader{listing: l, seen: map[string]bool{}}
+	r := listReader{listing: l, seen: map[string]bool{}}
 	if c.remote != nil && c.era == core.Modern && l.kind == core.Tools {
-		r.bound = map[string][]binding{}
+		r.headerParams = map[string][]headerParam{}
 	}
 	cursors := map[string]bool{}
 	var cursor []byte
@@ -129,13 +129,13 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 			params = append(append([]byte(`{"cursor":`), cursor...), '}')
 		}
 		if c.era == core.Modern {
-			params = c.withModernMeta(params, nil)
+			params = c.addModernMeta(params, nil)
 		}
 		result, err := c.request(ctx, l.method, params)
 		if err != nil {
 			return nil, nil, err
 		}
-		if cursor, err = r.page(result); err != nil {
+		if cursor, err = r.addPage(result); err != nil {
 			return nil, nil, &rpcError{Message: err.Error()}
 		}
 		if r.full {
@@ -155,17 +155,17 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 		}
 		cursors[string(cursor)] = true
 	}
-	if r.bound != nil {
-		c.bound.Store(&r.bound)
+	if r.headerParams != nil {
+		c.headerParams.Store(&r.headerParams)
 	}
-	if len(r.bad) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d %s: %s", len(r.items), r.total, l.noun, r.bad[0]))
+	if len(r.skipped) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d %s: %s", len(r.items), r.total, l.noun, r.skipped[0]))
 	}
 	return r.items, warnings, nil
 }
 
-// page adds the items of one page and returns the raw cursor of the next page, or nil.
-func (r *reader) page(result []byte) (cursor []byte, err error) {
+// addPage adds the items of one page and returns the raw cursor of the next page, or nil.
+func (r *listReader) addPage(result []byte) (cursor []byte, err error) {
 	var list []byte
 	err = wire.Members(result, func(m wire.Member) error {
 		switch string(m.Name) {
@@ -194,27 +194,27 @@ func (r *reader) page(result []byte) (cursor []byte, err error) {
 	return cursor, nil
 }
 
-func (r *reader) add(raw []byte) {
+func (r *listReader) add(raw []byte) {
 	r.total++
 	if len(r.items) >= maxItems || r.bytes+len(raw) > maxListBytes {
 		r.full = true
 		return
 	}
-	name, reason := r.check(raw)
+	name, reason := r.validate(raw)
 	if reason != "" {
-		if len(r.bad) < 3 {
-			r.bad = append(r.bad, reason)
+		if len(r.skipped) < 3 {
+			r.skipped = append(r.skipped, reason)
 		}
 		return
 	}
-	if r.bound != nil {
-		list, reason := bindings(raw)
+	if r.headerParams != nil {
+		list, reason := parseHeaderParams(raw)
 		if reason != "" {
-			r.bad = append(r.bad, fmt.Sprintf("%.64q has %s", name, reason))
+			r.skipped = append(r.skipped, fmt.Sprintf("%.64q has %s", name, reason))
 			return
 		}
 		if len(list) > 0 {
-			r.bound[name] = list
+			r.headerParams[name] = list
 		}
 	}
 	r.seen[name] = true
@@ -222,9 +222,9 @@ func (r *reader) add(raw []byte) {
 	r.items = append(r.items, core.Item{Name: name, Raw: raw})
 }
 
-// check returns the name of an item, or the reason to skip it. An invalid item must be skipped
+// validate returns the name of an item, or the reason to skip it. An invalid item must be skipped
 // because a client that cannot parse it may reject the whole list.
-func (r *reader) check(raw []byte) (name, reason string) {
+func (r *listReader) validate(raw []byte) (name, reason string) {
 	named, schema := false, r.kind != core.Tools
 	err := wire.Members(raw, func(m wire.Member) error {
 		switch string(m.Name) {

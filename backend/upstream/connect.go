@@ -14,8 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// stopLimit is how long a server may take to stop after a failed start.
-const stopLimit = 10 * time.Second
+// discardTimeout is how long a server may take to stop after a failed start.
+const discardTimeout = 10 * time.Second
 
 var connections atomic.Int64
 
@@ -44,26 +44,26 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	}
 	c, err = negotiate(ctx, c)
 	if err == nil {
-		close(c.shaken)
+		close(c.handshakeDone)
 		c.awaitListening(ctx)
 		if !o.Unlisted {
 			err = c.list(ctx)
 		}
 	}
 	if err != nil {
-		discard(ctx, c)
+		closeFailed(ctx, c)
 		return nil, c.startError(ctx, err)
 	}
 	close(c.ready)
 	return c, nil
 }
 
-// asEvents retries the connection to a remote server with the HTTP+SSE transport, as the
+// retryAsLegacySSE retries the connection to a remote server with the HTTP+SSE transport, as the
 // specification recommends after status 400, 404 or 405. first is the error of the first transport;
 // it is returned if this one fails as well.
-func asEvents(ctx context.Context, c *Conn, first error) (*Conn, error) {
+func retryAsLegacySSE(ctx context.Context, c *Conn, first error) (*Conn, error) {
 	status, ok := errors.AsType[*wire.StatusError](first)
-	if !ok || c.o.Remote == nil || c.o.Remote.Events || c.o.Era != "" || ctx.Err() != nil {
+	if !ok || c.o.Remote == nil || c.o.Remote.LegacySSE || c.o.Era != "" || ctx.Err() != nil {
 		return c, first
 	}
 	switch status.Status {
@@ -72,16 +72,16 @@ func asEvents(ctx context.Context, c *Conn, first error) (*Conn, error) {
 		return c, first
 	}
 	o, remote := c.o, *c.o.Remote
-	remote.Events, o.Remote = true, &remote
+	remote.LegacySSE, o.Remote = true, &remote
 	older, err := dial(ctx, o)
 	if err != nil {
 		return c, first
 	}
 	if older.initialize(ctx) != nil {
-		discard(ctx, older)
+		closeFailed(ctx, older)
 		return c, first
 	}
-	discard(ctx, c)
+	closeFailed(ctx, c)
 	c.o.Log.Info("Server speaks the older HTTP transport, of type sse", "server", c.o.Server)
 	return older, nil
 }
@@ -93,7 +93,7 @@ func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 		return c, c.discover(ctx)
 	}
 	if c.o.Era == "" && c.o.First == core.Modern {
-		if c, err = first(ctx, c); err != nil || c.era == core.Modern {
+		if c, err = tryModernFirst(ctx, c); err != nil || c.era == core.Modern {
 			return c, err
 		}
 	}
@@ -101,25 +101,26 @@ func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 	if err == nil || c.o.Era != "" || ctx.Err() != nil || errors.Is(err, core.ErrNeedsLogin) {
 		return c, err
 	}
-	if c, err = discoverInstead(ctx, c, err); err != nil {
-		return asEvents(ctx, c, err)
+	if c, err = fallBackToModern(ctx, c, err); err != nil {
+		return retryAsLegacySSE(ctx, c, err)
 	}
 	return c, nil
 }
 
-// first tries the modern era. If that fails, it returns a new connection for the legacy era.
-func first(ctx context.Context, c *Conn) (*Conn, error) {
+// tryModernFirst tries the modern era. If that fails, it returns a new connection for the legacy
+// era.
+func tryModernFirst(ctx context.Context, c *Conn) (*Conn, error) {
 	limited := ctx
 	if c.o.Guessed {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, guessLimit)
+		limited, cancel = context.WithTimeout(ctx, guessTimeout)
 		defer cancel()
 	}
 	err := c.discover(limited)
 	if err == nil || errors.Is(err, core.ErrNeedsLogin) || c.o.OneProcess && c.t.Err() != nil {
 		return c, err
 	}
-	discard(ctx, c)
+	closeFailed(ctx, c)
 	if ctx.Err() != nil {
 		return c, err
 	}
@@ -130,16 +131,16 @@ func first(ctx context.Context, c *Conn) (*Conn, error) {
 	return fresh, nil
 }
 
-// guessLimit is the handshake timeout in an era that the server is not known to speak.
-const guessLimit = 20 * time.Second
+// guessTimeout is the handshake timeout in an era that the server is not known to speak.
+const guessTimeout = 20 * time.Second
 
-// discoverInstead tries the modern era after the legacy era failed with the error first.
-func discoverInstead(ctx context.Context, c *Conn, first error) (*Conn, error) {
+// fallBackToModern tries the modern era after the legacy era failed with the error first.
+func fallBackToModern(ctx context.Context, c *Conn, first error) (*Conn, error) {
 	if c.t.Err() != nil {
 		if c.o.OneProcess {
 			return c, first
 		}
-		discard(ctx, c)
+		closeFailed(ctx, c)
 		fresh, err := dial(ctx, c.o)
 		if err != nil {
 			return c, first
@@ -161,7 +162,7 @@ func dial(ctx context.Context, o Options) (*Conn, error) {
 	c := &Conn{
 		o: o, closed: make(chan struct{}),
 		id:      o.Server + "#" + strconv.FormatInt(connections.Add(1), 10),
-		changed: make(chan struct{}, 1), shaken: make(chan struct{}), ready: make(chan struct{}), listening: make(chan struct{}),
+		changed: make(chan struct{}, 1), handshakeDone: make(chan struct{}), ready: make(chan struct{}), listening: make(chan struct{}),
 		refresh: make(chan struct{}, 1), relisten: make(chan struct{}, 1), warnings: map[core.Kind][]string{},
 	}
 	c.catalog.Store(&core.Catalog{})
@@ -188,7 +189,7 @@ func (c *Conn) openPipe(ctx, background context.Context) error {
 	mux := wire.NewMux(wire.MuxOptions{
 		Server: c.o.Server, In: pipe.Stdout(), Out: pipe.Stdin(), Framing: c.o.Framing,
 		MaxMessage: c.o.MaxMessage, WriteTimeout: c.o.WriteTimeout,
-		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, Log: c.o.Log,
+		OnNotification: c.handleNotification, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, Log: c.o.Log,
 	})
 	c.t = mux
 	c.stop = func(ctx context.Context) error {
@@ -196,20 +197,20 @@ func (c *Conn) openPipe(ctx, background context.Context) error {
 		return pipe.Stop(ctx)
 	}
 	c.running.Go(func() { _ = mux.Run() })
-	c.running.Go(func() { c.watch(background, pipe.Done(), mux) })
+	c.running.Go(func() { c.watchExit(background, pipe.Done(), mux) })
 	return nil
 }
 
 func (c *Conn) openRemote(ctx, background context.Context) error {
-	if err := c.o.Remote.secure(c.o.Server); err != nil {
+	if err := c.o.Remote.checkTransportSecurity(c.o.Server); err != nil {
 		return err
 	}
 	o := wire.RemoteOptions{
 		Server: c.o.Server, URL: c.o.Remote.URL, Header: c.o.Remote.Header, HTTP: c.o.Remote.HTTP, MaxMessage: c.o.MaxMessage,
-		OnNotification: c.notified, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, OnRenewed: c.renewed, Log: c.o.Log, OnMessage: c.o.Remote.OnMessage,
+		OnNotification: c.handleNotification, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, OnRenewed: c.handleSessionRenewed, Log: c.o.Log, OnMessage: c.o.Remote.OnMessage,
 	}
-	if c.o.Remote.Events {
-		c.o.Dial = func(ctx context.Context) (Pipe, error) { return wire.OpenEvents(ctx, o) }
+	if c.o.Remote.LegacySSE {
+		c.o.Dial = func(ctx context.Context) (Pipe, error) { return wire.OpenLegacySSE(ctx, o) }
 		c.o.Framing = wire.NDJSON
 		return c.openPipe(ctx, background)
 	}
@@ -222,8 +223,8 @@ func (c *Conn) openRemote(ctx, background context.Context) error {
 	return nil
 }
 
-// speak sets the era and revision, also in a transport that depends on them.
-func (c *Conn) speak(era core.Era, version string) {
+// setEra sets the era and revision, also in a transport that depends on them.
+func (c *Conn) setEra(era core.Era, version string) {
 	c.era, c.version = era, version
 	if t, ok := c.t.(interface{ Speak(core.Era, string) }); ok {
 		t.Speak(era, version)
@@ -239,11 +240,12 @@ var (
 // process does.
 func Exited(err error) bool { return errors.Is(err, errExited) || errors.Is(err, wire.ErrClosed) }
 
-// lastWords is how long output that a server wrote before it exited may still arrive.
-const lastWords = 500 * time.Millisecond
+// exitDrainTimeout is how long output that a server wrote before it exited may still arrive.
+const exitDrainTimeout = 500 * time.Millisecond
 
-// watch closes the connection when the server exits, even if a child process keeps its output open.
-func (c *Conn) watch(ctx context.Context, exited <-chan struct{}, mux *wire.Mux) {
+// watchExit closes the connection when the server exits, even if a child process keeps its output
+// open.
+func (c *Conn) watchExit(ctx context.Context, exited <-chan struct{}, mux *wire.Mux) {
 	select {
 	case <-ctx.Done():
 		return
@@ -251,7 +253,7 @@ func (c *Conn) watch(ctx context.Context, exited <-chan struct{}, mux *wire.Mux)
 		return
 	case <-exited:
 	}
-	timer := time.NewTimer(lastWords)
+	timer := time.NewTimer(exitDrainTimeout)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -261,9 +263,9 @@ func (c *Conn) watch(ctx context.Context, exited <-chan struct{}, mux *wire.Mux)
 	}
 }
 
-// discard closes a connection whose start failed.
-func discard(ctx context.Context, c *Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+// closeFailed closes a connection whose start failed.
+func closeFailed(ctx context.Context, c *Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
 	if err := c.Close(ctx); err != nil {
 		c.o.Log.Warn("Cannot stop server after a failed start", "server", c.o.Server, "error", err)

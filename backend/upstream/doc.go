@@ -1,7 +1,7 @@
 // Package upstream is one MCP connection to one server.
 //
-// [Connect] detects the era of the server, performs the handshake and reads the catalog; [Conn] keeps
-// the catalog current and sends calls. Payloads stay raw from end to end: results are read only as
-// far as the catalog requires. Connections do not restart themselves; that is the supervisor's
-// task.
+// [Connect] detects the era of the server, performs the handshake and reads the catalog; [Conn]
+// keeps the catalog current and sends calls. Payloads stay raw from end to end: results are read
+// only as far as the catalog requires. Connections do not restart themselves; that is the
+// supervisor's task.
 package upstream

@@ -28,18 +28,19 @@ type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    struct {
-		Supported   []string `json:"supported"`   // with codeVersion
+		Supported   []string `json:"supported"`   // with codeUnsupportedVersion
 		Undelivered bool     `json:"undelivered"` // the server did not process the request
 	} `json:"data"`
 }
 
-// codeVersion means that the server does not support the protocol version of the request.
-const codeVersion = -32022
+// codeUnsupportedVersion means that the server does not support the protocol version of the
+// request.
+const codeUnsupportedVersion = -32022
 
-// again reports whether the server refused a version but lists ours as supported.
-func again(err error) bool {
+// suggestsModernVersion reports whether the server refused a version but lists ours as supported.
+func suggestsModernVersion(err error) bool {
 	answer, ok := errors.AsType[*rpcError](err)
-	return ok && answer.Code == codeVersion && slices.Contains(answer.Data.Supported, core.ModernVersion)
+	return ok && answer.Code == codeUnsupportedVersion && slices.Contains(answer.Data.Supported, core.ModernVersion)
 }
 
 func (e *rpcError) Error() string {
@@ -64,7 +65,7 @@ func (c *Conn) request(ctx context.Context, method string, params []byte) (json.
 }
 
 func (c *Conn) initialize(ctx context.Context) error {
-	c.speak(core.Legacy, "")
+	c.setEra(core.Legacy, "")
 	var params bytes.Buffer
 	fmt.Fprintf(&params, `{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, core.LegacyVersion, c.o.Capabilities, c.o.ClientInfo)
 	raw, err := c.request(ctx, "initialize", params.Bytes())
@@ -80,24 +81,24 @@ func (c *Conn) initialize(ctx context.Context) error {
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return fmt.Errorf("cannot read the answer to initialize: %w", err)
 	}
-	c.speak(core.Legacy, result.ProtocolVersion)
-	c.learn(result.Capabilities, result.ServerInfo, result.Instructions)
+	c.setEra(core.Legacy, result.ProtocolVersion)
+	c.storeHandshake(result.Capabilities, result.ServerInfo, result.Instructions)
 	if err := c.t.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return err
 	}
 	if c.handshake.logs {
-		c.running.Go(c.wantLogs)
+		c.running.Go(c.requestAllLogs)
 	}
 	return nil
 }
 
-// levelLimit is the timeout of logging/setLevel.
-const levelLimit = 10 * time.Second
+// setLevelTimeout is the timeout of logging/setLevel.
+const setLevelTimeout = 10 * time.Second
 
-// wantLogs requests log messages of all levels: they are filtered for each client of a shared
+// requestAllLogs requests log messages of all levels: they are filtered for each client of a shared
 // connection, and many servers send none until a level is set. Nothing depends on the response.
-func (c *Conn) wantLogs() {
-	ctx, cancel := context.WithTimeout(context.Background(), levelLimit)
+func (c *Conn) requestAllLogs() {
+	ctx, cancel := context.WithTimeout(context.Background(), setLevelTimeout)
 	defer cancel()
 	if _, err := c.request(ctx, "logging/setLevel", []byte(`{"level":"debug"}`)); err != nil {
 		c.o.Log.Debug("Cannot set the log level", "server", c.o.Server, "error", err)
@@ -105,10 +106,10 @@ func (c *Conn) wantLogs() {
 }
 
 func (c *Conn) discover(ctx context.Context) error {
-	c.speak(core.Modern, core.ModernVersion)
-	raw, err := c.request(ctx, "server/discover", c.withModernMeta(nil, nil))
-	if again(err) {
-		raw, err = c.request(ctx, "server/discover", c.withModernMeta(nil, nil))
+	c.setEra(core.Modern, core.ModernVersion)
+	raw, err := c.request(ctx, "server/discover", c.addModernMeta(nil, nil))
+	if suggestsModernVersion(err) {
+		raw, err = c.request(ctx, "server/discover", c.addModernMeta(nil, nil))
 	}
 	if err != nil {
 		return err
@@ -132,21 +133,21 @@ func (c *Conn) discover(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("the server speaks none of our protocol versions, but %.100q", result.Versions)
 	}
-	c.learn(result.Capabilities, result.Meta[wire.MetaServerInfo], result.Instructions)
+	c.storeHandshake(result.Capabilities, result.Meta[wire.MetaServerInfo], result.Instructions)
 	return nil
 }
 
-// learn stores what the server declared. Malformed values are ignored.
-func (c *Conn) learn(capabilities, info, instructions json.RawMessage) {
+// storeHandshake stores what the server declared. Malformed values are ignored.
+func (c *Conn) storeHandshake(capabilities, info, instructions json.RawMessage) {
 	h := handshake{capabilities: capabilities, info: info, offers: map[core.Kind]bool{}, notifies: map[core.Kind]bool{}}
 	_ = json.Unmarshal(instructions, &h.instructions)
-	var said map[string]json.RawMessage
-	_ = json.Unmarshal(capabilities, &said)
-	h.logs = len(said["logging"]) > 0 && said["logging"][0] == '{'
+	var declared map[string]json.RawMessage
+	_ = json.Unmarshal(capabilities, &declared)
+	h.logs = len(declared["logging"]) > 0 && declared["logging"][0] == '{'
 	for key, kinds := range map[string][]core.Kind{
 		"tools": {core.Tools}, "prompts": {core.Prompts}, "resources": {core.Resources, core.Templates},
 	} {
-		value, ok := said[key]
+		value, ok := declared[key]
 		if !ok || string(value) == "null" || string(value) == "false" {
 			continue
 		}

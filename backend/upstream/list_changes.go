@@ -13,12 +13,12 @@ import (
 // changes are read at once.
 const debounce = 500 * time.Millisecond
 
-// relistLimit is the timeout for reading a changed list.
-const relistLimit = 30 * time.Second
+// relistTimeout is the timeout for reading a changed list.
+const relistTimeout = 30 * time.Second
 
-// notified dispatches notifications that belong to no call. It is called by the reader and does not
-// block.
-func (c *Conn) notified(method string, params json.RawMessage) {
+// handleNotification dispatches notifications that belong to no call. It is called by the reader
+// and does not block.
+func (c *Conn) handleNotification(method string, params json.RawMessage) {
 	for i, l := range listings {
 		if l.changed != "" && l.changed == method {
 			c.stale[i].Store(true)
@@ -30,7 +30,7 @@ func (c *Conn) notified(method string, params json.RawMessage) {
 		}
 	}
 	if method == "notifications/subscriptions/acknowledged" {
-		c.settled()
+		c.markListening()
 		return
 	}
 	if c.o.OnNotification != nil {
@@ -38,9 +38,9 @@ func (c *Conn) notified(method string, params json.RawMessage) {
 	}
 }
 
-// renewed is called after a lost session was replaced. The log level and the subscriptions of the
-// old session are lost, and the lists may differ.
-func (c *Conn) renewed() {
+// handleSessionRenewed is called after a lost session was replaced. The log level and the
+// subscriptions of the old session are lost, and the lists may differ.
+func (c *Conn) handleSessionRenewed() {
 	for i := range listings {
 		c.stale[i].Store(true)
 	}
@@ -52,13 +52,13 @@ func (c *Conn) renewed() {
 	subscribed := slices.Clone(c.subscribed)
 	c.mu.Unlock()
 	if c.handshake.logs {
-		c.spawn(c.wantLogs)
+		c.spawn(c.requestAllLogs)
 	}
 	if len(subscribed) == 0 {
 		return
 	}
 	c.spawn(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), relistLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), relistTimeout)
 		defer cancel()
 		for _, uri := range subscribed {
 			if err := c.subscribeLegacy(ctx, "resources/subscribe", uri); err != nil {
@@ -88,7 +88,7 @@ func (c *Conn) followChanges(ctx context.Context) {
 			return
 		case <-c.changed:
 		}
-		if !wait(ctx, c.t.Done(), c.ready) {
+		if !waitFor(ctx, c.t.Done(), c.ready) {
 			return
 		}
 		timer := time.NewTimer(debounce)
@@ -106,8 +106,8 @@ func (c *Conn) followChanges(ctx context.Context) {
 	}
 }
 
-// wait reports whether ready was closed before ctx and the connection ended.
-func wait(ctx context.Context, done, ready <-chan struct{}) bool {
+// waitFor reports whether ready was closed before ctx and the connection ended.
+func waitFor(ctx context.Context, done, ready <-chan struct{}) bool {
 	select {
 	case <-ready:
 		return true
@@ -123,7 +123,7 @@ func (c *Conn) relist(ctx context.Context, kind core.Kind) {
 	if kind == core.Resources {
 		kinds = append(kinds, core.Templates)
 	}
-	ctx, cancel := context.WithTimeout(ctx, relistLimit)
+	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()
 	if err := c.Refresh(ctx, kinds...); err != nil {
 		c.o.Log.Warn("Cannot read a changed list", "server", c.o.Server, "list", string(kind), "error", err)

@@ -15,8 +15,8 @@ import (
 // In the modern era, x-mcp-header in the input schema of a tool requires clients to repeat an
 // argument in the header Mcp-Param-NAME, so that HTTP intermediaries can route by it.
 
-// binding is an argument of a tool that is also sent as a header.
-type binding struct {
+// headerParam is an argument of a tool that is also sent as a header.
+type headerParam struct {
 	path   []string // property names from the arguments object down
 	header string   // canonical form
 }
@@ -29,13 +29,13 @@ type headerSchema struct {
 
 // Limits for the schema of one tool.
 const (
-	maxBindings      = 64
-	maxBindingLevels = 16
+	maxHeaderParams     = 64
+	maxHeaderParamDepth = 16
 )
 
-// bindings returns the bindings in a tool definition. If reason is not "", they are invalid and the
-// tool must not be offered.
-func bindings(raw []byte) (list []binding, reason string) {
+// parseHeaderParams returns the header parameters in a tool definition. If reason is not "", they
+// are invalid and the tool must not be offered.
+func parseHeaderParams(raw []byte) (list []headerParam, reason string) {
 	if !strings.Contains(string(raw), "x-mcp-header") {
 		return nil, ""
 	}
@@ -59,17 +59,17 @@ func bindings(raw []byte) (list []binding, reason string) {
 				switch kind := string(p.Type); {
 				case kind != `"string"` && kind != `"integer"` && kind != `"boolean"`:
 					return fmt.Sprintf("x-mcp-header at %.100q, which is not a string, integer or boolean", strings.Join(at, "."))
-				case json.Unmarshal(p.Header, &header) != nil || !token(header):
+				case json.Unmarshal(p.Header, &header) != nil || !isToken(header):
 					return fmt.Sprintf("x-mcp-header at %.100q is not a name of a header", strings.Join(at, "."))
 				case seen[strings.ToLower(header)]:
 					return fmt.Sprintf("x-mcp-header %.100q stands at two places", header)
-				case len(list) == maxBindings:
-					return fmt.Sprintf("more than %d x-mcp-header", maxBindings)
+				case len(list) == maxHeaderParams:
+					return fmt.Sprintf("more than %d x-mcp-header", maxHeaderParams)
 				}
 				seen[strings.ToLower(header)] = true
-				list = append(list, binding{at, http.CanonicalHeaderKey("Mcp-Param-" + header)})
+				list = append(list, headerParam{at, http.CanonicalHeaderKey("Mcp-Param-" + header)})
 			}
-			if len(p.Properties) > 0 && len(at) < maxBindingLevels {
+			if len(p.Properties) > 0 && len(at) < maxHeaderParamDepth {
 				if reason := walk(p.Properties, at); reason != "" {
 					return reason
 				}
@@ -83,8 +83,8 @@ func bindings(raw []byte) (list []binding, reason string) {
 	return list, ""
 }
 
-// token reports whether name is a valid part of a header name (RFC 9110, token).
-func token(name string) bool {
+// isToken reports whether name is a valid part of a header name (RFC 9110, token).
+func isToken(name string) bool {
 	return name != "" && len(name) <= 200 && strings.IndexFunc(name, func(c rune) bool {
 		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
 	}) < 0
@@ -92,7 +92,7 @@ func token(name string) bool {
 
 // paramHeaders returns the Mcp-Param headers of a call, or nil.
 func (c *Conn) paramHeaders(call *core.Call) http.Header {
-	all := c.bound.Load()
+	all := c.headerParams.Load()
 	if all == nil || call.Method != "tools/call" {
 		return nil
 	}
@@ -113,15 +113,15 @@ func (c *Conn) paramHeaders(call *core.Call) http.Header {
 	}
 	header := http.Header{}
 	for _, b := range list {
-		if text, ok := argument(params.Arguments, b.path); ok {
+		if text, ok := headerArgument(params.Arguments, b.path); ok {
 			header[b.header] = []string{wire.HeaderValue(text)}
 		}
 	}
 	return header
 }
 
-// argument returns the argument at path as a header value. null counts as absent.
-func argument(value json.RawMessage, path []string) (string, bool) {
+// headerArgument returns the argument at path as a header value. null counts as absent.
+func headerArgument(value json.RawMessage, path []string) (string, bool) {
 	for _, name := range path {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(value, &object) != nil {

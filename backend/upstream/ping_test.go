@@ -25,7 +25,7 @@ func TestPingAnsweredByLostSessionFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lost, unknown atomic.Bool
-			s := &script{t: t}
+			s := &scriptedCallServer{t: t}
 			c := connectRemote(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method != http.MethodPost || !lost.Load() && !unknown.Load() {
 					s.ServeHTTP(w, r)
@@ -57,8 +57,8 @@ func TestPingAnsweredByLostSessionFails(t *testing.T) {
 // The HTTP+SSE transport answers a request that could not be delivered itself. Such a response
 // fails a ping as well.
 func TestUndeliveredPingFails(t *testing.T) {
-	s := newOlder()
-	c := connectRemote(t, s, "", func(o *Options) { o.Remote.Events = true })
+	s := newLegacySSEServer()
+	c := connectRemote(t, s, "", func(o *Options) { o.Remote.LegacySSE = true })
 	s.mu.Lock()
 	s.status = http.StatusServiceUnavailable
 	s.mu.Unlock()

@@ -58,13 +58,13 @@ func TestRemoteServerWorksInBothEras(t *testing.T) {
 	}
 }
 
-// script is a legacy server with a scripted response to tools/call.
-type script struct {
+// scriptedCallServer is a legacy server with a scripted response to tools/call.
+type scriptedCallServer struct {
 	t    *testing.T
 	call func(w http.ResponseWriter, id string)
 }
 
-func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *scriptedCallServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
@@ -98,9 +98,9 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func sendScript(t *testing.T, max int, call func(w http.ResponseWriter, id string)) (*Conn, core.Reply, error) {
+func callScripted(t *testing.T, max int, call func(w http.ResponseWriter, id string)) (*Conn, core.Reply, error) {
 	t.Helper()
-	c := connectRemote(t, &script{t: t, call: call}, "", func(o *Options) { o.MaxMessage = max })
+	c := connectRemote(t, &scriptedCallServer{t: t, call: call}, "", func(o *Options) { o.MaxMessage = max })
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil)
@@ -119,7 +119,7 @@ func TestRemoteResultsAreUnchangedInJSONAndEvents(t *testing.T) {
 			fmt.Fprintf(w, ": hello\r\n\r\nid: 7\r\ndata:\r\n\r\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":%s}\n\n", id, want)
 		},
 	} {
-		if _, reply, err := sendScript(t, 0, call); err != nil || string(reply.Result) != want {
+		if _, reply, err := callScripted(t, 0, call); err != nil || string(reply.Result) != want {
 			t.Errorf("%s: %s, %v", name, reply.Result, err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestRemoteResultsAreUnchangedInJSONAndEvents(t *testing.T) {
 func TestRemoteResponsesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"application/json", "text/event-stream"} {
-		_, _, err := sendScript(t, 1<<20, func(w http.ResponseWriter, id string) {
+		_, _, err := callScripted(t, 1<<20, func(w http.ResponseWriter, id string) {
 			w.Header().Set("Content-Type", kind)
 			fmt.Fprintf(w, `data: {"jsonrpc":"2.0","id":%s,"result":"`, id)
 			for chunk := strings.Repeat("x", 1<<16); ; {
@@ -147,7 +147,7 @@ func TestRemoteRedirectsStayOnOrigin(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other origin was asked") }))
 	defer other.Close()
-	_, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) {
+	_, _, err := callScripted(t, 0, func(w http.ResponseWriter, _ string) {
 		w.Header().Set("Location", other.URL)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
@@ -162,7 +162,7 @@ func TestRetryAfterOfRemoteServerReachesClient(t *testing.T) {
 		"3": "Try again in 3s.", time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat): "Try again in 1m",
 		"999999": "Try again in 1h0m0s.", "": "", "soon": "", "-5": "",
 	} {
-		_, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) {
+		_, _, err := callScripted(t, 0, func(w http.ResponseWriter, _ string) {
 			w.Header().Set("Retry-After", value)
 			w.WriteHeader(http.StatusTooManyRequests)
 		})
@@ -175,7 +175,7 @@ func TestRetryAfterOfRemoteServerReachesClient(t *testing.T) {
 func TestRemoteStatusesBecomeCodes(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]core.Code{401: core.CodeUnauthorized, 403: core.CodeUnauthorized, 429: core.CodeRateLimited, 500: core.CodeUnavailable, 418: core.CodeUnavailable} {
-		c, _, err := sendScript(t, 0, func(w http.ResponseWriter, _ string) { w.WriteHeader(status) })
+		c, _, err := callScripted(t, 0, func(w http.ResponseWriter, _ string) { w.WriteHeader(status) })
 		if core.CodeOf(err) != want || c.Err() != nil {
 			t.Errorf("%d: %v, connection %v", status, err, c.Err())
 		}

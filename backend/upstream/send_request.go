@@ -19,14 +19,14 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.
 	call.Instance = c.id
 	params, token, known := []byte(call.Params), call.ProgressToken, false
 	switch {
-	case c.era == core.Modern && call.Era == core.Modern && call.Introduced:
+	case c.era == core.Modern && call.Era == core.Modern && call.HasModernMeta:
 	case c.era == core.Modern:
-		params = c.withModernMeta(params, call)
+		params = c.addModernMeta(params, call)
 	case call.Era == core.Modern && !call.Meta.Empty():
-		params, token = withoutModern(params, call.Meta, token)
+		params, token = removeModernMetaAt(params, call.Meta, token)
 		known = true
 	case call.Era == core.Modern:
-		params = withoutModernMeta(params)
+		params = removeModernMeta(params)
 	}
 	if len(params) != len(call.Params) && !known { // the params were changed
 		p, err := wire.ScanParams(params)
@@ -46,7 +46,7 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.
 func (c *Conn) Ping(ctx context.Context) error {
 	method, params := "ping", []byte(nil)
 	if c.era == core.Modern {
-		method, params = "server/discover", c.withModernMeta(nil, nil)
+		method, params = "server/discover", c.addModernMeta(nil, nil)
 	}
 	_, err := c.request(ctx, method, params)
 	if answer, ok := errors.AsType[*rpcError](err); ok && !answer.Data.Undelivered {
@@ -55,9 +55,9 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return err
 }
 
-// withModernMeta returns params with the _meta members that every modern request requires. Existing
+// addModernMeta returns params with the _meta members that every modern request requires. Existing
 // members are unchanged. call is nil for requests of Drawbridge itself.
-func (c *Conn) withModernMeta(params []byte, call *core.Call) []byte {
+func (c *Conn) addModernMeta(params []byte, call *core.Call) []byte {
 	p, err := wire.ScanParams(params)
 	if err != nil {
 		return params // the server will respond with an error
@@ -128,19 +128,19 @@ func emptyObject(object []byte) bool {
 	return empty
 }
 
-// withoutModernMeta returns params without the _meta members of the modern era.
-func withoutModernMeta(params []byte) []byte {
+// removeModernMeta returns params without the _meta members of the modern era.
+func removeModernMeta(params []byte) []byte {
 	p, err := wire.ScanParams(params)
 	if err != nil {
 		return params
 	}
-	params, _ = withoutModern(params, p.Meta, core.Span{})
+	params, _ = removeModernMetaAt(params, p.Meta, core.Span{})
 	return params
 }
 
-// withoutModern is withoutModernMeta with known spans of _meta and of the progress token in it. It
-// returns the new span of the token.
-func withoutModern(params []byte, at, token core.Span) ([]byte, core.Span) {
+// removeModernMetaAt is removeModernMeta with known spans of _meta and of the progress token in it.
+// It returns the new span of the token.
+func removeModernMetaAt(params []byte, at, token core.Span) ([]byte, core.Span) {
 	if at.Empty() || params[at.Start] != '{' {
 		return params, token
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// secure refuses plain http to any other machine. The host is parsed, because a name can begin like
-// a loopback address.
-func (r *Remote) secure(server string) error {
+// checkTransportSecurity refuses plain http to any other machine. The host is parsed, because a
+// name can begin like a loopback address.
+func (r *Remote) checkTransportSecurity(server string) error {
 	u, err := url.Parse(r.URL)
-	if err != nil || u.Scheme != "http" || r.AllowInsecure || loopback(u.Hostname()) {
+	if err != nil || u.Scheme != "http" || r.AllowInsecure || isLoopback(u.Hostname()) {
 		return nil // invalid URLs are refused elsewhere
 	}
 	return &core.Error{
@@ -24,7 +24,7 @@ func (r *Remote) secure(server string) error {
 	}
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

@@ -30,11 +30,11 @@ func TestPlainHTTPIsLimitedToLoopback(t *testing.T) {
 		"http://2130706433/mcp":                false,
 		"http://host.docker.internal:3000/mcp": false,
 	} {
-		err := (&Remote{URL: address}).secure("s")
+		err := (&Remote{URL: address}).checkTransportSecurity("s")
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", address, err)
 		}
-		if err := (&Remote{URL: address, AllowInsecure: true}).secure("s"); err != nil {
+		if err := (&Remote{URL: address, AllowInsecure: true}).checkTransportSecurity("s"); err != nil {
 			t.Errorf("%s, allowed: %v", address, err)
 		}
 	}

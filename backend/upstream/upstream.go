@@ -27,8 +27,8 @@ type Remote struct {
 	URL    string
 	Header http.Header  // sent with every request
 	HTTP   *http.Client // nil: a client of this package
-	// Events selects the HTTP+SSE transport of revision 2024-11-05, which has two endpoints.
-	Events bool
+	// LegacySSE selects the HTTP+SSE transport of revision 2024-11-05, which has two endpoints.
+	LegacySSE bool
 	// AllowInsecure permits plain http to another machine, where anyone on the network path can
 	// read and modify messages and tokens.
 	AllowInsecure bool
@@ -105,24 +105,24 @@ type Conn struct {
 	stop func(ctx context.Context) error // stops the server and all goroutines of t
 	id   string
 	// remote is t if it is a *wire.Remote, else nil. It is needed for the headers of single calls.
-	remote *wire.Remote
-	bound  atomic.Pointer[map[string][]binding] // by tool; nil if no arguments are sent as headers
+	remote       *wire.Remote
+	headerParams atomic.Pointer[map[string][]headerParam] // by tool; nil if no arguments are sent as headers
 
 	era       core.Era
 	version   string
 	handshake handshake
 	catalog   atomic.Pointer[core.Catalog]
 
-	cancel  context.CancelFunc // stops the goroutines in running
-	running sync.WaitGroup
-	stale   [len(listings)]atomic.Bool // set when the server announces a change of the list
-	changed chan struct{}              // has a buffer of one; signals that one of stale is set
-	shaken  chan struct{}              // closed after the handshake
+	cancel        context.CancelFunc // stops the goroutines in running
+	running       sync.WaitGroup
+	stale         [len(listings)]atomic.Bool // set when the server announces a change of the list
+	changed       chan struct{}              // has a buffer of one; signals that one of stale is set
+	handshakeDone chan struct{}              // closed after the handshake
 	// listening is closed when a modern server has confirmed or refused to announce changes.
 	// Changes of lists that are read afterwards are announced, if at all.
-	listening chan struct{}
-	settle    sync.Once     // closes listening
-	ready     chan struct{} // closed when the first catalog is read
+	listening     chan struct{}
+	listeningOnce sync.Once     // closes listening
+	ready         chan struct{} // closed when the first catalog is read
 	// refresh is a semaphore of one: it is held while a list is read, and guards warnings.
 	refresh  chan struct{}
 	warnings map[core.Kind][]string
@@ -161,7 +161,7 @@ func (c *Conn) Stats() wire.Stats { return c.t.Stats() }
 // Notify sends a notification to the server. params is raw and may be empty.
 func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
 	if c.era == core.Modern {
-		params = c.withModernMeta(params, nil)
+		params = c.addModernMeta(params, nil)
 	}
 	return c.t.Notify(ctx, method, params)
 }

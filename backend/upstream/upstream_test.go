@@ -104,8 +104,8 @@ func send(t testing.TB, c *Conn, era core.Era, params string) core.Reply {
 	return reply
 }
 
-// until polls for a condition.
-func until(t testing.TB, what string, holds func() bool) {
+// waitUntil polls for a condition.
+func waitUntil(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for !holds() {
@@ -226,7 +226,7 @@ func TestListChangeBurstIsReadOnce(t *testing.T) {
 	var lists atomic.Int64
 	c := connect(t, Options{Dial: inProcess("change"), OnListChanged: func(core.Kind) { lists.Add(1) }})
 	send(t, c, core.Legacy, `{"name":"echo"}`)
-	until(t, "the list was read", func() bool { return lists.Load() > 0 })
+	waitUntil(t, "the list was read", func() bool { return lists.Load() > 0 })
 	if n := lists.Load(); n != 1 || len(c.Catalog().Tools) != 2 {
 		t.Errorf("read %d times, %d tools", n, len(c.Catalog().Tools))
 	}
@@ -238,19 +238,19 @@ func TestModernServerListChangesAreReceived(t *testing.T) {
 	c := connect(t, Options{Dial: inProcess("modern-change"), OnListChanged: func(k core.Kind) { changes <- k },
 		OnNotification: func(method string, params json.RawMessage) { updates <- method + " " + string(params) }})
 	send(t, c, core.Modern, `{"name":"echo"}`)
-	if kind := soon(t, changes); kind != core.Tools || len(c.Catalog().Tools) != 2 {
+	if kind := receive(t, changes); kind != core.Tools || len(c.Catalog().Tools) != 2 {
 		t.Errorf("%s, %d tools", kind, len(c.Catalog().Tools))
 	}
 	if err := c.Subscribe(context.Background(), "test://a"); err != nil {
 		t.Fatal(err)
 	}
-	if got := soon(t, updates); !strings.Contains(got, `notifications/resources/updated {"uri":"test://a"`) {
+	if got := receive(t, updates); !strings.Contains(got, `notifications/resources/updated {"uri":"test://a"`) {
 		t.Error(got)
 	}
 }
 
-// soon returns the next value of c, and fails the test if none arrives.
-func soon[T any](t *testing.T, c <-chan T) T {
+// receive returns the next value of c, and fails the test if none arrives.
+func receive[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-c:
@@ -278,7 +278,7 @@ func TestEraFieldsAreTranslated(t *testing.T) {
 		`{"_meta":{` + added + `}}`: `{"_meta":{` + added + `}}`,
 		`{"_meta":{` + who + `}}`:   `{"_meta":{` + who + `,` + version + `,` + caps + `{"roots":{}}}}`,
 	} {
-		if got := string(c.withModernMeta([]byte(params), call)); got != want {
+		if got := string(c.addModernMeta([]byte(params), call)); got != want {
 			t.Errorf("%s\n got %s\nwant %s", params, got, want)
 		}
 	}
@@ -290,14 +290,14 @@ func TestEraFieldsAreTranslated(t *testing.T) {
 		`{"_meta":{"io.modelcontextprotocol/related-task":{}}}`: `{"_meta":{"io.modelcontextprotocol/related-task":{}}}`,
 		`{"name":"x"}`: `{"name":"x"}`,
 	} {
-		if got := string(withoutModernMeta([]byte(params))); got != want {
+		if got := string(removeModernMeta([]byte(params))); got != want {
 			t.Errorf("%s\n got %s\nwant %s", params, got, want)
 		}
 		p, err := wire.ScanParams([]byte(params))
 		if err != nil {
 			t.Fatal(err)
 		}
-		left, token := withoutModern([]byte(params), p.Meta, p.ProgressToken)
+		left, token := removeModernMetaAt([]byte(params), p.Meta, p.ProgressToken)
 		if q, _ := wire.ScanParams([]byte(want)); string(left) != want || token != q.ProgressToken {
 			t.Errorf("%s\n got %s, the token at %v and not at %v", params, left, token, q.ProgressToken)
 		}
@@ -324,13 +324,13 @@ func TestCompleteRequestIsForwardedUnchanged(t *testing.T) {
 	c := connect(t, Options{Dial: inProcess("modern")})
 	params := `{"name":"echo","arguments":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
 	for _, introduced := range []bool{true, false} {
-		reply, err := c.Send(t.Context(), &core.Call{Era: core.Modern, Method: "tools/call", Params: []byte(params), Introduced: introduced}, nil)
+		reply, err := c.Send(t.Context(), &core.Call{Era: core.Modern, Method: "tools/call", Params: []byte(params), HasModernMeta: introduced}, nil)
 		if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
 			t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
 		}
 	}
-	// For a legacy request, Introduced has no effect.
-	reply, err := c.Send(t.Context(), &core.Call{Era: core.Legacy, Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{"a":1}}`), Introduced: true}, nil)
+	// For a legacy request, HasModernMeta has no effect.
+	reply, err := c.Send(t.Context(), &core.Call{Era: core.Legacy, Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{"a":1}}`), HasModernMeta: true}, nil)
 	if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
 		t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
 	}

@@ -50,7 +50,7 @@ func HasInexactNumber(schema any) bool {
 	switch v := schema.(type) {
 	case map[string]any:
 		for key, part := range v {
-			if inexact(key, part) || HasInexactNumber(part) {
+			if isInexactKeyword(key, part) || HasInexactNumber(part) {
 				return true
 			}
 		}
@@ -60,30 +60,30 @@ func HasInexactNumber(schema any) bool {
 	return false
 }
 
-func inexact(keyword string, value any) bool {
+func isInexactKeyword(keyword string, value any) bool {
 	switch keyword {
 	case "const", "enum":
-		return hasRounded(value)
+		return containsRounded(value)
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
 		n, whole := value.(int64)
 		// MaxInt64 becomes the next float64: no int64 is between them.
 		return whole && n != math.MaxInt64 && (float64(n) == 1<<63 || int64(float64(n)) != n)
 	case "multipleOf": // by division, 0.3 is not a multiple of 0.1; multiples of 0.5 are found
 		f, fraction := value.(float64)
-		return fraction && f*(1<<20) != math.Trunc(f*(1<<20)) || hasRounded(value)
+		return fraction && f*(1<<20) != math.Trunc(f*(1<<20)) || containsRounded(value)
 	}
 	return false
 }
 
-func hasRounded(v any) bool {
+func containsRounded(v any) bool {
 	switch v := v.(type) {
 	case int64:
 		return v > 1<<53 || v < -1<<53
 	case []any:
-		return slices.ContainsFunc(v, hasRounded)
+		return slices.ContainsFunc(v, containsRounded)
 	case map[string]any:
 		for _, part := range v {
-			if hasRounded(part) {
+			if containsRounded(part) {
 				return true
 			}
 		}

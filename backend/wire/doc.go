@@ -4,6 +4,6 @@
 //
 // What a server says reaches the client with the same tokens in the same order, numbers and escapes
 // spelled as sent. Three things change: insignificant white space may be removed, invalid Unicode
-// becomes U+FFFD, and ids and progress tokens are mapped. The scanner validates a message completely
-// in the pass that finds its spans, so that exactly the checked bytes are sent.
+// becomes U+FFFD, and ids and progress tokens are mapped. The scanner validates a message
+// completely in the pass that finds its spans, so that exactly the checked bytes are sent.
 package wire

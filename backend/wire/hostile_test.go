@@ -114,14 +114,14 @@ func TestResponseWithoutResultOrErrorFailsCall(t *testing.T) {
 	}
 }
 
-// told is a slog.Handler that collects warnings.
-type told chan slog.Record
+// warningCollector is a slog.Handler that collects warnings.
+type warningCollector chan slog.Record
 
-func (c told) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-func (c told) WithAttrs([]slog.Attr) slog.Handler           { return c }
-func (c told) WithGroup(string) slog.Handler                { return c }
+func (c warningCollector) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (c warningCollector) WithAttrs([]slog.Attr) slog.Handler           { return c }
+func (c warningCollector) WithGroup(string) slog.Handler                { return c }
 
-func (c told) Handle(_ context.Context, r slog.Record) error {
+func (c warningCollector) Handle(_ context.Context, r slog.Record) error {
 	select {
 	case c <- r:
 	default:
@@ -139,7 +139,7 @@ func TestFloodIsBoundedAndLoggedOnce(t *testing.T) {
 			var seen atomic.Int64
 			said := make(chan slog.Record, 1000)
 			m := start(t, "flood", func(o *wire.MuxOptions) {
-				o.Log = slog.New(told(said))
+				o.Log = slog.New(warningCollector(said))
 				o.OnNotification = func(string, json.RawMessage) { seen.Add(1) }
 			})
 			began := time.Now()

@@ -14,10 +14,10 @@ const maxKeys = 128
 // which a parser that ignores case would treat as one. The zero keySet is empty. It does not
 // allocate for objects of usual size.
 type keySet struct {
-	few     [12]core.Span
-	n       int
-	strange uint16 // one bit for each entry of few that is not plain ASCII
-	many    []core.Span
+	inline   [12]core.Span
+	n        int
+	nonASCII uint16 // one bit for each entry of inline that is not plain ASCII
+	overflow []core.Span
 }
 
 func (k *keySet) add(s *scanner, key core.Span) error {
@@ -26,8 +26,8 @@ func (k *keySet) add(s *scanner, key core.Span) error {
 	if !usual && hasNUL(b) {
 		return s.refuse(key.Start, "a key with U+0000")
 	}
-	for i, other := range k.few[:k.n] {
-		if usual && k.strange&(1<<i) == 0 {
+	for i, other := range k.inline[:k.n] {
+		if usual && k.nonASCII&(1<<i) == 0 {
 			// Without escapes and non-ASCII letters, equal keys have equal lengths.
 			if other.End-other.Start != key.End-key.Start || !asciiEqual(b, s.b[other.Start+1:other.End-1]) {
 				continue
@@ -37,23 +37,23 @@ func (k *keySet) add(s *scanner, key core.Span) error {
 		}
 		return s.refuse(key.Start, "a key that occurs twice")
 	}
-	for _, other := range k.many {
+	for _, other := range k.overflow {
 		if foldEqual(b, s.b[other.Start+1:other.End-1]) {
 			return s.refuse(key.Start, "a key that occurs twice")
 		}
 	}
-	if k.n < len(k.few) {
-		k.few[k.n] = key
+	if k.n < len(k.inline) {
+		k.inline[k.n] = key
 		if !usual {
-			k.strange |= 1 << k.n
+			k.nonASCII |= 1 << k.n
 		}
 		k.n++
 		return nil
 	}
-	if len(k.many) >= maxKeys {
+	if len(k.overflow) >= maxKeys {
 		return s.refuse(key.Start, "too many keys")
 	}
-	k.many = append(k.many, key)
+	k.overflow = append(k.overflow, key)
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 // SeeLog is the hint for a server that exited for an unknown reason.
 const SeeLog = "See the server's log."
 
-var errStuck = errors.New("the server stopped reading its input")
+var errNotReading = errors.New("the server stopped reading its input")
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
@@ -64,19 +64,19 @@ type Stats struct {
 // wire order, and all of them before Call returns. A request is started in wire
 // order but answered concurrently: an answer may take minutes.
 type Mux struct {
-	o      MuxOptions
-	out    outbox
-	framed atomic.Bool
-	heard  atomic.Int64 // time of the last message of the server, Unix nanoseconds
-	nextID atomic.Int64
-	stats  struct{ late, junk, oversized, repaired, dropped atomic.Int64 }
-	flood  limiter
-	asks   askTable
+	o              MuxOptions
+	out            outbox
+	framed         atomic.Bool
+	lastReceived   atomic.Int64 // time of the last message of the server, Unix nanoseconds
+	nextID         atomic.Int64
+	stats          struct{ late, junk, oversized, repaired, dropped atomic.Int64 }
+	flood          floodLimiter
+	serverRequests serverRequestTable
 
 	done chan struct{}
 
 	mu      sync.Mutex
-	flights map[int64]*flight
+	pending map[int64]*pendingCall
 	err     error // why done is closed
 }
 
@@ -91,15 +91,15 @@ func NewMux(o MuxOptions) *Mux {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Mux{o: o, done: make(chan struct{}), flights: map[int64]*flight{}}
+	m := &Mux{o: o, done: make(chan struct{}), pending: map[int64]*pendingCall{}}
 	m.framed.Store(o.Framing == ContentLength)
-	m.flood.init(time.Now())
-	m.asks.running = map[string]context.CancelFunc{}
+	m.flood.reset(time.Now())
+	m.serverRequests.running = map[string]context.CancelFunc{}
 	m.out = outbox{
 		w: o.Out, timeout: o.WriteTimeout, done: m.done, framed: m.framed.Load,
-		heard: func(since time.Time) bool { return m.heard.Load() > since.UnixNano() },
-		stuck: func() { m.fail(errStuck) },
-		wake:  make(chan struct{}, 1),
+		heardSince: func(since time.Time) bool { return m.lastReceived.Load() > since.UnixNano() },
+		onStuck:    func() { m.fail(errNotReading) },
+		wake:       make(chan struct{}, 1),
 	}
 	return m
 }
@@ -115,7 +115,7 @@ func (m *Mux) Run() error {
 	})
 	m.fail(m.read())
 	writer.Wait()
-	m.asks.wg.Wait()
+	m.serverRequests.wg.Wait()
 	return m.Err()
 }
 
@@ -138,7 +138,7 @@ func (m *Mux) Stats() Stats {
 }
 
 // LastHeard returns the time at which the server last sent anything.
-func (m *Mux) LastHeard() time.Time { return time.Unix(0, m.heard.Load()) }
+func (m *Mux) LastHeard() time.Time { return time.Unix(0, m.lastReceived.Load()) }
 
 // Close closes the connection: every call fails with err. It does not wait.
 func (m *Mux) Close(err error) { m.fail(err) }
@@ -150,63 +150,63 @@ func (m *Mux) fail(err error) {
 		return
 	}
 	m.err = err
-	flights := m.flights
-	m.flights = nil
+	flights := m.pending
+	m.pending = nil
 	close(m.done)
 	m.mu.Unlock()
-	m.asks.cancelAll()
-	gone := m.gone(err)
-	for _, f := range flights {
-		f.offer(inbound{kind: inReply, err: gone}, m.done)
+	m.serverRequests.cancelAll()
+	gone := m.connectionError(err)
+	for _, pc := range flights {
+		pc.enqueue(inbound{kind: inboundReply, err: gone}, m.done)
 	}
 }
 
-func (m *Mux) gone(cause error) error {
+func (m *Mux) connectionError(cause error) error {
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: "server " + strconv.Quote(m.o.Server) + " is gone",
 		Hint: SeeLog, Cause: cause, Retriable: true,
 	}
 }
 
-// Call sends a request and waits for its reply. params is raw and may be empty;
-// token is the progress token of the client, a span of params: the server receives one of
-// ours, and sink receives that of the client. If sink is nil, notifications of the call are
-// dropped and requests of the server go to OnRequest.
+// Call sends a request and waits for its reply. params is raw and may be empty; token is the
+// progress token of the client, a span of params: the server receives one of ours, and sink
+// receives that of the client. If sink is nil, notifications of the call are dropped and requests
+// of the server go to OnRequest.
 //
-// When ctx ends, Call sends a cancellation to the server and immediately returns the cause of ctx; a
-// late reply is dropped. After Call has returned, sink is not used except by an Ask that has not
+// When ctx ends, Call sends a cancellation to the server and immediately returns the cause of ctx;
+// a late reply is dropped. After Call has returned, sink is not used except by an Ask that has not
 // returned yet, whose context has ended.
 func (m *Mux) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
 	if ctx.Err() != nil {
 		return core.Reply{}, context.Cause(ctx)
 	}
-	f := newFlight(m.nextID.Add(1), sink)
+	pc := newPendingCall(m.nextID.Add(1), sink)
 	edits := [1]Edit{}
 	edit := edits[:0]
 	if !token.Empty() {
-		f.token = params[token.Start:token.End:token.End]
-		f.key = progressKey(f.id)
-		edit = append(edit, Edit{Span: token, With: []byte(`"` + f.key + `"`)})
+		pc.token = params[token.Start:token.End:token.End]
+		pc.key = progressKey(pc.id)
+		edit = append(edit, Edit{Span: token, With: []byte(`"` + pc.key + `"`)})
 	}
-	if !m.add(f) {
-		return core.Reply{}, m.unsent()
+	if !m.add(pc) {
+		return core.Reply{}, m.notSentError()
 	}
-	sent := m.out.put(ctx, len(params)+128, func(dst []byte) []byte {
-		return appendCall(dst, f.id, method, params, edit)
+	sent := m.out.enqueue(ctx, len(params)+128, func(dst []byte) []byte {
+		return appendCall(dst, pc.id, method, params, edit)
 	})
 	if !sent {
-		m.remove(f)
+		m.remove(pc)
 		if ctx.Err() != nil {
 			return core.Reply{}, context.Cause(ctx)
 		}
-		return core.Reply{}, m.unsent()
+		return core.Reply{}, m.notSentError()
 	}
-	return m.await(ctx, f, method)
+	return m.waitForReply(ctx, pc, method)
 }
 
-// unsent is the error of a call that was not queued.
-func (m *Mux) unsent() error {
-	err := m.gone(m.Err())
+// notSentError is the error of a call that was not queued.
+func (m *Mux) notSentError() error {
+	err := m.connectionError(m.Err())
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		e.Unsent = true
 	}
@@ -231,38 +231,38 @@ func appendCall(dst []byte, id int64, method string, params []byte, edit []Edit)
 	return append(dst, '}')
 }
 
-// await delivers the messages of the call until its reply arrives.
-func (m *Mux) await(ctx context.Context, f *flight, method string) (core.Reply, error) {
+// waitForReply delivers the messages of the call until its reply arrives.
+func (m *Mux) waitForReply(ctx context.Context, pc *pendingCall, method string) (core.Reply, error) {
 	var asking context.Context // created for the first request of the server
 	var batch []inbound
 	for {
 		select {
-		case <-f.wake:
+		case <-pc.wake:
 		case <-ctx.Done():
-			m.remove(f)
-			m.takeBack(f.abandon())
+			m.remove(pc)
+			m.refuseUnprocessed(pc.closeQueue())
 			if method != "initialize" { // the one request that must not be cancelled
-				m.notifyCancelled(f.id, context.Cause(ctx))
+				m.notifyCancelled(pc.id, context.Cause(ctx))
 			}
 			return core.Reply{}, context.Cause(ctx)
 		}
-		batch = f.take(batch)
+		batch = pc.dequeueAll(batch)
 		for i := range batch {
 			in := &batch[i]
 			switch in.kind {
-			case inReply:
+			case inboundReply:
 				return in.reply, in.err
-			case inNotify:
+			case inboundNotification:
 				if ctx.Err() == nil {
-					f.sink.Notify(in.method, in.params)
+					pc.sink.Notify(in.method, in.params)
 				}
-			case inAsk:
+			case inboundRequest:
 				if asking == nil {
 					var stop context.CancelCauseFunc
 					asking, stop = context.WithCancelCause(ctx)
 					defer stop(errAnswered)
 				}
-				m.ask(asking, f.sink.Ask, *in)
+				m.answerRequest(asking, pc.sink.Ask, *in)
 			}
 		}
 	}
@@ -272,7 +272,7 @@ var errAnswered = errors.New("the call was answered")
 
 func (m *Mux) notifyCancelled(id int64, cause error) {
 	reason := cancelReason(cause)
-	m.out.tryPut(128, func(dst []byte) []byte {
+	m.out.tryEnqueue(128, func(dst []byte) []byte {
 		dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
 		dst = strconv.AppendInt(dst, id, 10)
 		dst = append(dst, `,"reason":"`...)
@@ -290,32 +290,32 @@ func cancelReason(cause error) string {
 
 // Notify sends a notification. While the queue is full, it blocks until ctx ends.
 func (m *Mux) Notify(ctx context.Context, method string, params []byte) error {
-	line := oneLine(params)
-	if m.out.put(ctx, len(line)+128, func(dst []byte) []byte { return AppendNotification(dst, method, line) }) {
+	line := removeNewlines(params)
+	if m.out.enqueue(ctx, len(line)+128, func(dst []byte) []byte { return AppendNotification(dst, method, line) }) {
 		return nil
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return m.gone(m.Err())
+	return m.connectionError(m.Err())
 }
 
-func (m *Mux) add(f *flight) bool {
+func (m *Mux) add(pc *pendingCall) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.err != nil {
 		return false
 	}
-	m.flights[f.id] = f
-	m.out.calls.Store(int32(len(m.flights)))
+	m.pending[pc.id] = pc
+	m.out.inFlight.Store(int32(len(m.pending)))
 	return true
 }
 
-func (m *Mux) remove(f *flight) {
+func (m *Mux) remove(pc *pendingCall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.flights, f.id)
-	m.out.calls.Store(int32(len(m.flights)))
+	delete(m.pending, pc.id)
+	m.out.inFlight.Store(int32(len(m.pending)))
 }
 
 // progressKey returns a progress token that identifies the call and cannot be guessed.

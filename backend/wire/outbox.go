@@ -14,22 +14,22 @@ import (
 // their deadline.
 const maxOutbox = 8 << 20
 
-// keepOutbox is the largest buffer that is reused.
-const keepOutbox = 512 << 10
+// maxKeptBuffer is the largest buffer that is reused.
+const maxKeptBuffer = 512 << 10
 
 // writeChunk is the number of bytes written under one deadline.
 const writeChunk = 64 << 10
 
-// tryBytes is about the largest message that its sender writes directly.
-const tryBytes = 4 << 10
+// maxDirectWrite is about the largest message that its sender writes directly.
+const maxDirectWrite = 4 << 10
 
-// crowd is the number of calls from which on messages are batched: then another one nearly always
-// follows immediately, and one write wakes the server once.
-const crowd = 8
+// batchThreshold is the number of calls from which on messages are batched: then another one nearly
+// always follows immediately, and one write wakes the server once.
+const batchThreshold = 8
 
-// trier is a writer with a non-blocking write: TryWrite returns how many bytes of p it wrote. The
-// rest is passed to Write next.
-type trier interface{ TryWrite(p []byte) int }
+// tryWriter is a writer with a non-blocking write: TryWrite returns how many bytes of p it wrote.
+// The rest is passed to Write next.
+type tryWriter interface{ TryWrite(p []byte) int }
 
 // outbox queues messages and writes them from one goroutine, in batches. No other goroutine blocks
 // on the pipe; but a short message is written directly if the queue is empty and the pipe has room,
@@ -39,33 +39,33 @@ type outbox struct {
 	timeout time.Duration
 	done    <-chan struct{}
 	framed  func() bool
-	// heard reports whether the server sent anything since the given time.
-	heard func(since time.Time) bool
-	// stuck closes the connection while a write still blocks.
-	stuck func()
-	wake  chan struct{}
-	// calls returns the number of calls in flight.
-	calls atomic.Int32
+	// heardSince reports whether the server sent anything since the given time.
+	heardSince func(since time.Time) bool
+	// onStuck closes the connection while a write still blocks.
+	onStuck func()
+	wake    chan struct{}
+	// inFlight is the number of calls in flight.
+	inFlight atomic.Int32
 
 	mu      sync.Mutex
 	buf     []byte
 	writing bool          // a write to w is in progress; buf follows it
 	spare   []byte        // buffer for the next direct write
-	room    chan struct{} // closed when buf was written out; nil when nobody waits
+	space   chan struct{} // closed when buf was written out; nil when nobody waits
 }
 
-// put queues one message that build appends to its argument. While the queue is full, it blocks until
-// ctx or the connection ends. It reports whether the message was queued.
-func (o *outbox) put(ctx context.Context, size int, build func(dst []byte) []byte) bool {
+// enqueue queues one message that build appends to its argument. While the queue is full, it blocks
+// until ctx or the connection ends. It reports whether the message was queued.
+func (o *outbox) enqueue(ctx context.Context, size int, build func(dst []byte) []byte) bool {
 	for {
 		o.mu.Lock()
 		if len(o.buf) == 0 || len(o.buf)+size <= maxOutbox {
 			break
 		}
-		if o.room == nil {
-			o.room = make(chan struct{})
+		if o.space == nil {
+			o.space = make(chan struct{})
 		}
-		room := o.room
+		room := o.space
 		o.mu.Unlock()
 		select {
 		case <-room:
@@ -75,28 +75,28 @@ func (o *outbox) put(ctx context.Context, size int, build func(dst []byte) []byt
 			return false
 		}
 	}
-	if !o.writing && len(o.buf) == 0 && size <= tryBytes && o.calls.Load() < crowd {
-		if t, ok := o.w.(trier); ok {
-			o.now(t, build)
+	if !o.writing && len(o.buf) == 0 && size <= maxDirectWrite && o.inFlight.Load() < batchThreshold {
+		if t, ok := o.w.(tryWriter); ok {
+			o.writeDirectly(t, build)
 			return true
 		}
 	}
 	o.buf = o.append(o.buf, build)
 	o.mu.Unlock()
-	o.signal()
+	o.wakeWriter()
 	return true
 }
 
-func (o *outbox) signal() {
+func (o *outbox) wakeWriter() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-// now writes one message directly if possible. It must be called with o.mu held and buf empty, and
-// releases the lock.
-func (o *outbox) now(t trier, build func(dst []byte) []byte) {
+// writeDirectly writes one message directly if possible. It must be called with o.mu held and buf
+// empty, and releases the lock.
+func (o *outbox) writeDirectly(t tryWriter, build func(dst []byte) []byte) {
 	out := o.append(o.spare[:0], build)
 	o.spare, o.writing = nil, true
 	o.mu.Unlock()
@@ -105,23 +105,23 @@ func (o *outbox) now(t trier, build func(dst []byte) []byte) {
 	o.writing = false
 	if n < len(out) {
 		o.buf = append(out[n:], o.buf...)
-	} else if cap(out) <= 2*tryBytes {
+	} else if cap(out) <= 2*maxDirectWrite {
 		o.spare = out
 	}
 	more := len(o.buf) > 0
 	o.mu.Unlock()
 	if more {
-		o.signal()
+		o.wakeWriter()
 	}
 }
 
-// tryPut is put that never blocks.
-func (o *outbox) tryPut(size int, build func(dst []byte) []byte) bool {
-	return o.put(ended, size, build)
+// tryEnqueue is enqueue, but never blocks.
+func (o *outbox) tryEnqueue(size int, build func(dst []byte) []byte) bool {
+	return o.enqueue(cancelledContext, size, build)
 }
 
-// ended is a cancelled context.
-var ended = func() context.Context {
+// cancelledContext is a cancelled context.
+var cancelledContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
@@ -147,7 +147,7 @@ func (o *outbox) run() error {
 		case <-o.done:
 			return nil
 		}
-		if o.calls.Load() >= crowd {
+		if o.inFlight.Load() >= batchThreshold {
 			runtime.Gosched() // lets other goroutines add to this batch
 		}
 		o.mu.Lock()
@@ -157,9 +157,9 @@ func (o *outbox) run() error {
 		}
 		out := o.buf
 		o.buf, o.writing = spare[:0], true
-		if o.room != nil {
-			close(o.room)
-			o.room = nil
+		if o.space != nil {
+			close(o.space)
+			o.space = nil
 		}
 		o.mu.Unlock()
 		if err := o.write(out); err != nil {
@@ -168,18 +168,18 @@ func (o *outbox) run() error {
 		o.mu.Lock()
 		o.writing = false
 		o.mu.Unlock()
-		if spare = out; cap(spare) > keepOutbox {
+		if spare = out; cap(spare) > maxKeptBuffer {
 			spare = nil
 		}
 	}
 }
 
-type deadliner interface{ SetWriteDeadline(time.Time) error }
+type deadlineWriter interface{ SetWriteDeadline(time.Time) error }
 
 // write writes out in pieces. It gives up only if the server neither read nor sent anything for the
 // whole timeout: a server that works on a long call without reading is slow, not broken.
 func (o *outbox) write(out []byte) error {
-	d, _ := o.w.(deadliner)
+	d, _ := o.w.(deadlineWriter)
 	for len(out) > 0 {
 		start := time.Now()
 		if d != nil && d.SetWriteDeadline(start.Add(o.timeout)) != nil {
@@ -188,8 +188,8 @@ func (o *outbox) write(out []byte) error {
 		var guard *time.Timer
 		if d == nil { // a pipe without deadlines: closing it unblocks the write
 			guard = time.AfterFunc(o.timeout, func() {
-				if !o.heard(start) {
-					o.stuck()
+				if !o.heardSince(start) {
+					o.onStuck()
 				}
 			})
 		}
@@ -204,8 +204,8 @@ func (o *outbox) write(out []byte) error {
 		if !isTimeout(err) {
 			return err
 		}
-		if n == 0 && !o.heard(start) {
-			return errStuck
+		if n == 0 && !o.heardSince(start) {
+			return errNotReading
 		}
 	}
 	return nil

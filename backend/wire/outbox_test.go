@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// narrow is a writer that accepts only as many bytes at once as it has space for, and sometimes
-// none.
-type narrow struct {
+// narrowWriter is a writer that accepts only as many bytes at once as it has space for, and
+// sometimes none.
+type narrowWriter struct {
 	mu     sync.Mutex
 	out    bytes.Buffer
 	busy   bool
@@ -21,7 +21,7 @@ type narrow struct {
 	t      *testing.T
 }
 
-func (n *narrow) enter() {
+func (n *narrowWriter) enter() {
 	n.mu.Lock()
 	if n.busy {
 		n.t.Error("two write at the same time")
@@ -31,13 +31,13 @@ func (n *narrow) enter() {
 	n.mu.Unlock()
 }
 
-func (n *narrow) leave() {
+func (n *narrowWriter) leave() {
 	n.mu.Lock()
 	n.busy = false
 	n.mu.Unlock()
 }
 
-func (n *narrow) TryWrite(p []byte) int {
+func (n *narrowWriter) TryWrite(p []byte) int {
 	n.enter()
 	defer n.leave()
 	room := len(p)
@@ -48,19 +48,19 @@ func (n *narrow) TryWrite(p []byte) int {
 	return room
 }
 
-func (n *narrow) Write(p []byte) (int, error) {
+func (n *narrowWriter) Write(p []byte) (int, error) {
 	n.enter()
 	defer n.leave()
 	return n.keep(p)
 }
 
-func (n *narrow) keep(p []byte) (int, error) {
+func (n *narrowWriter) keep(p []byte) (int, error) {
 	n.mu.Lock() // size is called concurrently
 	defer n.mu.Unlock()
 	return n.out.Write(p)
 }
 
-func (n *narrow) size() int {
+func (n *narrowWriter) size() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.out.Len()
@@ -70,11 +70,11 @@ func (n *narrow) size() int {
 // order for each sender.
 func TestConcurrentWritesKeepOrder(t *testing.T) {
 	t.Parallel()
-	w := &narrow{t: t}
+	w := &narrowWriter{t: t}
 	done := make(chan struct{})
 	o := &outbox{
 		w: w, timeout: time.Minute, done: done, framed: func() bool { return false },
-		heard: func(time.Time) bool { return true }, stuck: func() {}, wake: make(chan struct{}, 1),
+		heardSince: func(time.Time) bool { return true }, onStuck: func() {}, wake: make(chan struct{}, 1),
 	}
 	var running, senders sync.WaitGroup
 	running.Go(func() { _ = o.run() })
@@ -87,7 +87,7 @@ func TestConcurrentWritesKeepOrder(t *testing.T) {
 		senders.Go(func() {
 			for i := range each {
 				line := fmt.Sprintf("%d %d", s, i)
-				if !o.put(context.Background(), len(line), func(dst []byte) []byte { return append(dst, line...) }) {
+				if !o.enqueue(context.Background(), len(line), func(dst []byte) []byte { return append(dst, line...) }) {
 					t.Error("not sent")
 				}
 			}
@@ -118,26 +118,26 @@ func TestConcurrentWritesKeepOrder(t *testing.T) {
 // server.
 func TestConcurrentMessagesAreWrittenTogether(t *testing.T) {
 	t.Parallel()
-	w := &narrow{t: t}
+	w := &narrowWriter{t: t}
 	done := make(chan struct{})
 	o := &outbox{
 		w: w, timeout: time.Minute, done: done, framed: func() bool { return false },
-		heard: func(time.Time) bool { return true }, stuck: func() {}, wake: make(chan struct{}, 1),
+		heardSince: func(time.Time) bool { return true }, onStuck: func() {}, wake: make(chan struct{}, 1),
 	}
 	send := func() {
-		if !o.put(context.Background(), 4, func(dst []byte) []byte { return append(dst, "four"...) }) {
+		if !o.enqueue(context.Background(), 4, func(dst []byte) []byte { return append(dst, "four"...) }) {
 			t.Error("not sent")
 		}
 	}
-	o.calls.Store(crowd - 1)
+	o.inFlight.Store(batchThreshold - 1)
 	if send(); w.writes != 1 {
 		t.Errorf("%d writes for the first message of a few calls", w.writes)
 	}
 	o.mu.Lock()
 	left := len(o.buf) // after the failed attempts
 	o.mu.Unlock()
-	o.calls.Store(crowd)
-	for range crowd {
+	o.inFlight.Store(batchThreshold)
+	for range batchThreshold {
 		send()
 	}
 	if w.writes != 1 {
@@ -145,12 +145,12 @@ func TestConcurrentMessagesAreWrittenTogether(t *testing.T) {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = o.run() })
-	for deadline := time.Now().Add(20 * time.Second); w.size() < 5*(1+crowd) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); w.size() < 5*(1+batchThreshold) && time.Now().Before(deadline); {
 		<-time.After(time.Millisecond)
 	}
 	close(done)
 	running.Wait()
-	if w.writes != 2 || w.out.String() != strings.Repeat("four\n", 1+crowd) {
+	if w.writes != 2 || w.out.String() != strings.Repeat("four\n", 1+batchThreshold) {
 		t.Errorf("%d writes (%d bytes of the first were left): %q", w.writes, left, w.out.String())
 	}
 }

@@ -23,9 +23,9 @@ const (
 // DefaultMaxMessage is the size of the largest message we take, in bytes.
 const DefaultMaxMessage = 16 << 20
 
-// endlessFactor times the largest message is what one line may hold altogether
+// endlessLineFactor times the largest message is what one line may hold altogether
 // before we stop looking for its end.
-const endlessFactor = 16
+const endlessLineFactor = 16
 
 const (
 	readBuffer = 64 << 10
@@ -33,7 +33,7 @@ const (
 	keepTail   = 256
 )
 
-var errEndless = errors.New("the server sent a line that does not end")
+var errEndlessLine = errors.New("the server sent a line that does not end")
 
 // frame is one message as it was read.
 type frame struct {
@@ -114,8 +114,8 @@ func (l *lineReader) longLine(part []byte, err error) (frame, error) {
 	for {
 		f.size += int64(len(part))
 		switch {
-		case f.size > int64(l.limit)*endlessFactor:
-			return frame{}, errEndless
+		case f.size > int64(l.limit)*endlessLineFactor:
+			return frame{}, errEndlessLine
 		case f.tail != nil:
 			f.keepTail(part)
 		case f.size > int64(l.limit):
@@ -155,7 +155,7 @@ func (l *lineReader) body(n int64) (frame, error) {
 	for header := 0; ; {
 		part, err := l.r.ReadSlice('\n')
 		if err != nil {
-			return frame{}, fmt.Errorf("header block without end: %w", noEOF(err))
+			return frame{}, fmt.Errorf("header block without end: %w", unexpectedEOF(err))
 		}
 		if len(bytes.TrimRight(part, "\r\n")) == 0 {
 			break
@@ -168,26 +168,26 @@ func (l *lineReader) body(n int64) (frame, error) {
 	if n <= int64(l.limit) {
 		f.data = make([]byte, n)
 		_, err := io.ReadFull(l.r, f.data)
-		return f, noEOF(err)
+		return f, unexpectedEOF(err)
 	}
-	if n > int64(l.limit)*endlessFactor {
-		return frame{}, errEndless
+	if n > int64(l.limit)*endlessLineFactor {
+		return frame{}, errEndlessLine
 	}
 	head := min(n, keepHead)
 	tail := min(n-head, keepTail)
 	f.data, f.tail = make([]byte, head), make([]byte, tail)
 	if _, err := io.ReadFull(l.r, f.data); err != nil {
-		return frame{}, noEOF(err)
+		return frame{}, unexpectedEOF(err)
 	}
 	if _, err := io.CopyN(io.Discard, l.r, n-head-tail); err != nil {
-		return frame{}, noEOF(err)
+		return frame{}, unexpectedEOF(err)
 	}
 	_, err := io.ReadFull(l.r, f.tail)
 	f.size = max(n, head+1)
-	return f, noEOF(err)
+	return f, unexpectedEOF(err)
 }
 
-func noEOF(err error) error {
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -204,9 +204,9 @@ func contentLength(line []byte) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// ownerOf finds the id of a message that is too large or broken, from its
+// responseID finds the id of a message that is too large or broken, from its
 // beginning and, when it was cut, its end: the id of a response of ours is a number.
-func ownerOf(head, tail []byte) (id int64, ok bool) {
+func responseID(head, tail []byte) (id int64, ok bool) {
 	id, ok, isResponse := headID(head)
 	if ok || !isResponse {
 		return id, ok

@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 )
 
-// frames reads a stream to its end and returns its messages.
-func frames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string, err error) {
+// readFrames reads a stream to its end and returns its messages.
+func readFrames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string, err error) {
 	t.Helper()
 	l := newLineReader(r, framing, limit)
 	for {
@@ -21,7 +21,7 @@ func frames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string
 			return all, err
 		}
 		if f.oversized() {
-			id, ok := ownerOf(f.data, f.tail)
+			id, ok := responseID(f.data, f.tail)
 			all = append(all, fmt.Sprintf("oversized %d %v", id, ok))
 			continue
 		}
@@ -35,11 +35,11 @@ func frames(t testing.TB, r io.Reader, framing Framing, limit int) (all []string
 // The announced length and the header block are bounded, like a line.
 func TestHeadersAreBounded(t *testing.T) {
 	t.Parallel()
-	if _, err := frames(t, strings.NewReader("Content-Length: 999999999999\r\n\r\n{}"), Auto, 1<<20); !errors.Is(err, errEndless) {
+	if _, err := readFrames(t, strings.NewReader("Content-Length: 999999999999\r\n\r\n{}"), Auto, 1<<20); !errors.Is(err, errEndlessLine) {
 		t.Errorf("a message of a terabyte: %v", err)
 	}
 	block := strings.Repeat("X: "+strings.Repeat("y", 100)+"\r\n", 1000)
-	if _, err := frames(t, strings.NewReader("Content-Length: 2\r\n"+block+"\r\n{}"), Auto, 1<<20); err == nil || !strings.Contains(err.Error(), "header block is too long") {
+	if _, err := readFrames(t, strings.NewReader("Content-Length: 2\r\n"+block+"\r\n{}"), Auto, 1<<20); err == nil || !strings.Contains(err.Error(), "header block is too long") {
 		t.Errorf("a block of 100 KB: %v", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestReaderSeparatesMessages(t *testing.T) {
 		for split, r := range map[string]io.Reader{
 			"whole": strings.NewReader(c.in), "bytes": iotest.OneByteReader(strings.NewReader(c.in)), "halves": iotest.HalfReader(strings.NewReader(c.in)),
 		} {
-			got, err := frames(t, r, Auto, 1_000_000)
+			got, err := readFrames(t, r, Auto, 1_000_000)
 			if err != io.EOF || strings.Join(got, "|") != strings.Join(c.want, "|") {
 				t.Errorf("%s, %s: %.200q, %v", name, split, got, err)
 			}
@@ -78,18 +78,18 @@ func TestOversizedMessageMemoryIsBounded(t *testing.T) {
 	const limit = 4 << 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	stream := io.MultiReader(strings.NewReader(`{"id":7,"result":"`), io.LimitReader(letters{}, 12*limit), strings.NewReader("\"}\n"))
-	got, _ := frames(t, stream, Auto, limit)
+	stream := io.MultiReader(strings.NewReader(`{"id":7,"result":"`), io.LimitReader(endlessReader{}, 12*limit), strings.NewReader("\"}\n"))
+	got, _ := readFrames(t, stream, Auto, limit)
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 2*limit || strings.Join(got, "|") != "oversized 7 true" {
 		t.Errorf("%d bytes for %q", used, got)
 	}
 }
 
-// letters is an endless stream of x.
-type letters struct{}
+// endlessReader is an endless stream of x.
+type endlessReader struct{}
 
-func (letters) Read(p []byte) (int, error) {
+func (endlessReader) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = 'x'
 	}
@@ -98,7 +98,7 @@ func (letters) Read(p []byte) (int, error) {
 
 func TestNDJSONTreatsHeadersAsJunk(t *testing.T) {
 	t.Parallel()
-	got, _ := frames(t, strings.NewReader("Content-Length: 3\n\n{1}\n"), NDJSON, 1000)
+	got, _ := readFrames(t, strings.NewReader("Content-Length: 3\n\n{1}\n"), NDJSON, 1000)
 	if strings.Join(got, "|") != "Content-Length: 3|{1}" {
 		t.Errorf("%q", got)
 	}
@@ -110,8 +110,8 @@ func FuzzReaderSplit(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("ab\n"), 100), uint8(7))
 	f.Add([]byte("Content-Length: 70\n\n"+strings.Repeat("z", 70)+"{}\n"), uint8(2))
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
-		whole, err1 := frames(t, bytes.NewReader(stream), Auto, 64)
-		pieces, err2 := frames(t, &chunked{r: bytes.NewReader(stream), n: int(size)%9 + 1}, Auto, 64)
+		whole, err1 := readFrames(t, bytes.NewReader(stream), Auto, 64)
+		pieces, err2 := readFrames(t, &chunked{r: bytes.NewReader(stream), n: int(size)%9 + 1}, Auto, 64)
 		if strings.Join(whole, "\n") != strings.Join(pieces, "\n") || fmt.Sprint(err1) != fmt.Sprint(err2) {
 			t.Fatalf("%q, %v but in pieces %q, %v", whole, err1, pieces, err2)
 		}

@@ -47,30 +47,30 @@ type RemoteOptions struct {
 // from any goroutine. Run keeps the stream open on which a legacy server
 // announces changes.
 type Remote struct {
-	o          RemoteOptions
-	http       *http.Client
-	nextID     atomic.Int64
-	stats      struct{ late, junk, repaired, dropped atomic.Int64 }
-	flood      limiter
-	asks       askTable
-	done       chan struct{}
-	ctx        context.Context // ends with done; used by requests that no caller waits for
-	cancel     context.CancelCauseFunc
-	ready      chan struct{} // closed when a legacy session is initialized
-	once       sync.Once     // closes ready
-	renews     chan struct{} // holds one token while a lost session is replaced, within renewLimit
-	renewLimit time.Duration
-	// asked is closed when a legacy server has answered the GET for its notifications.
-	asked    chan struct{}
-	askedOne sync.Once
+	o              RemoteOptions
+	http           *http.Client
+	nextID         atomic.Int64
+	stats          struct{ late, junk, repaired, dropped atomic.Int64 }
+	flood          floodLimiter
+	serverRequests serverRequestTable
+	done           chan struct{}
+	ctx            context.Context // ends with done; used by requests that no caller waits for
+	cancel         context.CancelCauseFunc
+	ready          chan struct{} // closed when a legacy session is initialized
+	readyOnce      sync.Once     // closes ready
+	renewing       chan struct{} // holds one token while a lost session is replaced, within renewTimeout
+	renewTimeout   time.Duration
+	// listening is closed when a legacy server has answered the GET for its notifications.
+	listening     chan struct{}
+	listeningOnce sync.Once
 
-	mu      sync.Mutex
-	era     core.Era
-	version string
-	session string
-	hello   []byte // params of the initialize that opened the session
-	flights map[int64]*flight
-	err     error
+	mu               sync.Mutex
+	era              core.Era
+	version          string
+	session          string
+	initializeParams []byte // params of the initialize that opened the session
+	pending          map[int64]*pendingCall
+	err              error
 }
 
 // NewRemote checks the options and connects to nothing yet.
@@ -85,10 +85,10 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), renews: make(chan struct{}, 1), renewLimit: renewLimit, asked: make(chan struct{}), era: core.Legacy, flights: map[int64]*flight{}}
+	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), renewing: make(chan struct{}, 1), renewTimeout: renewTimeout, listening: make(chan struct{}), era: core.Legacy, pending: map[int64]*pendingCall{}}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.flood.init(time.Now())
-	r.asks.running = map[string]context.CancelFunc{}
+	r.flood.reset(time.Now())
+	r.serverRequests.running = map[string]context.CancelFunc{}
 	return r, nil
 }
 
@@ -159,8 +159,8 @@ func (r *Remote) fail(err error) {
 // CloseIdle closes idle HTTP connections.
 func (r *Remote) CloseIdle() { r.http.CloseIdleConnections() }
 
-// closeLimit is the time limit of the DELETE that ends a session.
-const closeLimit = 3 * time.Second
+// closeTimeout is the time limit of the DELETE that ends a session.
+const closeTimeout = 3 * time.Second
 
 // Close ends the connection and the session at the server. Calls in flight fail.
 func (r *Remote) Close(ctx context.Context) error {
@@ -168,17 +168,17 @@ func (r *Remote) Close(ctx context.Context) error {
 	session, open := r.session, r.err == nil
 	r.mu.Unlock()
 	if open && session != "" {
-		ctx, cancel := context.WithTimeout(ctx, closeLimit)
+		ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 		defer cancel()
-		if req, err := r.request(ctx, http.MethodDelete, nil, false); err == nil {
+		if req, err := r.newRequest(ctx, http.MethodDelete, nil, false); err == nil {
 			if resp, err := r.http.Do(req); err == nil {
 				resp.Body.Close()
 			}
 		}
 	}
 	r.fail(errors.New("the connection was closed"))
-	r.asks.cancelAll()
-	r.asks.wg.Wait()
+	r.serverRequests.cancelAll()
+	r.serverRequests.wg.Wait()
 	r.http.CloseIdleConnections()
 	return nil
 }
@@ -193,121 +193,121 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	if err := r.Err(); err != nil {
 		return core.Reply{}, context.Cause(r.ctx)
 	}
-	f := newFlight(r.nextID.Add(1), sink)
+	pc := newPendingCall(r.nextID.Add(1), sink)
 	var edit []Edit
 	if !token.Empty() {
-		f.token = Bytes(params, token)
-		f.key = progressKey(f.id)
-		edit = append(edit, Edit{Span: token, With: []byte(`"` + f.key + `"`)})
+		pc.token = Bytes(params, token)
+		pc.key = progressKey(pc.id)
+		edit = append(edit, Edit{Span: token, With: []byte(`"` + pc.key + `"`)})
 	}
 	r.mu.Lock()
-	r.flights[f.id] = f
+	r.pending[pc.id] = pc
 	legacy := r.era == core.Legacy
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
-		delete(r.flights, f.id)
+		delete(r.pending, pc.id)
 		r.mu.Unlock()
 	}()
 
 	both, stop := context.WithCancelCause(ctx)
 	defer stop(errAnswered)
 	defer context.AfterFunc(r.ctx, func() { stop(context.Cause(r.ctx)) })()
-	reply, err := r.exchange(both, f, method, params, appendCall(nil, f.id, method, params, edit), header)
+	reply, err := r.exchange(both, pc, method, params, appendCall(nil, pc.id, method, params, edit), header)
 	if err != nil && both.Err() != nil {
 		if ctx.Err() != nil && legacy && method != "initialize" {
 			cause := context.Cause(ctx)
-			r.asks.spawn(func() { r.sayCancelled(f.id, cause) }) // for a modern server, closing the stream is the cancellation
+			r.serverRequests.spawn(func() { r.sendCancelled(pc.id, cause) }) // for a modern server, closing the stream is the cancellation
 		}
 		return core.Reply{}, context.Cause(both)
 	}
 	return reply, err
 }
 
-func (r *Remote) sayCancelled(id int64, cause error) {
-	ctx, cancel := context.WithTimeout(r.ctx, closeLimit)
+func (r *Remote) sendCancelled(id int64, cause error) {
+	ctx, cancel := context.WithTimeout(r.ctx, closeTimeout)
 	defer cancel()
 	_ = r.Notify(ctx, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, cancelReason(cause)))
 }
 
 // exchange posts one request and reads until its reply. A request that the server refuses because
 // it lost the session is sent once more in a new session.
-func (r *Remote) exchange(ctx context.Context, f *flight, method string, params, body []byte, header http.Header) (core.Reply, error) {
+func (r *Remote) exchange(ctx context.Context, pc *pendingCall, method string, params, body []byte, header http.Header) (core.Reply, error) {
 	resp, err := r.post(ctx, method, params, body, header)
-	if err == nil && r.sessionRefused(ctx, resp, f.id) {
+	if err == nil && r.isSessionRefused(ctx, resp, pc.id) {
 		resp.Body.Close()
-		if err := r.replaceSession(ctx, lostSession(resp)); err != nil {
+		if err := r.replaceSession(ctx, sessionIDOf(resp)); err != nil {
 			return core.Reply{}, err
 		}
 		resp, err = r.post(ctx, method, params, body, header)
-		if err == nil && refusedAgain(resp) {
+		if err == nil && isNewSessionRefused(resp) {
 			resp.Body.Close()
-			return core.Reply{}, r.sessionUseless()
+			return core.Reply{}, r.unusableSessionError()
 		}
 	}
 	if err != nil {
-		return core.Reply{}, r.unreachable(err)
+		return core.Reply{}, r.unreachableError(err)
 	}
-	reply, err := r.read(ctx, resp, f, method, params)
-	lost := lostSession(resp)
-	if err != nil || len(reply.Error) == 0 || lost == "" || !namesSession(reply.Error) || !r.sessionUnknown(ctx, lost) {
+	reply, err := r.read(ctx, resp, pc, method, params)
+	lost := sessionIDOf(resp)
+	if err != nil || len(reply.Error) == 0 || lost == "" || !mentionsSession(reply.Error) || !r.isSessionUnknown(ctx, lost) {
 		return reply, err
 	}
 	if err := r.replaceSession(ctx, lost); err != nil {
 		return core.Reply{}, err
 	}
-	if !repeatable(method) { // the server read it and may have executed it
-		return core.Reply{}, r.sessionEnded()
+	if !isRepeatable(method) { // the server read it and may have executed it
+		return core.Reply{}, r.lostSessionError()
 	}
 	if resp, err = r.post(ctx, method, params, body, header); err != nil {
-		return core.Reply{}, r.unreachable(err)
+		return core.Reply{}, r.unreachableError(err)
 	}
-	return r.read(ctx, resp, f, method, params)
+	return r.read(ctx, resp, pc, method, params)
 }
 
 // read reads the reply to a request.
-func (r *Remote) read(ctx context.Context, resp *http.Response, f *flight, method string, params []byte) (core.Reply, error) {
+func (r *Remote) read(ctx context.Context, resp *http.Response, pc *pendingCall, method string, params []byte) (core.Reply, error) {
 	defer resp.Body.Close()
 	if method == "initialize" && resp.StatusCode == http.StatusOK {
 		r.mu.Lock()
-		r.session, r.hello = resp.Header.Get("Mcp-Session-Id"), bytes.Clone(params)
+		r.session, r.initializeParams = resp.Header.Get("Mcp-Session-Id"), bytes.Clone(params)
 		r.mu.Unlock()
 	}
 	if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
-		return r.stream(ctx, resp.Body, f)
+		return r.readStream(ctx, resp.Body, pc)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(r.o.MaxMessage)+1))
 	if err != nil {
-		return core.Reply{}, r.broken("the answer was cut off", err)
+		return core.Reply{}, r.invalidMessageError("the answer was cut off", err)
 	}
 	if len(data) > r.o.MaxMessage {
 		return core.Reply{}, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 	}
 	if mediaType(resp) != "application/json" {
-		r.o.show(false, "", data) // a body that is not a message may explain the reason
+		r.o.trace(false, "", data) // a body that is not a message may explain the reason
 	}
 	denied := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 	if mediaType(resp) == "application/json" && !denied {
-		if reply, ok, err := r.reply(data, f.id, resp.StatusCode); ok || err != nil {
+		if reply, ok, err := r.parseReply(data, pc.id, resp.StatusCode); ok || err != nil {
 			return reply, err
 		}
 	}
-	return core.Reply{}, r.status(resp)
+	return core.Reply{}, r.statusError(resp)
 }
 
-// reply reads a JSON body. An error may have no id if the server could not read ours.
-func (r *Remote) reply(data []byte, id int64, status int) (core.Reply, bool, error) {
-	data, env, repaired, err := r.scan(data)
+// parseReply reads a JSON body. An error may have no id if the server could not read ours.
+func (r *Remote) parseReply(data []byte, id int64, status int) (core.Reply, bool, error) {
+	data, env, repaired, err := r.scanMessage(data)
 	if err != nil && status != http.StatusOK {
 		return core.Reply{}, false, nil // the status is more informative
 	} else if err != nil {
-		return core.Reply{}, false, r.broken("an answer that cannot be read", err)
+		return core.Reply{}, false, r.invalidMessageError("an answer that cannot be read", err)
 	}
-	return r.replyIn(data, env, repaired, id, status)
+	return r.replyFrom(data, env, repaired, id, status)
 }
 
-// replyIn extracts the reply to a request from a scanned message.
-func (r *Remote) replyIn(data []byte, env Envelope, repaired bool, id int64, status int) (core.Reply, bool, error) {
+// replyFrom extracts the reply to a request from a scanned message.
+func (r *Remote) replyFrom(data []byte, env Envelope, repaired bool, id int64, status int) (core.Reply, bool, error) {
 	got, ok := Int(data, env.ID)
 	switch {
 	case env.Kind != Response:
@@ -320,9 +320,9 @@ func (r *Remote) replyIn(data []byte, env Envelope, repaired bool, id int64, sta
 	return core.Reply{}, false, nil
 }
 
-// scan also reports whether invalid text was repaired.
-func (r *Remote) scan(data []byte) (clean []byte, env Envelope, repaired bool, err error) {
-	r.o.show(false, "", data)
+// scanMessage also reports whether invalid text was repaired.
+func (r *Remote) scanMessage(data []byte) (clean []byte, env Envelope, repaired bool, err error) {
+	r.o.trace(false, "", data)
 	env, err = Scan(data)
 	if err == nil && env.Dirty() {
 		if repaired = env.Broken; repaired {

@@ -132,8 +132,8 @@ func digits(b []byte, i int) int {
 	return i
 }
 
-// plain marks the bytes that need no escape inside a string.
-var plain = func() (t [256]bool) {
+// plainBytes marks the bytes that need no escape inside a string.
+var plainBytes = func() (t [256]bool) {
 	for c := 0x20; c < 0x80; c++ {
 		t[c] = c != '"' && c != '\\'
 	}
@@ -159,7 +159,7 @@ func skipPlain(b []byte, i int) int {
 		}
 		i += 8
 	}
-	for i < len(b) && plain[b[i]] {
+	for i < len(b) && plainBytes[b[i]] {
 		i++
 	}
 	return i

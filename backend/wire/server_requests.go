@@ -9,11 +9,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// maxAsks is the maximum number of unanswered requests of one server.
-const maxAsks = 16
+// maxServerRequests is the maximum number of unanswered requests of one server.
+const maxServerRequests = 16
 
-// askTable holds the unanswered requests of the server.
-type askTable struct {
+// serverRequestTable holds the unanswered requests of the server.
+type serverRequestTable struct {
 	wg sync.WaitGroup // counts the answering goroutines
 
 	mu      sync.Mutex
@@ -21,11 +21,12 @@ type askTable struct {
 	spawned int
 }
 
-// reserve registers a waiting request. It refuses a duplicate id and more than maxAsks requests.
-func (t *askTable) reserve(id string) bool {
+// reserve registers a waiting request. It refuses a duplicate id and more than maxServerRequests
+// requests.
+func (t *serverRequestTable) reserve(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, ok := t.running[id]; ok || t.running == nil || len(t.running) >= maxAsks {
+	if _, ok := t.running[id]; ok || t.running == nil || len(t.running) >= maxServerRequests {
 		return false
 	}
 	t.running[id] = nil
@@ -34,7 +35,7 @@ func (t *askTable) reserve(id string) bool {
 
 // begin marks a reserved request as running; the caller starts a goroutine that calls wg.Done. It
 // reports false if the server cancelled the request meanwhile.
-func (t *askTable) begin(id string, cancel context.CancelFunc) bool {
+func (t *serverRequestTable) begin(id string, cancel context.CancelFunc) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.running[id]; !ok {
@@ -45,12 +46,12 @@ func (t *askTable) begin(id string, cancel context.CancelFunc) bool {
 	return true
 }
 
-// spawn runs f in a goroutine that wg counts, unless the maximum number of answers is in progress or
-// the table is closed.
-func (t *askTable) spawn(f func()) bool {
+// spawn runs f in a goroutine that wg counts, unless the maximum number of answers is in progress
+// or the table is closed.
+func (t *serverRequestTable) spawn(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.running == nil || t.spawned >= maxAsks {
+	if t.running == nil || t.spawned >= maxServerRequests {
 		return false
 	}
 	t.spawned++
@@ -64,7 +65,7 @@ func (t *askTable) spawn(f func()) bool {
 }
 
 // end removes a request and reports whether it was still pending.
-func (t *askTable) end(id string) bool {
+func (t *serverRequestTable) end(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, ok := t.running[id]
@@ -72,7 +73,7 @@ func (t *askTable) end(id string) bool {
 	return ok
 }
 
-func (t *askTable) cancel(id string) {
+func (t *serverRequestTable) cancel(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if cancel := t.running[id]; cancel != nil {
@@ -81,7 +82,7 @@ func (t *askTable) cancel(id string) {
 	delete(t.running, id)
 }
 
-func (t *askTable) cancelAll() {
+func (t *serverRequestTable) cancelAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, cancel := range t.running {
@@ -92,11 +93,11 @@ func (t *askTable) cancelAll() {
 	t.running = nil
 }
 
-// request passes a request of the server to the call that it belongs to.
-func (m *Mux) request(data []byte, env Envelope) {
-	in := inbound{kind: inAsk, method: env.Method, id: keep(data, env.ID, false)}
+// handleRequest passes a request of the server to the call that it belongs to.
+func (m *Mux) handleRequest(data []byte, env Envelope) {
+	in := inbound{kind: inboundRequest, method: env.Method, id: copyUnlessOwned(data, env.ID, false)}
 	if env.Method == "ping" {
-		m.answer(in.id, core.Reply{Result: []byte("{}")})
+		m.respond(in.id, core.Reply{Result: []byte("{}")})
 		return
 	}
 	params := Bytes(data, env.Params)
@@ -106,22 +107,22 @@ func (m *Mux) request(data []byte, env Envelope) {
 		return
 	}
 	in.params = bytes.Clone(params)
-	var f *flight
+	var pc *pendingCall
 	if !p.ProgressToken.Empty() {
-		f = m.byToken(Bytes(params, p.ProgressToken))
+		pc = m.callByToken(Bytes(params, p.ProgressToken))
 	}
-	if f == nil {
-		f = m.onlyFlight()
+	if pc == nil {
+		pc = m.onlyPendingCall()
 	}
-	owned := f != nil && f.sink != nil
-	if (owned || m.o.OnRequest != nil) && !m.asks.reserve(string(in.id)) {
+	owned := pc != nil && pc.sink != nil
+	if (owned || m.o.OnRequest != nil) && !m.serverRequests.reserve(string(in.id)) {
 		m.stats.dropped.Add(1)
 		m.refuse(in.id, CodeRefused, "too many requests")
 		return
 	}
 	if owned {
-		if !m.deliver(f, in) {
-			m.takeBack([]inbound{in})
+		if !m.deliver(pc, in) {
+			m.refuseUnprocessed([]inbound{in})
 		}
 		return
 	}
@@ -129,33 +130,33 @@ func (m *Mux) request(data []byte, env Envelope) {
 		m.refuse(in.id, CodeRefused, "no client to ask: the request belongs to no call, or to one of several")
 		return
 	}
-	m.ask(context.Background(), m.o.OnRequest, in)
+	m.answerRequest(context.Background(), m.o.OnRequest, in)
 }
 
-type asker func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
+type requestHandler func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 
-// takeBack refuses the requests among the messages that a call did not process.
-func (m *Mux) takeBack(left []inbound) {
+// refuseUnprocessed refuses the requests among the messages that a call did not process.
+func (m *Mux) refuseUnprocessed(left []inbound) {
 	for _, in := range left {
-		if in.kind == inAsk && m.asks.end(string(in.id)) {
+		if in.kind == inboundRequest && m.serverRequests.end(string(in.id)) {
 			m.refuse(in.id, CodeRefused, "the call that this belongs to has ended")
 		}
 	}
 }
 
-// ask answers a reserved request of the server in its own goroutine.
-func (m *Mux) ask(ctx context.Context, to asker, in inbound) {
+// answerRequest answers a reserved request of the server in its own goroutine.
+func (m *Mux) answerRequest(ctx context.Context, to requestHandler, in inbound) {
 	ctx, cancel := context.WithCancel(ctx)
 	id := string(in.id)
-	if !m.asks.begin(id, cancel) {
+	if !m.serverRequests.begin(id, cancel) {
 		cancel()
 		return
 	}
 	go func() {
-		defer m.asks.wg.Done()
+		defer m.serverRequests.wg.Done()
 		defer cancel()
 		reply, err := to(ctx, in.method, in.params)
-		if !m.asks.end(id) { // the server cancelled it or exited
+		if !m.serverRequests.end(id) { // the server cancelled it or exited
 			return
 		}
 		switch {
@@ -165,29 +166,29 @@ func (m *Mux) ask(ctx context.Context, to asker, in inbound) {
 		case len(reply.Result) == 0 && len(reply.Error) == 0:
 			m.refuse(in.id, CodeInternal, "no answer")
 		default:
-			m.answer(in.id, reply)
+			m.respond(in.id, reply)
 		}
 	}()
 }
 
-// askCancelled cancels a request that the server has cancelled.
-func (m *Mux) askCancelled(params []byte) {
+// handleRequestCancelled cancels a request that the server has cancelled.
+func (m *Mux) handleRequestCancelled(params []byte) {
 	if p, err := ScanParams(params); err == nil {
-		m.asks.cancel(string(Bytes(params, p.RequestID)))
+		m.serverRequests.cancel(string(Bytes(params, p.RequestID)))
 	}
 }
 
 func (m *Mux) refuse(id []byte, code int, message string) {
-	m.answer(id, core.Reply{Error: ErrorObject(code, message, nil)})
+	m.respond(id, core.Reply{Error: ErrorObject(code, message, nil)})
 }
 
-// answer never blocks: a server that sends requests without reading loses responses.
-func (m *Mux) answer(id []byte, reply core.Reply) {
-	sent := m.out.tryPut(len(id)+len(reply.Result)+len(reply.Error)+64, func(dst []byte) []byte {
+// respond never blocks: a server that sends requests without reading loses responses.
+func (m *Mux) respond(id []byte, reply core.Reply) {
+	sent := m.out.tryEnqueue(len(id)+len(reply.Result)+len(reply.Error)+64, func(dst []byte) []byte {
 		if len(reply.Error) > 0 {
-			return AppendErrorObject(dst, id, oneLine(reply.Error))
+			return AppendErrorObject(dst, id, removeNewlines(reply.Error))
 		}
-		return AppendResult(dst, id, oneLine(reply.Result))
+		return AppendResult(dst, id, removeNewlines(reply.Result))
 	})
 	if !sent {
 		m.stats.dropped.Add(1)

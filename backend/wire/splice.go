@@ -91,8 +91,8 @@ func ErrorObject(code int, message string, data []byte) []byte {
 	return append(dst, '}')
 }
 
-// Compact appends src, which must be valid JSON, without white space between tokens and with U+FFFD in
-// place of invalid Unicode in strings. Otherwise tokens keep their spelling.
+// Compact appends src, which must be valid JSON, without white space between tokens and with U+FFFD
+// in place of invalid Unicode in strings. Otherwise tokens keep their spelling.
 func Compact(dst, src []byte) []byte {
 	for i := 0; i < len(src); {
 		switch src[i] {

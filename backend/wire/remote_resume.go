@@ -16,8 +16,8 @@ import (
 const (
 	streamBackoff    = time.Second
 	maxStreamBackoff = time.Minute
-	maxRetry         = 30 * time.Second // upper limit for the retry field of a server
-	minRetry         = 50 * time.Millisecond
+	maxRetryDelay    = 30 * time.Second // upper limit for the retry field of a server
+	minRetryDelay    = 50 * time.Millisecond
 )
 
 // maxResumes is the number of consecutive times that a stream is reopened without an event.
@@ -28,22 +28,22 @@ const maxEventID = 1 << 10
 
 // resumption is the state for resuming a stream.
 type resumption struct {
-	last  string        // id of its last event; "" if the server sends none
-	wait  time.Duration // delay before reopening
-	empty int           // consecutive streams without an event
+	lastEventID  string        // id of its last event; "" if the server sends none
+	delay        time.Duration // delay before reopening
+	emptyStreams int           // consecutive streams without an event
 }
 
-func (p *resumption) note(ev sseEvent) {
+func (p *resumption) record(ev sseEvent) {
 	switch {
 	case len(ev.id) > maxEventID:
-		p.last = "" // it would be sent as a header
+		p.lastEventID = "" // it would be sent as a header
 	case ev.id != "" && !strings.ContainsAny(ev.id, "\r\n\x00"):
-		p.last = ev.id
+		p.lastEventID = ev.id
 	}
 	if ev.retry > 0 {
-		p.wait = min(max(ev.retry, minRetry), maxRetry)
+		p.delay = min(max(ev.retry, minRetryDelay), maxRetryDelay)
 	}
-	p.empty = 0
+	p.emptyStreams = 0
 }
 
 var errNoResumption = errors.New("the server offers no resumption")
@@ -54,14 +54,14 @@ func (r *Remote) resume(ctx context.Context, place *resumption) (io.ReadCloser, 
 	legacy := r.era == core.Legacy
 	r.mu.Unlock()
 	for {
-		if place.last == "" || !legacy || place.empty >= maxResumes {
+		if place.lastEventID == "" || !legacy || place.emptyStreams >= maxResumes {
 			return nil, errNoResumption
 		}
-		place.empty++
-		if !r.pause(ctx, place.wait) {
+		place.emptyStreams++
+		if !r.sleep(ctx, place.delay) {
 			return nil, context.Cause(ctx)
 		}
-		resp, err := r.get(ctx, place.last)
+		resp, err := r.openStream(ctx, place.lastEventID)
 		switch {
 		case err != nil:
 			if ctx.Err() != nil {
@@ -72,13 +72,13 @@ func (r *Remote) resume(ctx context.Context, place *resumption) (io.ReadCloser, 
 		default:
 			resp.Body.Close()
 			if resp.StatusCode < 500 {
-				return nil, r.status(resp)
+				return nil, r.statusError(resp)
 			}
 		}
 	}
 }
 
-func (r *Remote) pause(ctx context.Context, d time.Duration) bool {
+func (r *Remote) sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -90,9 +90,9 @@ func (r *Remote) pause(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// get opens an event stream after the event with the id last.
-func (r *Remote) get(ctx context.Context, last string) (*http.Response, error) {
-	req, err := r.request(ctx, http.MethodGet, nil, false)
+// openStream opens an event stream after the event with the id last.
+func (r *Remote) openStream(ctx context.Context, last string) (*http.Response, error) {
+	req, err := r.newRequest(ctx, http.MethodGet, nil, false)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (r *Remote) get(ctx context.Context, last string) (*http.Response, error) {
 	if last != "" {
 		req.Header.Set("Last-Event-Id", last)
 	}
-	return r.o.do(r.http, req, nil)
+	return r.o.doTraced(r.http, req, nil)
 }
 
 // Run keeps the GET stream for notifications of a legacy server open until the connection ends.
@@ -115,7 +115,7 @@ func (r *Remote) Run() error {
 	var place resumption
 	for {
 		began := time.Now()
-		if !r.announcements(&place) {
+		if !r.readNotifications(&place) {
 			<-r.done
 			return r.Err()
 		}
@@ -123,10 +123,10 @@ func (r *Remote) Run() error {
 			backoff = streamBackoff
 		}
 		wait := backoff
-		if place.wait > 0 && place.empty == 0 {
-			wait, backoff = place.wait, streamBackoff // as the server requested, as long as events arrive
+		if place.delay > 0 && place.emptyStreams == 0 {
+			wait, backoff = place.delay, streamBackoff // as the server requested, as long as events arrive
 		}
-		if !r.pause(r.ctx, wait) {
+		if !r.sleep(r.ctx, wait) {
 			return r.Err()
 		}
 		backoff = min(2*backoff, maxStreamBackoff)
@@ -135,20 +135,20 @@ func (r *Remote) Run() error {
 
 // Listening returns a channel that is closed when the notification stream is open or known to be
 // missing. Requests that a legacy server sends before that may be lost.
-func (r *Remote) Listening() <-chan struct{} { return r.asked }
+func (r *Remote) Listening() <-chan struct{} { return r.listening }
 
-// announcements reads one GET stream to its end and reports whether to open another one.
-func (r *Remote) announcements(place *resumption) (again bool) {
-	place.empty++
-	resp, err := r.get(r.ctx, place.last)
-	r.askedOne.Do(func() { close(r.asked) })
+// readNotifications reads one GET stream to its end and reports whether to open another one.
+func (r *Remote) readNotifications(place *resumption) (again bool) {
+	place.emptyStreams++
+	resp, err := r.openStream(r.ctx, place.lastEventID)
+	r.listeningOnce.Do(func() { close(r.listening) })
 	if err != nil {
 		return true
 	}
 	defer resp.Body.Close()
-	if session := lostSession(resp); session != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone || resp.StatusCode == http.StatusBadRequest) {
+	if session := sessionIDOf(resp); session != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone || resp.StatusCode == http.StatusBadRequest) {
 		// Servers without this stream send the same response.
-		if !r.sessionUnknown(r.ctx, session) {
+		if !r.isSessionUnknown(r.ctx, session) {
 			return false
 		}
 		*place = resumption{}
@@ -164,19 +164,19 @@ func (r *Remote) announcements(place *resumption) (again bool) {
 		if err != nil {
 			return true
 		}
-		place.note(ev)
+		place.record(ev)
 		if len(ev.data) == 0 {
 			continue
 		}
-		data, env, _, err := r.scan(ev.data)
+		data, env, _, err := r.scanMessage(ev.data)
 		if err != nil {
-			r.junk(ev.data, err.Error())
+			r.reportJunk(ev.data, err.Error())
 			continue
 		}
 		if env.Kind == Response {
 			r.stats.late.Add(1)
 			continue
 		}
-		r.inbound(r.ctx, data, env, nil)
+		r.handleInbound(r.ctx, data, env, nil)
 	}
 }

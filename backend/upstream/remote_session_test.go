@@ -119,7 +119,7 @@ func TestInterruptedStreamIsResumed(t *testing.T) {
 	t.Parallel()
 	var resumed []string
 	var mu sync.Mutex
-	server := &script{t: t}
+	server := &scriptedCallServer{t: t}
 	var id string
 	server.call = func(w http.ResponseWriter, call string) {
 		id = call
@@ -204,7 +204,7 @@ func TestHostileRemoteServersAreContained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var good atomic.Bool
-			c := connectRemote(t, &script{t: t, call: func(w http.ResponseWriter, id string) {
+			c := connectRemote(t, &scriptedCallServer{t: t, call: func(w http.ResponseWriter, id string) {
 				if good.Load() {
 					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"ok":1}}`, id)
 					return
@@ -238,16 +238,16 @@ func TestInvalidHeaderNameExcludesTool(t *testing.T) {
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}}`:                                            "two places",
 		`{"inputSchema":"x-mcp-header"}`: "",
 	} {
-		if _, reason := bindings([]byte(raw)); (reason == "") != (want == "") || !strings.Contains(reason, want) {
+		if _, reason := parseHeaderParams([]byte(raw)); (reason == "") != (want == "") || !strings.Contains(reason, want) {
 			t.Errorf("%s: %q", raw, reason)
 		}
 	}
-	list, _ := bindings([]byte(`{"inputSchema":{"properties":{"b":{"properties":{"c":{"type":"integer","x-mcp-header":"n"}}}}}}`))
+	list, _ := parseHeaderParams([]byte(`{"inputSchema":{"properties":{"b":{"properties":{"c":{"type":"integer","x-mcp-header":"n"}}}}}}`))
 	if len(list) != 1 || list[0].header != "Mcp-Param-N" || strings.Join(list[0].path, ".") != "b.c" {
 		t.Errorf("%+v", list)
 	}
 	for arguments, want := range map[string]string{`{"b":{"c":42}}`: "42", `{"b":{"c":1e3}}`: "1000", `{"b":{"c":null}}`: "", `{"b":1}`: "", `{}`: "", `{"b":{"c":true}}`: "true"} {
-		if got, _ := argument([]byte(arguments), []string{"b", "c"}); got != want {
+		if got, _ := headerArgument([]byte(arguments), []string{"b", "c"}); got != want {
 			t.Errorf("%s: %q", arguments, got)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Events is a connection to a server of the older HTTP+SSE transport (MCP 2024-11-05): the server
-// sends everything on one event stream, and each of our messages is a POST to the URL that the
-// first event names. It offers the two ends of a pipe for a Mux.
-type Events struct {
-	o    RemoteOptions
-	http *http.Client
-	to   string // where messages are posted
+// LegacySSE is a connection to a server of the older HTTP+SSE transport (MCP 2024-11-05): the
+// server sends everything on one event stream, and each of our messages is a POST to the URL that
+// the first event names. It offers the two ends of a pipe for a Mux.
+type LegacySSE struct {
+	o        RemoteOptions
+	http     *http.Client
+	endpoint string // where messages are posted
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -30,30 +30,30 @@ type Events struct {
 	posts  sync.WaitGroup
 	slots  chan struct{} // holds one token for each POST in progress
 
-	writing sync.Mutex
-	line    []byte // the incomplete line written so far
+	writeMu     sync.Mutex
+	partialLine []byte // the incomplete line written so far
 }
 
 // POSTs are sent in order, but a server that answers a POST only after it has handled the request
 // must not delay the next one.
 const (
-	postPatience = 250 * time.Millisecond
-	maxPosts     = 32
-	postLimit    = 10 * time.Minute
+	postSlotTimeout = 250 * time.Millisecond
+	maxPosts        = 32
+	postTimeout     = 10 * time.Minute
 )
 
-// OpenEvents connects and returns when the server has named the URL for POSTs. ctx applies to
+// OpenLegacySSE connects and returns when the server has named the URL for POSTs. ctx applies to
 // the connecting only.
-func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
+func OpenLegacySSE(ctx context.Context, o RemoteOptions) (*LegacySSE, error) {
 	r, err := NewRemote(o) // for its checks and its defaults
 	if err != nil {
 		return nil, err
 	}
-	e := &Events{o: r.o, http: r.http, done: make(chan struct{}), slots: make(chan struct{}, maxPosts)}
+	e := &LegacySSE{o: r.o, http: r.http, done: make(chan struct{}), slots: make(chan struct{}, maxPosts)}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	e.in, e.out = io.Pipe()
 	abort := context.AfterFunc(ctx, e.cancel)
-	fail := func(err error) (*Events, error) {
+	fail := func(err error) (*LegacySSE, error) {
 		abort()
 		e.cancel()
 		e.http.CloseIdleConnections()
@@ -62,13 +62,13 @@ func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
 		}
 		return nil, err
 	}
-	req, err := e.request(e.ctx, http.MethodGet, e.o.URL, nil)
+	req, err := e.newRequest(e.ctx, http.MethodGet, e.o.URL, nil)
 	if err != nil {
 		return fail(err)
 	}
-	resp, err := e.o.do(e.http, req, nil)
+	resp, err := e.o.doTraced(e.http, req, nil)
 	if err != nil {
-		return fail(unreachable(e.o.Server, err))
+		return fail(unreachableError(e.o.Server, err))
 	}
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
 		err := statusError(e.o.Server, resp)
@@ -79,7 +79,7 @@ func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
 		return fail(err)
 	}
 	events := newEventReader(resp.Body, e.o.MaxMessage)
-	if e.to, err = e.address(events, resp.Request.URL); err != nil {
+	if e.endpoint, err = e.readEndpoint(events, resp.Request.URL); err != nil {
 		resp.Body.Close()
 		return fail(err)
 	}
@@ -91,9 +91,9 @@ func OpenEvents(ctx context.Context, o RemoteOptions) (*Events, error) {
 	return e, nil
 }
 
-// address reads the first event, the URL for POSTs. It refuses another origin, which would
+// readEndpoint reads the first event, the URL for POSTs. It refuses another origin, which would
 // receive our headers.
-func (e *Events) address(events *eventReader, at *url.URL) (string, error) {
+func (e *LegacySSE) readEndpoint(events *eventReader, at *url.URL) (string, error) {
 	for range 100 {
 		ev, err := events.next()
 		if err != nil {
@@ -113,7 +113,7 @@ func (e *Events) address(events *eventReader, at *url.URL) (string, error) {
 	return "", core.Errorf(core.CodeUnavailable, "server %q named no address to post to", e.o.Server)
 }
 
-func (e *Events) request(ctx context.Context, method, to string, body []byte) (*http.Request, error) {
+func (e *LegacySSE) newRequest(ctx context.Context, method, to string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (e *Events) request(ctx context.Context, method, to string, body []byte) (*
 }
 
 // read forwards messages of the server until the stream ends.
-func (e *Events) read(events *eventReader, body io.Closer) {
+func (e *LegacySSE) read(events *eventReader, body io.Closer) {
 	defer close(e.done)
 	defer body.Close()
 	for {
@@ -145,8 +145,8 @@ func (e *Events) read(events *eventReader, body io.Closer) {
 		if ev.name != "" && ev.name != "message" || len(ev.data) == 0 {
 			continue
 		}
-		message := oneLine(ev.data)
-		e.o.show(false, "", message)
+		message := removeNewlines(ev.data)
+		e.o.trace(false, "", message)
 		if _, err := e.out.Write(append(message, '\n')); err != nil {
 			return // the reader is gone
 		}
@@ -154,16 +154,16 @@ func (e *Events) read(events *eventReader, body io.Closer) {
 }
 
 // Stdin accepts messages, one per line.
-func (e *Events) Stdin() io.WriteCloser { return eventsIn{e} }
+func (e *LegacySSE) Stdin() io.WriteCloser { return legacySSEWriter{e} }
 
 // Stdout delivers the messages of the server, one per line.
-func (e *Events) Stdout() io.Reader { return e.in }
+func (e *LegacySSE) Stdout() io.Reader { return e.in }
 
 // Done is closed when the stream has ended.
-func (e *Events) Done() <-chan struct{} { return e.done }
+func (e *LegacySSE) Done() <-chan struct{} { return e.done }
 
 // Stop closes the connection and all of its requests.
-func (e *Events) Stop(context.Context) error {
+func (e *LegacySSE) Stop(context.Context) error {
 	e.cancel()
 	_ = e.in.Close()
 	<-e.done
@@ -172,22 +172,22 @@ func (e *Events) Stop(context.Context) error {
 	return nil
 }
 
-type eventsIn struct{ e *Events }
+type legacySSEWriter struct{ e *LegacySSE }
 
-func (w eventsIn) Close() error { return nil }
+func (w legacySSEWriter) Close() error { return nil }
 
-func (w eventsIn) Write(p []byte) (int, error) {
+func (w legacySSEWriter) Write(p []byte) (int, error) {
 	e := w.e
-	e.writing.Lock()
-	defer e.writing.Unlock()
-	e.line = append(e.line, p...)
+	e.writeMu.Lock()
+	defer e.writeMu.Unlock()
+	e.partialLine = append(e.partialLine, p...)
 	for {
-		end := bytes.IndexByte(e.line, '\n')
+		end := bytes.IndexByte(e.partialLine, '\n')
 		if end < 0 {
 			return len(p), nil
 		}
-		message := bytes.Clone(bytes.TrimSpace(e.line[:end]))
-		e.line = append(e.line[:0], e.line[end+1:]...)
+		message := bytes.Clone(bytes.TrimSpace(e.partialLine[:end]))
+		e.partialLine = append(e.partialLine[:0], e.partialLine[end+1:]...)
 		if len(message) == 0 {
 			continue
 		}
@@ -198,7 +198,7 @@ func (w eventsIn) Write(p []byte) (int, error) {
 }
 
 // post sends one message and waits briefly for its response.
-func (e *Events) post(message []byte) error {
+func (e *LegacySSE) post(message []byte) error {
 	select {
 	case e.slots <- struct{}{}:
 	case <-e.done:
@@ -206,14 +206,14 @@ func (e *Events) post(message []byte) error {
 	case <-e.ctx.Done():
 		return io.ErrClosedPipe
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, postLimit)
-	req, err := e.request(ctx, http.MethodPost, e.to, message)
+	ctx, cancel := context.WithTimeout(e.ctx, postTimeout)
+	req, err := e.newRequest(ctx, http.MethodPost, e.endpoint, message)
 	if err != nil {
 		cancel()
 		<-e.slots
 		return err
 	}
-	e.o.showRequest(req, message) // here, because posts may overtake each other
+	e.o.traceRequest(req, message) // here, because posts may overtake each other
 	sent := make(chan struct{})
 	e.posts.Go(func() {
 		defer func() { <-e.slots }()
@@ -221,7 +221,7 @@ func (e *Events) post(message []byte) error {
 		defer cancel()
 		e.deliver(req, message)
 	})
-	timer := time.NewTimer(postPatience)
+	timer := time.NewTimer(postSlotTimeout)
 	defer timer.Stop()
 	select {
 	case <-sent:
@@ -230,28 +230,28 @@ func (e *Events) post(message []byte) error {
 	return nil
 }
 
-// undelivered is the data of an error that did not come from the server: the request never reached
-// it.
-var undelivered = []byte(`{"undelivered":true}`)
+// undeliveredData is the data of an error that did not come from the server: the request never
+// reached it.
+var undeliveredData = []byte(`{"undelivered":true}`)
 
 // deliver posts message. If the server refuses a request, deliver answers it with an error; if
 // the server no longer knows the session, deliver closes the connection.
-func (e *Events) deliver(req *http.Request, message []byte) {
-	resp, err := e.o.answered(e.http.Do(req)) //nolint:bodyclose // closed below
+func (e *LegacySSE) deliver(req *http.Request, message []byte) {
+	resp, err := e.o.traceResponse(e.http.Do(req)) //nolint:bodyclose // closed below
 	if err == nil {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		resp.Body.Close()
 		if resp.StatusCode < 300 {
 			return
 		}
-		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone || resp.StatusCode == http.StatusBadRequest && namesSession(text) {
-			_ = e.out.CloseWithError(errForgotten)
+		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone || resp.StatusCode == http.StatusBadRequest && mentionsSession(text) {
+			_ = e.out.CloseWithError(errSessionLost)
 			e.cancel()
 			return
 		}
 		err = statusError(e.o.Server, resp)
 	} else {
-		err = unreachable(e.o.Server, err)
+		err = unreachableError(e.o.Server, err)
 	}
 	env, scanned := Scan(message)
 	if scanned != nil || env.Kind != Request {
@@ -259,5 +259,5 @@ func (e *Events) deliver(req *http.Request, message []byte) {
 		return
 	}
 	text, _ := core.Describe(err)
-	_, _ = e.out.Write(append(AppendError(nil, Bytes(message, env.ID), CodeInternal, text, undelivered), '\n'))
+	_, _ = e.out.Write(append(AppendError(nil, Bytes(message, env.ID), CodeInternal, text, undeliveredData), '\n'))
 }

@@ -23,8 +23,8 @@ var errNotSent = errors.New("the daemon is not reachable")
 // was idle for too long. The message was not processed.
 var errSessionLost = errors.New("the session is gone")
 
-// request forwards a request and its response. It reopens a lost session up to three times.
-func (s *Shim) request(ctx context.Context, m message) {
+// forwardRequest forwards a request and its response. It reopens a lost session up to three times.
+func (s *Shim) forwardRequest(ctx context.Context, m message) {
 	for tries := 0; ; tries++ {
 		session := s.session.current()
 		err := s.exchange(ctx, m, session)
@@ -34,14 +34,14 @@ func (s *Shim) request(ctx context.Context, m message) {
 		case errors.Is(err, errSessionLost) && tries < 3 && s.reopen(ctx, session) == nil:
 			continue
 		}
-		s.fail(m, wire.CodeInternal, describe(err))
+		s.respondError(m, wire.CodeInternal, errorText(err))
 		return
 	}
 }
 
-// tell forwards a message without a response: a notification or a response of the client.
-func (s *Shim) tell(ctx context.Context, m message) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// forward forwards a message without a response: a notification or a response of the client.
+func (s *Shim) forward(ctx context.Context, m message) {
+	ctx, cancel := context.WithTimeout(ctx, daemonTimeout)
 	defer cancel()
 	resp, err := s.post(ctx, m, s.session.current())
 	if err != nil {
@@ -62,19 +62,19 @@ func (s *Shim) exchange(ctx context.Context, m message, session string) error {
 	if resp.StatusCode == http.StatusNotFound && session != "" {
 		return errSessionLost
 	}
-	return s.deliver(m, resp)
+	return s.writeResponse(m, resp)
 }
 
-// deliver writes the messages of an HTTP response to the client. It fails if the response to m is
-// not among them.
-func (s *Shim) deliver(m message, resp *http.Response) error {
+// writeResponse writes the messages of an HTTP response to the client. It fails if the response to
+// m is not among them.
+func (s *Shim) writeResponse(m message, resp *http.Response) error {
 	if !isStream(resp) {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, wire.DefaultMaxMessage+1))
 		if err != nil {
 			return fmt.Errorf("the connection to Drawbridge was lost: %w", err)
 		}
 		if env, err := wire.Scan(body); err == nil && env.Kind == wire.Response {
-			s.answer(s.withID(m, body, env))
+			s.writeMessage(s.withID(m, body, env))
 			return nil
 		}
 		if resp.StatusCode == http.StatusUnauthorized {
@@ -83,13 +83,13 @@ func (s *Shim) deliver(m message, resp *http.Response) error {
 		return fmt.Errorf("drawbridge answered with status %d", resp.StatusCode)
 	}
 	answered := false
-	err := events(resp.Body, func(data []byte) bool {
+	err := readEvents(resp.Body, func(data []byte) bool {
 		env, err := wire.Scan(data)
 		if err != nil {
 			return true
 		}
 		answered = answered || env.Kind == wire.Response && bytes.Equal(wire.Bytes(data, env.ID), wire.Bytes(m.raw, m.env.ID))
-		s.answer(data)
+		s.writeMessage(data)
 		return !answered
 	})
 	if answered {
@@ -120,11 +120,11 @@ func (s *Shim) withID(m message, body []byte, env wire.Envelope) []byte {
 // post sends a message, and waits for a daemon that is not running yet. A message is sent again
 // only if it certainly did not reach the daemon.
 func (s *Shim) post(ctx context.Context, m message, session string) (*http.Response, error) {
-	wait, cancel := context.WithTimeout(ctx, patience)
+	wait, cancel := context.WithTimeout(ctx, daemonTimeout)
 	defer cancel()
-	anew := false
+	refreshed := false
 	for {
-		address, err := s.where(wait)
+		address, err := s.resolveAddress(wait)
 		if err != nil {
 			return nil, err
 		}
@@ -134,12 +134,12 @@ func (s *Shim) post(ctx context.Context, m message, session string) (*http.Respo
 		}
 		s.setHeaders(req, address, m, session)
 		resp, err := s.http.Do(req)
-		if err == nil && resp.StatusCode == http.StatusForbidden && !anew {
+		if err == nil && resp.StatusCode == http.StatusForbidden && !refreshed {
 			// The daemon was restarted with another port, and the connection reached it through its
 			// socket. It has not processed the message.
-			s.forget(address)
-			anew = true
-			if now, err := s.where(wait); err == nil && now != address {
+			s.forgetAddress(address)
+			refreshed = true
+			if now, err := s.resolveAddress(wait); err == nil && now != address {
 				resp.Body.Close()
 				continue
 			}
@@ -150,9 +150,9 @@ func (s *Shim) post(ctx context.Context, m message, session string) (*http.Respo
 		if opErr, ok := errors.AsType[*net.OpError](err); !ok || opErr.Op != "dial" {
 			return nil, fmt.Errorf("the connection to Drawbridge was lost: %w", err)
 		}
-		s.forget(address)
+		s.forgetAddress(address)
 		select {
-		case <-time.After(retryEvery):
+		case <-time.After(retryInterval):
 		case <-wait.Done():
 			return nil, fmt.Errorf("%w: %w", errNotSent, err)
 		}
@@ -175,21 +175,21 @@ func (s *Shim) setHeaders(req *http.Request, address Address, m message, session
 		}
 		return
 	}
-	version, _ := wire.Unquote(wire.Bytes(m.params, m.parts.ProtocolVersion))
+	version, _ := wire.Unquote(wire.Bytes(m.params, m.spans.ProtocolVersion))
 	h.Set("MCP-Protocol-Version", version)
 	h.Set("Mcp-Method", m.env.Method)
-	name := m.parts.Name
+	name := m.spans.Name
 	if m.env.Method == "resources/read" {
-		name = m.parts.URI
+		name = m.spans.URI
 	}
 	if text, ok := wire.Unquote(wire.Bytes(m.params, name)); ok {
-		h.Set("Mcp-Name", headerValue(text))
+		h.Set("Mcp-Name", encodeHeaderValue(text))
 	}
 }
 
-// headerValue encodes text as a header value: unchanged if that is safe, else in the base64 form
-// (MCP 2026-07-28, streamable HTTP, Mcp-Name).
-func headerValue(text string) string {
+// encodeHeaderValue encodes text as a header value: unchanged if that is safe, else in the base64
+// form (MCP 2026-07-28, streamable HTTP, Mcp-Name).
+func encodeHeaderValue(text string) string {
 	for i := range len(text) {
 		if text[i] < 0x20 || text[i] > 0x7e {
 			return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
@@ -201,8 +201,8 @@ func headerValue(text string) string {
 	return text
 }
 
-// where returns the cached address of the daemon, or finds it.
-func (s *Shim) where(ctx context.Context) (Address, error) {
+// resolveAddress returns the cached address of the daemon, or finds it.
+func (s *Shim) resolveAddress(ctx context.Context) (Address, error) {
 	s.mu.Lock()
 	address := s.address
 	s.mu.Unlock()
@@ -211,14 +211,14 @@ func (s *Shim) where(ctx context.Context) (Address, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // give up lastWords after the client has closed stdin
+	go func() { // give up drainTimeout after the client has closed stdin
 		select {
 		case <-s.ended:
 		case <-ctx.Done():
 			return
 		}
 		select {
-		case <-time.After(lastWords):
+		case <-time.After(drainTimeout):
 			cancel()
 		case <-ctx.Done():
 		}
@@ -233,7 +233,7 @@ func (s *Shim) where(ctx context.Context) (Address, error) {
 	return address, nil
 }
 
-func (s *Shim) forget(address Address) {
+func (s *Shim) forgetAddress(address Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.address == address {

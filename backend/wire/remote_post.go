@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// request creates a request; fresh omits the session headers.
-func (r *Remote) request(ctx context.Context, method string, body []byte, fresh bool) (*http.Request, error) {
+// newRequest creates a request; fresh omits the session headers.
+func (r *Remote) newRequest(ctx context.Context, method string, body []byte, fresh bool) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, r.o.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (r *Remote) request(ctx context.Context, method string, body []byte, fresh 
 
 // post sends one message. Modern servers require the method and name of a request in headers, too.
 func (r *Remote) post(ctx context.Context, method string, params, body []byte, header http.Header) (*http.Response, error) {
-	req, err := r.request(ctx, http.MethodPost, body, method == "initialize")
+	req, err := r.newRequest(ctx, http.MethodPost, body, method == "initialize")
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 			req.Header.Set("Mcp-Name", HeaderValue(name))
 		}
 	}
-	return r.o.do(r.http, req, body)
+	return r.o.doTraced(r.http, req, body)
 }
 
 // routedName is the value of the header Mcp-Name.
@@ -89,11 +89,11 @@ func HeaderValue(text string) string {
 
 // Notify posts a notification.
 func (r *Remote) Notify(ctx context.Context, method string, params []byte) error {
-	if err := r.send(ctx, method, AppendNotification(nil, method, oneLine(params))); err != nil {
+	if err := r.send(ctx, method, AppendNotification(nil, method, removeNewlines(params))); err != nil {
 		return err
 	}
 	if method == "notifications/initialized" {
-		r.once.Do(func() { close(r.ready) })
+		r.readyOnce.Do(func() { close(r.ready) })
 	}
 	return nil
 }
@@ -101,11 +101,11 @@ func (r *Remote) Notify(ctx context.Context, method string, params []byte) error
 func (r *Remote) send(ctx context.Context, method string, body []byte) error {
 	resp, err := r.post(ctx, method, nil, body, nil)
 	if err != nil {
-		return r.unreachable(err)
+		return r.unreachableError(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return r.status(resp)
+		return r.statusError(resp)
 	}
 	return nil
 }

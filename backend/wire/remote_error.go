@@ -31,11 +31,11 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return fmt.Sprintf("HTTP status %d", e.Status) }
 
-// unreachable describes why a request got no response. It omits the URL, whose query may contain a
-// secret.
-func (r *Remote) unreachable(err error) error { return unreachable(r.o.Server, err) }
+// unreachableError describes why a request got no response. It omits the URL, whose query may
+// contain a secret.
+func (r *Remote) unreachableError(err error) error { return unreachableError(r.o.Server, err) }
 
-func unreachable(server string, err error) error {
+func unreachableError(server string, err error) error {
 	if elsewhere, ok := errors.AsType[*redirectError](err); ok {
 		return &core.Error{Code: core.CodeUnavailable, Cause: elsewhere,
 			Message: fmt.Sprintf("server %q redirects to another origin, %.200s, which is refused", server, elsewhere.origin),
@@ -50,20 +50,20 @@ func unreachable(server string, err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached: %.200s", server, err.Error()), Cause: err, Retriable: true, Unsent: undialed(err)}
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached: %.200s", server, err.Error()), Cause: err, Retriable: true, Unsent: isDialError(err)}
 }
 
-// undialed reports whether err occurred before a connection was established.
-func undialed(err error) bool {
+// isDialError reports whether err occurred before a connection was established.
+func isDialError(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	return ok && e.Op == "dial"
 }
 
-func (r *Remote) broken(what string, cause error) error {
+func (r *Remote) invalidMessageError(what string, cause error) error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q sent %s", r.o.Server, what), Cause: cause, Retriable: true}
 }
 
-func (r *Remote) status(resp *http.Response) error { return statusError(r.o.Server, resp) }
+func (r *Remote) statusError(resp *http.Response) error { return statusError(r.o.Server, resp) }
 
 func statusError(server string, resp *http.Response) error {
 	e := core.Errorf(core.CodeUnavailable, "server %q answered with HTTP status %d", server, resp.StatusCode)

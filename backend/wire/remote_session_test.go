@@ -16,9 +16,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// amnesiac is a legacy server that has lost every session and opens new ones slowly. Its GET stream
-// ends soon.
-func amnesiac(t *testing.T) (url string) {
+// newForgetfulServer is a legacy server that has lost every session and opens new ones slowly. Its
+// GET stream ends soon.
+func newForgetfulServer(t *testing.T) (url string) {
 	var hello atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -37,9 +37,9 @@ func amnesiac(t *testing.T) (url string) {
 	return server.URL
 }
 
-func openAmnesiac(t *testing.T) *Remote {
+func openForgetfulServer(t *testing.T) *Remote {
 	t.Helper()
-	r, err := NewRemote(RemoteOptions{Server: "forgetful", URL: amnesiac(t)})
+	r, err := NewRemote(RemoteOptions{Server: "forgetful", URL: newForgetfulServer(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func openAmnesiac(t *testing.T) *Remote {
 // empty reply. The next call tries to replace the session again.
 func TestCallEndingDuringSessionReplacementFails(t *testing.T) {
 	t.Parallel()
-	r := openAmnesiac(t)
+	r := openForgetfulServer(t)
 	over := errors.New("no more time")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, over)
 	defer cancel()
@@ -75,14 +75,14 @@ func TestCallEndingDuringSessionReplacementFails(t *testing.T) {
 // for it, which has no deadline.
 func TestUnreplacedSessionEndsConnection(t *testing.T) {
 	t.Parallel()
-	r := openAmnesiac(t)
-	r.renewLimit = 100 * time.Millisecond
-	r.once.Do(func() { close(r.ready) })
+	r := openForgetfulServer(t)
+	r.renewTimeout = 100 * time.Millisecond
+	r.readyOnce.Do(func() { close(r.ready) })
 	ran := make(chan error, 1)
 	go func() { ran <- r.Run() }()
 	select {
 	case err := <-ran:
-		if !errors.Is(err, errForgotten) || !strings.Contains(err.Error(), "did not answer within 100ms") {
+		if !errors.Is(err, errSessionLost) || !strings.Contains(err.Error(), "did not answer within 100ms") {
 			t.Errorf("ended with %v", err)
 		}
 	case <-time.After(20 * time.Second):
@@ -96,14 +96,14 @@ func TestUnreplacedSessionEndsConnection(t *testing.T) {
 func TestStreamIsNotResumedAfterOversizedEventID(t *testing.T) {
 	t.Parallel()
 	var p resumption
-	p.note(sseEvent{id: "a"})
-	p.note(sseEvent{id: strings.Repeat("x", maxEventID+1)})
-	if p.last != "" {
-		t.Errorf("%d bytes are kept", len(p.last))
+	p.record(sseEvent{id: "a"})
+	p.record(sseEvent{id: strings.Repeat("x", maxEventID+1)})
+	if p.lastEventID != "" {
+		t.Errorf("%d bytes are kept", len(p.lastEventID))
 	}
-	p.note(sseEvent{id: "b"})
-	if p.last != "b" {
-		t.Errorf("%q", p.last)
+	p.record(sseEvent{id: "b"})
+	if p.lastEventID != "b" {
+		t.Errorf("%q", p.lastEventID)
 	}
 }
 

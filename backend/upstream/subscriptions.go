@@ -85,15 +85,15 @@ func (c *Conn) listenParams() []byte {
 	if len(fields) == 0 {
 		return nil
 	}
-	return c.withModernMeta(append(append([]byte(`{"notifications":{`), fields...), '}', '}'), nil)
+	return c.addModernMeta(append(append([]byte(`{"notifications":{`), fields...), '}', '}'), nil)
 }
 
-// acknowledgeLimit is how long the first listing waits until a modern server has acknowledged
+// acknowledgeTimeout is how long the first listing waits until a modern server has acknowledged
 // subscriptions/listen, or until the GET stream of a legacy remote server is open. Most servers
 // need a millisecond.
-const acknowledgeLimit = time.Second
+const acknowledgeTimeout = time.Second
 
-// awaitListening waits until changes of lists are announced, or for at most acknowledgeLimit.
+// awaitListening waits until changes of lists are announced, or for at most acknowledgeTimeout.
 func (c *Conn) awaitListening(ctx context.Context) {
 	open := (<-chan struct{})(c.listening)
 	switch {
@@ -103,7 +103,7 @@ func (c *Conn) awaitListening(ctx context.Context) {
 	default:
 		return
 	}
-	timer := time.NewTimer(acknowledgeLimit)
+	timer := time.NewTimer(acknowledgeTimeout)
 	defer timer.Stop()
 	select {
 	case <-open:
@@ -113,13 +113,13 @@ func (c *Conn) awaitListening(ctx context.Context) {
 	}
 }
 
-func (c *Conn) settled() { c.settle.Do(func() { close(c.listening) }) }
+func (c *Conn) markListening() { c.listeningOnce.Do(func() { close(c.listening) }) }
 
 // listen keeps a subscriptions/listen request of a modern server open, because such a server
 // announces nothing without it. It starts before the catalog is read, so that no change is missed
 // in between.
 func (c *Conn) listen(ctx context.Context) {
-	if !wait(ctx, c.t.Done(), c.shaken) || c.era != core.Modern {
+	if !waitFor(ctx, c.t.Done(), c.handshakeDone) || c.era != core.Modern {
 		return
 	}
 	backoff := listenBackoff
@@ -131,11 +131,11 @@ func (c *Conn) listen(ctx context.Context) {
 		if params != nil {
 			c.running.Go(func() {
 				_, err := c.request(round, "subscriptions/listen", params)
-				c.settled()
+				c.markListening()
 				ended <- err
 			})
 		} else {
-			c.settled()
+			c.markListening()
 		}
 		select {
 		case <-ctx.Done():

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// limiter is a token bucket with the capacity floodBurst and floodRate tokens per second.
-type limiter struct {
+// floodLimiter is a token bucket with the capacity floodBurst and floodRate tokens per second.
+type floodLimiter struct {
 	mu     sync.Mutex
 	tokens float64
 	last   time.Time
@@ -18,10 +18,10 @@ const (
 	floodRate  = 200
 )
 
-func (l *limiter) init(now time.Time) { l.tokens, l.last = floodBurst, now }
+func (l *floodLimiter) reset(now time.Time) { l.tokens, l.last = floodBurst, now }
 
 // allow takes one token. first is true for the first refusal of each flood.
-func (l *limiter) allow(now time.Time) (ok, first bool) {
+func (l *floodLimiter) allow(now time.Time) (ok, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tokens = min(floodBurst, l.tokens+now.Sub(l.last).Seconds()*floodRate)

@@ -221,7 +221,7 @@ func TestMissingNotificationStreamIsNotLostSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Speak(core.Legacy, "2025-11-25")
-		if r.announcements(&resumption{}) {
+		if r.readNotifications(&resumption{}) {
 			t.Errorf("%d: it is asked for again", status)
 		}
 		if opened, _ := d.counts(); opened != 1 {

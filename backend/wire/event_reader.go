@@ -71,8 +71,8 @@ func (e *eventReader) next() (sseEvent, error) {
 	}
 }
 
-// line returns one line without its terminator. A lone CR, which the format permits as a terminator but
-// no known server sends, is not recognized.
+// line returns one line without its terminator. A lone CR, which the format permits as a terminator
+// but no known server sends, is not recognized.
 func (e *eventReader) line() ([]byte, error) {
 	part, err := e.r.ReadSlice('\n')
 	if err == nil {

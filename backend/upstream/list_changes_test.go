@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// bubbled is a server over in-process pipes, which work in a synctest bubble. result returns the
+// pipeServer is a server over in-process pipes, which work in a synctest bubble. result returns the
 // result for a method; "" sends no response.
-type bubbled struct {
+type pipeServer struct {
 	stdin  *io.PipeWriter
 	stdout *io.PipeReader
 	out    *io.PipeWriter
@@ -25,8 +25,8 @@ type bubbled struct {
 	mu     sync.Mutex // one line at a time
 }
 
-func inBubble(result func(method string) string) *bubbled {
-	s := &bubbled{done: make(chan struct{})}
+func newPipeServer(result func(method string) string) *pipeServer {
+	s := &pipeServer{done: make(chan struct{})}
 	var in *io.PipeReader
 	in, s.stdin = io.Pipe()
 	s.stdout, s.out = io.Pipe()
@@ -49,35 +49,35 @@ func inBubble(result func(method string) string) *bubbled {
 	return s
 }
 
-func (s *bubbled) say(format string, a ...any) {
+func (s *pipeServer) say(format string, a ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = fmt.Fprintf(s.out, format+"\n", a...)
 }
 
-func (s *bubbled) Stdin() io.WriteCloser { return s.stdin }
-func (s *bubbled) Stdout() io.Reader     { return s.stdout }
-func (s *bubbled) Done() <-chan struct{} { return s.done }
-func (s *bubbled) Stop(context.Context) error {
+func (s *pipeServer) Stdin() io.WriteCloser { return s.stdin }
+func (s *pipeServer) Stdout() io.Reader     { return s.stdout }
+func (s *pipeServer) Done() <-chan struct{} { return s.done }
+func (s *pipeServer) Stop(context.Context) error {
 	_ = s.stdin.Close()
 	_ = s.stdout.Close()
 	<-s.done
 	return nil
 }
 
-// logged collects log output.
-type logged struct {
+// logBuffer collects log output.
+type logBuffer struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder
 }
 
-func (l *logged) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *logged) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -89,7 +89,7 @@ func TestChangedListHasThirtySecondTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var lists atomic.Int32
-		s := inBubble(func(method string) string {
+		s := newPipeServer(func(method string) string {
 			switch method {
 			case "initialize":
 				return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}`
@@ -102,7 +102,7 @@ func TestChangedListHasThirtySecondTimeout(t *testing.T) {
 			}
 			return "{}"
 		})
-		var log logged
+		var log logBuffer
 		c, err := Connect(t.Context(), Options{
 			Server: "test", Dial: func(context.Context) (Pipe, error) { return s, nil }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})

@@ -16,8 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// older is a server with the HTTP+SSE transport.
-type older struct {
+// legacySSEServer is a server with the HTTP+SSE transport.
+type legacySSEServer struct {
 	mu     sync.Mutex
 	out    chan string // events of the latest stream
 	end    chan struct{}
@@ -26,11 +26,11 @@ type older struct {
 	seen   []string
 }
 
-func newOlder() *older {
-	return &older{out: make(chan string, 64), end: make(chan struct{}), to: "/messages?session=1"}
+func newLegacySSEServer() *legacySSEServer {
+	return &legacySSEServer{out: make(chan string, 64), end: make(chan struct{}), to: "/messages?session=1"}
 }
 
-func (s *older) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *legacySSEServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("X-Test") != "secret" {
 		http.Error(w, "who are you", http.StatusUnauthorized)
 		return
@@ -81,7 +81,7 @@ func (s *older) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *older) say(format string, args ...any) {
+func (s *legacySSEServer) say(format string, args ...any) {
 	s.out <- "event: message\ndata: " + strings.ReplaceAll(fmt.Sprintf(format, args...), `,"`, ",\ndata: \"") + "\n\n"
 }
 
@@ -90,8 +90,8 @@ func TestLegacySSEServerWorks(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string]bool{"by its type": true, "found out": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newOlder()
-			c := connectRemote(t, s, "", func(o *Options) { o.Remote.Events = events })
+			s := newLegacySSEServer()
+			c := connectRemote(t, s, "", func(o *Options) { o.Remote.LegacySSE = events })
 			if len(c.Catalog().Tools) != 1 || c.Version() != "2024-11-05" {
 				t.Errorf("%+v, %s", c.Catalog(), c.Version())
 			}
@@ -114,13 +114,13 @@ func TestLegacySSEServerWorks(t *testing.T) {
 func TestHostileLegacySSEServers(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
-		change func(*older)
+		change func(*legacySSEServer)
 		want   string
 	}{
-		"posts to strangers": {func(s *older) { s.to = "http://evil.test/steal" }, "another origin"},
-		"says nothing":       {func(s *older) { s.to = "\n\nevent: other" }, ""},
+		"posts to strangers": {func(s *legacySSEServer) { s.to = "http://evil.test/steal" }, "another origin"},
+		"says nothing":       {func(s *legacySSEServer) { s.to = "\n\nevent: other" }, ""},
 	} {
-		s := newOlder()
+		s := newLegacySSEServer()
 		one.change(s)
 		server := httptest.NewServer(s)
 		enough := 30 * time.Second
@@ -128,7 +128,7 @@ func TestHostileLegacySSEServers(t *testing.T) {
 			enough = 2 * time.Second // no event is sent
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), enough)
-		_, err := Connect(ctx, Options{Server: "s", Remote: &Remote{URL: server.URL + "/mcp", Header: http.Header{"X-Test": {"secret"}}, Events: true}})
+		_, err := Connect(ctx, Options{Server: "s", Remote: &Remote{URL: server.URL + "/mcp", Header: http.Header{"X-Test": {"secret"}}, LegacySSE: true}})
 		if err == nil || !strings.Contains(err.Error(), one.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -136,8 +136,8 @@ func TestHostileLegacySSEServers(t *testing.T) {
 		server.CloseClientConnections()
 		server.Close()
 	}
-	s := newOlder()
-	c := connectRemote(t, s, "", func(o *Options) { o.Remote.Events, o.MaxMessage = true, 1<<20 })
+	s := newLegacySSEServer()
+	c := connectRemote(t, s, "", func(o *Options) { o.Remote.LegacySSE, o.MaxMessage = true, 1<<20 })
 	go func() {
 		for range 64 {
 			select {
@@ -160,11 +160,11 @@ func TestHostileLegacySSEServers(t *testing.T) {
 // OnMessage sees the messages of an HTTP+SSE server in both directions, complete and in order.
 func TestLegacySSEMessagesAreTraced(t *testing.T) {
 	t.Parallel()
-	s := newOlder()
+	s := newLegacySSEServer()
 	var mu sync.Mutex
 	var seen []string
 	c := connectRemote(t, s, "", func(o *Options) {
-		o.Remote.Events = true
+		o.Remote.LegacySSE = true
 		o.Remote.OnMessage = func(sent bool, _ string, text []byte) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -47,9 +47,9 @@ func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, ove
 	}
 }
 
-// events calls each with the data of every server-sent event in r, until each returns false or r
-// ends. The data is valid until each returns.
-func events(r io.Reader, each func(data []byte) bool) error {
+// readEvents calls each with the data of every server-sent event in r, until each returns false or
+// r ends. The data is valid until each returns.
+func readEvents(r io.Reader, each func(data []byte) bool) error {
 	br := bufio.NewReaderSize(r, 32<<10)
 	var line, data []byte
 	for {

@@ -1,0 +1,137 @@
+package wire
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// Limits of the queue of one call, beyond which the reader waits for a slow sink.
+const (
+	maxQueued      = 8192
+	maxQueuedBytes = 1 << 20
+)
+
+// sinkTimeout is the total time that the reader waits for the slow sink of one call, over the whole
+// life of the call. After that, messages of the call that do not fit are lost.
+const sinkTimeout = 250 * time.Millisecond
+
+type inboundKind uint8
+
+const (
+	inboundNotification inboundKind = iota
+	inboundRequest
+	inboundReply
+)
+
+// inbound is one message of the server that belongs to a call.
+type inbound struct {
+	kind   inboundKind
+	method string
+	params json.RawMessage
+	id     json.RawMessage // of a request
+	reply  core.Reply
+	err    error
+}
+
+func (in *inbound) size() int { return len(in.params) + len(in.id) + 64 }
+
+// pendingCall is a call that was sent and not answered yet. The reader appends to its queue and the
+// goroutine of the caller removes: this keeps wire order between the notifications of the call
+// and its reply.
+//
+// The queue is bounded. When it is full, the reader waits for the sink, so that a burst loses
+// nothing, but for sinkTimeout in total, so that one slow sink cannot delay the other calls of the
+// server. After that, notifications of this call are dropped and counted, and requests are
+// refused. The reply always fits.
+type pendingCall struct {
+	id    int64
+	token []byte // the progress token of the client, raw; nil without one
+	key   string // our progress token, as sent
+	sink  core.Sink
+	wake  chan struct{} // holds one signal when the queue is not empty
+
+	mu       sync.Mutex
+	queue    []inbound
+	bytes    int
+	space    chan struct{} // closed when the queue was emptied; nil when the reader does not wait
+	timeLeft time.Duration // rest of sinkTimeout
+	ended    bool          // replied or abandoned: nothing more is queued
+	dropped  int
+}
+
+func newPendingCall(id int64, sink core.Sink) *pendingCall {
+	return &pendingCall{id: id, sink: sink, wake: make(chan struct{}, 1), timeLeft: sinkTimeout}
+}
+
+// enqueue queues in and reports whether it did. Only the reader calls it, except for the reply when
+// the connection ends.
+func (pc *pendingCall) enqueue(in inbound, done <-chan struct{}) bool {
+	pc.mu.Lock()
+	for in.kind != inboundReply && pc.isFull(&in) && !pc.ended {
+		if pc.timeLeft <= 0 {
+			pc.dropped++
+			pc.mu.Unlock()
+			return false
+		}
+		pc.space = make(chan struct{})
+		room, left := pc.space, pc.timeLeft
+		pc.mu.Unlock()
+		start := time.Now()
+		timer := time.NewTimer(left)
+		select {
+		case <-room:
+		case <-timer.C:
+		case <-done:
+		}
+		timer.Stop()
+		pc.mu.Lock()
+		pc.timeLeft -= time.Since(start)
+	}
+	if pc.ended {
+		pc.mu.Unlock()
+		return false
+	}
+	pc.ended = in.kind == inboundReply
+	pc.queue = append(pc.queue, in)
+	pc.bytes += in.size()
+	pc.mu.Unlock()
+	select {
+	case pc.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (pc *pendingCall) isFull(in *inbound) bool {
+	return len(pc.queue) > 0 && (len(pc.queue) >= maxQueued || pc.bytes+in.size() > maxQueuedBytes)
+}
+
+// dequeueAll empties the queue. The caller may return the result for reuse.
+func (pc *pendingCall) dequeueAll(spare []inbound) []inbound {
+	clear(spare)
+	pc.mu.Lock()
+	defer pc.mu.Unlock()
+	taken := pc.queue
+	pc.queue, pc.bytes = spare[:0], 0
+	if pc.space != nil {
+		close(pc.space)
+		pc.space = nil
+	}
+	return taken
+}
+
+// closeQueue ends the call for the reader. It returns the messages that remain in the queue.
+func (pc *pendingCall) closeQueue() []inbound {
+	pc.mu.Lock()
+	defer pc.mu.Unlock()
+	left := pc.queue
+	pc.ended, pc.queue = true, nil
+	if pc.space != nil {
+		close(pc.space)
+		pc.space = nil
+	}
+	return left
+}
