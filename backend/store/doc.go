@@ -9,4 +9,16 @@
 // Calls never wait for the disk and never fail because of it: Recorder.Record copies the call into
 // a bounded queue. While the disk cannot be written, the Recorder retries, counts the calls that
 // it drops, and resumes when the disk works again.
+//
+// The names of the files begin with their topic:
+//
+//	store      the Store: open, close, transactions
+//	db         the database file: schema and migrations, errors, backup, restore, maintenance
+//	recorder   the Recorder: queue, batches, inserts, recording rules
+//	redact     removal of secrets from payloads
+//	payload    compression of payloads, alone and in blocks
+//	query      queries for calls, clients, sessions and facets
+//	search     the full-text index
+//	stats      rollups, histograms and usage statistics
+//	retention  deletion by age, size and number, and erasure
 package store

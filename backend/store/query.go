@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -68,4 +69,14 @@ func (q *Query) Check() error {
 // that rollups can answer it.
 func (q *Query) fromRollups() bool {
 	return q.Text == "" && q.Session == "" && q.Workspace == "" && q.Tag == "" && q.MinTook == 0 && q.MaxTook == 0
+}
+
+// tooLong returns a validation error for a field with more than most characters.
+func tooLong(field string, most int) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+		Fields: []core.FieldError{{Field: field, Error: fmt.Sprintf("must have at most %d characters", most)}}}
+}
+
+func invalid(field, what string) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: field, Error: what}}}
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Calls are added to the full-text index in the background, in steps that are short enough not to
@@ -227,24 +225,6 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []indexEntry, now time.Ti
 	return sums.save(ctx, tx, now)
 }
 
-// transact runs f in one write transaction of at most writeLimit. It commits if f returns nil, and
-// rolls back otherwise.
-func (s *Store) transact(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
-	defer cancel()
-	return s.withHandle(func(h *handle) error {
-		tx, err := h.write.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }()
-		if err := f(ctx, tx); err != nil {
-			return err
-		}
-		return tx.Commit()
-	})
-}
-
 // IndexState is the progress of the full-text index.
 type IndexState struct {
 	Pending int64     // number of calls that are not indexed yet; queries read the newest of them directly
@@ -351,14 +331,4 @@ func removeFromIndex(ctx context.Context, tx *sql.Tx, ids []any) error {
 		}
 	}
 	return nil
-}
-
-// tooLong returns a validation error for a field with more than most characters.
-func tooLong(field string, most int) *core.Error {
-	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-		Fields: []core.FieldError{{Field: field, Error: fmt.Sprintf("must have at most %d characters", most)}}}
-}
-
-func invalid(field, what string) *core.Error {
-	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: field, Error: what}}}
 }

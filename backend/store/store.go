@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -256,6 +257,24 @@ func (s *Store) query(ctx context.Context, f func(context.Context, *handle) erro
 	ctx, cancel := context.WithTimeout(ctx, s.timeouts.read)
 	defer cancel()
 	return s.withHandle(func(h *handle) error { return f(ctx, h) })
+}
+
+// transact runs f in one write transaction of at most writeLimit. It commits if f returns nil, and
+// rolls back otherwise.
+func (s *Store) transact(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	return s.withHandle(func(h *handle) error {
+		tx, err := h.write.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		if err := f(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
 }
 
 // Close checkpoints the WAL and closes the file. Recorder.Run must have returned.
