@@ -14,8 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// paper is an http.ResponseWriter that only counts the bytes.
-type paper struct {
+// discardWriter is an http.ResponseWriter that only counts the bytes.
+type discardWriter struct {
 	header http.Header
 	n      int
 }
@@ -24,9 +24,9 @@ func (gatewayFunc) Ask(context.Context, *core.Call, string, json.RawMessage, cor
 	panic("nobody asks")
 }
 
-func (p *paper) Header() http.Header         { return p.header }
-func (p *paper) WriteHeader(int)             {}
-func (p *paper) Write(b []byte) (int, error) { p.n += len(b); return len(b), nil }
+func (p *discardWriter) Header() http.Header         { return p.header }
+func (p *discardWriter) WriteHeader(int)             {}
+func (p *discardWriter) Write(b []byte) (int, error) { p.n += len(b); return len(b), nil }
 
 // BenchmarkHotPath measures what the bridge adds to a call, without the gateway.
 func BenchmarkHotPath(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkHotPath(b *testing.B) {
 			result := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
 			reg := registry.New(registry.Options{})
 			reg.Set("math", "math", mathCatalog())
-			br := New(Options{Registry: reg, Lister: &waits{}, Gateway: gatewayFunc(func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+			br := New(Options{Registry: reg, Lister: &fakeLister{}, Gateway: gatewayFunc(func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 				return core.Reply{Result: result}, nil
 			}), MaxBody: 8 << 20})
 			params := `"name":"math__add","arguments":{"text":"` + strings.Repeat("y", size) + `"}`
@@ -57,7 +57,7 @@ func BenchmarkHotPath(b *testing.B) {
 					r := httptest.NewRequest("POST", "/mcp", nil)
 					r.Header = header.Clone()
 					r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-					w := &paper{header: http.Header{}}
+					w := &discardWriter{header: http.Header{}}
 					br.ServeHTTP(w, r)
 					if w.n < size {
 						b.Fatal("no answer")

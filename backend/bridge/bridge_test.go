@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// calls is a Gateway that answers with a function and records the calls.
-type calls struct {
+// fakeGateway is a Gateway that answers with a function and records the calls.
+type fakeGateway struct {
 	answer func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
 
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ type calls struct {
 	asked []*core.Call
 }
 
-func (c *calls) Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func (c *fakeGateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	c.mu.Lock()
 	c.seen = append(c.seen, call)
 	c.mu.Unlock()
@@ -48,14 +48,14 @@ func (c *calls) Call(ctx context.Context, call *core.Call, sink core.Sink) (core
 }
 
 // Ask implements Gateway.
-func (c *calls) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (core.Reply, error) {
+func (c *fakeGateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (core.Reply, error) {
 	c.mu.Lock()
 	c.asked = append(c.asked, &core.Call{FromServer: true, Server: cause.Server, Client: cause.Client, Method: method, Params: params})
 	c.mu.Unlock()
 	return sink.Ask(ctx, method, params)
 }
 
-func (c *calls) last() *core.Call {
+func (c *fakeGateway) last() *core.Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.seen) == 0 {
@@ -64,14 +64,14 @@ func (c *calls) last() *core.Call {
 	return c.seen[len(c.seen)-1]
 }
 
-// waits is a Lister that counts the calls of WaitListed.
-type waits struct {
+// fakeLister is a Lister that counts the calls of WaitListed.
+type fakeLister struct {
 	mu  sync.Mutex
 	ids []string
 	do  func()
 }
 
-func (w *waits) WaitListed(_ context.Context, id string) {
+func (w *fakeLister) WaitListed(_ context.Context, id string) {
 	w.mu.Lock()
 	w.ids = append(w.ids, id)
 	do := w.do
@@ -81,23 +81,23 @@ func (w *waits) WaitListed(_ context.Context, id string) {
 	}
 }
 
-// stand is a bridge behind a real HTTP server.
-type stand struct {
+// fixture is a bridge behind a real HTTP server.
+type fixture struct {
 	*testing.T
-	reg *registry.Registry
-	b   *Bridge
-	srv *httptest.Server
-	gw  *calls
-	w   *waits
+	registry *registry.Registry
+	bridge   *Bridge
+	srv      *httptest.Server
+	gateway  *fakeGateway
+	lister   *fakeLister
 }
 
-func newStand(t *testing.T, answer func(context.Context, *core.Call, core.Sink) (core.Reply, error), options ...func(*Options)) *stand {
+func newFixture(t *testing.T, answer func(context.Context, *core.Call, core.Sink) (core.Reply, error), options ...func(*Options)) *fixture {
 	t.Helper()
-	s := &stand{T: t, reg: registry.New(registry.Options{}), gw: &calls{answer: answer}, w: &waits{}}
-	s.reg.Arrange(registry.Prefixed, []registry.Server{{ID: "files"}, {ID: "math"}})
-	s.reg.Set("files", "files", filesCatalog())
-	s.reg.Set("math", "math", mathCatalog())
-	o := Options{Registry: s.reg, Gateway: s.gw, Lister: s.w, Version: "1.2.3"}
+	s := &fixture{T: t, registry: registry.New(registry.Options{}), gateway: &fakeGateway{answer: answer}, lister: &fakeLister{}}
+	s.registry.Arrange(registry.Prefixed, []registry.Server{{ID: "files"}, {ID: "math"}})
+	s.registry.Set("files", "files", filesCatalog())
+	s.registry.Set("math", "math", mathCatalog())
+	o := Options{Registry: s.registry, Gateway: s.gateway, Lister: s.lister, Version: "1.2.3"}
 	for _, f := range options {
 		f(&o)
 	}
@@ -105,13 +105,13 @@ func newStand(t *testing.T, answer func(context.Context, *core.Call, core.Sink) 
 	return s
 }
 
-func (s *stand) serve(o Options) {
-	s.b = New(o)
-	s.reg.OnChange(s.b.ListChanged)
-	s.srv = httptest.NewServer(s.b)
+func (s *fixture) serve(o Options) {
+	s.bridge = New(o)
+	s.registry.OnChange(s.bridge.ListChanged)
+	s.srv = httptest.NewServer(s.bridge)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { _ = s.b.Run(ctx); close(done) }()
+	go func() { _ = s.bridge.Run(ctx); close(done) }()
 	s.Cleanup(func() {
 		cancel()
 		<-done
@@ -142,7 +142,7 @@ func mathCatalog() *core.Catalog {
 	}
 }
 
-func (s *stand) do(method, path, body string, headers ...string) *http.Response {
+func (s *fixture) request(method, path, body string, headers ...string) *http.Response {
 	s.Helper()
 	req, err := http.NewRequestWithContext(s.Context(), method, s.srv.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -163,13 +163,13 @@ func (s *stand) do(method, path, body string, headers ...string) *http.Response 
 	return resp
 }
 
-func (s *stand) post(path, body string, headers ...string) *http.Response {
+func (s *fixture) post(path, body string, headers ...string) *http.Response {
 	s.Helper()
-	return s.do(http.MethodPost, path, body, headers...)
+	return s.request(http.MethodPost, path, body, headers...)
 }
 
 // modern sends a modern request with the required headers.
-func (s *stand) modern(path, method, name, params string, headers ...string) *http.Response {
+func (s *fixture) modern(path, method, name, params string, headers ...string) *http.Response {
 	s.Helper()
 	h := []string{versionHeader, core.ModernVersion, methodHeader, method}
 	if name != "" {
@@ -187,8 +187,8 @@ func modernBody(method, params string) string {
 	return `{"jsonrpc":"2.0","id":"m-1","method":"` + method + `","params":{` + meta + `}}`
 }
 
-// open opens a legacy session and returns its headers for later requests.
-func (s *stand) open(path, capabilities string, headers ...string) []string {
+// openSession opens a legacy session and returns its headers for later requests.
+func (s *fixture) openSession(path, capabilities string, headers ...string) []string {
 	s.Helper()
 	resp := s.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"clientInfo":{"name":"probe","version":"9"}}}`, headers...)
 	if resp.StatusCode != http.StatusOK {
@@ -237,7 +237,7 @@ func events(r io.Reader) func(yield func(string) bool) {
 	}
 }
 
-func one(t testing.TB, resp *http.Response) string {
+func onlyMessage(t testing.TB, resp *http.Response) string {
 	t.Helper()
 	list := messages(t, resp)
 	if len(list) != 1 {
@@ -246,15 +246,15 @@ func one(t testing.TB, resp *http.Response) string {
 	return list[0]
 }
 
-func want(t testing.TB, what, got, want string) {
+func checkEqual(t testing.TB, what, got, want string) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s\n got %s\nwant %s", what, got, want)
 	}
 }
 
-// until polls a condition.
-func until(t testing.TB, what string, ok func() bool) {
+// waitUntil polls a condition.
+func waitUntil(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for !ok() {
@@ -265,12 +265,12 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func text(format string, args ...any) json.RawMessage {
+func textReply(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf(format, args...)))
 }
 
-// leave posts a modern call and disconnects when ctx is done.
-func (s *stand) leave(ctx context.Context, body string) {
+// postAndDisconnect posts a modern call and disconnects when ctx is done.
+func (s *fixture) postAndDisconnect(ctx context.Context, body string) {
 	s.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.srv.URL+"/mcp", strings.NewReader(body))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?","n":1.0}`))
 		if err != nil {
 			return core.Reply{}, err
@@ -24,8 +24,8 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 	}, func(o *Options) { o.AskTimeout = 5 * time.Second })
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
 
-	h := s.open("/mcp", `{"elicitation":{}}`)
-	stranger := s.open("/mcp", `{"elicitation":{}}`)
+	h := s.openSession("/mcp", `{"elicitation":{}}`)
+	stranger := s.openSession("/mcp", `{"elicitation":{}}`)
 	resp := s.post("/mcp", call, h...)
 	var reply string
 	for m := range events(resp.Body) {
@@ -38,7 +38,7 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 			reply = m
 			continue
 		}
-		want(t, "params", string(ask.Params), `{"message":"Sure?","n":1.0}`)
+		checkEqual(t, "params", string(ask.Params), `{"message":"Sure?","n":1.0}`)
 		answer := `{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"action":"accept","content":{"n":9007199254740993}}}`
 		// A response from another session that guesses the id is ignored.
 		if resp := s.post("/mcp", strings.Replace(answer, "accept", "decline", 1), stranger...); resp.StatusCode != http.StatusAccepted {
@@ -50,12 +50,12 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 			}
 		}
 	}
-	want(t, "reply", reply, `{"jsonrpc":"2.0","id":1,"result":{"got":{"action":"accept","content":{"n":9007199254740993}}}}`)
+	checkEqual(t, "reply", reply, `{"jsonrpc":"2.0","id":1,"result":{"got":{"action":"accept","content":{"n":9007199254740993}}}}`)
 
 	for _, c := range []struct{ name, got, missing string }{
-		{"no elicitation", one(t, s.post("/mcp", call, s.open("/mcp", `{"sampling":{}}`)...)), "does not support elicitation"},
-		{"url only", one(t, s.post("/mcp", call, s.open("/mcp", `{"elicitation":{"url":{}}}`)...)), "does not support elicitation by form"},
-		{"modern", one(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)), "does not support elicitation"},
+		{"no elicitation", onlyMessage(t, s.post("/mcp", call, s.openSession("/mcp", `{"sampling":{}}`)...)), "does not support elicitation"},
+		{"url only", onlyMessage(t, s.post("/mcp", call, s.openSession("/mcp", `{"elicitation":{"url":{}}}`)...)), "does not support elicitation by form"},
+		{"modern", onlyMessage(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)), "does not support elicitation"},
 	} {
 		if !strings.Contains(c.got, c.missing) || !strings.Contains(c.got, "-32601") {
 			t.Errorf("%s: %s", c.name, c.got)
@@ -64,11 +64,11 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 }
 
 func TestLateInputResponseIsRefused(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		reply, err := sink.Ask(ctx, "roots/list", nil)
 		return core.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, err
 	}, func(o *Options) { o.AskTimeout = 20 * time.Millisecond })
-	h := s.open("/mcp", `{"roots":{}}`)
+	h := s.openSession("/mcp", `{"roots":{}}`)
 	list := messages(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
 	if len(list) != 3 || !strings.Contains(list[0], `"roots/list"`) || !strings.Contains(list[1], "notifications/cancelled") || !strings.Contains(list[2], "did not answer in time") {
 		t.Errorf("%q", list)
@@ -81,20 +81,20 @@ func TestLateInputResponseIsRefused(t *testing.T) {
 }
 
 func TestBatchedInternalMessagesAreRemoved(t *testing.T) {
-	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		if call.Name == "read" {
-			return core.Reply{Result: text("second")}, nil
+			return core.Reply{Result: textReply("second")}, nil
 		}
 		reply, err := sink.Ask(ctx, "roots/list", nil)
 		return core.Reply{Result: reply.Result}, err
 	})
-	h := s.open("/mcp", `{"roots":{}}`)
+	h := s.openSession("/mcp", `{"roots":{}}`)
 	h[3] = "2025-03-26"
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
 	for m := range events(resp.Body) {
 		var ask struct{ ID, Method string }
 		if json.Unmarshal([]byte(m), &ask); ask.Method != "roots/list" {
-			want(t, "reply", m, `{"jsonrpc":"2.0","id":1,"result":{"roots":[1.0]}}`)
+			checkEqual(t, "reply", m, `{"jsonrpc":"2.0","id":1,"result":{"roots":[1.0]}}`)
 			break
 		}
 		batch := `[{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"roots":[1.0]}},{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"files__read"}},{"jsonrpc":"2.0","id":9,"method":"tools/list"}]`

@@ -10,17 +10,17 @@ import (
 )
 
 func TestClientIsIdentifiedByItsClientInfo(t *testing.T) {
-	s := newStand(t, nil)
-	s.open("/mcp", canAll, ClientHeader, "desk")
+	s := newFixture(t, nil)
+	s.openSession("/mcp", allClientCapabilities, ClientHeader, "desk")
 	s.modern("/s/math/mcp", "tools/list", "", "", ClientHeader, "desk")
-	one(t, s.modern("/mcp", "server/discover", "", "", ClientHeader, "other"))
-	one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "other"))
+	onlyMessage(t, s.modern("/mcp", "server/discover", "", "", ClientHeader, "other"))
+	onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "other"))
 	var got []string
-	for _, p := range s.b.ClientInfos() {
+	for _, p := range s.bridge.ClientInfos() {
 		got = append(got, fmt.Sprintf("%s %s %s %s %s", p.Token, p.Name, p.Era, p.Protocol, p.Capabilities))
 	}
-	want(t, "peers", strings.Join(got, "\n"), strings.Join([]string{
-		"other probe modern 2026-07-28 {}", "desk probe modern 2026-07-28 {}", "desk probe legacy 2025-11-25 " + canAll,
+	checkEqual(t, "peers", strings.Join(got, "\n"), strings.Join([]string{
+		"other probe modern 2026-07-28 {}", "desk probe modern 2026-07-28 {}", "desk probe legacy 2025-11-25 " + allClientCapabilities,
 	}, "\n"))
 }
 
@@ -41,21 +41,21 @@ func TestRememberedClientsAreBounded(t *testing.T) {
 }
 
 func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
-	s := newStand(t, nil, func(o *Options) {
+	s := newFixture(t, nil, func(o *Options) {
 		o.NameLimit = func(token string) int { return map[string]int{"wide": 64, "narrow": 20}[token] }
 	})
 	long := "marked_" + strings.Repeat("x", 40)
 	catalog := filesCatalog()
 	catalog.Tools[1].Name = long
 	catalog.Tools[1].Raw = []byte(strings.Replace(string(catalog.Tools[1].Raw), `"marked"`, `"`+long+`"`, 1))
-	s.reg.Set("files", "files", catalog)
+	s.registry.Set("files", "files", catalog)
 	for token, size := range map[string]int{"wide": 54, "narrow": 20, "usual": 46} {
 		for _, era := range []core.Era{core.Legacy, core.Modern} {
 			var list string
 			if era == core.Modern {
-				list = one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, token))
+				list = onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, token))
 			} else {
-				list = one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, s.open("/mcp", `{}`, ClientHeader, token)...))
+				list = onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, s.openSession("/mcp", `{}`, ClientHeader, token)...))
 			}
 			_, name, _ := strings.Cut(list, `{"name":"files__mark`)
 			name, _, _ = strings.Cut("files__mark"+name, `"`)
@@ -69,11 +69,11 @@ func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
 			params := `"name":"` + name + `","arguments":{"region":"eu"}`
 			for region, status := range map[string]int{"eu": 200, "us": 400} {
 				resp := s.modern("/mcp", "tools/call", name, params, ClientHeader, token, "Mcp-Param-Region", region)
-				if got := one(t, resp); resp.StatusCode != status {
+				if got := onlyMessage(t, resp); resp.StatusCode != status {
 					t.Errorf("%s %s: %s %s", token, region, resp.Status, got)
 				}
 			}
-			if call := s.gw.last(); call.Name != long || call.Server != "files" {
+			if call := s.gateway.last(); call.Name != long || call.Server != "files" {
 				t.Errorf("%s: called %+v", token, call)
 			}
 		}
@@ -81,7 +81,7 @@ func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
 }
 
 func TestFirstRequestMustBeInitialize(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
 		`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///t/1"}}`,
@@ -89,23 +89,23 @@ func TestFirstRequestMustBeInitialize(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"result":{}}`,
 	} {
 		resp := s.post("/mcp", body)
-		if got := one(t, resp); resp.StatusCode != 400 || !strings.Contains(got, `"code":-32600`) || !strings.Contains(got, "send initialize first") {
+		if got := onlyMessage(t, resp); resp.StatusCode != 400 || !strings.Contains(got, `"code":-32600`) || !strings.Contains(got, "send initialize first") {
 			t.Errorf("%s: %s %s", body, resp.Status, got)
 		}
 	}
 	if resp := s.post("/mcp", ping); resp.StatusCode != 200 {
 		t.Errorf("ping: %s", resp.Status)
 	}
-	if len(s.gw.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gw.last())
+	if len(s.gateway.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gateway.last())
 	}
 }
 
 func TestSubscriptionsAreOfferedWhereAServerHasThem(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	offered := func() bool {
-		legacy := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`))
-		modern := one(t, s.modern("/mcp", "server/discover", "", ""))
+		legacy := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`))
+		modern := onlyMessage(t, s.modern("/mcp", "server/discover", "", ""))
 		const mark = `"subscribe":true`
 		if strings.Contains(legacy, mark) != strings.Contains(modern, mark) {
 			t.Errorf("the eras differ:\n%s\n%s", legacy, modern)
@@ -118,34 +118,34 @@ func TestSubscriptionsAreOfferedWhereAServerHasThem(t *testing.T) {
 	if !offered() {
 		t.Error("not offered, though files has them")
 	}
-	s.reg.Set("files", "files", mathCatalog())
+	s.registry.Set("files", "files", mathCatalog())
 	if offered() {
 		t.Error("offered, though no server has them")
 	}
-	s.reg.Set("files", "files", filesCatalog())
+	s.registry.Set("files", "files", filesCatalog())
 	if !offered() {
 		t.Error("not offered any more")
 	}
 }
 
 func TestRequestWithInvalidUTF8IsMarked(t *testing.T) {
-	s := newStand(t, nil)
-	h := s.open("/mcp", `{}`)
-	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"a":"x`+"\xff"+`"}}}`, h...))
-	if call := s.gw.last(); !call.Repaired || !strings.Contains(string(call.Params), "x\uFFFD") {
+	s := newFixture(t, nil)
+	h := s.openSession("/mcp", `{}`)
+	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"a":"x`+"\xff"+`"}}}`, h...))
+	if call := s.gateway.last(); !call.Repaired || !strings.Contains(string(call.Params), "x\uFFFD") {
 		t.Errorf("%+v", call)
 	}
-	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
-	if s.gw.last().Repaired {
+	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
+	if s.gateway.last().Repaired {
 		t.Error("sound text is marked")
 	}
 }
 
 func TestTooManySessionsIsAlwaysReported(t *testing.T) {
-	s := newStand(t, nil, func(o *Options) { o.MaxSessions = 1 })
-	s.do("GET", "/mcp", "", s.open("/mcp", `{}`)...) // in use, so it must not be evicted
+	s := newFixture(t, nil, func(o *Options) { o.MaxSessions = 1 })
+	s.request("GET", "/mcp", "", s.openSession("/mcp", `{}`)...) // in use, so it must not be evicted
 	for range 50 {
-		got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
+		got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
 		if !strings.Contains(got, "too many sessions") {
 			t.Fatal(got)
 		}

@@ -20,7 +20,7 @@ func TestEqualIDsOfClientsStaySeparate(t *testing.T) {
 	const perClient = 200
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	s := newStand(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		// Only the arguments identify the call; all calls have the same token.
 		var p struct{ Arguments struct{ Who, N string } }
 		if err := json.Unmarshal(call.Params, &p); err != nil {
@@ -50,11 +50,11 @@ func TestEqualIDsOfClientsStaySeparate(t *testing.T) {
 				return core.Reply{}, fmt.Errorf("asked %s, heard %s", want, reply.Result)
 			}
 		}
-		return core.Reply{Result: text("%s %s", p.Arguments.Who, p.Arguments.N)}, nil
+		return core.Reply{Result: textReply("%s %s", p.Arguments.Who, p.Arguments.N)}, nil
 	})
 	var wg sync.WaitGroup
 	for _, who := range []string{"ann", "bob", "cyd"} {
-		h := s.open("/mcp", `{"roots":{}}`, ClientHeader, who)
+		h := s.openSession("/mcp", `{"roots":{}}`, ClientHeader, who)
 		modern := who == "cyd"
 		for i := range perClient {
 			wg.Go(func() {
@@ -94,7 +94,7 @@ func TestEqualIDsOfClientsStaySeparate(t *testing.T) {
 					}
 				}
 				if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-					hear(one(t, resp))
+					hear(onlyMessage(t, resp))
 				} else {
 					for m := range events(resp.Body) {
 						hear(m)

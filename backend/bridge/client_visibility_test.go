@@ -15,8 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// marked returns a catalog in which every text except the names contains word.
-func marked(word, prefix string) *core.Catalog {
+// markedCatalog returns a catalog in which every text except the names contains word.
+func markedCatalog(word, prefix string) *core.Catalog {
 	raw := func(format string, args ...any) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(format, args...))
 	}
@@ -33,21 +33,21 @@ func marked(word, prefix string) *core.Catalog {
 	}
 }
 
-// newBound returns a fixture with the servers out and in, in this order, the profile p (in without
-// the tool hide), the profile q (everything), and the token bound, which is limited to p.
-func newBound(t *testing.T, options ...func(*Options)) *stand {
-	s := newStand(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
-		return core.Reply{Result: text("%s of %s", c.Name, c.Server)}, nil
+// newProfileFixture returns a fixture with the servers out and in, in this order, the profile p (in
+// without the tool hide), the profile q (everything), and the token bound, which is limited to p.
+func newProfileFixture(t *testing.T, options ...func(*Options)) *fixture {
+	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+		return core.Reply{Result: textReply("%s of %s", c.Name, c.Server)}, nil
 	}, options...)
-	s.reg.Arrange(registry.Prefixed, []registry.Server{{ID: "out"}, {ID: "in"}, {ID: "late"}})
-	s.reg.Set("out", "", marked("OUTSIDE", "out"))
-	s.reg.Set("in", "", marked("inside", "in"))
-	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
+	s.registry.Arrange(registry.Prefixed, []registry.Server{{ID: "out"}, {ID: "in"}, {ID: "late"}})
+	s.registry.Set("out", "", markedCatalog("OUTSIDE", "out"))
+	s.registry.Set("in", "", markedCatalog("inside", "in"))
+	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
 	return s
 }
 
-func (s *stand) reach(profiles ...config.Profile) {
-	s.reg.SetProfiles(profiles)
+func (s *fixture) setProfiles(profiles ...config.Profile) {
+	s.registry.SetProfiles(profiles)
 	v := Visibility{Clients: map[string]ClientVisibility{"bound": {Profile: "p"}, "sealed": {Profile: "gone"}}, Profiles: map[string]ProfileVisibility{},
 		ProfileOf: func(folder string) string {
 			return map[string]string{"/office": "p", "/lost": "gone"}[folder]
@@ -55,11 +55,11 @@ func (s *stand) reach(profiles ...config.Profile) {
 	for _, p := range profiles {
 		v.Profiles[p.Name] = ProfileVisibility{ToolMode: p.ToolMode}
 	}
-	s.b.SetVisibility(v)
+	s.bridge.SetVisibility(v)
 }
 
-// inside returns the ways for a client to be limited to the profile p, as paths and headers.
-func inside() map[string][]string {
+// profileRoutes returns the ways for a client to be limited to the profile p, as paths and headers.
+func profileRoutes() map[string][]string {
 	work := base64.RawURLEncoding.EncodeToString([]byte("/office"))
 	return map[string][]string{
 		"token at all":            {"/mcp", ClientHeader, "bound"},
@@ -72,9 +72,9 @@ func inside() map[string][]string {
 	}
 }
 
-// outsiders are requests for items outside of the profile, under public names (%s is the prefix of
-// the server) and the server's own names.
-var outsiders = []struct{ method, name, params string }{
+// hiddenRequests are requests for items outside of the profile, under public names (%s is the
+// prefix of the server) and the server's own names.
+var hiddenRequests = []struct{ method, name, params string }{
 	{"tools/list", "", ``}, {"prompts/list", "", ``}, {"resources/list", "", ``}, {"resources/templates/list", "", ``},
 	{"tools/call", "out__do", `"name":"out__do","arguments":{}`},
 	{"tools/call", "out__hide", `"name":"out__hide","arguments":{"r":"x"}`},
@@ -94,29 +94,29 @@ var outsiders = []struct{ method, name, params string }{
 // A client that is limited to a profile can neither list nor call other items, however it is
 // limited, in both eras, on the fast path and through go-sdk.
 func TestProfileHidesOtherToolsFromListAndCall(t *testing.T) {
-	for way, req := range inside() {
+	for way, req := range profileRoutes() {
 		for _, cold := range []bool{false, true} {
 			for _, era := range []core.Era{core.Legacy, core.Modern} {
 				t.Run(fmt.Sprintf("%s/cold=%v/%s", way, cold, era), func(t *testing.T) {
-					s := newBound(t, func(o *Options) {
+					s := newProfileFixture(t, func(o *Options) {
 						o.Builtin = registry.New(registry.Options{})
 						o.Builtin.Set("drawbridge", "", &core.Catalog{Tools: []core.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
 						o.BuiltinTools = func() bool { return true }
 					})
-					s.b.fastPathDisabled = cold
-					s.probe(era, req[0], req[1:])
+					s.bridge.fastPathDisabled = cold
+					s.checkHidden(era, req[0], req[1:])
 				})
 			}
 		}
 	}
 }
 
-func (s *stand) probe(era core.Era, path string, from []string) {
+func (s *fixture) checkHidden(era core.Era, path string, from []string) {
 	var session []string
 	if era == core.Legacy {
 		resp := s.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"probe","version":"9"}}}`, from...)
 		id := resp.Header.Get(sessionHeader)
-		s.innocent("initialize", strings.Join(messages(s, resp), ""))
+		s.expectUnknown("initialize", strings.Join(messages(s, resp), ""))
 		session = append([]string{sessionHeader, id, versionHeader, "2025-11-25"}, from...)
 		s.post(path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session...)
 	}
@@ -127,20 +127,20 @@ func (s *stand) probe(era core.Era, path string, from []string) {
 		return strings.Join(messages(s, s.modern(path, method, name, params, from...)), "")
 	}
 	if era == core.Modern {
-		s.innocent("server/discover", ask("server/discover", "", ""))
+		s.expectUnknown("server/discover", ask("server/discover", "", ""))
 	}
 	server := strings.HasPrefix(path, "/s/")
-	for _, o := range outsiders {
+	for _, o := range hiddenRequests {
 		if server && o.method == "resources/read" {
 			continue // at the endpoint of one server every URI belongs to it
 		}
 		if server && strings.Contains(o.params, "ref/resource") {
 			continue
 		}
-		before := len(s.gw.seen)
+		before := len(s.gateway.seen)
 		answer := ask(o.method, o.name, o.params)
-		s.innocent(o.method+" "+o.params, answer)
-		for _, c := range s.gw.seen[before:] {
+		s.expectUnknown(o.method+" "+o.params, answer)
+		for _, c := range s.gateway.seen[before:] {
 			if c.Server != "" {
 				s.Errorf("%s %s reached %s", o.method, o.params, c.Server)
 			}
@@ -157,7 +157,7 @@ func (s *stand) probe(era core.Era, path string, from []string) {
 		{"resources/read", "in://doc", `"uri":"in://doc"`}, {"resources/read", "in://t/9", `"uri":"in://t/9"`}, {"resources/read", "both://doc", `"uri":"both://doc"`},
 	} {
 		answer := ask(in.method, in.name, in.params)
-		if got := s.gw.last(); got == nil || got.Server != "in" || got.Profile != "p" {
+		if got := s.gateway.last(); got == nil || got.Server != "in" || got.Profile != "p" {
 			s.Errorf("%s %s: %s, the gateway saw %+v", in.method, in.params, answer, got)
 		}
 	}
@@ -165,14 +165,14 @@ func (s *stand) probe(era core.Era, path string, from []string) {
 		s.Errorf("the tools are %s", list)
 	}
 	if era == core.Legacy && !server {
-		s.innocent("subscribe", ask("resources/subscribe", "", `"uri":"out://doc"`))
-		if got := s.gw.last(); got.Method == "resources/subscribe" {
+		s.expectUnknown("subscribe", ask("resources/subscribe", "", `"uri":"out://doc"`))
+		if got := s.gateway.last(); got.Method == "resources/subscribe" {
 			s.Errorf("a subscription outside reached %s", got.Server)
 		}
 		batch := `[{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{}},{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"out__do","arguments":{}}}]`
-		before := len(s.gw.seen)
-		s.innocent("a batch", strings.Join(messages(s, s.post(path, batch, append([]string{sessionHeader, session[1], versionHeader, "2025-03-26"}, from...)...)), ""))
-		for _, c := range s.gw.seen[before:] {
+		before := len(s.gateway.seen)
+		s.expectUnknown("a batch", strings.Join(messages(s, s.post(path, batch, append([]string{sessionHeader, session[1], versionHeader, "2025-03-26"}, from...)...)), ""))
+		for _, c := range s.gateway.seen[before:] {
 			if c.Server == "out" {
 				s.Error("a batch reached out")
 			}
@@ -180,7 +180,7 @@ func (s *stand) probe(era core.Era, path string, from []string) {
 	}
 }
 
-func (s *stand) innocent(what, answer string) {
+func (s *fixture) expectUnknown(what, answer string) {
 	s.Helper()
 	if strings.Contains(answer, "OUTSIDE") {
 		s.Errorf("%s tells of what is outside:\n%s", what, answer)
@@ -189,7 +189,7 @@ func (s *stand) innocent(what, answer string) {
 
 // A token that is limited to a profile is refused at all other endpoints, for every method.
 func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
-	s := newBound(t, func(o *Options) {
+	s := newProfileFixture(t, func(o *Options) {
 		o.Builtin = registry.New(registry.Options{})
 		o.Builtin.Set("drawbridge", "", &core.Catalog{})
 	})
@@ -199,18 +199,18 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 			if method == http.MethodPost {
 				body = `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 			}
-			resp := s.do(method, path, body, ClientHeader, "bound")
+			resp := s.request(method, path, body, ClientHeader, "bound")
 			answer, _ := io.ReadAll(resp.Body)
 			if resp.StatusCode != http.StatusNotFound {
 				t.Errorf("%s %s: %s %s", method, path, resp.Status, answer)
 			}
-			s.innocent(path, string(answer))
+			s.expectUnknown(path, string(answer))
 		}
 	}
 	// A client whose profile was deleted sees nothing, and gets an error that says what to do.
 	for _, path := range []string{"/mcp", "/p/p/mcp", "/p/gone/mcp", "/s/in/mcp"} {
 		answer := strings.Join(messages(s, s.modern(path, "tools/list", "", "", ClientHeader, "sealed")), "")
-		s.innocent(path, answer)
+		s.expectUnknown(path, answer)
 		if strings.Contains(answer, "inside") {
 			t.Errorf("%s: a client whose profile is gone sees %s", path, answer)
 		}
@@ -223,16 +223,16 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 // If the configuration cannot be read, the restrictions are unknown, so no client sees anything,
 // not even in an open session.
 func TestUnknownVisibilityHidesEverything(t *testing.T) {
-	s := newBound(t)
-	session := s.open("/mcp", `{}`, ClientHeader, "bound")
-	s.b.SetVisibility(Visibility{Unknown: "mend line 3 of config.jsonc"})
+	s := newProfileFixture(t)
+	session := s.openSession("/mcp", `{}`, ClientHeader, "bound")
+	s.bridge.SetVisibility(Visibility{Unknown: "mend line 3 of config.jsonc"})
 	for _, path := range []string{"/mcp", "/p/p/mcp", "/s/in/mcp"} {
 		for _, o := range []struct{ method, name, params string }{
 			{"tools/list", "", ""}, {"server/discover", "", ""}, {"tools/call", "in__do", `"name":"in__do","arguments":{}`}, {"resources/read", "in://doc", `"uri":"in://doc"`},
 		} {
-			before := len(s.gw.seen)
+			before := len(s.gateway.seen)
 			answer := strings.Join(messages(s, s.modern(path, o.method, o.name, o.params, ClientHeader, "free")), "")
-			if s.innocent(path, answer); strings.Contains(answer, "inside") || !strings.Contains(answer, "mend line 3") || len(s.gw.seen) > before {
+			if s.expectUnknown(path, answer); strings.Contains(answer, "inside") || !strings.Contains(answer, "mend line 3") || len(s.gateway.seen) > before {
 				t.Errorf("%s %s: %s", path, o.method, answer)
 			}
 		}
@@ -241,23 +241,23 @@ func TestUnknownVisibilityHidesEverything(t *testing.T) {
 	if !strings.Contains(answer, "mend line 3") {
 		t.Error(answer)
 	}
-	s.reach(config.Profile{Name: "p"})
-	if got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...)); !strings.Contains(got, "in__do") {
+	s.setProfiles(config.Profile{Name: "p"})
+	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...)); !strings.Contains(got, "in__do") {
 		t.Errorf("mended: %s", got)
 	}
 }
 
 // Sessions do not cache what their client sees: an edit applies to the next request.
 func TestProfileEditAppliesToOpenSessions(t *testing.T) {
-	s := newBound(t)
-	session := s.open("/mcp", `{}`, ClientHeader, "bound")
+	s := newProfileFixture(t)
+	session := s.openSession("/mcp", `{}`, ClientHeader, "bound")
 	list := func() string {
-		return one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
+		return onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
 	}
 	if got := list(); !strings.Contains(got, "in__do") {
 		t.Fatal(got)
 	}
-	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{}})
+	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{}})
 	if got := list(); strings.Contains(got, "in__do") {
 		t.Error(got)
 	}
@@ -265,12 +265,12 @@ func TestProfileEditAppliesToOpenSessions(t *testing.T) {
 
 // An equal visibility is not set again; a different one must be.
 func TestDifferentVisibilitiesAreNotEqual(t *testing.T) {
-	s := newBound(t)
+	s := newProfileFixture(t)
 	r := func() Visibility {
 		return Visibility{Clients: map[string]ClientVisibility{"a": {Profile: "p"}}, Profiles: map[string]ProfileVisibility{"p": {}}}
 	}
-	s.b.SetVisibility(r())
-	if !s.b.HasVisibility(r()) {
+	s.bridge.SetVisibility(r())
+	if !s.bridge.HasVisibility(r()) {
 		t.Error("the same is another")
 	}
 	for what, change := range map[string]func(*Visibility){
@@ -281,7 +281,7 @@ func TestDifferentVisibilitiesAreNotEqual(t *testing.T) {
 	} {
 		other := r()
 		change(&other)
-		if s.b.HasVisibility(other) {
+		if s.bridge.HasVisibility(other) {
 			t.Errorf("%s is the same", what)
 		}
 	}

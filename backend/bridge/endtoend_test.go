@@ -18,13 +18,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
-// real is one server behind the real call path: multiplexer, policy and gateway.
-type real struct{ conn *upstream.Conn }
+// singleUpstream is one server behind the real call path: multiplexer, policy and gateway.
+type singleUpstream struct{ conn *upstream.Conn }
 
-func (r real) For(context.Context, *core.Call) (gateway.Upstream, error) { return r.conn, nil }
-func (real) Record(*core.Call, core.Reply)                               {}
+func (r singleUpstream) For(context.Context, *core.Call) (gateway.Upstream, error) {
+	return r.conn, nil
+}
+func (singleUpstream) Record(*core.Call, core.Reply) {}
 
-func newReal(t *testing.T, mode string) *stand {
+func newEndToEndFixture(t *testing.T, mode string) *fixture {
 	t.Helper()
 	reg := registry.New(registry.Options{})
 	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}})
@@ -59,16 +61,16 @@ func newReal(t *testing.T, mode string) *stand {
 		}
 	}()
 	t.Cleanup(func() { close(stop); <-done })
-	s := &stand{T: t, reg: reg, w: &waits{}}
+	s := &fixture{T: t, registry: reg, lister: &fakeLister{}}
 	g := gateway.New(gateway.Options{
-		Upstreams: real{conn}, Recorder: real{}, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus),
+		Upstreams: singleUpstream{conn}, Recorder: singleUpstream{}, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus),
 	})
-	s.serve(Options{Registry: reg, Gateway: g, Lister: s.w})
+	s.serve(Options{Registry: reg, Gateway: g, Lister: s.lister})
 	return s
 }
 
-// eras sends the same call as a legacy and as a modern client and returns both responses.
-func (s *stand) eras(name, arguments, meta string) map[core.Era]*http.Response {
+// callBothEras sends the same call as a legacy and as a modern client and returns both responses.
+func (s *fixture) callBothEras(name, arguments, meta string) map[core.Era]*http.Response {
 	s.Helper()
 	params := `"name":"` + name + `","arguments":` + arguments
 	legacy := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `,"_meta":{` + meta + `}}}`
@@ -77,29 +79,29 @@ func (s *stand) eras(name, arguments, meta string) map[core.Era]*http.Response {
 		modern = strings.Replace(modern, `"_meta":{`, `"_meta":{`+meta+`,`, 1)
 	}
 	return map[core.Era]*http.Response{
-		core.Legacy: s.post("/mcp", legacy, s.open("/mcp", `{"elicitation":{}}`)...),
+		core.Legacy: s.post("/mcp", legacy, s.openSession("/mcp", `{"elicitation":{}}`)...),
 		core.Modern: s.post("/mcp", modern, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, name),
 	}
 }
 
 func TestEndToEndUnusualBytesAreUnchanged(t *testing.T) {
-	s := newReal(t, "quirky")
-	for era, resp := range s.eras("one__odd", `{"n":9007199254740993,"f":1.0}`, "") {
-		if got := one(t, resp); !strings.Contains(got, strings.TrimRight(mcptest.QuirkyResult, "}")) {
+	s := newEndToEndFixture(t, "quirky")
+	for era, resp := range s.callBothEras("one__odd", `{"n":9007199254740993,"f":1.0}`, "") {
+		if got := onlyMessage(t, resp); !strings.Contains(got, strings.TrimRight(mcptest.QuirkyResult, "}")) {
 			t.Errorf("%s:\n got %s\nwant %s", era, got, mcptest.QuirkyResult)
 		}
 	}
-	if got := one(t, s.modern("/s/one/mcp", "tools/list", "", "")); !strings.Contains(got, mcptest.QuirkyTool) {
+	if got := onlyMessage(t, s.modern("/s/one/mcp", "tools/list", "", "")); !strings.Contains(got, mcptest.QuirkyTool) {
 		t.Errorf("list: %s", got)
 	}
-	if got := one(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, strings.Replace(mcptest.QuirkyTool, `"odd"`, `"one__odd"`, 1)) {
+	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, strings.Replace(mcptest.QuirkyTool, `"odd"`, `"one__odd"`, 1)) {
 		t.Errorf("list: %s", got)
 	}
 }
 
 func TestEndToEndNotificationsPrecedeReply(t *testing.T) {
-	s := newReal(t, "progress")
-	for era, resp := range s.eras("one__echo", `{"n":4000}`, `"progressToken":"p"`) {
+	s := newEndToEndFixture(t, "progress")
+	for era, resp := range s.callBothEras("one__echo", `{"n":4000}`, `"progressToken":"p"`) {
 		list := messages(t, resp)
 		if len(list) != 4001 {
 			t.Fatalf("%s: %d messages", era, len(list))
@@ -113,8 +115,8 @@ func TestEndToEndNotificationsPrecedeReply(t *testing.T) {
 }
 
 func TestEndToEndServerRequestReachesItsClient(t *testing.T) {
-	s := newReal(t, "ask")
-	h := s.open("/mcp", `{"elicitation":{}}`)
+	s := newEndToEndFixture(t, "ask")
+	h := s.openSession("/mcp", `{"elicitation":{}}`)
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...)
 	var last string
 	for m := range events(resp.Body) {
@@ -127,19 +129,19 @@ func TestEndToEndServerRequestReachesItsClient(t *testing.T) {
 	if !strings.Contains(last, `"result":{"action":"accept","content":{"n":1.0}}`) {
 		t.Errorf("%s", last)
 	}
-	if got := one(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, "does not support elicitation") {
+	if got := onlyMessage(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, "does not support elicitation") {
 		t.Errorf("modern: %s", got)
 	}
 }
 
 func TestEndToEndCancellationReachesServer(t *testing.T) {
-	s := newReal(t, "silent-call")
-	h := s.open("/mcp", `{}`)
+	s := newEndToEndFixture(t, "silent-call")
+	h := s.openSession("/mcp", `{}`)
 	done := make(chan string)
 	go func() {
-		done <- one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...))
+		done <- onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...))
 	}()
-	until(t, "the call is under way", func() bool { return s.b.Sessions()[0].InFlight == 1 })
+	waitUntil(t, "the call is under way", func() bool { return s.bridge.Sessions()[0].InFlight == 1 })
 	s.post("/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, h...)
 	select {
 	case got := <-done:
@@ -152,23 +154,23 @@ func TestEndToEndCancellationReachesServer(t *testing.T) {
 }
 
 func TestEndToEndListChangeIsAnnounced(t *testing.T) {
-	s := newReal(t, "change")
-	h := s.open("/mcp", `{}`)
-	stream := s.do("GET", "/mcp", "", h...)
-	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...))
+	s := newEndToEndFixture(t, "change")
+	h := s.openSession("/mcp", `{}`)
+	stream := s.request("GET", "/mcp", "", h...)
+	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...))
 	for m := range events(stream.Body) {
 		if strings.Contains(m, "notifications/tools/list_changed") {
 			break
 		}
 	}
-	if got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h...)); !strings.Contains(got, "one__added0") {
+	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h...)); !strings.Contains(got, "one__added0") {
 		t.Errorf("%s", got)
 	}
 }
 
 func TestEndToEndServerCrashMidCallIsReadableError(t *testing.T) {
-	s := newReal(t, "exit-call")
-	if got := one(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, `"isError":true`) {
+	s := newEndToEndFixture(t, "exit-call")
+	if got := onlyMessage(t, s.modern("/mcp", "tools/call", "one__echo", `"name":"one__echo"`)); !strings.Contains(got, `"isError":true`) {
 		t.Errorf("%s", got)
 	}
 }

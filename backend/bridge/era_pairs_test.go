@@ -22,18 +22,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
-// peer is a go-sdk server at the other end of two pipes.
-type peer struct {
+// pipeServer is a go-sdk server at the other end of two pipes.
+type pipeServer struct {
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-func (p *peer) Stdin() io.WriteCloser { return p.stdin }
-func (p *peer) Stdout() io.Reader     { return p.stdout }
-func (p *peer) Done() <-chan struct{} { return p.done }
-func (p *peer) Stop(context.Context) error {
+func (p *pipeServer) Stdin() io.WriteCloser { return p.stdin }
+func (p *pipeServer) Stdout() io.Reader     { return p.stdout }
+func (p *pipeServer) Done() <-chan struct{} { return p.done }
+func (p *pipeServer) Stop(context.Context) error {
 	p.cancel()
 	_ = p.stdin.Close()
 	_ = p.stdout.Close()
@@ -41,11 +41,11 @@ func (p *peer) Stop(context.Context) error {
 	return nil
 }
 
-func startPeer(s *mcp.Server) *peer {
+func startPipeServer(s *mcp.Server) *pipeServer {
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &peer{stdin: stdin, stdout: stdout, cancel: cancel, done: make(chan struct{})}
+	p := &pipeServer{stdin: stdin, stdout: stdout, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
 		_ = s.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
@@ -54,10 +54,10 @@ func startPeer(s *mcp.Server) *peer {
 	return p
 }
 
-// asking returns a server whose tools request an input from the client; the name of a tool is the
-// kind of input. go-sdk sends requests in the legacy era and returns input_required in the modern
-// era.
-func asking(cancelled chan<- string) *mcp.Server {
+// newAskingServer returns a server whose tools request an input from the client; the name of a tool
+// is the kind of input. go-sdk sends requests in the legacy era and returns input_required in the
+// modern era.
+func newAskingServer(cancelled chan<- string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: nil,
 	})
@@ -84,18 +84,19 @@ func asking(cancelled chan<- string) *mcp.Server {
 	return s
 }
 
-// newCells returns a fixture with one shared connection to server behind the real call path.
-func newCells(t *testing.T, server *mcp.Server, era core.Era, options ...func(*Options)) *stand {
+// newEraPairFixture returns a fixture with one shared connection to server behind the real call
+// path.
+func newEraPairFixture(t *testing.T, server *mcp.Server, era core.Era, options ...func(*Options)) *fixture {
 	t.Helper()
 	reg := registry.New(registry.Options{})
 	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}})
-	s := &stand{T: t, reg: reg, w: &waits{}}
+	s := &fixture{T: t, registry: reg, lister: &fakeLister{}}
 	conn, err := upstream.Connect(t.Context(), upstream.Options{
 		Server: "one", Era: era,
-		Dial:         func(context.Context) (upstream.Pipe, error) { return startPeer(server), nil },
+		Dial:         func(context.Context) (upstream.Pipe, error) { return startPipeServer(server), nil },
 		Capabilities: json.RawMessage(`{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}`),
 		OnRequest: func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
-			return s.b.Ask(ctx, "one", method, params)
+			return s.bridge.Ask(ctx, "one", method, params)
 		},
 	})
 	if err != nil {
@@ -104,9 +105,9 @@ func newCells(t *testing.T, server *mcp.Server, era core.Era, options ...func(*O
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	reg.Set("one", "one", conn.Catalog())
 	g := gateway.New(gateway.Options{
-		Upstreams: real{conn}, Recorder: real{}, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus),
+		Upstreams: singleUpstream{conn}, Recorder: singleUpstream{}, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus),
 	})
-	o := Options{Registry: reg, Gateway: g, Lister: s.w}
+	o := Options{Registry: reg, Gateway: g, Lister: s.lister}
 	for _, f := range options {
 		f(&o)
 	}
@@ -114,8 +115,8 @@ func newCells(t *testing.T, server *mcp.Server, era core.Era, options ...func(*O
 	return s
 }
 
-// able returns the options of a client with all capabilities, which answers with who.
-func able(who string) *mcp.ClientOptions {
+// allCapabilities returns the options of a client with all capabilities, which answers with who.
+func allCapabilities(who string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{
 			RootsV2:     &mcp.RootCapabilities{},
@@ -133,14 +134,14 @@ func able(who string) *mcp.ClientOptions {
 	}
 }
 
-// able connects a client with all capabilities and a root named after it.
-func (s *stand) able(path string, era core.Era, who string) *mcp.ClientSession {
+// connectAllCapabilities connects a client with all capabilities and a root named after it.
+func (s *fixture) connectAllCapabilities(path string, era core.Era, who string) *mcp.ClientSession {
 	s.Helper()
 	version := core.LegacyVersion
 	if era == core.Modern {
 		version = core.ModernVersion
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: who, Version: "1"}, able(who))
+	client := mcp.NewClient(&mcp.Implementation{Name: who, Version: "1"}, allCapabilities(who))
 	client.AddRoots(&mcp.Root{URI: "file:///" + who})
 	cs, err := client.Connect(s.Context(), &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
@@ -167,8 +168,8 @@ func TestServersReceiveInputInAllEraPairs(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
-				s := newCells(t, asking(make(chan string, 100)), server)
-				cs := s.able("/mcp", client, "ann")
+				s := newEraPairFixture(t, newAskingServer(make(chan string, 100)), server)
+				cs := s.connectAllCapabilities("/mcp", client, "ann")
 				for _, tool := range []string{"form", "url", "sampling", "roots"} {
 					res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__" + tool, Arguments: map[string]any{"n": 1}})
 					if got := answerOf(t, res, err); !strings.HasPrefix(got, `{"n":1}`) || !strings.Contains(got, "ann") && !strings.Contains(got, `"accept"`) {
@@ -185,14 +186,14 @@ func TestServersReceiveInputInAllEraPairs(t *testing.T) {
 func TestResponseFromWrongClientIsRefused(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(server), func(t *testing.T) {
-			s := newCells(t, asking(make(chan string, 1000)), server)
+			s := newEraPairFixture(t, newAskingServer(make(chan string, 1000)), server)
 			var wg sync.WaitGroup
 			for i := range 6 {
 				era, who := core.Legacy, fmt.Sprintf("client%d", i)
 				if i%2 == 1 {
 					era = core.Modern
 				}
-				cs := s.able("/mcp", era, who)
+				cs := s.connectAllCapabilities("/mcp", era, who)
 				wg.Go(func() {
 					for range 10 {
 						res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
@@ -217,14 +218,14 @@ func TestElicitationFallsBackToUserPrompt(t *testing.T) {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
 				box := approvals.New(approvals.Options{Bus: new(event.Bus)})
-				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
-				cs := s.connect("/mcp", client, nil)
+				s := newEraPairFixture(t, newAskingServer(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
+				cs := s.connectSDK("/mcp", client, nil)
 				got := make(chan string, 1)
 				go func() {
 					res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
 					got <- answerOf(t, res, err)
 				}()
-				until(t, "the question is in the inbox", func() bool { return len(box.List()) == 1 })
+				waitUntil(t, "the question is in the inbox", func() bool { return len(box.List()) == 1 })
 				item := box.List()[0]
 				if item.Server != "one" || item.Client.Name != "sdk" || item.Tool != "one__form" || item.Message != "What is your name?" {
 					t.Errorf("%+v", item)
@@ -246,8 +247,8 @@ func TestUnansweredUserPromptIsDeclined(t *testing.T) {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
 				box := approvals.New(approvals.Options{Bus: new(event.Bus), Limit: 20 * time.Millisecond})
-				s := newCells(t, asking(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
-				res, err := s.connect("/mcp", client, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
+				s := newEraPairFixture(t, newAskingServer(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
+				res, err := s.connectSDK("/mcp", client, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
 				if answer := answerOf(t, res, err); !strings.Contains(answer, `"action":"decline"`) {
 					t.Errorf("%q", answer)
 				}
@@ -261,21 +262,21 @@ func TestUnansweredUserPromptIsDeclined(t *testing.T) {
 
 func TestSuspendedCallIsCancelledWithoutClientRetry(t *testing.T) {
 	cancelled := make(chan string, 10)
-	s := newCells(t, asking(cancelled), core.Legacy, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })
+	s := newEraPairFixture(t, newAskingServer(cancelled), core.Legacy, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })
 	body := strings.Replace(modernBody("tools/call", `"name":"one__form"`), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{}}`, 1)
-	got := one(t, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "one__form"))
+	got := onlyMessage(t, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "one__form"))
 	if !strings.Contains(got, "input_required") {
 		t.Fatal(got)
 	}
 	select {
 	case name := <-cancelled:
-		want(t, "cancelled", name, "form")
+		checkEqual(t, "cancelled", name, "form")
 	case <-time.After(time.Minute):
 		t.Fatal("the server was not told")
 	}
-	until(t, "it is forgotten", func() bool {
-		s.b.suspended.mu.Lock()
-		defer s.b.suspended.mu.Unlock()
-		return len(s.b.suspended.byState) == 0
+	waitUntil(t, "it is forgotten", func() bool {
+		s.bridge.suspended.mu.Lock()
+		defer s.bridge.suspended.mu.Unlock()
+		return len(s.bridge.suspended.byState) == 0
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// behave is a server whose response depends on the name in the call.
-func behave(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+// behaveByName is a server whose response depends on the name in the call.
+func behaveByName(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	var p struct {
 		Arguments struct{ Do string }
 		URI       string
@@ -55,12 +55,12 @@ func behave(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, e
 	case "modern":
 		return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{},"requestState":"s","_meta":{"a":1}}`)}, nil
 	}
-	return core.Reply{Result: json.RawMessage(odd)}, nil
+	return core.Reply{Result: json.RawMessage(unusualResult)}, nil
 }
 
 func TestFastPathAndGeneralPathAnswerAlike(t *testing.T) {
-	hot, cold := newStand(t, behave), newStand(t, behave)
-	cold.b.fastPathDisabled = true
+	hot, cold := newFixture(t, behaveByName), newFixture(t, behaveByName)
+	cold.bridge.fastPathDisabled = true
 
 	type request struct{ method, name, params string }
 	requests := []request{
@@ -79,17 +79,17 @@ func TestFastPathAndGeneralPathAnswerAlike(t *testing.T) {
 			request{"tools/call", "files__read", `"name":"files__read","arguments":{"Do":"` + do + `"}`},
 			request{"resources/read", "file:///t/" + do, `"uri":"file:///t/` + do + `"`})
 	}
-	sessions := map[*stand][]string{}
-	for _, s := range []*stand{hot, cold} {
-		sessions[s] = s.open("/mcp", `{"sampling":{}}`)
+	sessions := map[*fixture][]string{}
+	for _, s := range []*fixture{hot, cold} {
+		sessions[s] = s.openSession("/mcp", `{"sampling":{}}`)
 	}
 	for _, rq := range requests {
 		rq.params = strings.TrimPrefix(rq.params+`,"_meta":{"progressToken":1}`, ",")
 		for _, era := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s %s %s", era, rq.method, rq.params), func(t *testing.T) {
 				var got [2]string
-				for i, s := range []*stand{hot, cold} {
-					got[i] = s.play(era, sessions[s], rq.method, rq.name, rq.params)
+				for i, s := range []*fixture{hot, cold} {
+					got[i] = s.transcript(era, sessions[s], rq.method, rq.name, rq.params)
 				}
 				if d := cmp.Diff(got[0], got[1]); d != "" {
 					t.Errorf("hot and long differ:\n%s", d)
@@ -100,11 +100,11 @@ func TestFastPathAndGeneralPathAnswerAlike(t *testing.T) {
 			})
 		}
 	}
-	if n := len(hot.gw.seen); n != len(cold.gw.seen) {
-		t.Fatalf("%d calls hot, %d calls the long way", n, len(cold.gw.seen))
+	if n := len(hot.gateway.seen); n != len(cold.gateway.seen) {
+		t.Fatalf("%d calls hot, %d calls the long way", n, len(cold.gateway.seen))
 	}
-	for i, a := range hot.gw.seen {
-		b := cold.gw.seen[i]
+	for i, a := range hot.gateway.seen {
+		b := cold.gateway.seen[i]
 		a.At, a.Began, a.Session, b.Session = b.At, b.Began, "", ""
 		if d := cmp.Diff(a, b); d != "" {
 			t.Errorf("the gateway sees a difference in %s %s:\n%s", a.Method, a.Params, d)
@@ -112,9 +112,9 @@ func TestFastPathAndGeneralPathAnswerAlike(t *testing.T) {
 	}
 }
 
-// play sends a request, answers the requests of the server, and returns a transcript of all
+// transcript sends a request, answers the requests of the server, and returns a transcript of all
 // messages.
-func (s *stand) play(era core.Era, session []string, method, name, params string) string {
+func (s *fixture) transcript(era core.Era, session []string, method, name, params string) string {
 	s.Helper()
 	var body string
 	h := session
@@ -144,7 +144,7 @@ func (s *stand) play(era core.Era, session []string, method, name, params string
 		}
 		return log
 	}
-	return log + canonical(one(s, resp)) + "\n"
+	return log + canonical(onlyMessage(s, resp)) + "\n"
 }
 
 // canonical sorts the keys of objects and leaves numbers as they are written.

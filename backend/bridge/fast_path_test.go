@@ -13,40 +13,40 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// odd is a result that any decoding and encoding would change.
-const odd = `{"z":1.0,"content":[{"type":"hologram","n":9007199254740993,"e":"\u00e9\/"}],"structuredContent":{"b":1e3,"a":null},"a":[]}`
+// unusualResult is a result that any decoding and encoding would change.
+const unusualResult = `{"z":1.0,"content":[{"type":"hologram","n":9007199254740993,"e":"\u00e9\/"}],"structuredContent":{"b":1e3,"a":null},"a":[]}`
 
 func TestServerBytesReachClientUnchanged(t *testing.T) {
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
-		return core.Reply{Result: json.RawMessage(odd)}, nil
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		return core.Reply{Result: json.RawMessage(unusualResult)}, nil
 	})
-	h := s.open("/mcp", `{}`)
+	h := s.openSession("/mcp", `{}`)
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":7.0,"method":"tools/call","params":{"name":"files__read","arguments":{"n":1.50,"z":{}}}}`, h...)
-	want(t, "content type", resp.Header.Get("Content-Type"), "application/json")
-	want(t, "legacy", one(t, resp), `{"jsonrpc":"2.0","id":7.0,"result":`+odd+`}`)
-	call := s.gw.last()
-	want(t, "params", string(call.Params), `{"name":"read","arguments":{"n":1.50,"z":{}}}`)
-	want(t, "arguments", string(wire.Bytes(call.Params, call.Arguments)), `{"n":1.50,"z":{}}`)
+	checkEqual(t, "content type", resp.Header.Get("Content-Type"), "application/json")
+	checkEqual(t, "legacy", onlyMessage(t, resp), `{"jsonrpc":"2.0","id":7.0,"result":`+unusualResult+`}`)
+	call := s.gateway.last()
+	checkEqual(t, "params", string(call.Params), `{"name":"read","arguments":{"n":1.50,"z":{}}}`)
+	checkEqual(t, "arguments", string(wire.Bytes(call.Params, call.Arguments)), `{"n":1.50,"z":{}}`)
 	if call.Server != "files" || call.Name != "read" || call.PublicName != "files__read" || call.Client.Name != "probe" ||
 		call.Client.Version != "9" || call.Session != h[1] || call.Era != core.Legacy {
 		t.Errorf("call: %+v", call)
 	}
 
-	got := one(t, s.modern("/s/files/mcp", "tools/call", "read", `"name":"read","arguments":{}`))
-	want(t, "modern", got, `{"jsonrpc":"2.0","id":"m-1","result":`+odd[:len(odd)-1]+
+	got := onlyMessage(t, s.modern("/s/files/mcp", "tools/call", "read", `"name":"read","arguments":{}`))
+	checkEqual(t, "modern", got, `{"jsonrpc":"2.0","id":"m-1","result":`+unusualResult[:len(unusualResult)-1]+
 		`,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"drawbridge","title":"Drawbridge","version":"1.2.3"}}}}`)
-	if call := s.gw.last(); call.Era != core.Modern || call.Session != "" || call.Client.Name != "probe" || string(call.Capabilities) != "{}" {
+	if call := s.gateway.last(); call.Era != core.Modern || call.Session != "" || call.Client.Name != "probe" || string(call.Capabilities) != "{}" {
 		t.Errorf("call: %+v", call)
 	}
 }
 
 func TestModernServerMembersAreNotDuplicated(t *testing.T) {
 	const full = `{"contents":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"x"}},"cacheScope":"public","ttlMs":5,"resultType":"complete"}`
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(full)}, nil
 	})
-	got := one(t, s.modern("/mcp", "resources/read", "=?base64?ZmlsZTovLy/DvG7Drw==?=", `"uri":"file:///ünï"`))
-	want(t, "result", got, `{"jsonrpc":"2.0","id":"m-1","result":`+full+`}`)
+	got := onlyMessage(t, s.modern("/mcp", "resources/read", "=?base64?ZmlsZTovLy/DvG7Drw==?=", `"uri":"file:///ünï"`))
+	checkEqual(t, "result", got, `{"jsonrpc":"2.0","id":"m-1","result":`+full+`}`)
 }
 
 func TestModernResultGetsItsRequiredMembers(t *testing.T) {
@@ -61,85 +61,85 @@ func TestModernResultGetsItsRequiredMembers(t *testing.T) {
 		`{"resultType":"task","t":1}`: `{"resultType":"task","t":1,"_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
 		`null`:                        `null`,
 	} {
-		want(t, in, whole(b.modernizeResult("tools/call", []byte(in))), out)
+		checkEqual(t, in, joinResult(b.modernizeResult("tools/call", []byte(in))), out)
 	}
-	want(t, "read", whole(b.modernizeResult("resources/read", []byte(`{"a":1}`))),
+	checkEqual(t, "read", joinResult(b.modernizeResult("resources/read", []byte(`{"a":1}`))),
 		`{"a":1,"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`)
-	want(t, "input", whole(b.modernizeResult("resources/read", []byte(`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`))),
+	checkEqual(t, "input", joinResult(b.modernizeResult("resources/read", []byte(`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`))),
 		`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`)
 }
 
 func TestListsAreCachedBytesInBothEras(t *testing.T) {
-	s := newStand(t, nil)
-	h := s.open("/mcp", `{}`)
+	s := newFixture(t, nil)
+	h := s.openSession("/mcp", `{}`)
 	for method, kind := range listMethods {
-		raw := string(s.reg.All().ListResult(kind))
-		want(t, method, one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`, h...)), `{"jsonrpc":"2.0","id":1,"result":`+raw+`}`)
-		got := one(t, s.modern("/mcp", method, "", ""))
+		raw := string(s.registry.All().ListResult(kind))
+		checkEqual(t, method, onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`, h...)), `{"jsonrpc":"2.0","id":1,"result":`+raw+`}`)
+		got := onlyMessage(t, s.modern("/mcp", method, "", ""))
 		if !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"m-1","result":`+raw[:len(raw)-1]+`,"resultType":"complete","ttlMs":0,"cacheScope":"private"`) {
 			t.Errorf("%s: %s", method, got)
 		}
 	}
-	if len(s.gw.seen) != 0 {
-		t.Errorf("lists reached the gateway: %+v", s.gw.last())
+	if len(s.gateway.seen) != 0 {
+		t.Errorf("lists reached the gateway: %+v", s.gateway.last())
 	}
-	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}`, h...))
+	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}`, h...))
 	if !strings.Contains(got, `"code":-32602`) {
 		t.Errorf("unknown cursor: %s", got)
 	}
 }
 
 func TestListWaitsForStartingServers(t *testing.T) {
-	s := newStand(t, nil)
-	s.w.do = func() {
-		s.reg.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
+	s := newFixture(t, nil)
+	s.lister.do = func() {
+		s.registry.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
 	}
-	if got := one(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"late__t"`) {
+	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"late__t"`) {
 		t.Errorf("list: %s", got)
 	}
 }
 
 func TestCallOfUnknownToolWaitsForStartingServers(t *testing.T) {
-	s := newStand(t, nil)
-	s.w.do = func() {
-		s.reg.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
+	s := newFixture(t, nil)
+	s.lister.do = func() {
+		s.registry.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
 	}
-	one(t, s.modern("/mcp", "tools/call", "late__t", `"name":"late__t"`))
-	if call := s.gw.last(); call.Server != "late" || call.Name != "t" {
+	onlyMessage(t, s.modern("/mcp", "tools/call", "late__t", `"name":"late__t"`))
+	if call := s.gateway.last(); call.Server != "late" || call.Name != "t" {
 		t.Errorf("call: %+v", call)
 	}
 }
 
 func TestUnknownToolIsAnErrorAndRecorded(t *testing.T) {
-	s := newStand(t, nil)
-	h := s.open("/mcp", `{}`)
-	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nobody__x"}}`, h...))
-	want(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no tool is called \"nobody__x\"","data":{"code":"not_found"}}}`)
-	if call := s.gw.last(); call == nil || call.Server != "" || call.PublicName != "nobody__x" {
+	s := newFixture(t, nil)
+	h := s.openSession("/mcp", `{}`)
+	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nobody__x"}}`, h...))
+	checkEqual(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no tool is called \"nobody__x\"","data":{"code":"not_found"}}}`)
+	if call := s.gateway.last(); call == nil || call.Server != "" || call.PublicName != "nobody__x" {
 		t.Errorf("call: %+v", call)
 	}
 	resp := s.modern("/mcp", "tools/call", "nobody__x", `"name":"nobody__x"`)
-	if one(t, resp); resp.StatusCode != http.StatusBadRequest {
+	if onlyMessage(t, resp); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("modern: %s", resp.Status)
 	}
 }
 
 func TestNotificationsPrecedeReplyInOrder(t *testing.T) {
 	const n = 4000
-	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		token := string(wire.Bytes(call.Params, call.ProgressToken))
 		for i := range n {
 			sink.Notify("notifications/progress", json.RawMessage(`{"progressToken":`+token+`,"progress":`+itoa(i)+`}`))
 		}
-		return core.Reply{Result: text("done")}, nil
+		return core.Reply{Result: textReply("done")}, nil
 	})
-	h := s.open("/mcp", `{}`)
+	h := s.openSession("/mcp", `{}`)
 	for era, resp := range map[string]*http.Response{
 		"legacy": s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","_meta":{"progressToken":"tök"}}}`, h...),
 		"modern": s.post("/mcp", strings.Replace(modernBody("tools/call", `"name":"math__add"`), `"_meta":{`, `"_meta":{"progressToken":"tök",`, 1),
 			versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"),
 	} {
-		want(t, era, resp.Header.Get("Content-Type"), "text/event-stream")
+		checkEqual(t, era, resp.Header.Get("Content-Type"), "text/event-stream")
 		list := messages(t, resp)
 		if len(list) != n+1 {
 			t.Fatalf("%s: %d messages", era, len(list))
@@ -156,11 +156,11 @@ func TestNotificationsPrecedeReplyInOrder(t *testing.T) {
 }
 
 func TestLogMessagesBelowClientLevelAreDropped(t *testing.T) {
-	s := newStand(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		for _, level := range []string{"debug", "info", "warning", "error", "loud"} {
 			sink.Notify("notifications/message", json.RawMessage(`{"level":"`+level+`","data":1}`))
 		}
-		return core.Reply{Result: text("done")}, nil
+		return core.Reply{Result: textReply("done")}, nil
 	})
 	heard := func(list []string) string {
 		var got []string
@@ -173,26 +173,26 @@ func TestLogMessagesBelowClientLevelAreDropped(t *testing.T) {
 		}
 		return strings.Join(got, " ")
 	}
-	h := s.open("/mcp", `{}`)
+	h := s.openSession("/mcp", `{}`)
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
-	want(t, "before a level is set", heard(messages(t, s.post("/mcp", call, h...))), "info warning error loud")
-	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"error"}}`, h...))
-	want(t, "error", heard(messages(t, s.post("/mcp", call, h...))), "error loud")
-	if got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"shout"}}`, h...)); !strings.Contains(got, "-32602") {
+	checkEqual(t, "before a level is set", heard(messages(t, s.post("/mcp", call, h...))), "info warning error loud")
+	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"error"}}`, h...))
+	checkEqual(t, "error", heard(messages(t, s.post("/mcp", call, h...))), "error loud")
+	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"shout"}}`, h...)); !strings.Contains(got, "-32602") {
 		t.Errorf("unknown level: %s", got)
 	}
-	want(t, "other session", heard(messages(t, s.post("/mcp", call, s.open("/mcp", `{}`)...))), "info warning error loud")
+	checkEqual(t, "other session", heard(messages(t, s.post("/mcp", call, s.openSession("/mcp", `{}`)...))), "info warning error loud")
 
-	want(t, "modern, nothing said", heard(messages(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`))), "")
+	checkEqual(t, "modern, nothing said", heard(messages(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`))), "")
 	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"warning",`, 1)
 	resp := s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add")
-	want(t, "modern, warning", heard(messages(t, resp)), "warning error loud")
+	checkEqual(t, "modern, warning", heard(messages(t, resp)), "warning error loud")
 }
 
 func TestErrorsAreReadableByModels(t *testing.T) {
 	var fail error
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, fail })
-	h := s.open("/mcp", `{}`)
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, fail })
+	h := s.openSession("/mcp", `{}`)
 	tool := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
 	prompt := `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"files__ask"}}`
 	for _, c := range []struct {
@@ -219,7 +219,7 @@ func TestErrorsAreReadableByModels(t *testing.T) {
 		{core.Errorf(core.CodeNotFound, "gone"), `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, `"error":{"code":-32002,"message":"gone","data":{"code":"not_found","uri":"file:///t/1"}}`},
 	} {
 		fail = c.err
-		got := one(t, s.post("/mcp", c.body, h...))
+		got := onlyMessage(t, s.post("/mcp", c.body, h...))
 		if !strings.Contains(got, c.want) || strings.Contains(got, "secret") {
 			t.Errorf("%v:\n got %s\nwant %s", c.err, got, c.want)
 		}
@@ -228,33 +228,33 @@ func TestErrorsAreReadableByModels(t *testing.T) {
 
 func TestServerErrorObjectIsForwardedUnchanged(t *testing.T) {
 	const object = `{"message":"no","data":{"n":1.0},"code":-32002}`
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Error: json.RawMessage(object)}, nil
 	})
-	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, s.open("/mcp", `{}`)...))
-	want(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":`+object+`}`)
+	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, s.openSession("/mcp", `{}`)...))
+	checkEqual(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":`+object+`}`)
 	resp := s.modern("/mcp", "resources/read", "file:///t/1", `"uri":"file:///t/1"`)
-	want(t, "modern", one(t, resp), `{"jsonrpc":"2.0","id":"m-1","error":{"message":"no","data":{"n":1.0},"code":-32602}}`)
+	checkEqual(t, "modern", onlyMessage(t, resp), `{"jsonrpc":"2.0","id":"m-1","error":{"message":"no","data":{"n":1.0},"code":-32602}}`)
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("modern: %s", resp.Status)
 	}
 }
 
 func TestCompletionIsRoutedByItsReference(t *testing.T) {
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(`{"completion":{"values":[]}}`)}, nil
 	})
-	one(t, s.modern("/mcp", "completion/complete", "", `"ref":{"type":"ref/prompt","name":"files__ask"},"argument":{"name":"a","value":"b"}`))
-	call := s.gw.last()
+	onlyMessage(t, s.modern("/mcp", "completion/complete", "", `"ref":{"type":"ref/prompt","name":"files__ask"},"argument":{"name":"a","value":"b"}`))
+	call := s.gateway.last()
 	if call.Server != "files" || call.Name != "ask" || !strings.Contains(string(call.Params), `"ref":{"type":"ref/prompt","name":"ask"},"argument"`) {
 		t.Errorf("prompt: %+v %s", call, call.Params)
 	}
-	one(t, s.modern("/mcp", "completion/complete", "", `"ref":{"type":"ref/resource","uri":"file:///t/{id}"},"argument":{"name":"id","value":"b"}`))
-	if call := s.gw.last(); call.Server != "files" || call.Name != "file:///t/{id}" {
+	onlyMessage(t, s.modern("/mcp", "completion/complete", "", `"ref":{"type":"ref/resource","uri":"file:///t/{id}"},"argument":{"name":"id","value":"b"}`))
+	if call := s.gateway.last(); call.Server != "files" || call.Name != "file:///t/{id}" {
 		t.Errorf("template: %+v", call)
 	}
 	for _, ref := range []string{`"ref":{"type":"ref/x"}`, `"ref":7`, `"argument":{}`, `"ref":{"type":"ref/prompt"}`, `"ref":{"type":"ref/prompt","name":7}`} {
-		if got := one(t, s.modern("/mcp", "completion/complete", "", ref)); !strings.Contains(got, "-32602") {
+		if got := onlyMessage(t, s.modern("/mcp", "completion/complete", "", ref)); !strings.Contains(got, "-32602") {
 			t.Errorf("%s: %s", ref, got)
 		}
 	}
@@ -262,12 +262,12 @@ func TestCompletionIsRoutedByItsReference(t *testing.T) {
 
 func TestSilentStreamGetsKeepaliveComments(t *testing.T) {
 	answer := make(chan struct{})
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		<-answer
-		return core.Reply{Result: text("done")}, nil
+		return core.Reply{Result: textReply("done")}, nil
 	}, func(o *Options) { o.KeepAlive = 10 * time.Millisecond })
 	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`) // returns with the first comment
-	want(t, "content type", resp.Header.Get("Content-Type"), "text/event-stream")
+	checkEqual(t, "content type", resp.Header.Get("Content-Type"), "text/event-stream")
 	two := make([]byte, 2*len(keepAliveComment))
 	for at := 0; at < len(two); {
 		n, err := resp.Body.Read(two[at:])
@@ -276,9 +276,9 @@ func TestSilentStreamGetsKeepaliveComments(t *testing.T) {
 		}
 		at += n
 	}
-	want(t, "comments", string(two), string(keepAliveComment)+string(keepAliveComment))
+	checkEqual(t, "comments", string(two), string(keepAliveComment)+string(keepAliveComment))
 	close(answer)
-	if got := one(t, resp); !strings.Contains(got, "done") {
+	if got := onlyMessage(t, resp); !strings.Contains(got, "done") {
 		t.Errorf("reply: %s", got)
 	}
 }
@@ -286,12 +286,12 @@ func TestSilentStreamGetsKeepaliveComments(t *testing.T) {
 func TestStalledReaderBlocksNoOtherClient(t *testing.T) {
 	line := json.RawMessage(`{"progressToken":1,"progress":1,"message":"` + strings.Repeat("x", 1<<20) + `"}`)
 	ended := make(chan struct{})
-	s := newStand(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
 		for range 64 {
 			sink.Notify("notifications/progress", line)
 		}
 		close(ended)
-		return core.Reply{Result: text("done")}, nil
+		return core.Reply{Result: textReply("done")}, nil
 	}, func(o *Options) { o.WriteLimit = 100 * time.Millisecond })
 	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)
 	select {
@@ -304,4 +304,4 @@ func TestStalledReaderBlocksNoOtherClient(t *testing.T) {
 
 func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
 
-func whole(a methodResult) string { return string(a.head) + string(a.tail) }
+func joinResult(a methodResult) string { return string(a.head) + string(a.tail) }

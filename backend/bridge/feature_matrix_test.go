@@ -17,7 +17,7 @@ func TestFeatureMatrixMatchesPeers(t *testing.T) {
 		person         bool
 		want           string
 	}{
-		{"everything", Peer{Era: core.Legacy, Capabilities: json.RawMessage(canAll)}, Peer{Era: core.Modern, Capabilities: json.RawMessage(all)}, false,
+		{"everything", Peer{Era: core.Legacy, Capabilities: json.RawMessage(allClientCapabilities)}, Peer{Era: core.Modern, Capabilities: json.RawMessage(all)}, false,
 			"tools:passes prompts:passes resources:passes subscriptions:passes completions:passes logging:passes progress:passes cancellation:passes sampling:passes elicitation:passes elicitation by URL:passes roots:passes"},
 		{"a plain pair", Peer{Era: core.Modern, Capabilities: json.RawMessage(`{}`)}, Peer{Era: core.Legacy, Capabilities: json.RawMessage(`{"tools":{},"resources":{}}`)}, false,
 			"tools:passes prompts:not server resources:passes subscriptions:not server completions:not server logging:not server progress:passes cancellation:passes sampling:not client elicitation:not client elicitation by URL:not client roots:not client"},
@@ -31,6 +31,6 @@ func TestFeatureMatrixMatchesPeers(t *testing.T) {
 				t.Errorf("%s: %s", c.name, fmt.Sprintf("%+v", f))
 			}
 		}
-		want(t, c.name, strings.Join(got, " "), c.want)
+		checkEqual(t, c.name, strings.Join(got, " "), c.want)
 	}
 }

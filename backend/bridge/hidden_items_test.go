@@ -16,16 +16,16 @@ import (
 
 // A folder that is bound to a deleted profile shows nothing, rather than everything.
 func TestFolderOfDeletedProfileShowsNoTools(t *testing.T) {
-	s := newBound(t)
+	s := newProfileFixture(t)
 	lost := []string{ClientHeader, "free", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte("/lost"))}
 	for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"} {
 		answer := strings.Join(messages(s, s.modern("/mcp", method, "", "", lost...)), "")
-		if s.innocent(method, answer); strings.Contains(answer, "inside") {
+		if s.expectUnknown(method, answer); strings.Contains(answer, "inside") {
 			t.Errorf("%s: %s", method, answer)
 		}
 	}
 	s.modern("/mcp", "tools/call", "in__do", `"name":"in__do","arguments":{}`, lost...)
-	if c := s.gw.last(); c.Server != "" {
+	if c := s.gateway.last(); c.Server != "" {
 		t.Errorf("a call reached %s", c.Server)
 	}
 }
@@ -35,8 +35,8 @@ func TestFolderOfDeletedProfileShowsNoTools(t *testing.T) {
 func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		for _, unusual := range [][]string{nil, {"Last-Event-ID", "1"}, {"Mcp-Param-R", "other"}} {
-			s := newBound(t)
-			s.b.fastPathDisabled = cold
+			s := newProfileFixture(t)
+			s.bridge.fastPathDisabled = cold
 			ask := func(name string, from ...string) string {
 				resp := s.modern("/mcp", "tools/call", name, `"name":"`+name+`","arguments":{"r":"x"}`, append(from, unusual...)...)
 				return resp.Status + " " + strings.ReplaceAll(strings.Join(messages(s, resp), ""), name, "NAME")
@@ -50,7 +50,7 @@ func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 			}
 			nowhere := ask("nowhere__do", ClientHeader, "bound")
 			for _, name := range []string{"out__hide", "in__hide", "out__do"} {
-				want(t, name, ask(name, ClientHeader, "bound"), nowhere)
+				checkEqual(t, name, ask(name, ClientHeader, "bound"), nowhere)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 // A request that go-sdk handles because a value is written in an unusual way reveals no more about
 // a hidden tool than about a tool that does not exist.
 func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
-	s := newBound(t)
+	s := newProfileFixture(t)
 	ask := func(name, token string) (int, string) {
 		body := strings.Replace(modernBody("tools/call", `"name":"`+name+`","arguments":{"r":"x"}`), `"2026-07-28"`, `"2026\u002d07-28"`, 1)
 		resp := s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)
@@ -80,19 +80,19 @@ func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
 
 // describe_tools describes only what the client sees.
 func TestInstructionsListOnlyServersOfTheProfile(t *testing.T) {
-	s := newBound(t)
-	s.gw.answer = func(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newProfileFixture(t)
+	s.gateway.answer = func(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
 		return c.Local(ctx), nil
 	}
-	s.reach(config.Profile{Name: "p", ToolMode: config.ToolsDeferred, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}})
-	s.innocent("the list", one(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "bound")))
+	s.setProfiles(config.Profile{Name: "p", ToolMode: config.ToolsDeferred, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}})
+	s.expectUnknown("the list", onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "bound")))
 	for _, name := range []string{"out__do", "in__hide", "late__any"} {
-		answer := s.tool(core.Modern, "bound", "describe_tools", `{"names":["`+name+`"]}`)
-		if s.innocent(name, answer); !strings.Contains(answer, `"isError":true`) {
+		answer := s.callTool(core.Modern, "bound", "describe_tools", `{"names":["`+name+`"]}`)
+		if s.expectUnknown(name, answer); !strings.Contains(answer, `"isError":true`) {
 			t.Errorf("%s is described: %s", name, answer)
 		}
 	}
-	if got := textOf(t, s.tool(core.Modern, "bound", "describe_tools", `{"names":["in__do"]}`)); !strings.Contains(got, "inside") {
+	if got := textOf(t, s.callTool(core.Modern, "bound", "describe_tools", `{"names":["in__do"]}`)); !strings.Contains(got, "inside") {
 		t.Error(got)
 	}
 }
@@ -100,62 +100,62 @@ func TestInstructionsListOnlyServersOfTheProfile(t *testing.T) {
 // Hidden resources cannot be subscribed to, in either era.
 func TestProfileHidesOtherResourcesFromSubscription(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
-		s := newBound(t)
+		s := newProfileFixture(t)
 		for _, uri := range []string{"out://doc", "out://t/1"} {
-			cs := s.as("/mcp", era, "bound", &mcp.ClientOptions{})
+			cs := s.connectAs("/mcp", era, "bound", &mcp.ClientOptions{})
 			_ = cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}) // refused, or without effect
 		}
-		cs := s.as("/mcp", era, "bound", &mcp.ClientOptions{})
+		cs := s.connectAs("/mcp", era, "bound", &mcp.ClientOptions{})
 		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "what is inside is subscribed to", func() bool {
-			c := s.gw.last()
+		waitUntil(t, "what is inside is subscribed to", func() bool {
+			c := s.gateway.last()
 			return c != nil && c.Method == "resources/subscribe" && c.Server == "in"
 		})
-		s.gw.mu.Lock()
-		for _, c := range s.gw.seen {
+		s.gateway.mu.Lock()
+		for _, c := range s.gateway.seen {
 			if c.Server == "out" {
 				t.Errorf("%s: %s %s reached out", era, c.Method, c.Name)
 			}
 		}
-		s.gw.mu.Unlock()
+		s.gateway.mu.Unlock()
 	}
 }
 
 // A suspended call is resumed only if its client still sees the tool in the same way.
 func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
-	for what, edit := range map[string]func(*stand){
-		"bound elsewhere": func(s *stand) {
-			s.b.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"free": {Profile: "p"}}})
+	for what, edit := range map[string]func(*fixture){
+		"bound elsewhere": func(s *fixture) {
+			s.bridge.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"free": {Profile: "p"}}})
 		},
-		"bound to the same": func(s *stand) {
-			s.b.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"free": {Profile: "q"}}})
+		"bound to the same": func(s *fixture) {
+			s.bridge.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"free": {Profile: "q"}}})
 		},
-		"unknown": func(s *stand) { s.b.SetVisibility(Visibility{Unknown: "mend it"}) },
+		"unknown": func(s *fixture) { s.bridge.SetVisibility(Visibility{Unknown: "mend it"}) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := newBound(t)
-			s.gw.answer = wanting
-			ask := s.aside("out__do", "free")
-			state := s.state(ask(""))
+			s := newProfileFixture(t)
+			s.gateway.answer = askingServer
+			ask := s.newSuspendableCall("out__do", "free")
+			state := s.requestState(ask(""))
 			edit(s)
 			if got := ask(answers + `,"requestState":"` + state + `",`); strings.Contains(got, `"got"`) {
 				t.Error(got)
 			}
 		})
 	}
-	s := newBound(t)
+	s := newProfileFixture(t)
 	ended := make(chan error, 1)
-	s.gw.answer = func(ctx context.Context, c *core.Call, sink core.Sink) (core.Reply, error) {
-		reply, err := wanting(ctx, c, sink)
+	s.gateway.answer = func(ctx context.Context, c *core.Call, sink core.Sink) (core.Reply, error) {
+		reply, err := askingServer(ctx, c, sink)
 		ended <- err
 		return reply, err
 	}
-	ask := s.aside("in__do", "bound")
-	state := s.state(ask(""))
-	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"do"}}}}})
-	if got := ask(answers + `,"requestState":"` + state + `",`); strings.Contains(got, `"got"`) || len(s.gw.seen) != 1 {
+	ask := s.newSuspendableCall("in__do", "bound")
+	state := s.requestState(ask(""))
+	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"do"}}}}})
+	if got := ask(answers + `,"requestState":"` + state + `",`); strings.Contains(got, `"got"`) || len(s.gateway.seen) != 1 {
 		t.Errorf("the tool was taken out of the profile: %s", got)
 	}
 	select {
@@ -165,10 +165,10 @@ func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 	}
 }
 
-// aside returns a function that calls a tool as a modern client with all capabilities.
-func (s *stand) aside(name, token string) func(params string) string {
+// newSuspendableCall returns a function that calls a tool as a modern client with all capabilities.
+func (s *fixture) newSuspendableCall(name, token string) func(params string) string {
 	return func(params string) string {
-		body := strings.Replace(modernBody("tools/call", params+`"name":"`+name+`","arguments":{}`), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
+		body := strings.Replace(modernBody("tools/call", params+`"name":"`+name+`","arguments":{}`), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities, 1)
 		return strings.Join(messages(s, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)), "")
 	}
 }

@@ -15,13 +15,13 @@ import (
 // session can be opened.
 func TestSES01ExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
 	var clock atomic.Int64
-	s := newStand(t, nil, func(o *Options) {
+	s := newFixture(t, nil, func(o *Options) {
 		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
 	})
-	h := s.open("/mcp", `{}`, ClientHeader, "ann")
+	h := s.openSession("/mcp", `{}`, ClientHeader, "ann")
 	never := append([]string{sessionHeader, "NEVERNEVERNEVER"}, h[2:]...)
 	clock.Add(31 * 60)
-	s.b.closeIdleSessions()
+	s.bridge.closeIdleSessions()
 	for _, body := range []string{ping, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, `[` + ping + `]`} {
 		late, unknown := s.post("/mcp", body, h...), s.post("/mcp", body, never...)
 		a, _ := io.ReadAll(late.Body)
@@ -31,14 +31,14 @@ func TestSES01ExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"GET", "DELETE"} {
-		if resp := s.do(method, "/mcp", "", h...); resp.StatusCode != http.StatusNotFound {
+		if resp := s.request(method, "/mcp", "", h...); resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", method, resp.Status)
 		}
 	}
-	if len(s.gw.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gw.last())
+	if len(s.gateway.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gateway.last())
 	}
-	again := s.open("/mcp", `{}`, ClientHeader, "ann")
+	again := s.openSession("/mcp", `{}`, ClientHeader, "ann")
 	if resp := s.post("/mcp", ping, again...); resp.StatusCode != http.StatusOK || again[1] == h[1] {
 		t.Errorf("a new session: %s", resp.Status)
 	}
@@ -51,7 +51,7 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	var clock atomic.Int64
-	s := newStand(t, nil, func(o *Options) {
+	s := newFixture(t, nil, func(o *Options) {
 		o.MaxSessions = most
 		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
 	})
@@ -70,7 +70,7 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 						mine = append(mine, []string{sessionHeader, resp.Header.Get(sessionHeader), ClientHeader, who})
 					case 2:
 						if len(mine) > 0 {
-							s.do("DELETE", "/mcp", "", mine[r.IntN(len(mine))]...)
+							s.request("DELETE", "/mcp", "", mine[r.IntN(len(mine))]...)
 						}
 					case 3:
 						if len(mine) > 0 {
@@ -78,7 +78,7 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 						}
 					default:
 						clock.Add(int64(r.IntN(20 * 60)))
-						s.b.closeIdleSessions()
+						s.bridge.closeIdleSessions()
 					}
 				}
 			})
@@ -86,7 +86,7 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 	}
 	wg.Wait()
 	count := map[string]int{}
-	for _, one := range s.b.Sessions() {
+	for _, one := range s.bridge.Sessions() {
 		if count[one.Client.Token]++; count[one.Client.Token] > most {
 			t.Errorf("%s has more than %d sessions", one.Client.Token, most)
 		}
@@ -95,16 +95,16 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 		}
 	}
 	clock.Add(61 * 60)
-	s.b.closeIdleSessions()
-	if left := s.b.Sessions(); len(left) != 0 || len(s.b.sessions.countByToken) != 0 {
-		t.Errorf("left: %+v, counted: %v", left, s.b.sessions.countByToken)
+	s.bridge.closeIdleSessions()
+	if left := s.bridge.Sessions(); len(left) != 0 || len(s.bridge.sessions.countByToken) != 0 {
+		t.Errorf("left: %+v, counted: %v", left, s.bridge.sessions.countByToken)
 	}
 }
 
 // TestForgedSessionIDsAreUnknown sends ids that no session has.
 func TestForgedSessionIDsAreUnknown(t *testing.T) {
-	s := newStand(t, nil)
-	h := s.open("/mcp", `{}`)
+	s := newFixture(t, nil)
+	h := s.openSession("/mcp", `{}`)
 	for _, id := range []string{
 		strings.ToLower(h[1]), h[1] + "A", h[1][1:], " ", "..", "../" + h[1], h[1] + "," + h[1], `"` + h[1] + `"`, strings.Repeat("A", 8000), "\u00e9", "null", "0",
 	} {
@@ -117,7 +117,7 @@ func TestForgedSessionIDsAreUnknown(t *testing.T) {
 			}
 		}
 	}
-	if len(s.gw.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gw.last())
+	if len(s.gateway.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gateway.last())
 	}
 }

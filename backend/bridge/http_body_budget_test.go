@@ -10,7 +10,7 @@ import (
 
 // slowBody sends a request whose last byte is sent when finish is called. announced -1 sends it
 // chunked.
-func (s *stand) slowBody(size int, announced int64, headers ...string) (status <-chan int, finish func()) {
+func (s *fixture) slowBody(size int, announced int64, headers ...string) (status <-chan int, finish func()) {
 	s.Helper()
 	body := strings.Replace(ping, "}", `,"params":{"pad":"`+strings.Repeat("x", size)+`"}}`, 1)
 	out, in := io.Pipe()
@@ -45,14 +45,14 @@ func (s *stand) slowBody(size int, announced int64, headers ...string) (status <
 	return got, func() { close(end) }
 }
 
-// holds waits until this many bytes of the body budget are in use.
-func (s *stand) holds(bytes int64) {
+// waitForBudget waits until this many bytes of the body budget are in use.
+func (s *fixture) waitForBudget(bytes int64) {
 	s.Helper()
-	rest := s.b.BodyBudget - bytes + 1
-	until(s.T, "the bodies are held", func() bool {
-		free := s.b.bodyBudget.semaphore.TryAcquire(rest)
+	rest := s.bridge.BodyBudget - bytes + 1
+	waitUntil(s.T, "the bodies are held", func() bool {
+		free := s.bridge.bodyBudget.semaphore.TryAcquire(rest)
 		if free {
-			s.b.bodyBudget.semaphore.Release(rest)
+			s.bridge.bodyBudget.semaphore.Release(rest)
 		}
 		return !free
 	})
@@ -63,12 +63,12 @@ const largeBody = 250 << 10
 // TestLargeBodiesStayWithinBudget also checks that small bodies are not delayed by large ones.
 func TestLargeBodiesStayWithinBudget(t *testing.T) {
 	for _, announced := range []int64{1, -1} {
-		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 600<<10 })
-		s.b.bodyBudget.timeout = time.Minute
-		h := s.open("/mcp", `{}`)
+		s := newFixture(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 600<<10 })
+		s.bridge.bodyBudget.timeout = time.Minute
+		h := s.openSession("/mcp", `{}`)
 		first, finishFirst := s.slowBody(largeBody, announced, h...)
 		second, finishSecond := s.slowBody(largeBody, announced, h...)
-		s.holds(2 * largeBody)
+		s.waitForBudget(2 * largeBody)
 		third, finishThird := s.slowBody(largeBody, announced, h...)
 		finishThird()
 		if resp := s.post("/mcp", ping, h...); resp.StatusCode != http.StatusOK {
@@ -96,11 +96,11 @@ func TestLargeBodiesStayWithinBudget(t *testing.T) {
 // The refusal does not wait for the rest of the body.
 func TestLargeBodyBeyondBudgetIsRefusedImmediately(t *testing.T) {
 	for _, announced := range []int64{1, -1} {
-		s := newStand(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 300<<10 })
-		s.b.bodyBudget.timeout = time.Millisecond
-		h := s.open("/mcp", `{}`)
+		s := newFixture(t, nil, func(o *Options) { o.MaxBody, o.BodyBudget = 256<<10, 300<<10 })
+		s.bridge.bodyBudget.timeout = time.Millisecond
+		h := s.openSession("/mcp", `{}`)
 		first, finish := s.slowBody(largeBody, announced, h...)
-		s.holds(largeBody)
+		s.waitForBudget(largeBody)
 		second, finishSecond := s.slowBody(largeBody, announced, h...)
 		if status := <-second; status != http.StatusServiceUnavailable {
 			t.Errorf("without room: %d", status)

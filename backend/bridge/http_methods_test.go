@@ -10,7 +10,7 @@ import (
 )
 
 func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	big := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"` + strings.Repeat("a", 5<<20) + `"}}`
 	for _, c := range []struct {
@@ -44,7 +44,7 @@ func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 		{"accept json only", "POST", "/mcp", list, []string{"Accept", "application/json"}, 400, ""},
 		{"modern batch", "POST", "/mcp", `[` + modernBody("tools/list", "") + `]`, []string{versionHeader, core.ModernVersion}, 400, ""},
 	} {
-		resp := s.do(c.method, c.path, c.body, c.headers...)
+		resp := s.request(c.method, c.path, c.body, c.headers...)
 		body, err := io.ReadAll(resp.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -58,13 +58,13 @@ func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 			}
 		}
 	}
-	if len(s.gw.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gw.last())
+	if len(s.gateway.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gateway.last())
 	}
 }
 
 func TestEndlessBodyIsCutOff(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	endless := io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`), zeros{})
 	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.srv.URL+"/mcp", endless)
 	req.Header.Set("Content-Type", "application/json")
@@ -88,7 +88,7 @@ func (zeros) Read(p []byte) (int, error) {
 }
 
 func TestForgedInternalHeadersAreIgnored(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	h := http.Header{"X-Drawbridge-Client": {"claude"}, "X-Drawbridge-Shim": {"7"}, "X-Drawbridge-Ticket": {"1"}, "x-drawbridge-odd": {"2"}, "Accept": {"a"}}
 	origin := readOrigin(h)
 	if origin.token != "claude" || origin.shim != "7" || len(h) != 1 {
@@ -102,11 +102,11 @@ func TestForgedInternalHeadersAreIgnored(t *testing.T) {
 }
 
 func TestPrettyPrintedRequestReachesServerOnOneLine(t *testing.T) {
-	s := newStand(t, nil)
-	one(t, s.post("/mcp", "{\n \"jsonrpc\": \"2.0\",\r\n \"id\": 1, \"method\": \"tools/call\",\n \"params\": {\n  \"name\": \"math__add\",\n  \"arguments\": { \"a\": \"x  y\" }\n }\n}\n", s.open("/mcp", `{}`)...))
-	want(t, "params", string(s.gw.last().Params), `{"name":"add","arguments":{"a":"x  y"}}`)
+	s := newFixture(t, nil)
+	onlyMessage(t, s.post("/mcp", "{\n \"jsonrpc\": \"2.0\",\r\n \"id\": 1, \"method\": \"tools/call\",\n \"params\": {\n  \"name\": \"math__add\",\n  \"arguments\": { \"a\": \"x  y\" }\n }\n}\n", s.openSession("/mcp", `{}`)...))
+	checkEqual(t, "params", string(s.gateway.last().Params), `{"name":"add","arguments":{"a":"x  y"}}`)
 }
 
 func TestEventsContainNoLineBreaksBetweenTokens(t *testing.T) {
-	want(t, "line", string(removeLineBreaks([]byte("{\r\n\"a\":\n\"\\n\"}"))), "{  \"a\": \"\\n\"}")
+	checkEqual(t, "line", string(removeLineBreaks([]byte("{\r\n\"a\":\n\"\\n\"}"))), "{  \"a\": \"\\n\"}")
 }

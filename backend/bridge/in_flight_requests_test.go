@@ -15,7 +15,7 @@ import (
 // immediately.
 func TestPlainCallEndsOnShutdown(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
-	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(begun)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
@@ -23,17 +23,17 @@ func TestPlainCallEndsOnShutdown(t *testing.T) {
 	})
 	go func() {
 		<-begun
-		s.b.close()
+		s.bridge.close()
 	}()
 	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)
-	if got := one(t, resp); !strings.Contains(got, "stopping") {
+	if got := onlyMessage(t, resp); !strings.Contains(got, "stopping") {
 		t.Errorf("its client was told %s", got)
 	}
 	if err := <-ended; !errors.Is(err, errStopped) {
 		t.Errorf("it ended with %v", err)
 	}
 	late := make(chan error, 1)
-	s.b.inFlight.add(&inFlightRequest{cancel: func(cause error) { late <- cause }, response: &responseWriter{keepAliveInterval: time.Hour}})
+	s.bridge.inFlight.add(&inFlightRequest{cancel: func(cause error) { late <- cause }, response: &responseWriter{keepAliveInterval: time.Hour}})
 	if err := <-late; !errors.Is(err, errStopped) {
 		t.Errorf("the late one ended with %v", err)
 	}
@@ -42,7 +42,7 @@ func TestPlainCallEndsOnShutdown(t *testing.T) {
 // Each of many calls gets comments when it is silent, and no call stays in the list.
 func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	answer := make(chan struct{})
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		<-answer
 		return core.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
 	}, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })
@@ -69,9 +69,9 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	}
 	close(answer)
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		s.b.inFlight.mu.Lock()
-		left := s.b.inFlight.newest
-		s.b.inFlight.mu.Unlock()
+		s.bridge.inFlight.mu.Lock()
+		left := s.bridge.inFlight.newest
+		s.bridge.inFlight.mu.Unlock()
 		if left == nil {
 			break
 		}

@@ -11,13 +11,13 @@ import (
 )
 
 func TestLegacyClientAnswersModernServerInputRequest(t *testing.T) {
-	s := newStand(t, func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
 		p, err := wire.ScanParams(call.Params)
 		if err != nil {
 			return core.Reply{}, err
 		}
-		want(t, "arguments", string(wire.Bytes(call.Params, call.Arguments)), `{"a":1.0}`)
-		want(t, "token", string(wire.Bytes(call.Params, call.ProgressToken)), `7`)
+		checkEqual(t, "arguments", string(wire.Bytes(call.Params, call.Arguments)), `{"a":1.0}`)
+		checkEqual(t, "token", string(wire.Bytes(call.Params, call.ProgressToken)), `7`)
 		switch string(wire.Bytes(call.Params, p.RequestState)) {
 		case "":
 			return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"one","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"elicitation/create","params":{"message":"Name?"}}}}`)}, nil
@@ -26,7 +26,7 @@ func TestLegacyClientAnswersModernServerInputRequest(t *testing.T) {
 		}
 		return core.Reply{Result: json.RawMessage(`{"content":[],"responses":` + string(wire.Bytes(call.Params, p.InputResponses)) + `}`)}, nil
 	})
-	h := s.open("/mcp", `{"elicitation":{},"roots":{}}`)
+	h := s.openSession("/mcp", `{"elicitation":{},"roots":{}}`)
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"a":1.0},"_meta":{"progressToken":7}}}`
 	var asked, last string
 	resp := s.post("/mcp", call, h...)
@@ -38,32 +38,32 @@ func TestLegacyClientAnswersModernServerInputRequest(t *testing.T) {
 			s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"n":1.0,"m":"`+ask.Method+`"}}`, h...)
 		}
 	}
-	want(t, "asked", asked, "elicitation/create roots/list roots/list ")
-	want(t, "reply", last, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"responses":{"c":{"n":1.0,"m":"roots/list"}}}}`)
-	if n := len(s.gw.seen); n != 3 {
+	checkEqual(t, "asked", asked, "elicitation/create roots/list roots/list ")
+	checkEqual(t, "reply", last, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"responses":{"c":{"n":1.0,"m":"roots/list"}}}}`)
+	if n := len(s.gateway.seen); n != 3 {
 		t.Errorf("%d calls", n)
 	}
-	if n := len(s.gw.asked); n != 3 || s.gw.asked[0].Method != "elicitation/create" || s.gw.asked[0].Server != "math" {
+	if n := len(s.gateway.asked); n != 3 || s.gateway.asked[0].Method != "elicitation/create" || s.gateway.asked[0].Server != "math" {
 		t.Errorf("%d questions are recorded", n)
 	}
-	if got := string(s.gw.seen[1].Params); !strings.HasPrefix(got, `{"inputResponses":{"a":{"n":1.0,"m":"elicitation/create"},"b":{"n":1.0,"m":"roots/list"}},"requestState":"one","name":"add",`) {
+	if got := string(s.gateway.seen[1].Params); !strings.HasPrefix(got, `{"inputResponses":{"a":{"n":1.0,"m":"elicitation/create"},"b":{"n":1.0,"m":"roots/list"}},"requestState":"one","name":"add",`) {
 		t.Errorf("second round: %s", got)
 	}
 
-	got := messages(t, s.post("/mcp", call, s.open("/mcp", `{"roots":{}}`)...))
+	got := messages(t, s.post("/mcp", call, s.openSession("/mcp", `{"roots":{}}`)...))
 	if len(got) != 1 || !strings.Contains(got[0], "does not support elicitation") || !strings.Contains(got[0], `"isError":true`) {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestEndlessInputRequestsAreCutOff(t *testing.T) {
-	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		if strings.Contains(string(call.Params), "busy") {
 			return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"x"}`)}, nil
 		}
 		return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`)}, nil
 	})
-	h := s.open("/mcp", `{"roots":{}}`)
+	h := s.openSession("/mcp", `{"roots":{}}`)
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
 	last := ""
 	for m := range events(resp.Body) {
@@ -76,7 +76,7 @@ func TestEndlessInputRequestsAreCutOff(t *testing.T) {
 	if !strings.Contains(last, "more than 10 times") || !strings.Contains(last, "code=rejected") {
 		t.Errorf("%s", last)
 	}
-	if got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"busy":1}}}`, h...)); !strings.Contains(got, "retriable=true") {
+	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"busy":1}}}`, h...)); !strings.Contains(got, "retriable=true") {
 		t.Errorf("%s", got)
 	}
 }

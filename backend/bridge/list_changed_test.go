@@ -15,34 +15,35 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ear is a listener without a connection, so that a test can query the notification filter
-// directly.
-type ear struct {
-	s  *stand
+// listenerProbe is a listener without a connection, so that a test can query the notification
+// filter directly.
+type listenerProbe struct {
+	s  *fixture
 	ss *mcp.ServerSession
 }
 
-func (s *stand) ear(path, token string) ear {
+func (s *fixture) newProbe(path, token string) listenerProbe {
 	ep, _ := parseEndpoint(path)
 	ss := new(mcp.ServerSession)
-	s.b.addListener(ss, ep, requestOrigin{token: token})
-	return ear{s, ss}
+	s.bridge.addListener(ss, ep, requestOrigin{token: token})
+	return listenerProbe{s, ss}
 }
 
-// news returns the kinds whose list_changed notification the filter would let through now.
-func (e ear) news() []string {
+// announcedKinds returns the kinds whose list_changed notification the filter would let through
+// now.
+func (e listenerProbe) announcedKinds() []string {
 	var all []string
 	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if e.s.b.shouldSend("notifications/"+kind+"/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: e.ss, Params: &mcp.ToolListChangedParams{}}) {
+		if e.s.bridge.shouldSend("notifications/"+kind+"/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: e.ss, Params: &mcp.ToolListChangedParams{}}) {
 			all = append(all, kind)
 		}
 	}
 	return all
 }
 
-func (e ear) tells(t *testing.T, what string, want ...string) {
+func (e listenerProbe) expectKinds(t *testing.T, what string, want ...string) {
 	t.Helper()
-	if got := e.news(); !slices.Equal(got, want) {
+	if got := e.announcedKinds(); !slices.Equal(got, want) {
 		t.Errorf("%s: told of %v, not of %v", what, got, want)
 	}
 }
@@ -50,76 +51,76 @@ func (e ear) tells(t *testing.T, what string, want ...string) {
 // A client is notified only if a list that it sees has changed, however it is limited to a profile.
 // An edit of a profile notifies only the clients of the profile.
 func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
-	s := newBound(t)
-	inside := map[string]ear{"token": s.ear("/mcp", "bound"), "address": s.ear("/p/p/mcp", "free"), "token at a server": s.ear("/s/in/mcp", "bound")}
-	outside := map[string]ear{"everything": s.ear("/mcp", "free"), "another profile": s.ear("/p/q/mcp", "free")}
-	sealed := s.ear("/mcp", "sealed")
-	silent := func(what string, all map[string]ear) {
+	s := newProfileFixture(t)
+	inside := map[string]listenerProbe{"token": s.newProbe("/mcp", "bound"), "address": s.newProbe("/p/p/mcp", "free"), "token at a server": s.newProbe("/s/in/mcp", "bound")}
+	outside := map[string]listenerProbe{"everything": s.newProbe("/mcp", "free"), "another profile": s.newProbe("/p/q/mcp", "free")}
+	sealed := s.newProbe("/mcp", "sealed")
+	silent := func(what string, all map[string]listenerProbe) {
 		t.Helper()
 		for name, e := range all {
-			e.tells(t, name+", "+what)
+			e.expectKinds(t, name+", "+what)
 		}
-		sealed.tells(t, "a client whose profile is gone, "+what)
+		sealed.expectKinds(t, "a client whose profile is gone, "+what)
 	}
 	silent("before anything happened", inside)
 	silent("before anything happened", outside)
-	c := marked("OUTSIDE", "out")
+	c := markedCatalog("OUTSIDE", "out")
 	c.Tools, c.Prompts, c.Resources = nil, nil, nil
-	s.reg.Set("out", "", c)
+	s.registry.Set("out", "", c)
 	silent("out changed", inside)
 	for name, e := range outside {
-		e.tells(t, name, "tools", "prompts", "resources")
+		e.expectKinds(t, name, "tools", "prompts", "resources")
 	}
 	// The server announces a change, but the lists are the same.
-	s.reg.Set("out", "", c, core.Tools)
+	s.registry.Set("out", "", c, core.Tools)
 	silent("out says that it changed", inside)
-	outside["everything"].tells(t, "everything", "tools")
-	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoPrompts: true}}}, config.Profile{Name: "q"})
+	outside["everything"].expectKinds(t, "everything", "tools")
+	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoPrompts: true}}}, config.Profile{Name: "q"})
 	silent("p was edited", outside)
 	for name, e := range inside {
-		e.tells(t, name, "tools", "prompts")
+		e.expectKinds(t, name, "tools", "prompts")
 	}
 	// If the visibility is unknown, the lists become empty; later changes are not announced.
-	s.b.SetVisibility(Visibility{Unknown: "mend it"})
+	s.bridge.SetVisibility(Visibility{Unknown: "mend it"})
 	for _, e := range inside {
-		e.news()
+		e.announcedKinds()
 	}
 	for _, e := range outside {
-		e.news()
+		e.announcedKinds()
 	}
-	s.reg.Set("in", "", marked("changed", "in"))
+	s.registry.Set("in", "", markedCatalog("changed", "in"))
 	silent("all is unknown", inside)
 	silent("all is unknown", outside)
 	// A token without a profile sees all changes.
-	s.b.SetVisibility(Visibility{})
-	inside["token"].tells(t, "unbound", "tools", "prompts", "resources")
+	s.bridge.SetVisibility(Visibility{})
+	inside["token"].expectKinds(t, "unbound", "tools", "prompts", "resources")
 }
 
-// updates returns the servers whose update of a resource the filter would let through.
-func (e ear) updates(uri string) []string {
+// announcedUpdates returns the servers whose update of a resource the filter would let through.
+func (e listenerProbe) announcedUpdates(uri string) []string {
 	var all []string
 	params := &mcp.ResourceUpdatedNotificationParams{URI: uri}
 	for _, server := range []string{"in", "out"} {
-		e.s.b.subscriptions.add(resourceKey{server, uri}, e.ss)
-		if !e.s.b.subscriptions.beginUpdate(server, params) {
+		e.s.bridge.subscriptions.add(resourceKey{server, uri}, e.ss)
+		if !e.s.bridge.subscriptions.beginUpdate(server, params) {
 			e.s.Fatalf("%s of %s is not told", uri, server)
 		}
-		if e.s.b.shouldSend("notifications/resources/updated", &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: e.ss, Params: params}) {
+		if e.s.bridge.shouldSend("notifications/resources/updated", &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: e.ss, Params: params}) {
 			all = append(all, server)
 		}
-		e.s.b.subscriptions.nextUpdate(uri)
-		e.s.b.subscriptions.removeSession(e.ss)
+		e.s.bridge.subscriptions.nextUpdate(uri)
+		e.s.bridge.subscriptions.removeSession(e.ss)
 	}
 	return all
 }
 
 // A subscription is checked against what its client sees at the time of the update.
 func TestResourceUpdateReachesCurrentViewersOnly(t *testing.T) {
-	s := newBound(t)
-	bound, free, sealed := s.ear("/mcp", "bound"), s.ear("/mcp", "free"), s.ear("/mcp", "sealed")
-	check := func(what string, e ear, uri string, want ...string) {
+	s := newProfileFixture(t)
+	bound, free, sealed := s.newProbe("/mcp", "bound"), s.newProbe("/mcp", "free"), s.newProbe("/mcp", "sealed")
+	check := func(what string, e listenerProbe, uri string, want ...string) {
 		t.Helper()
-		if got := e.updates(uri); !slices.Equal(got, want) {
+		if got := e.announcedUpdates(uri); !slices.Equal(got, want) {
 			t.Errorf("%s, %s: hears of %v, not of %v", what, uri, got, want)
 		}
 	}
@@ -131,16 +132,16 @@ func TestResourceUpdateReachesCurrentViewersOnly(t *testing.T) {
 	for _, uri := range []string{"both://doc", "in://doc", "out://doc"} {
 		check("sealed", sealed, uri)
 	}
-	s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoResources: true}}})
+	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoResources: true}}})
 	check("after the edit", bound, "in://doc")
 	check("after the edit", bound, "both://doc")
-	s.b.SetVisibility(Visibility{Unknown: "mend it"})
+	s.bridge.SetVisibility(Visibility{Unknown: "mend it"})
 	check("unknown", bound, "in://doc")
 	check("unknown", free, "out://doc")
 }
 
-// as connects a client with a token.
-func (s *stand) as(path string, era core.Era, token string, o *mcp.ClientOptions) *mcp.ClientSession {
+// connectAs connects a client with a token.
+func (s *fixture) connectAs(path string, era core.Era, token string, o *mcp.ClientOptions) *mcp.ClientSession {
 	s.Helper()
 	version := map[core.Era]string{core.Legacy: core.LegacyVersion, core.Modern: core.ModernVersion}[era]
 	transport := &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path, HTTPClient: &http.Client{Transport: bearer(token)}}
@@ -161,20 +162,20 @@ func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// hearers are real clients with and without a profile.
-var hearers = map[string]struct{ path, token string }{
+// notifiedClients are real clients with and without a profile.
+var notifiedClients = map[string]struct{ path, token string }{
 	"p": {"/p/p/mcp", "free"}, "bound": {"/mcp", "bound"}, "q": {"/p/q/mcp", "free"}, "all": {"/mcp", "free"},
 }
 
-// heard collects the notifications of all hearers. A notification in never is an error whenever it
-// arrives.
-type heard struct {
+// notificationLog collects the notifications of all notifiedClients. A notification in forbidden is
+// an error whenever it arrives.
+type notificationLog struct {
 	*testing.T
-	words chan [2]string
-	never map[string][]string
+	words     chan [2]string
+	forbidden map[string][]string
 }
 
-func (h *heard) await(again func(), wanted map[string][]string) {
+func (h *notificationLog) await(again func(), wanted map[string][]string) {
 	h.Helper()
 	open := map[[2]string]bool{}
 	for who, words := range wanted {
@@ -187,7 +188,7 @@ func (h *heard) await(again func(), wanted map[string][]string) {
 		select {
 		case got := <-h.words:
 			delete(open, got)
-			if slices.Contains(h.never[got[0]], got[1]) {
+			if slices.Contains(h.forbidden[got[0]], got[1]) {
 				h.Errorf("%s heard of %s", got[0], got[1])
 			}
 		case <-time.After(20 * time.Millisecond): // the streams may not have been open
@@ -201,11 +202,11 @@ func (h *heard) await(again func(), wanted map[string][]string) {
 func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
-			s := newBound(t)
-			h := &heard{T: t, words: make(chan [2]string, 10_000)}
-			for who, from := range hearers {
+			s := newProfileFixture(t)
+			h := &notificationLog{T: t, words: make(chan [2]string, 10_000)}
+			for who, from := range notifiedClients {
 				tell := func(what string) { h.words <- [2]string{who, what} }
-				cs := s.as(from.path, era, from.token, &mcp.ClientOptions{
+				cs := s.connectAs(from.path, era, from.token, &mcp.ClientOptions{
 					ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { tell("tools") },
 					PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { tell("prompts") },
 					ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { tell("resources") },
@@ -218,29 +219,29 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 			everybody := func(what string) map[string][]string {
 				return map[string][]string{"p": {what}, "bound": {what}, "q": {what}, "all": {what}}
 			}
-			mark := func() { s.b.ResourceUpdated(t.Context(), "in", json.RawMessage(`{"uri":"in://doc"}`)) }
+			mark := func() { s.bridge.ResourceUpdated(t.Context(), "in", json.RawMessage(`{"uri":"in://doc"}`)) }
 			n := 0
-			h.never = map[string][]string{"p": {"prompts", "resources"}, "bound": {"prompts", "resources"}, "q": {"prompts"}, "all": {"prompts"}}
+			h.forbidden = map[string][]string{"p": {"prompts", "resources"}, "bound": {"prompts", "resources"}, "q": {"prompts"}, "all": {"prompts"}}
 			h.await(func() { // all streams are open when every client has received this
 				n++
-				c := marked("inside", "in")
+				c := markedCatalog("inside", "in")
 				c.Tools = append(c.Tools, core.Item{Name: "more" + itoa(n), Raw: json.RawMessage(`{"name":"more` + itoa(n) + `"}`)})
-				s.reg.Set("in", "", c)
+				s.registry.Set("in", "", c)
 			}, everybody("tools"))
 			// Changes outside of p are not announced in p. The mark is sent after them.
 			h.await(func() {
 				n++
-				c := marked("OUTSIDE", "out")
+				c := markedCatalog("OUTSIDE", "out")
 				c.Resources = append(c.Resources, core.Item{Name: "out://" + itoa(n), Raw: json.RawMessage(`{"uri":"out://` + itoa(n) + `","name":"n"}`)})
-				s.reg.Set("out", "", c)
+				s.registry.Set("out", "", c)
 			}, map[string][]string{"q": {"resources"}, "all": {"resources"}})
 			h.await(mark, everybody("mark"))
 			// An edit of p is announced to the clients of p only.
-			h.never["p"], h.never["bound"] = []string{"resources"}, []string{"resources"}
+			h.forbidden["p"], h.forbidden["bound"] = []string{"resources"}, []string{"resources"}
 			on := false
 			h.await(func() {
 				on = !on
-				s.reach(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoPrompts: on, Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
+				s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoPrompts: on, Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
 			}, map[string][]string{"p": {"prompts"}, "bound": {"prompts"}})
 			for range 3 {
 				h.await(mark, everybody("mark"))
@@ -253,10 +254,10 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
-			s := newBound(t)
-			h := &heard{T: t, words: make(chan [2]string, 10_000), never: map[string][]string{"p": {"out"}, "bound": {"out"}, "q": {"in"}, "all": {"in"}}}
-			for who, from := range hearers {
-				cs := s.as(from.path, era, from.token, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+			s := newProfileFixture(t)
+			h := &notificationLog{T: t, words: make(chan [2]string, 10_000), forbidden: map[string][]string{"p": {"out"}, "bound": {"out"}, "q": {"in"}, "all": {"in"}}}
+			for who, from := range notifiedClients {
+				cs := s.connectAs(from.path, era, from.token, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 					server, _ := r.Params.Meta["of"].(string)
 					h.words <- [2]string{who, server}
 				}})
@@ -267,7 +268,7 @@ func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 			for range 5 {
 				h.await(func() {
 					for _, server := range []string{"in", "out"} {
-						s.b.ResourceUpdated(t.Context(), server, json.RawMessage(`{"uri":"both://doc","_meta":{"of":"`+server+`"}}`))
+						s.bridge.ResourceUpdated(t.Context(), server, json.RawMessage(`{"uri":"both://doc","_meta":{"of":"`+server+`"}}`))
 					}
 				}, map[string][]string{"p": {"in"}, "bound": {"in"}, "q": {"out"}, "all": {"out"}})
 			}

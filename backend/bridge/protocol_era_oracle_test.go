@@ -2,8 +2,8 @@ package bridge
 
 import "encoding/json"
 
-// metaClaims looks for the protocol version in _meta with encoding/json.
-func metaClaims(params []byte) bool {
+// hasModernMeta looks for the protocol version in _meta with encoding/json.
+func hasModernMeta(params []byte) bool {
 	var p map[string]json.RawMessage
 	if json.Unmarshal(params, &p) != nil {
 		return false

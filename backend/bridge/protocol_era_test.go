@@ -53,7 +53,7 @@ func FuzzEraSwitch(f *testing.F) {
 		got := eraOf(h, &m.params)
 		claims := false
 		if m.env.Method != "" {
-			claims = metaClaims(m.rawParams())
+			claims = hasModernMeta(m.rawParams())
 		}
 		if want := version >= core.ModernVersion || claims; (got == core.Modern) != want && m.env.Method != "" {
 			t.Fatalf("%q %s: %s", version, body, got)
@@ -95,7 +95,7 @@ func FuzzNormalizeName(f *testing.F) {
 }
 
 func TestModernHeadersMustMatchBody(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	body := modernBody("tools/call", `"name":"math__add"`)
 	for _, c := range []struct {
 		name    string
@@ -112,33 +112,33 @@ func TestModernHeadersMustMatchBody(t *testing.T) {
 		{"broken base64", []string{versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "=?base64?%?="}, 400, "-32020"},
 	} {
 		resp := s.post("/mcp", body, c.headers...)
-		if got := one(t, resp); resp.StatusCode != c.status || !strings.Contains(got, c.code) {
+		if got := onlyMessage(t, resp); resp.StatusCode != c.status || !strings.Contains(got, c.code) {
 			t.Errorf("%s: %s %s", c.name, resp.Status, got)
 		}
 	}
 	bare := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
 	resp := s.post("/mcp", bare, versionHeader, core.ModernVersion, methodHeader, "tools/list")
-	if got := one(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32602") {
+	if got := onlyMessage(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32602") {
 		t.Errorf("no _meta: %s %s", resp.Status, got)
 	}
 	future := strings.ReplaceAll(modernBody("tools/list", ""), "2026-07-28", "2099-01-01")
 	resp = s.post("/mcp", future, versionHeader, "2099-01-01", methodHeader, "tools/list")
-	if got := one(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32022") {
+	if got := onlyMessage(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32022") {
 		t.Errorf("future version: %s %s", resp.Status, got)
 	}
 	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "no/such"} {
 		resp := s.modern("/mcp", method, "", `"level":"info","uri":"a:b"`)
-		if got := one(t, resp); resp.StatusCode != 404 || !strings.Contains(got, "-32601") {
+		if got := onlyMessage(t, resp); resp.StatusCode != 404 || !strings.Contains(got, "-32601") {
 			t.Errorf("%s: %s %s", method, resp.Status, got)
 		}
 	}
-	if len(s.gw.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gw.last())
+	if len(s.gateway.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gateway.last())
 	}
 }
 
 func TestHeaderArgumentsAreComparedWithBody(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	const params = `"name":"files__marked","arguments":{"region":"eu"}`
 	for value, status := range map[string]int{"eu": 200, "us": 400, "": 400, "=?base64?ZXU=?=": 200} {
 		var h []string
@@ -146,11 +146,11 @@ func TestHeaderArgumentsAreComparedWithBody(t *testing.T) {
 			h = []string{"Mcp-Param-Region", value}
 		}
 		resp := s.modern("/mcp", "tools/call", "files__marked", params, h...)
-		if got := one(t, resp); resp.StatusCode != status {
+		if got := onlyMessage(t, resp); resp.StatusCode != status {
 			t.Errorf("%q: %s %s", value, resp.Status, got)
 		}
 	}
-	if call := s.gw.last(); call == nil || call.Name != "marked" {
+	if call := s.gateway.last(); call == nil || call.Name != "marked" {
 		t.Errorf("call: %+v", call)
 	}
 }

@@ -16,7 +16,7 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	const size = 12 << 20 // far more than the socket buffers hold
 	result := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: result}, nil
 	}, func(o *Options) { o.ResultBudget = 3*size + 4<<10 })
 	call := func(token string) *http.Response {
@@ -50,10 +50,10 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 		t.Errorf("%d bytes of the result came", n)
 	}
 	_, _ = first.Body.Close(), second.Body.Close()
-	until(t, "there is room again", func() bool {
-		s.b.resultBudget.mu.Lock()
-		defer s.b.resultBudget.mu.Unlock()
-		return s.b.resultBudget.held == 0 && len(s.b.resultBudget.heldBy) == 0
+	waitUntil(t, "there is room again", func() bool {
+		s.bridge.resultBudget.mu.Lock()
+		defer s.bridge.resultBudget.mu.Unlock()
+		return s.bridge.resultBudget.held == 0 && len(s.bridge.resultBudget.heldBy) == 0
 	})
 	if leftOut(call("idle")) {
 		t.Error("the room was not given back")

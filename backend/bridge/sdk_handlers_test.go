@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// connect connects a go-sdk client in one era.
-func (s *stand) connect(path string, era core.Era, o *mcp.ClientOptions) *mcp.ClientSession {
+// connectSDK connects a go-sdk client in one era.
+func (s *fixture) connectSDK(path string, era core.Era, o *mcp.ClientOptions) *mcp.ClientSession {
 	s.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o)
 	version := core.LegacyVersion
@@ -30,7 +30,7 @@ func (s *stand) connect(path string, era core.Era, o *mcp.ClientOptions) *mcp.Cl
 }
 
 func TestRealClientsOfBothEras(t *testing.T) {
-	s := newStand(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 		switch call.Method {
 		case "prompts/get":
 			return core.Reply{Result: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"` + call.Name + `"}}]}`)}, nil
@@ -42,13 +42,13 @@ func TestRealClientsOfBothEras(t *testing.T) {
 			return core.Reply{Result: json.RawMessage(`{}`)}, nil
 		}
 		sink.Notify("notifications/progress", json.RawMessage(`{"progressToken":`+string(call.Params[call.ProgressToken.Start:call.ProgressToken.End])+`,"progress":1}`))
-		return core.Reply{Result: text("%s of %s", call.Name, call.Server)}, nil
+		return core.Reply{Result: textReply("%s of %s", call.Name, call.Server)}, nil
 	})
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
 			ctx := t.Context()
 			progress := make(chan any, 10)
-			cs := s.connect("/mcp", era, &mcp.ClientOptions{
+			cs := s.connectSDK("/mcp", era, &mcp.ClientOptions{
 				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 					progress <- r.Params.ProgressToken
 				},
@@ -88,7 +88,7 @@ func TestRealClientsOfBothEras(t *testing.T) {
 			if r, err := cs.ListResourceTemplates(ctx, nil); err != nil || len(r.ResourceTemplates) != 1 {
 				t.Errorf("templates: %v", err)
 			}
-			if got := s.gw.last().Client; got.Name != "sdk" {
+			if got := s.gateway.last().Client; got.Name != "sdk" {
 				t.Errorf("client: %+v", got)
 			}
 			if era == core.Modern {
@@ -97,7 +97,7 @@ func TestRealClientsOfBothEras(t *testing.T) {
 			if err := cs.Subscribe(ctx, &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
 				t.Errorf("subscribe: %v", err)
 			}
-			if got := s.gw.last(); got.Method != "resources/subscribe" || got.Client.Name != "sdk" || got.Session == "" {
+			if got := s.gateway.last(); got.Method != "resources/subscribe" || got.Client.Name != "sdk" || got.Session == "" {
 				t.Errorf("a subscription is recorded as %+v", got)
 			}
 		})
@@ -107,16 +107,16 @@ func TestRealClientsOfBothEras(t *testing.T) {
 func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
-			s := newStand(t, nil)
+			s := newFixture(t, nil)
 			heard := make(chan string, 100)
 			say := func(what string) { heard <- what }
-			s.connect("/mcp", era, &mcp.ClientOptions{
+			s.connectSDK("/mcp", era, &mcp.ClientOptions{
 				ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { say("tools") },
 				PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { say("prompts") },
 				ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { say("resources") },
 			})
 			elsewhere := make(chan string, 100)
-			s.connect("/s/math/mcp", era, &mcp.ClientOptions{
+			s.connectSDK("/s/math/mcp", era, &mcp.ClientOptions{
 				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { elsewhere <- "tools" },
 			})
 			hear := func(want string) {
@@ -133,8 +133,8 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 				}
 			}
 			// The stream may open later than the client: announce until it is received.
-			until(t, "the stream is up", func() bool {
-				s.reg.Set("files", "files", filesCatalog(), core.Tools)
+			waitUntil(t, "the stream is up", func() bool {
+				s.registry.Set("files", "files", filesCatalog(), core.Tools)
 				select {
 				case <-heard:
 					return true
@@ -144,12 +144,12 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 			})
 			c := filesCatalog()
 			c.Prompts = nil
-			s.reg.Set("files", "files", c)
+			s.registry.Set("files", "files", c)
 			hear("prompts")
 			c.Templates = nil
-			s.reg.Set("files", "files", c)
+			s.registry.Set("files", "files", c)
 			hear("resources")
-			s.reg.Set("files", "files", c, core.Tools) // the same list, announced as changed
+			s.registry.Set("files", "files", c, core.Tools) // the same list, announced as changed
 			hear("tools")
 			select {
 			case <-elsewhere:
@@ -161,57 +161,57 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 }
 
 func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	discover := func(path string) map[string]json.RawMessage {
 		t.Helper()
 		var m struct{ Result map[string]json.RawMessage }
-		if err := json.Unmarshal([]byte(one(t, s.modern(path, "server/discover", "", ""))), &m); err != nil {
+		if err := json.Unmarshal([]byte(onlyMessage(t, s.modern(path, "server/discover", "", ""))), &m); err != nil {
 			t.Fatal(err)
 		}
 		return m.Result
 	}
 	all := discover("/mcp")
-	want(t, "instructions", string(all["instructions"]), `"# files\n\nRead before you write.\n\n# math\n\nNumbers only."`)
+	checkEqual(t, "instructions", string(all["instructions"]), `"# files\n\nRead before you write.\n\n# math\n\nNumbers only."`)
 	for _, has := range []string{`"tools":{"listChanged":true}`, `"prompts":{"listChanged":true}`, `"resources":{"listChanged":true,"subscribe":true}`, `"completions":{}`, `"logging":{}`} {
 		if !strings.Contains(string(all["capabilities"]), has) {
 			t.Errorf("no %s in %s", has, all["capabilities"])
 		}
 	}
 	math := discover("/s/math/mcp")
-	want(t, "capabilities", string(math["capabilities"]), `{"tools":{"listChanged":true}}`)
-	want(t, "instructions", string(math["instructions"]), `"Numbers only."`)
-	files := s.connect("/s/files/mcp", core.Legacy, nil).InitializeResult()
+	checkEqual(t, "capabilities", string(math["capabilities"]), `{"tools":{"listChanged":true}}`)
+	checkEqual(t, "instructions", string(math["instructions"]), `"Numbers only."`)
+	files := s.connectSDK("/s/files/mcp", core.Legacy, nil).InitializeResult()
 	if files.Instructions != "Read before you write." || files.Capabilities.Experimental["x"] == nil || files.Capabilities.Logging != nil || !files.Capabilities.Resources.Subscribe {
 		t.Errorf("%+v", files)
 	}
 }
 
 func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(`{}`)}, nil
 	})
 	count := func() (methods string) {
-		s.gw.mu.Lock()
-		defer s.gw.mu.Unlock()
-		for _, c := range s.gw.seen {
+		s.gateway.mu.Lock()
+		defer s.gateway.mu.Unlock()
+		for _, c := range s.gateway.seen {
 			methods += strings.TrimPrefix(c.Method, "resources/") + " "
 		}
 		return methods
 	}
 	heard := make(chan string, 10)
 	o := &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard <- r.Params.URI }}
-	a, b := s.connect("/mcp", core.Legacy, o), s.connect("/s/files/mcp", core.Legacy, o)
+	a, b := s.connectSDK("/mcp", core.Legacy, o), s.connectSDK("/s/files/mcp", core.Legacy, o)
 	for _, cs := range []*mcp.ClientSession{a, b} {
 		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want(t, "after two", count(), "subscribe ")
+	checkEqual(t, "after two", count(), "subscribe ")
 	for n := 0; n < 2; {
-		s.b.ResourceUpdated(t.Context(), "files", json.RawMessage(`{"uri":"file:///t/1"}`))
+		s.bridge.ResourceUpdated(t.Context(), "files", json.RawMessage(`{"uri":"file:///t/1"}`))
 		select {
 		case uri := <-heard:
-			want(t, "uri", uri, "file:///t/1")
+			checkEqual(t, "uri", uri, "file:///t/1")
 			n++
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -219,9 +219,9 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	if err := a.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "file:///t/1"}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "after one left", count(), "subscribe ")
+	checkEqual(t, "after one left", count(), "subscribe ")
 	_ = b.Close() // disconnects without unsubscribing
-	until(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
+	waitUntil(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
 }
 
 func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
@@ -263,25 +263,25 @@ func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 }
 
 func TestPanicInGeneralPathBecomesError(t *testing.T) {
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { panic("boom") })
-	s.b.fastPathDisabled = true
-	got := one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.open("/mcp", `{}`)...))
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { panic("boom") })
+	s.bridge.fastPathDisabled = true
+	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.openSession("/mcp", `{}`)...))
 	if !strings.Contains(got, "-32603") || strings.Contains(got, "boom") {
 		t.Errorf("%s", got)
 	}
 }
 
 func TestListenerIsClosedOnShutdown(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	resp := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
 	go func() {
-		until(t, "listening", func() bool {
-			for range s.b.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
+		waitUntil(t, "listening", func() bool {
+			for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
 				return true
 			}
 			return false
 		})
-		s.b.close()
+		s.bridge.close()
 	}()
 	list := messages(t, resp)
 	if len(list) != 2 || !strings.Contains(list[0], "subscriptions/acknowledged") || !strings.Contains(list[1], `"result"`) {
@@ -293,7 +293,7 @@ func TestListenerIsClosedOnShutdown(t *testing.T) {
 }
 
 func TestListenersPerClientAreBounded(t *testing.T) {
-	s := newStand(t, nil, func(o *Options) { o.MaxStreams = 2 })
+	s := newFixture(t, nil, func(o *Options) { o.MaxStreams = 2 })
 	var open []*http.Response
 	for range 2 {
 		open = append(open, s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`))
@@ -302,9 +302,9 @@ func TestListenersPerClientAreBounded(t *testing.T) {
 		t.Error(resp.Status)
 	}
 	open[0].Body.Close()
-	until(t, "a place is free", func() bool {
-		s.b.streams.mu.Lock()
-		defer s.b.streams.mu.Unlock()
-		return s.b.streams.held[""] < 2
+	waitUntil(t, "a place is free", func() bool {
+		s.bridge.streams.mu.Lock()
+		defer s.bridge.streams.mu.Unlock()
+		return s.bridge.streams.held[""] < 2
 	})
 }

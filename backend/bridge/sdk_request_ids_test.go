@@ -12,11 +12,11 @@ import (
 // Ids that go-sdk would round or write differently are returned byte for byte, even in responses of
 // go-sdk itself.
 func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	session := s.initialize("/mcp")
 	for _, id := range []string{"9007199254740993", "-9007199254740993", "1.5", "1e2", "1.0", "0", "7", `"a\u00e9"`, `"9007199254740993"`, "123456789012345678901234567890"} {
 		for _, method := range []string{"ping", "tools/list", "nope"} {
-			got := s.body("/mcp", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`"}`, sessionHeader, session)
+			got := s.postBody("/mcp", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`"}`, sessionHeader, session)
 			want := `"id":` + id + `,`
 			if id == `"a\u00e9"` && method == "ping" {
 				want = `"id":"aé",` // the same string
@@ -25,7 +25,7 @@ func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 				t.Errorf("%s with id %s: %s", method, id, got)
 			}
 		}
-		got := s.body("/mcp", modernRequest(id, "server/discover"), versionHeader, core.ModernVersion, "Mcp-Method", "server/discover")
+		got := s.postBody("/mcp", modernRequest(id, "server/discover"), versionHeader, core.ModernVersion, "Mcp-Method", "server/discover")
 		if id != `"a\u00e9"` && !strings.Contains(got, `"id":`+id) {
 			t.Errorf("server/discover with id %s: %s", id, got)
 		}
@@ -33,15 +33,15 @@ func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 }
 
 func TestUnknownMethodIsAJSONRPCError(t *testing.T) {
-	s := newStand(t, nil)
-	got := s.body("/mcp", `{"jsonrpc":"2.0","id":5,"method":"nope"}`, sessionHeader, s.initialize("/mcp"))
+	s := newFixture(t, nil)
+	got := s.postBody("/mcp", `{"jsonrpc":"2.0","id":5,"method":"nope"}`, sessionHeader, s.initialize("/mcp"))
 	if !strings.Contains(got, `"id":5`) || !strings.Contains(got, "-32601") {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestRefusalCarriesRequestID(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	session := s.initialize("/mcp")
 	for name, c := range map[string]struct {
 		path, body string
@@ -53,24 +53,24 @@ func TestRefusalCarriesRequestID(t *testing.T) {
 		"not 2.0":         {"/mcp", `{"jsonrpc":"1.0","id":41,"method":"tools/list"}`, []string{sessionHeader, session}, "2.0"},
 		"no params":       {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/call"}`, []string{sessionHeader, session}, "error"},
 	} {
-		if got := s.body(c.path, c.body, c.headers...); !strings.Contains(got, `"id":41`) || !strings.Contains(got, c.contains) {
+		if got := s.postBody(c.path, c.body, c.headers...); !strings.Contains(got, `"id":41`) || !strings.Contains(got, c.contains) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 }
 
-func (s *stand) body(path, body string, headers ...string) string {
-	resp := s.do(http.MethodPost, path, body, headers...)
+func (s *fixture) postBody(path, body string, headers ...string) string {
+	resp := s.request(http.MethodPost, path, body, headers...)
 	b, _ := io.ReadAll(resp.Body)
 	return string(b)
 }
 
 // initialize opens a legacy session and returns its id.
-func (s *stand) initialize(path string) string {
-	resp := s.do(http.MethodPost, path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+func (s *fixture) initialize(path string) string {
+	resp := s.request(http.MethodPost, path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	io.Copy(io.Discard, resp.Body)
 	id := resp.Header.Get(sessionHeader)
-	s.body(path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, sessionHeader, id)
+	s.postBody(path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, sessionHeader, id)
 	return id
 }
 

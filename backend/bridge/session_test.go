@@ -16,8 +16,8 @@ import (
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 func TestSessionIsBoundToTokenAndEndpoint(t *testing.T) {
-	s := newStand(t, nil)
-	h := s.open("/mcp", `{}`, ClientHeader, "claude")
+	s := newFixture(t, nil)
+	h := s.openSession("/mcp", `{}`, ClientHeader, "claude")
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
 	with := func(token string) []string { return append(append([]string(nil), h[:4]...), ClientHeader, token) }
 	for _, c := range []struct {
@@ -39,35 +39,35 @@ func TestSessionIsBoundToTokenAndEndpoint(t *testing.T) {
 			}
 		}
 		if c.status == 404 {
-			if resp := s.do("GET", c.path, "", c.headers...); resp.StatusCode != 404 {
+			if resp := s.request("GET", c.path, "", c.headers...); resp.StatusCode != 404 {
 				t.Errorf("%s: GET: %s", c.name, resp.Status)
 			}
-			if resp := s.do("DELETE", c.path, "", c.headers...); resp.StatusCode != 404 {
+			if resp := s.request("DELETE", c.path, "", c.headers...); resp.StatusCode != 404 {
 				t.Errorf("%s: DELETE: %s", c.name, resp.Status)
 			}
 		}
 	}
-	if got := s.gw.last().Client; got != (core.Client{Token: "claude", Name: "probe", Version: "9"}) {
+	if got := s.gateway.last().Client; got != (core.Client{Token: "claude", Name: "probe", Version: "9"}) {
 		t.Errorf("client: %+v", got)
 	}
 }
 
 func TestDeleteEndsSessionAndItsCalls(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
-	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(started)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
 		return core.Reply{}, context.Cause(ctx)
 	})
-	h := s.open("/mcp", `{}`)
+	h := s.openSession("/mcp", `{}`)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
+		onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
 	})
 	<-started
-	if resp := s.do("DELETE", "/mcp", "", h...); resp.StatusCode != http.StatusNoContent {
+	if resp := s.request("DELETE", "/mcp", "", h...); resp.StatusCode != http.StatusNoContent {
 		t.Error(resp.Status)
 	}
 	if err := <-ended; core.CodeOf(err) != core.CodeCancelled {
@@ -76,20 +76,20 @@ func TestDeleteEndsSessionAndItsCalls(t *testing.T) {
 	if resp := s.post("/mcp", ping, h...); resp.StatusCode != http.StatusNotFound {
 		t.Error(resp.Status)
 	}
-	if n := len(s.b.Sessions()); n != 0 {
+	if n := len(s.bridge.Sessions()); n != 0 {
 		t.Errorf("%d sessions", n)
 	}
 }
 
 func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
 	started, release := make(chan context.Context, 1), make(chan struct{})
-	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		started <- ctx
 		select {
 		case <-ctx.Done():
 			return core.Reply{}, ctx.Err()
 		case <-release:
-			return core.Reply{Result: text("done")}, nil
+			return core.Reply{Result: textReply("done")}, nil
 		}
 	})
 	drop := func(body string, headers ...string) context.Context {
@@ -118,7 +118,7 @@ func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the modern call goes on")
 	}
-	h := s.open("/mcp", `{}`)
+	h := s.openSession("/mcp", `{}`)
 	legacy := drop(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
 	select {
 	case <-legacy.Done():
@@ -126,22 +126,22 @@ func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(release)
-	until(t, "the legacy call ends", func() bool { return s.b.Sessions()[0].InFlight == 0 })
+	waitUntil(t, "the legacy call ends", func() bool { return s.bridge.Sessions()[0].InFlight == 0 })
 }
 
 func TestCancelledNotificationCancelsCallWithThatID(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
-	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		close(started)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
 		return core.Reply{}, context.Cause(ctx)
 	})
-	h := s.open("/mcp", `{}`)
-	other := s.open("/mcp", `{}`)
+	h := s.openSession("/mcp", `{}`)
+	other := s.openSession("/mcp", `{}`)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":"\u0061/1","method":"tools/call","params":{"name":"math__add"}}`, h...))
+		onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":"\u0061/1","method":"tools/call","params":{"name":"math__add"}}`, h...))
 	})
 	<-started
 	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a/1"}}`
@@ -163,18 +163,18 @@ func TestCancelledNotificationCancelsCallWithThatID(t *testing.T) {
 
 func TestInFlightRequestIDIsNotReusable(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
-	s := newStand(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
 		close(started)
 		<-release
-		return core.Reply{Result: text("done")}, nil
+		return core.Reply{Result: textReply("done")}, nil
 	})
-	h := s.open("/mcp", `{}`)
+	h := s.openSession("/mcp", `{}`)
 	call := `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"math__add"}}`
 	var wg sync.WaitGroup
-	wg.Go(func() { one(t, s.post("/mcp", call, h...)) })
+	wg.Go(func() { onlyMessage(t, s.post("/mcp", call, h...)) })
 	<-started
 	resp := s.post("/mcp", strings.Replace(call, `"a"`, `"\u0061"`, 1), h...)
-	if got := one(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32600") {
+	if got := onlyMessage(t, resp); resp.StatusCode != 400 || !strings.Contains(got, "-32600") {
 		t.Errorf("%s %s", resp.Status, got)
 	}
 	close(release)
@@ -183,16 +183,16 @@ func TestInFlightRequestIDIsNotReusable(t *testing.T) {
 
 func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 	var clock atomic.Int64
-	s := newStand(t, nil, func(o *Options) {
+	s := newFixture(t, nil, func(o *Options) {
 		o.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
 	})
-	idle, used, listening := s.open("/mcp", `{}`), s.open("/mcp", `{}`), s.open("/mcp", `{}`)
-	stream := s.do("GET", "/mcp", "", listening...)
+	idle, used, listening := s.openSession("/mcp", `{}`), s.openSession("/mcp", `{}`), s.openSession("/mcp", `{}`)
+	stream := s.request("GET", "/mcp", "", listening...)
 	clock.Add(20 * 60)
 	// Use through the fast path counts, although the SDK does not see it.
-	one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, used...))
+	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, used...))
 	clock.Add(11 * 60)
-	s.b.closeIdleSessions()
+	s.bridge.closeIdleSessions()
 	for name, c := range map[string]struct {
 		h      []string
 		status int
@@ -202,14 +202,14 @@ func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 		}
 	}
 	stream.Body.Close()
-	until(t, "the stream is released", func() bool {
+	waitUntil(t, "the stream is released", func() bool {
 		clock.Add(31 * 60)
-		s.b.closeIdleSessions()
-		return len(s.b.Sessions()) == 0
+		s.bridge.closeIdleSessions()
+		return len(s.bridge.Sessions()) == 0
 	})
-	until(t, "the SDK has forgotten them", func() bool {
+	waitUntil(t, "the SDK has forgotten them", func() bool {
 		n := 0
-		for range s.b.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
+		for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
 			n++
 		}
 		return n == 0
@@ -218,14 +218,14 @@ func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 
 func TestSessionsPerClientAreBounded(t *testing.T) {
 	var clock atomic.Int64
-	s := newStand(t, nil, func(o *Options) {
+	s := newFixture(t, nil, func(o *Options) {
 		o.MaxSessions = 3
 		o.Now = func() time.Time { return time.Unix(clock.Add(1), 0) }
 	})
-	other := s.open("/mcp", `{}`, ClientHeader, "other")
+	other := s.openSession("/mcp", `{}`, ClientHeader, "other")
 	var all [][]string
 	for range 10 {
-		all = append(all, s.open("/mcp", `{}`, ClientHeader, "greedy"))
+		all = append(all, s.openSession("/mcp", `{}`, ClientHeader, "greedy"))
 	}
 	for i, h := range all {
 		want := 404
@@ -240,15 +240,15 @@ func TestSessionsPerClientAreBounded(t *testing.T) {
 		t.Errorf("other client: %s", resp.Status)
 	}
 	for _, h := range all[7:] { // all are in use, so none may be evicted
-		s.do("GET", "/mcp", "", h...)
+		s.request("GET", "/mcp", "", h...)
 	}
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, ClientHeader, "greedy")
-	if got := one(t, resp); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get(sessionHeader) != "" || !strings.Contains(got, "too many sessions") {
+	if got := onlyMessage(t, resp); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get(sessionHeader) != "" || !strings.Contains(got, "too many sessions") {
 		t.Errorf("%s, session %q: %s", resp.Status, resp.Header.Get(sessionHeader), got)
 	}
-	until(t, "only four sessions in the SDK", func() bool {
+	waitUntil(t, "only four sessions in the SDK", func() bool {
 		n := 0
-		for range s.b.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
+		for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
 			n++
 		}
 		return n == 4
@@ -256,11 +256,11 @@ func TestSessionsPerClientAreBounded(t *testing.T) {
 }
 
 func TestFiftyStreamsOfOneClientBecomeOne(t *testing.T) {
-	s := newStand(t, nil)
-	h := s.open("/mcp", `{}`)
+	s := newFixture(t, nil)
+	h := s.openSession("/mcp", `{}`)
 	open := 0
 	for range 50 {
-		if resp := s.do("GET", "/mcp", "", h...); resp.StatusCode == http.StatusOK {
+		if resp := s.request("GET", "/mcp", "", h...); resp.StatusCode == http.StatusOK {
 			open++
 		} else if resp.StatusCode != http.StatusConflict {
 			t.Fatal(resp.Status)
@@ -269,52 +269,52 @@ func TestFiftyStreamsOfOneClientBecomeOne(t *testing.T) {
 	if open != 1 {
 		t.Errorf("%d streams", open)
 	}
-	resp := s.do("GET", "/mcp", "", append(h, "Last-Event-ID", "forged_1")...)
+	resp := s.request("GET", "/mcp", "", append(h, "Last-Event-ID", "forged_1")...)
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("forged event id: %s", resp.Status)
 	}
 }
 
 func TestSessionsOfRemovedServerEnd(t *testing.T) {
-	s := newStand(t, nil)
-	h := s.open("/s/math/mcp", `{}`)
-	s.reg.Remove("math")
+	s := newFixture(t, nil)
+	h := s.openSession("/s/math/mcp", `{}`)
+	s.registry.Remove("math")
 	if resp := s.post("/s/math/mcp", ping, h...); resp.StatusCode != 404 {
 		t.Error(resp.Status)
 	}
-	s.b.closeIdleSessions()
-	if n := len(s.b.Sessions()); n != 0 {
+	s.bridge.closeIdleSessions()
+	if n := len(s.bridge.Sessions()); n != 0 {
 		t.Errorf("%d sessions", n)
 	}
 }
 
 func TestOversizedInitializeIsRefused(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + strings.Repeat("x", maxInitializeParams) + `","version":"1"}}}`
-	if got := one(t, s.post("/mcp", body)); !strings.Contains(got, "-32602") {
+	if got := onlyMessage(t, s.post("/mcp", body)); !strings.Contains(got, "-32602") {
 		t.Errorf("%.200s", got)
 	}
-	if n := len(s.b.Sessions()); n != 0 {
+	if n := len(s.bridge.Sessions()); n != 0 {
 		t.Errorf("%d sessions", n)
 	}
 }
 
 func TestShutdownEndsCallsOfBothEras(t *testing.T) {
 	started := make(chan struct{}, 2)
-	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		started <- struct{}{}
 		<-ctx.Done()
 		return core.Reply{}, context.Cause(ctx)
 	})
-	h := s.open("/mcp", `{}`)
+	h := s.openSession("/mcp", `{}`)
 	got := make(chan string, 2)
-	go func() { got <- one(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)) }()
+	go func() { got <- onlyMessage(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)) }()
 	go func() {
-		got <- one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
+		got <- onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
 	}()
 	<-started
 	<-started
-	s.b.close()
+	s.bridge.close()
 	for range 2 {
 		select {
 		case m := <-got:

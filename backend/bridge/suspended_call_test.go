@@ -13,10 +13,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-const canAll = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
+const allClientCapabilities = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
 
-// wanting is a legacy server that requests a name and returns it, with progress before and after.
-func wanting(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+// askingServer is a legacy server that requests a name and returns it, with progress before and
+// after.
+func askingServer(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
 	progress := func() {
 		if token := wire.Bytes(call.Params, call.ProgressToken); len(token) > 0 {
 			sink.Notify("notifications/progress", json.RawMessage(`{"progress":1,"progressToken":`+string(token)+`}`))
@@ -31,17 +32,17 @@ func wanting(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, 
 	return core.Reply{Result: json.RawMessage(`{"content":[],"got":` + string(reply.Result) + string(reply.Error) + `}`)}, nil
 }
 
-// ask sends a call of math__add as a modern client with all capabilities.
-func (s *stand) ask(path, params string, headers ...string) []string {
+// callWithInput sends a call of math__add as a modern client with all capabilities.
+func (s *fixture) callWithInput(path, params string, headers ...string) []string {
 	s.Helper()
-	body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
+	body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities, 1)
 	h := append([]string{versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"}, headers...)
 	return messages(s, s.post(path, body, h...))
 }
 
 var stateOf = regexp.MustCompile(`"requestState":"([^"]*)"`)
 
-func (s *stand) state(answer string) string {
+func (s *fixture) requestState(answer string) string {
 	s.Helper()
 	found := stateOf.FindStringSubmatch(answer)
 	if found == nil {
@@ -55,18 +56,18 @@ const answers = `"inputResponses":{"input-1":{"action":"accept","content":{"n":9
 func TestModernClientAnswersLegacyServerRequest(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
-			s := newStand(t, wanting)
-			s.b.fastPathDisabled = cold
-			first := s.ask("/mcp", `"arguments":{"a":1.0,"b":[2]}`)
+			s := newFixture(t, askingServer)
+			s.bridge.fastPathDisabled = cold
+			first := s.callWithInput("/mcp", `"arguments":{"a":1.0,"b":[2]}`)
 			if len(first) != 1 || !strings.Contains(first[0], `"resultType":"input_required","inputRequests":{"input-1":{"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"x":1.0}}}}`) {
 				t.Fatal(first)
 			}
 			// The same request, written differently and with another progress token.
-			second := s.ask("/mcp", `"arguments": {"b":[2], "a":1.0},`+answers+`,"requestState":"`+s.state(first[0])+`"`)
+			second := s.callWithInput("/mcp", `"arguments": {"b":[2], "a":1.0},`+answers+`,"requestState":"`+s.requestState(first[0])+`"`)
 			if len(second) != 1 || !strings.Contains(second[0], `"got":{"action":"accept","content":{"n":9007199254740993}}`) || !strings.Contains(second[0], `"resultType":"complete"`) {
 				t.Fatal(second)
 			}
-			if n := len(s.gw.seen); n != 1 {
+			if n := len(s.gateway.seen); n != 1 {
 				t.Errorf("%d calls", n)
 			}
 		})
@@ -74,12 +75,12 @@ func TestModernClientAnswersLegacyServerRequest(t *testing.T) {
 }
 
 func TestRequestStateWorksOnceForItsClientAndRequest(t *testing.T) {
-	s := newStand(t, wanting)
+	s := newFixture(t, askingServer)
 	mine := []string{ClientHeader, "cursor"}
-	state := s.state(s.ask("/mcp", `"arguments":{"a":1}`, mine...)[0])
+	state := s.requestState(s.callWithInput("/mcp", `"arguments":{"a":1}`, mine...)[0])
 	refused := func(what, path, params string, headers ...string) {
 		t.Helper()
-		got := s.ask(path, params, headers...)
+		got := s.callWithInput(path, params, headers...)
 		if len(got) != 1 || !strings.Contains(got[0], "-32602") || !strings.Contains(got[0], "requestState") {
 			t.Errorf("%s: %q", what, got)
 		}
@@ -90,80 +91,80 @@ func TestRequestStateWorksOnceForItsClientAndRequest(t *testing.T) {
 	refused("other arguments", "/mcp", `"arguments":{"a":2},`+retry, mine...)
 	refused("an unknown state", "/mcp", `"arguments":{"a":1},"requestState":"drawbridge:AAAA"`, mine...)
 	refused("a forged state", "/mcp", `"arguments":{"a":1},`+strings.Replace(retry, state, state[:len(state)-1]+"~", 1), mine...)
-	bad := s.ask("/mcp", `"arguments":{"a":1},"inputResponses":{"input-1":7},"requestState":"`+state+`"`, mine...)
+	bad := s.callWithInput("/mcp", `"arguments":{"a":1},"inputResponses":{"input-1":7},"requestState":"`+state+`"`, mine...)
 	if !strings.Contains(bad[0], "-32602") {
 		t.Errorf("no object: %q", bad)
 	}
-	if got := s.ask("/mcp", `"arguments":{"a":1},`+retry, mine...); !strings.Contains(got[0], `"got":{"action":"accept"`) {
+	if got := s.callWithInput("/mcp", `"arguments":{"a":1},`+retry, mine...); !strings.Contains(got[0], `"got":{"action":"accept"`) {
 		t.Fatalf("the right one: %q", got)
 	}
 	refused("a second time", "/mcp", `"arguments":{"a":1},`+retry, mine...)
 }
 
 func TestUnansweredInputsAreRequestedAgainWithNewState(t *testing.T) {
-	s := newStand(t, wanting)
-	state := s.state(s.ask("/mcp", `"arguments":{}`)[0])
-	again := s.ask("/mcp", `"arguments":{},"inputResponses":{"other":{}},"requestState":"`+state+`"`)
-	next := s.state(again[0])
+	s := newFixture(t, askingServer)
+	state := s.requestState(s.callWithInput("/mcp", `"arguments":{}`)[0])
+	again := s.callWithInput("/mcp", `"arguments":{},"inputResponses":{"other":{}},"requestState":"`+state+`"`)
+	next := s.requestState(again[0])
 	if next == state || !strings.Contains(again[0], `"input-1":{"method"`) {
 		t.Fatal(again)
 	}
-	if got := s.ask("/mcp", `"arguments":{},`+answers+`,"requestState":"`+next+`"`); !strings.Contains(got[0], `"got":`) {
+	if got := s.callWithInput("/mcp", `"arguments":{},`+answers+`,"requestState":"`+next+`"`); !strings.Contains(got[0], `"got":`) {
 		t.Fatal(got)
 	}
 }
 
 func TestRetriedRequestReceivesProgressUnderItsOwnToken(t *testing.T) {
-	s := newStand(t, wanting)
+	s := newFixture(t, askingServer)
 	token := func(params, token string) []string {
-		body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+canAll+`,"progressToken":`+token, 1)
+		body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities+`,"progressToken":`+token, 1)
 		return messages(s, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"))
 	}
 	first := token(`"arguments":{}`, `"one"`)
 	if len(first) != 2 || !strings.Contains(first[0], `"progressToken":"one"`) {
 		t.Fatal(first)
 	}
-	second := token(`"arguments":{},`+answers+`,"requestState":"`+s.state(first[1])+`"`, `2`)
+	second := token(`"arguments":{},`+answers+`,"requestState":"`+s.requestState(first[1])+`"`, `2`)
 	if len(second) != 2 || !strings.Contains(second[0], `"progressToken":2`) {
 		t.Fatal(second)
 	}
 }
 
 func TestServerRequestStateIsReturnedToIt(t *testing.T) {
-	s := newStand(t, nil)
-	s.ask("/mcp", `"arguments":{},`+answers+`,"requestState":"theirs"`)
-	if got := string(s.gw.last().Params); !strings.Contains(got, answers+`,"requestState":"theirs"`) {
+	s := newFixture(t, nil)
+	s.callWithInput("/mcp", `"arguments":{},`+answers+`,"requestState":"theirs"`)
+	if got := string(s.gateway.last().Params); !strings.Contains(got, answers+`,"requestState":"theirs"`) {
 		t.Error(got)
 	}
 }
 
 func TestSuspendedCallsPerClientAreBounded(t *testing.T) {
-	s := newStand(t, wanting)
+	s := newFixture(t, askingServer)
 	for range maxSuspendedPerToken {
-		s.state(s.ask("/mcp", `"arguments":{}`)[0])
+		s.requestState(s.callWithInput("/mcp", `"arguments":{}`)[0])
 	}
-	if got := s.ask("/mcp", `"arguments":{}`); !strings.Contains(got[0], "too many calls of this client wait") {
+	if got := s.callWithInput("/mcp", `"arguments":{}`); !strings.Contains(got[0], "too many calls of this client wait") {
 		t.Error(got)
 	}
-	if got := s.ask("/mcp", `"arguments":{}`, ClientHeader, "other"); !strings.Contains(got[0], "input_required") {
+	if got := s.callWithInput("/mcp", `"arguments":{}`, ClientHeader, "other"); !strings.Contains(got[0], "input_required") {
 		t.Error(got)
 	}
 }
 
 func TestDisconnectedModernClientCancelsItsCall(t *testing.T) {
 	ended := make(chan error, 1)
-	s := newStand(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
 		return core.Reply{}, context.Cause(ctx)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `clientCapabilities":{}`, `clientCapabilities":`+canAll, 1)
+	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities, 1)
 	go func() {
-		until(t, "the call is under way", func() bool { return s.gw.last() != nil })
+		waitUntil(t, "the call is under way", func() bool { return s.gateway.last() != nil })
 		cancel()
 	}()
-	s.leave(ctx, body)
+	s.postAndDisconnect(ctx, body)
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):

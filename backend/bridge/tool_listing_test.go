@@ -21,19 +21,19 @@ func TestToolListingNamesItsServer(t *testing.T) {
 		{"off", `{"name":"x"}`, `{"name":"x"}`},
 	} {
 		item := registry.Item{Public: "x", Target: registry.Target{Name: "read", Raw: json.RawMessage(c.raw)}}
-		want(t, c.mode+" "+c.raw, string(annotateTool(item, c.mode, "Files")), c.want)
+		checkEqual(t, c.mode+" "+c.raw, string(annotateTool(item, c.mode, "Files")), c.want)
 	}
 }
 
 func TestOnlySharedEndpointDescribesServers(t *testing.T) {
 	mode := "title"
-	s := newStand(t, nil, func(o *Options) { o.DescribeServer = func() string { return mode } })
+	s := newFixture(t, nil, func(o *Options) { o.DescribeServer = func() string { return mode } })
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	for _, cold := range []bool{false, true} {
-		s.b.fastPathDisabled = cold
+		s.bridge.fastPathDisabled = cold
 		for path, titled := range map[string]bool{"/mcp": true, "/s/files/mcp": false} {
-			legacy := one(t, s.post(path, list, s.open(path, `{}`)...))
-			modern := one(t, s.modern(path, "tools/list", "", ""))
+			legacy := onlyMessage(t, s.post(path, list, s.openSession(path, `{}`)...))
+			modern := onlyMessage(t, s.modern(path, "tools/list", "", ""))
 			for era, got := range map[core.Era]string{core.Legacy: legacy, core.Modern: modern} {
 				if strings.Contains(got, `"title":"files: read"`) != titled || !strings.Contains(got, `9007199254740993`) {
 					t.Errorf("%s %s: %s", path, era, got)
@@ -42,34 +42,34 @@ func TestOnlySharedEndpointDescribesServers(t *testing.T) {
 		}
 	}
 	mode = "off"
-	if got := one(t, s.modern("/mcp", "tools/list", "", "")); strings.Contains(got, `"files: read"`) {
+	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); strings.Contains(got, `"files: read"`) {
 		t.Errorf("off: %s", got)
 	}
 	mode = "title"
-	s.reg.Set("late", "Late one", mathCatalog())
-	if got := one(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"title":"Late one: add"`) {
+	s.registry.Set("late", "Late one", mathCatalog())
+	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"title":"Late one: add"`) {
 		t.Errorf("a server that came later: %s", got)
 	}
 }
 
 func TestInstructionsOfLaterServersAreIncluded(t *testing.T) {
-	s := newStand(t, nil)
+	s := newFixture(t, nil)
 	initialize := func() string {
-		return one(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`))
+		return onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`))
 	}
 	if got := initialize(); !strings.Contains(got, `# files\n\nRead before you write.\n\n# math\n\nNumbers only.`) {
 		t.Error(got)
 	}
 	later := mathCatalog()
 	later.Instructions = "I came late."
-	s.reg.Set("late", "", later)
+	s.registry.Set("late", "", later)
 	if got := initialize(); !strings.Contains(got, `# late\n\nI came late.`) {
 		t.Error(got)
 	}
-	if got := one(t, s.modern("/mcp", "server/discover", "", "")); !strings.Contains(got, `I came late.`) {
+	if got := onlyMessage(t, s.modern("/mcp", "server/discover", "", "")); !strings.Contains(got, `I came late.`) {
 		t.Error(got)
 	}
-	if got := one(t, s.modern("/s/math/mcp", "server/discover", "", "")); !strings.Contains(got, `"instructions":"Numbers only."`) {
+	if got := onlyMessage(t, s.modern("/s/math/mcp", "server/discover", "", "")); !strings.Contains(got, `"instructions":"Numbers only."`) {
 		t.Error(got)
 	}
 }
@@ -81,19 +81,19 @@ func TestBuiltinServerIsListedOnRequest(t *testing.T) {
 		Capabilities: json.RawMessage(`{"tools":{}}`),
 	})
 	joined := false
-	s := newStand(t, nil, func(o *Options) { o.Builtin, o.BuiltinTools = own, func() bool { return joined } })
-	if got := one(t, s.modern("/s/drawbridge/mcp", "tools/list", "", "")); !strings.Contains(got, `"name":"status"`) {
+	s := newFixture(t, nil, func(o *Options) { o.Builtin, o.BuiltinTools = own, func() bool { return joined } })
+	if got := onlyMessage(t, s.modern("/s/drawbridge/mcp", "tools/list", "", "")); !strings.Contains(got, `"name":"status"`) {
 		t.Error(got)
 	}
 	call := func(path, name string) *core.Call {
-		one(t, s.modern(path, "tools/call", name, `"name":"`+name+`"`))
-		return s.gw.last()
+		onlyMessage(t, s.modern(path, "tools/call", name, `"name":"`+name+`"`))
+		return s.gateway.last()
 	}
 	if c := call("/s/drawbridge/mcp", "status"); c.Server != "drawbridge" || c.Name != "status" {
 		t.Errorf("%+v", c)
 	}
 	for _, joined = range []bool{false, true} {
-		if got := one(t, s.modern("/mcp", "tools/list", "", "")); strings.Contains(got, `"name":"drawbridge__status"`) != joined {
+		if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); strings.Contains(got, `"name":"drawbridge__status"`) != joined {
 			t.Errorf("joined %v: %s", joined, got)
 		}
 		if c := call("/mcp", "drawbridge__status"); (c.Server == "drawbridge") != joined {
@@ -103,10 +103,10 @@ func TestBuiltinServerIsListedOnRequest(t *testing.T) {
 }
 
 func TestServerEndpointAcceptsItsName(t *testing.T) {
-	s := newStand(t, nil)
-	s.reg.Set("my-server", "my server", mathCatalog())
+	s := newFixture(t, nil)
+	s.registry.Set("my-server", "my server", mathCatalog())
 	for _, path := range []string{"/s/my-server/mcp", "/s/my%20server/mcp", "/s/MY%20SERVER/mcp"} {
-		if got := one(t, s.modern(path, "tools/list", "", "")); !strings.Contains(got, `"tools":[{`) {
+		if got := onlyMessage(t, s.modern(path, "tools/list", "", "")); !strings.Contains(got, `"tools":[{`) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
