@@ -27,14 +27,14 @@ const serverApproval = "approval"
 // KeepAlive is the interval of progress notifications while a call waits.
 const KeepAlive = 10 * time.Second
 
-// approval blocks a call that needs the user's approval until there is a decision. It denies the
+// checkApproval blocks a call that needs the user's approval until there is a decision. It denies the
 // call if the user does not answer in time or cannot be asked.
-func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.Sink) error {
+func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.Sink) error {
 	if call.Method != "tools/call" || call.Continues {
 		return nil
 	}
 	s, t := plan.server, plan.tool
-	word, why := decide(rules, s, t, call.Client.Token, plan.hints)
+	word, why := approvalSetting(rules, s, t, call.Client.Token, plan.hints)
 	if call.ByUser && word != config.ApprovalDeny { // the user makes this call
 		return nil
 	}
@@ -60,19 +60,19 @@ func (p *Policy) approval(ctx context.Context, call *core.Call, rules *ruleset, 
 		e.Hint = "Ask the user to open Drawbridge, then try again."
 		return e
 	}
-	return p.ask(ctx, call, plan, sink, grant, reason(rules, s, t, call))
+	return p.askUser(ctx, call, plan, sink, grant, approvalReason(rules, s, t, call))
 }
 
-// ask shows the call to the user and waits for the decision.
-func (p *Policy) ask(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, grant grantKey, why string) error {
+// askUser shows the call to the user and waits for the decision.
+func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, grant grantKey, why string) error {
 	began := time.Now()
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
 	answer, err := p.Approvals.Ask(ctx, approvals.Item{
-		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: shown(call),
+		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
 		Message: fmt.Sprintf("%s wants to call %s of %s", clientName(call.Client), shorten(call.Name), plan.server.label),
 		Held: &approvals.Held{
-			CallID: call.ID, Tool: call.Name, Why: why, Effect: effect(plan.hints),
-			Arguments: strings.ToValidUTF8(string(arguments(call)), "\ufffd"),
+			CallID: call.ID, Tool: call.Name, Why: why, Effect: effectOf(plan.hints),
+			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
 		},
 	})
 	stop()
@@ -110,8 +110,9 @@ func (p *Policy) ask(ctx context.Context, call *core.Call, plan *Plan, sink core
 // than that of the tool.
 var strictness = map[string]int{config.ApprovalNever: 0, config.ApprovalDestructive: 1, config.ApprovalAsk: 2, config.ApprovalDeny: 3}
 
-// decide returns the approval setting for a call, which is never, ask or deny, and the reason.
-func decide(rules *ruleset, s *server, t *tool, token string, hints registry.Hints) (word, why string) {
+// approvalSetting returns the approval setting for a call, which is never, ask or deny, and the
+// reason.
+func approvalSetting(rules *ruleset, s *server, t *tool, token string, hints registry.Hints) (word, why string) {
 	word, why = t.approval, t.approvalKey+" of server "+s.id+" is "+t.approval
 	if client := rules.clients[token]; strictness[client] > strictness[word] {
 		word, why = client, "approval of client "+token+" is "+client
@@ -125,14 +126,15 @@ func decide(rules *ruleset, s *server, t *tool, token string, hints registry.Hin
 	case config.ApprovalNever, config.ApprovalDeny:
 		return word, why
 	}
-	if token != "" && slices.Contains(t.allow, token) {
+	if token != "" && slices.Contains(t.allowedClients, token) {
 		return config.ApprovalNever, "allowClients of the tool names " + token
 	}
 	return word, why
 }
 
-// reason explains to the user which setting requires the approval, without its configuration key.
-func reason(rules *ruleset, s *server, t *tool, call *core.Call) string {
+// approvalReason explains to the user which setting requires the approval, without its
+// configuration key.
+func approvalReason(rules *ruleset, s *server, t *tool, call *core.Call) string {
 	word, before := t.approval, "a tool of "+shorten(s.label)+" runs"
 	if t.approvalKey != serverApproval {
 		before = shorten(call.Name) + " of " + shorten(s.label) + " runs"
@@ -146,7 +148,7 @@ func reason(rules *ruleset, s *server, t *tool, call *core.Call) string {
 	return "You want to be asked before " + before + "."
 }
 
-func effect(h registry.Hints) string {
+func effectOf(h registry.Hints) string {
 	switch {
 	case h.ReadOnly == registry.Yes:
 		return approvals.EffectReadOnly
@@ -156,7 +158,7 @@ func effect(h registry.Hints) string {
 	return approvals.EffectUnknown
 }
 
-func arguments(call *core.Call) []byte {
+func argumentsOf(call *core.Call) []byte {
 	if call.Arguments.Empty() {
 		return []byte("{}")
 	}
@@ -202,8 +204,8 @@ func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message st
 	token := call.Params[call.ProgressToken.Start:call.ProgressToken.End]
 	text, _ := json.Marshal(message)
 	done := make(chan struct{})
-	var told sync.WaitGroup
-	told.Go(func() {
+	var sender sync.WaitGroup
+	sender.Go(func() {
 		tick := time.NewTicker(KeepAlive)
 		defer tick.Stop()
 		for n := 1; ; n++ {
@@ -219,14 +221,14 @@ func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message st
 	})
 	return func() {
 		close(done)
-		told.Wait()
+		sender.Wait()
 	}
 }
 
 // grants holds the temporary permissions. The zero value is ready to use.
 type grants struct {
-	mu  sync.Mutex // guards all
-	all map[grantKey]time.Time
+	mu     sync.Mutex // guards all
+	expiry map[grantKey]time.Time
 }
 
 type grantKey struct{ client, server, tool string }
@@ -244,33 +246,33 @@ const maxGrants = 1024
 func (g *grants) add(key grantKey, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.all == nil {
-		g.all = make(map[grantKey]time.Time)
+	if g.expiry == nil {
+		g.expiry = make(map[grantKey]time.Time)
 	}
 	now := time.Now()
-	for k, t := range g.all {
+	for k, t := range g.expiry {
 		if !now.Before(t) {
-			delete(g.all, k)
+			delete(g.expiry, k)
 		}
 	}
-	if len(g.all) < maxGrants { // if full, the user is asked again
-		g.all[key] = until
+	if len(g.expiry) < maxGrants { // if full, the user is asked again
+		g.expiry[key] = until
 	}
 }
 
 func (g *grants) has(key grantKey, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	until, ok := g.all[key]
+	until, ok := g.expiry[key]
 	return ok && now.Before(until)
 }
 
-func (g *grants) retain(still func(server string) bool) {
+func (g *grants) retainServers(still func(server string) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for k := range g.all {
+	for k := range g.expiry {
 		if !still(k.server) {
-			delete(g.all, k)
+			delete(g.expiry, k)
 		}
 	}
 }
@@ -281,7 +283,7 @@ func (p *Policy) Grants() []Grant {
 	defer p.grants.mu.Unlock()
 	list := []Grant{}
 	now := time.Now()
-	for k, until := range p.grants.all {
+	for k, until := range p.grants.expiry {
 		if now.Before(until) {
 			list = append(list, Grant{strings.TrimPrefix(k.client, "\x00"), k.server, k.tool, until.UTC()})
 		}
@@ -293,7 +295,7 @@ func (p *Policy) Grants() []Grant {
 }
 
 // ForgetGrants revokes all temporary permissions.
-func (p *Policy) ForgetGrants() { p.grants.retain(func(string) bool { return false }) }
+func (p *Policy) ForgetGrants() { p.grants.retainServers(func(string) bool { return false }) }
 
 func (p *Policy) granted(call *core.Call) bool {
 	return p.grants.has(grantKey{clientKey(call.Client), call.Server, call.Name}, time.Now())

@@ -37,7 +37,7 @@ func TestApprovalRecipients(t *testing.T) {
 		{"allowed, and denied", `, "approval": "deny", "tools": {"read": {"allowClients": ["cursor"]}}`, ``, "read", deny},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &person{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Once}}
+			p := &fakeUser{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Once}}
 			s := withRules(t, c.server, c.root, Options{Approvals: p})
 			made := call(c.tool, "")
 			_, err := s.make(made, "{}", nil)
@@ -67,7 +67,7 @@ func TestApprovalOutcomes(t *testing.T) {
 		{"nobody", approvals.Answer{Action: approvals.Decline, Expired: true}, core.ApprovalExpired, false, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &person{answer: c.answer}
+			p := &fakeUser{answer: c.answer}
 			s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p})
 			for range 3 {
 				made := call("delete", `{"path":"/x"}`)
@@ -96,7 +96,7 @@ func TestApprovalReasonIsASentence(t *testing.T) {
 		{`, "approval": "never", "tools": {"delete": {"approval": "ask"}}`, ``, "You want to be asked before delete of files runs."},
 		{`, "approval": "never"`, `"policy": {"clients": {"cursor": {"approval": "ask"}}}, `, "You want to be asked before Cursor (cursor) calls a tool."},
 	} {
-		p := &person{answer: approvals.Answer{Action: approvals.Accept}}
+		p := &fakeUser{answer: approvals.Answer{Action: approvals.Accept}}
 		s := withRules(t, c.server, c.root, Options{Approvals: p})
 		if _, err := s.make(call("delete", ""), "{}", nil); err != nil || len(p.asked) != 1 {
 			t.Fatal(err, p.asked)
@@ -109,7 +109,7 @@ func TestApprovalReasonIsASentence(t *testing.T) {
 
 func TestTemporaryPermissionExpiresAndIsRevocable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &person{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}}
+		p := &fakeUser{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}}
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p})
 		ask := func(change func(*core.Call)) int {
 			c := call("delete", "")
@@ -149,7 +149,7 @@ func TestTemporaryPermissionExpiresAndIsRevocable(t *testing.T) {
 }
 
 func TestApprovalIsNotRequestedInVain(t *testing.T) {
-	p := &person{answer: approvals.Answer{Action: approvals.Accept}}
+	p := &fakeUser{answer: approvals.Answer{Action: approvals.Accept}}
 	seen := false
 	s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p, Reachable: func() bool { return seen }})
 	made := call("plain", "")

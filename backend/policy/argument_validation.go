@@ -15,9 +15,9 @@ import (
 // maxFields limits how many invalid fields an error names.
 const maxFields = 20
 
-// input refuses arguments that do not match the tool's input schema, if validation is enabled. With
-// an unsupported schema it refuses nothing and leaves validation to the server.
-func (p *Policy) input(call *core.Call, t *tool, target registry.Target) error {
+// validateArguments refuses arguments that do not match the tool's input schema, if validation is
+// enabled. With an unsupported schema it refuses nothing and leaves validation to the server.
+func (p *Policy) validateArguments(call *core.Call, t *tool, target registry.Target) error {
 	if !t.validate || call.Method != "tools/call" || target.Raw == nil {
 		return nil
 	}
@@ -25,19 +25,19 @@ func (p *Policy) input(call *core.Call, t *tool, target registry.Target) error {
 	if schema == nil {
 		return nil
 	}
-	value, err := wire.Decode(arguments(call))
+	value, err := wire.Decode(argumentsOf(call))
 	if err != nil {
-		return invalid(call, []core.FieldError{{Field: "arguments", Error: "cannot be read"}})
+		return invalidArgumentsError(call, []core.FieldError{{Field: "arguments", Error: "cannot be read"}})
 	}
 	if wrong := schema.check(value); len(wrong) > 0 {
-		return invalid(call, wrong)
+		return invalidArgumentsError(call, wrong)
 	}
 	return nil
 }
 
-// invalid returns the error for invalid arguments. The message also names the fields, because
-// models read only the message.
-func invalid(call *core.Call, fields []core.FieldError) error {
+// invalidArgumentsError returns the error for invalid arguments. The message also names the fields,
+// because models read only the message.
+func invalidArgumentsError(call *core.Call, fields []core.FieldError) error {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
 		parts[i] = f.Field + " " + f.Error
@@ -49,11 +49,11 @@ func invalid(call *core.Call, fields []core.FieldError) error {
 
 // schemaCache caches compiled schemas. The zero value is ready to use.
 type schemaCache struct {
-	mu  sync.Mutex // guards all
-	all map[[2]string]compiled
+	mu      sync.Mutex // guards all
+	entries map[[2]string]compiledSchema
 }
 
-type compiled struct {
+type compiledSchema struct {
 	raw    *byte // first byte of the definition, which identifies it
 	schema *inputSchema
 }
@@ -67,22 +67,22 @@ func (i *schemaCache) schema(server, tool string, raw []byte) *inputSchema {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := [2]string{server, tool}
-	if c, ok := i.all[key]; ok && c.raw == &raw[0] {
+	if c, ok := i.entries[key]; ok && c.raw == &raw[0] {
 		return c.schema
 	}
-	if i.all == nil || len(i.all) >= maxCompiled {
-		i.all = make(map[[2]string]compiled)
+	if i.entries == nil || len(i.entries) >= maxCompiled {
+		i.entries = make(map[[2]string]compiledSchema)
 	}
-	c := compiled{&raw[0], compileSchema(raw)}
-	i.all[key] = c
+	c := compiledSchema{&raw[0], compileSchema(raw)}
+	i.entries[key] = c
 	return c.schema
 }
 
 // inputSchema is the compiled input schema of a tool.
 type inputSchema struct {
-	judge *jsonschema.Resolved // decides whether arguments are valid
-	doc   any                  // decoded schema, for validationErrors
-	old   bool                 // draft 7 or older: format is enforced, and keywords beside $ref are ignored
+	validator     *jsonschema.Resolved // decides whether arguments are valid
+	doc           any                  // decoded schema, for validationErrors
+	legacyDialect bool                 // draft 7 or older: format is enforced, and keywords beside $ref are ignored
 }
 
 // check returns the invalid fields of value. It returns nil if value is valid, or if the library
@@ -93,16 +93,16 @@ func (s *inputSchema) check(value any) (wrong []core.FieldError) {
 			wrong = nil
 		}
 	}()
-	fits := s.judge.Validate(value) == nil
-	if fits && !s.old {
+	fits := s.validator.Validate(value) == nil
+	if fits && !s.legacyDialect {
 		return nil
 	}
-	m := validationErrors{doc: s.doc, old: s.old}
+	m := validationErrors{doc: s.doc, legacyDialect: s.legacyDialect}
 	m.validate(s.doc, value, nil)
-	if !fits && len(m.list) == 0 {
+	if !fits && len(m.errors) == 0 {
 		m.add(nil, "does not fit the schema")
 	}
-	return m.list
+	return m.errors
 }
 
 const (
@@ -119,11 +119,11 @@ var dialects = map[string]string{
 }
 
 // dialect returns the implemented dialect for the $schema of a schema.
-func dialect(name string) (stands string, ok bool) {
+func dialect(name string) (implemented string, ok bool) {
 	name = strings.TrimSuffix(name, "#")
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "http://"), "https://")
-	stands, ok = dialects[name]
-	return stands, ok
+	implemented, ok = dialects[name]
+	return implemented, ok
 }
 
 func compileSchema(raw []byte) (schema *inputSchema) {
@@ -139,7 +139,7 @@ func compileSchema(raw []byte) (schema *inputSchema) {
 		return nil
 	}
 	doc, err := wire.Decode(tool.InputSchema)
-	if err != nil || !bounded(doc) || wire.HasInexactNumber(doc) {
+	if err != nil || !withinNodeLimit(doc) || wire.HasInexactNumber(doc) {
 		return nil
 	}
 	var s jsonschema.Schema
@@ -154,5 +154,5 @@ func compileSchema(raw []byte) (schema *inputSchema) {
 	if err != nil {
 		return nil
 	}
-	return &inputSchema{judge: judge, doc: doc, old: s.Schema == draft7}
+	return &inputSchema{validator: judge, doc: doc, legacyDialect: s.Schema == draft7}
 }

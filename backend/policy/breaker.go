@@ -27,14 +27,14 @@ type breaker struct {
 	config.Breaker
 	onChange func(BreakerStatus)
 
-	well atomic.Bool   // closed and without consecutive failures
-	turn atomic.Uint64 // counts state changes and lost connections; compared with that of a ticket
+	healthy atomic.Bool   // closed and without consecutive failures
+	turn    atomic.Uint64 // counts state changes and lost connections; compared with that of a ticket
 
-	mu      sync.Mutex // guards the fields below
-	state   BreakerState
-	row     int // consecutive failures while closed
-	since   time.Time
-	probing bool
+	mu          sync.Mutex // guards the fields below
+	state       BreakerState
+	consecutive int // consecutive failures while closed
+	since       time.Time
+	probing     bool
 }
 
 // BreakerState is the state of a circuit breaker. Calls are admitted while it is closed.
@@ -66,16 +66,16 @@ type callOutcome uint8
 
 const (
 	neutral callOutcome = iota // the result says nothing about the server
-	worked
-	failed // the call timed out
-	lost   // the connection was lost
+	succeeded
+	timedOut       // the call timed out
+	connectionLost // the connection was lost
 )
 
 // classifyOutcome distinguishes transport errors and timeouts from other results. An error result
 // of a tool counts as success. sent reports whether the call was sent to the server.
 func classifyOutcome(err error, sent bool) callOutcome {
 	if err == nil {
-		return worked
+		return succeeded
 	}
 	e, ours := errors.AsType[*core.Error](err)
 	switch {
@@ -84,9 +84,9 @@ func classifyOutcome(err error, sent bool) callOutcome {
 	case !ours:
 		return neutral
 	case e.Code == core.CodeTimeout:
-		return failed
+		return timedOut
 	case e.Code == core.CodeUnavailable:
-		return lost
+		return connectionLost
 	}
 	return neutral
 }
@@ -97,7 +97,7 @@ func newBreaker(server string, c config.Breaker, onChange func(BreakerStatus)) *
 		return nil
 	}
 	b := &breaker{server: server, Breaker: c, onChange: onChange, state: BreakerClosed}
-	b.well.Store(true)
+	b.healthy.Store(true)
 	return b
 }
 
@@ -116,18 +116,18 @@ func (b *breaker) admit() (ticket, error) {
 	if b == nil {
 		return ticket{}, nil
 	}
-	if turn := b.turn.Load(); b.well.Load() {
+	if turn := b.turn.Load(); b.healthy.Load() {
 		return ticket{turn: turn}, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	if b.state == BreakerOpen && !now.Before(b.since.Add(b.Open)) {
-		b.change(BreakerHalfOpen, now)
+		b.setState(BreakerHalfOpen, now)
 	}
 	switch {
 	case b.state == BreakerOpen, b.state == BreakerHalfOpen && b.probing:
-		return ticket{}, b.refusal(now)
+		return ticket{}, b.openError(now)
 	case b.state == BreakerHalfOpen:
 		b.probing = true
 		return ticket{turn: b.turn.Load(), probe: true}, nil
@@ -135,9 +135,9 @@ func (b *breaker) admit() (ticket, error) {
 	return ticket{turn: b.turn.Load()}, nil
 }
 
-// end records the outcome of an admitted call.
-func (b *breaker) end(t ticket, j callOutcome) {
-	if b == nil || j == worked && b.well.Load() || j == neutral && !t.probe {
+// record records the outcome of an admitted call.
+func (b *breaker) record(t ticket, j callOutcome) {
+	if b == nil || j == succeeded && b.healthy.Load() || j == neutral && !t.probe {
 		return
 	}
 	b.mu.Lock()
@@ -149,33 +149,33 @@ func (b *breaker) end(t ticket, j callOutcome) {
 	switch {
 	case t.probe && j == neutral:
 		b.probing = false // the next call is the probe
-	case t.probe && j == worked:
-		b.change(BreakerClosed, now)
+	case t.probe && j == succeeded:
+		b.setState(BreakerClosed, now)
 	case t.probe:
-		b.change(BreakerOpen, now)
-	case j == worked:
-		b.row = 0
-		b.well.Store(true)
+		b.setState(BreakerOpen, now)
+	case j == succeeded:
+		b.consecutive = 0
+		b.healthy.Store(true)
 	default:
-		b.row++
-		b.well.Store(false)
+		b.consecutive++
+		b.healthy.Store(false)
 		switch {
-		case b.row >= b.Failures:
-			b.change(BreakerOpen, now)
-		case j == lost:
+		case b.consecutive >= b.Failures:
+			b.setState(BreakerOpen, now)
+		case j == connectionLost:
 			b.turn.Add(1)
 		}
 	}
 }
 
-// change sets the state and starts a new turn. The caller must hold b.mu.
-func (b *breaker) change(to BreakerState, now time.Time) {
+// setState sets the state and starts a new turn. The caller must hold b.mu.
+func (b *breaker) setState(to BreakerState, now time.Time) {
 	b.state, b.since, b.probing = to, now, false
 	b.turn.Add(1)
 	if to == BreakerClosed {
-		b.row = 0
+		b.consecutive = 0
 	}
-	b.well.Store(to == BreakerClosed)
+	b.healthy.Store(to == BreakerClosed)
 	if b.onChange != nil {
 		b.onChange(b.status())
 	}
@@ -189,32 +189,32 @@ func (b *breaker) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state != BreakerClosed {
-		b.change(BreakerClosed, time.Now())
+		b.setState(BreakerClosed, time.Now())
 	}
-	b.row = 0
-	b.well.Store(true)
+	b.consecutive = 0
+	b.healthy.Store(true)
 }
 
 // checkOpen returns the error of an open breaker without admitting a call. It avoids work for a
 // call that admit will refuse.
 func (b *breaker) checkOpen() error {
-	if b == nil || b.well.Load() {
+	if b == nil || b.healthy.Load() {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now := time.Now(); b.state == BreakerOpen && now.Before(b.since.Add(b.Open)) {
-		return b.refusal(now)
+		return b.openError(now)
 	}
 	return nil
 }
 
-// refusal returns the error of an open breaker. The caller must hold b.mu.
-func (b *breaker) refusal(now time.Time) error {
+// openError returns the error of an open breaker. The caller must hold b.mu.
+func (b *breaker) openError(now time.Time) error {
 	e := core.Errorf(core.CodeBreakerOpen, "server %q failed %d times in a row and rests", b.server, b.Failures)
 	e.Hint, e.Retriable = "A call is trying it now: try again in a moment.", true
 	if b.state == BreakerOpen {
-		e.Hint = fmt.Sprintf("Try again in %s.", atLeast(b.since.Add(b.Open).Sub(now)))
+		e.Hint = fmt.Sprintf("Try again in %s.", roundUp(b.since.Add(b.Open).Sub(now)))
 	}
 	return e
 }
@@ -233,9 +233,9 @@ func (b *breaker) status() BreakerStatus {
 	return s
 }
 
-// current returns the status at this moment. ok is false while the breaker is closed.
-func (b *breaker) current() (BreakerStatus, bool) {
-	if b == nil || b.well.Load() {
+// currentStatus returns the status at this moment. ok is false while the breaker is closed.
+func (b *breaker) currentStatus() (BreakerStatus, bool) {
+	if b == nil || b.healthy.Load() {
 		return BreakerStatus{}, false
 	}
 	b.mu.Lock()

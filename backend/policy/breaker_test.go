@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// model is a simple reference implementation of the breaker.
-type model struct {
+// breakerModel is a simple reference implementation of the breaker.
+type breakerModel struct {
 	limit   int
 	open    time.Duration
 	row     int
@@ -23,7 +23,7 @@ type model struct {
 	began   map[int]int
 }
 
-func (m *model) admit(id int, now time.Time) bool {
+func (m *breakerModel) admit(id int, now time.Time) bool {
 	if m.resting && !now.Before(m.until) && m.until != (time.Time{}) {
 		m.until = time.Time{} // half-open
 		m.age++
@@ -38,25 +38,25 @@ func (m *model) admit(id int, now time.Time) bool {
 	return true
 }
 
-func (m *model) end(id int, j callOutcome, now time.Time) {
+func (m *breakerModel) end(id int, j callOutcome, now time.Time) {
 	if m.began[id] != m.age {
 		return
 	}
 	rest := func() { m.resting, m.until, m.trying, m.row = true, now.Add(m.open), 0, 0; m.age++ }
 	switch {
-	case m.trying == id && j == worked:
+	case m.trying == id && j == succeeded:
 		m.resting, m.trying, m.row = false, 0, 0
 		m.age++
-	case m.trying == id && (j == failed || j == lost):
+	case m.trying == id && (j == timedOut || j == connectionLost):
 		rest()
 	case m.trying == id:
 		m.trying = 0
-	case j == worked:
+	case j == succeeded:
 		m.row = 0
-	case j == failed, j == lost:
+	case j == timedOut, j == connectionLost:
 		if m.row++; m.row >= m.limit {
 			rest()
-		} else if j == lost {
+		} else if j == connectionLost {
 			m.age++
 		}
 	}
@@ -69,7 +69,7 @@ func TestBreakerMatchesModel(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			c := config.Breaker{Failures: 1 + r.IntN(5), Open: time.Duration(1+r.IntN(30)) * time.Second}
 			b := newBreaker("s", c, nil)
-			m := &model{limit: c.Failures, open: c.Open, began: map[int]int{}}
+			m := &breakerModel{limit: c.Failures, open: c.Open, began: map[int]int{}}
 			open := map[int]ticket{}
 			for step, next := 0, 1; step < 300; step++ {
 				switch n := r.IntN(10); {
@@ -86,8 +86,8 @@ func TestBreakerMatchesModel(t *testing.T) {
 					next++
 				case n < 9:
 					for id, ticket := range open {
-						j := []callOutcome{neutral, worked, failed, lost, failed, lost}[r.IntN(6)]
-						b.end(ticket, j)
+						j := []callOutcome{neutral, succeeded, timedOut, connectionLost, timedOut, connectionLost}[r.IntN(6)]
+						b.record(ticket, j)
 						m.end(id, j, time.Now())
 						delete(open, id)
 						break
@@ -106,9 +106,9 @@ func TestFailuresCountedByBreaker(t *testing.T) {
 		sent bool
 		want callOutcome
 	}{
-		"an answer":             {nil, true, worked},
-		"a broken connection":   {gone, true, lost},
-		"a timeout":             {late, true, failed},
+		"an answer":             {nil, true, succeeded},
+		"a broken connection":   {gone, true, connectionLost},
+		"a timeout":             {late, true, timedOut},
 		"a server that is away": {gone, false, neutral},
 		"a client that left":    {context.Canceled, true, neutral},
 		"a login that is due":   {core.Errorf(core.CodeUnauthorized, "no"), true, neutral},
@@ -165,12 +165,12 @@ func TestCrashUnderManyCallsCountsOnce(t *testing.T) {
 			}
 		}
 		for _, ticket := range tickets {
-			b.end(ticket, lost)
+			b.record(ticket, connectionLost)
 		}
 	}
 	for range 4 {
 		crash(20)
-		if _, resting := b.current(); resting {
+		if _, resting := b.currentStatus(); resting {
 			t.Fatal("it rests though it did not crash five times")
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// offered refuses a call of a tool or prompt that the server does not list or that the
+// checkOffered refuses a call of a tool or prompt that the server does not list or that the
 // configuration hides. The Raw of the returned target is nil if the server has not been listed yet,
 // so that the call has to be checked again later.
-func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
+func (p *Policy) checkOffered(call *core.Call, s *server) (registry.Target, error) {
 	if call.Local != nil {
-		return listed, nil
+		return anyTarget, nil
 	}
 	var kind core.Kind
 	var word string
@@ -30,12 +30,12 @@ func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 		// are bound to a profile get no information about servers outside of it.
 		if id, name, split := strings.Cut(call.PublicName, "__"); split && kind != "" && call.Profile == "" {
 			if view, ok := p.Views.Server(id); ok {
-				if err := incomplete(id, view, word, name); err != nil {
+				if err := incompleteError(id, view, word, name); err != nil {
 					return registry.Target{}, err
 				}
 			}
 		}
-		return registry.Target{}, core.Errorf(core.CodeNotFound, "no %s is called %q", word, shown(call))
+		return registry.Target{}, core.Errorf(core.CodeNotFound, "no %s is called %q", word, displayName(call))
 	}
 	view, ok := p.Views.Server(call.Server)
 	if !ok && call.ByUser && p.rules.Load().servers[call.Server] != nil {
@@ -47,17 +47,17 @@ func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 		return registry.Target{}, core.Errorf(core.CodeNotFound, "no server is called %q", call.Server)
 	}
 	if kind == "" {
-		return listed, nil // servers accept URIs and completions that they do not list
+		return anyTarget, nil // servers accept URIs and completions that they do not list
 	}
 	target, ok := view.Own(kind, call.Name)
 	if ok && kind == core.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
 		ok = false // the view does not reflect the new configuration yet
 	}
 	if w, held := view.Withheld(call.Name); held && !ok && kind == core.Tools {
-		return target, withheld(call.Server, w)
+		return target, withheldError(call.Server, w)
 	}
 	if !ok && s.filter.Hidden(call.Name) == "" {
-		if err := incomplete(call.Server, view, word, call.Name); err != nil {
+		if err := incompleteError(call.Server, view, word, call.Name); err != nil {
 			return target, err
 		}
 	}
@@ -67,8 +67,8 @@ func (p *Policy) offered(call *core.Call, s *server) (registry.Target, error) {
 	return target, nil
 }
 
-// withheld returns the error for a tool whose changed definition has not been accepted.
-func withheld(server string, w registry.Withheld) error {
+// withheldError returns the error for a tool whose changed definition has not been accepted.
+func withheldError(server string, w registry.Withheld) error {
 	return &core.Error{
 		Code:    core.CodeRejected,
 		Message: fmt.Sprintf("tool %q of server %q is withheld: %s", w.Name, server, w.Why),
@@ -76,11 +76,11 @@ func withheld(server string, w registry.Withheld) error {
 	}
 }
 
-// incomplete returns the error for a name that may be missing from an incomplete list of a server.
-// It returns nil if the list is complete.
-func incomplete(server string, view *registry.View, word, name string) error {
+// incompleteError returns the error for a name that may be missing from an incomplete list of a
+// server. It returns nil if the list is complete.
+func incompleteError(server string, view *registry.View, word, name string) error {
 	for _, o := range view.Offers() {
-		if left := leftOut(o.Catalog, word); left != "" {
+		if left := incompleteWarning(o.Catalog, word); left != "" {
 			e := core.Errorf(core.CodeDegraded, "server %q offers no %s %q, and less than it has: %s", server, word, name, left)
 			e.Hint = "See its log: drawbridge logs " + server + "."
 			return e
@@ -89,8 +89,8 @@ func incomplete(server string, view *registry.View, word, name string) error {
 	return nil
 }
 
-// leftOut returns the warning that a server's list is incomplete, or "".
-func leftOut(c *core.Catalog, word string) string {
+// incompleteWarning returns the warning that a server's list is incomplete, or "".
+func incompleteWarning(c *core.Catalog, word string) string {
 	if c == nil {
 		return ""
 	}
@@ -102,10 +102,10 @@ func leftOut(c *core.Catalog, word string) string {
 	return ""
 }
 
-// listed is the target of calls whose names need not be listed.
-var listed = registry.Target{Raw: []byte("{}")}
+// anyTarget is the target of calls whose names need not be listed.
+var anyTarget = registry.Target{Raw: []byte("{}")}
 
-func shown(call *core.Call) string {
+func displayName(call *core.Call) string {
 	if call.PublicName != "" {
 		return call.PublicName
 	}

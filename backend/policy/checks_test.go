@@ -26,7 +26,7 @@ func TestNamesAndURIsAreBounded(t *testing.T) {
 		"a prompt's name":  {core.Call{Method: "prompts/get", Name: strings.Repeat("a", MaxName+1)}, false},
 		"an URI to finish": {core.Call{Method: "completion/complete", Name: strings.Repeat("a", MaxName+1)}, true},
 	} {
-		err := names(&c.call)
+		err := checkNames(&c.call)
 		if (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -180,7 +180,7 @@ func TestForgedCallersDoNotFillMemory(t *testing.T) {
 		c.Client = core.Client{Name: strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()}
 		_, _ = s.make(c, "{}", nil)
 	}
-	if n := len(s.rules.Load().servers["files"].base.buckets.all); n > maxBuckets+1 {
+	if n := len(s.rules.Load().servers["files"].toolDefaults.buckets.limiters); n > maxBuckets+1 {
 		t.Errorf("%d buckets", n)
 	}
 }
@@ -369,10 +369,10 @@ func TestCacheIsBounded(t *testing.T) {
 	for i := range 600 {
 		_, _ = s.make(call("read", `{"path":"`+string(rune('a'+i%26))+time.Duration(i).String()+`"}`), big, nil)
 	}
-	if s.cache.bytes > maxKeptBytes || len(s.cache.byKey) != s.cache.order.Len() || s.cache.bytes == 0 {
+	if s.cache.bytes > maxCacheBytes || len(s.cache.byKey) != s.cache.order.Len() || s.cache.bytes == 0 {
 		t.Errorf("%d bytes of %d results", s.cache.bytes, len(s.cache.byKey))
 	}
-	_, _ = s.make(call("read", `{"path":"huge"}`), `{"content":"`+strings.Repeat("x", maxKeptOne)+`"}`, nil)
+	_, _ = s.make(call("read", `{"path":"huge"}`), `{"content":"`+strings.Repeat("x", maxCachedResult)+`"}`, nil)
 	if plan, _ := s.make(call("read", `{"path":"huge"}`), `{}`, nil); plan.Cached != nil {
 		t.Error("a huge result is kept")
 	}
@@ -414,31 +414,31 @@ func TestStrictPreset(t *testing.T) {
 	})
 }
 
-// progress records the notifications to a client.
-type progress struct {
+// progressRecorder records the notifications to a client.
+type progressRecorder struct {
 	mu   sync.Mutex
 	said []string
 }
 
-func (p *progress) Notify(_ string, params json.RawMessage) {
+func (p *progressRecorder) Notify(_ string, params json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.said = append(p.said, string(params))
 }
-func (*progress) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
+func (*progressRecorder) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
 	return core.Reply{}, nil
 }
 
 func TestClientIsNotifiedThatCallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &person{answer: approvals.Answer{Action: approvals.Accept}, after: 35 * time.Second}
+		p := &fakeUser{answer: approvals.Answer{Action: approvals.Accept}, after: 35 * time.Second}
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p})
 		c := call("plain", `{"a":1}`)
 		at := len(c.Params) - 1
 		c.Params = json.RawMessage(string(c.Params[:at]) + `,"_meta":{"progressToken":"t"}}`)
 		c.ProgressToken.Start = strings.Index(string(c.Params), `"t"`)
 		c.ProgressToken.End = c.ProgressToken.Start + 3
-		sink := &progress{}
+		sink := &progressRecorder{}
 		if _, err := s.Admit(t.Context(), c, sink); err != nil || c.Queued != 35*time.Second {
 			t.Fatal(err, c.Queued)
 		}

@@ -12,38 +12,38 @@ import (
 // ruleset is a configuration compiled for the call path. It is immutable, except for the state of
 // its breakers and limits.
 type ruleset struct {
-	servers map[string]*server
-	clients map[string]string // approval settings by client token; nil if there are none
-	other   *server           // rules for servers that are not configured, such as built-in ones
+	servers  map[string]*server
+	clients  map[string]string // approval settings by client token; nil if there are none
+	fallback *server           // rules for servers that are not configured, such as built-in ones
 }
 
 // server holds the rules for the calls of one server.
 type server struct {
-	id, label string
-	trust     bool
-	shared    bool // all clients share one process
-	honorTTL  bool
-	filter    *config.Filter
-	rules     config.Rules
-	base      tool   // rules for tools without settings
-	plain     tool   // rules for requests other than tools/call
-	launch    string // identifies the program or URL; a different one counts as another server
-	tools     map[string]*tool
-	breaker   *breaker
-	slots     *slots
+	id, label    string
+	trust        bool
+	shared       bool // all clients share one process
+	honorTTL     bool
+	filter       *config.Filter
+	rules        config.Rules
+	toolDefaults tool   // rules for tools without settings
+	nonToolRules tool   // rules for requests other than tools/call
+	launchID     string // identifies the program or URL; a different one counts as another server
+	tools        map[string]*tool
+	breaker      *breaker
+	slots        *slots
 }
 
 // tool holds the rules for the calls of one tool.
 type tool struct {
 	timeout, ceiling       time.Duration
 	timeoutKey, ceilingKey string
-	plain                  bool // only timeouts, retries and the breaker apply
+	unrestricted           bool // only timeouts, retries and the breaker apply
 	approval               string
 	approvalKey            string
-	allow                  []string
+	allowedClients         []string
 	retry                  config.Retry
 	buckets                *buckets
-	ownLimits              map[string]*buckets // limits of clients, by token
+	clientLimits           map[string]*buckets // limits of clients, by token
 	cacheTTL               time.Duration
 	validate               bool
 }
@@ -52,17 +52,17 @@ func (r *ruleset) server(id string) *server {
 	if s := r.servers[id]; s != nil {
 		return s
 	}
-	return r.other
+	return r.fallback
 }
 
 func (s *server) tool(call *core.Call) *tool {
 	if call.Method != "tools/call" {
-		return &s.plain
+		return &s.nonToolRules
 	}
 	if t := s.tools[call.Name]; t != nil {
 		return t
 	}
-	return &s.base
+	return &s.toolDefaults
 }
 
 // Apply replaces the rules by those of c. Limits and breakers keep their state if their settings
@@ -72,8 +72,8 @@ func (p *Policy) Apply(c *config.Config) {
 	p.applying.Lock()
 	defer p.applying.Unlock()
 	old := p.rules.Load()
-	next := &ruleset{servers: make(map[string]*server, len(c.Servers)), other: p.compile(&config.Server{Rules: config.DefaultRules()}, nil, nil)}
-	next.other.breaker = nil
+	next := &ruleset{servers: make(map[string]*server, len(c.Servers)), fallback: p.compile(&config.Server{Rules: config.DefaultRules()}, nil, nil)}
+	next.fallback.breaker = nil
 	for token, client := range c.Policy.Clients {
 		if client.Approval != "" {
 			if next.clients == nil {
@@ -92,9 +92,9 @@ func (p *Policy) Apply(c *config.Config) {
 	p.rules.Store(next)
 	p.cache.clear()
 	if old != nil {
-		p.grants.retain(func(server string) bool {
+		p.grants.retainServers(func(server string) bool {
 			was, now := old.servers[server], next.servers[server]
-			return was != nil && now != nil && was.launch == now.launch
+			return was != nil && now != nil && was.launchID == now.launchID
 		})
 		for id, was := range old.servers {
 			if next.servers[id] == nil {
@@ -112,7 +112,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 	s := &server{
 		id: c.ID, label: c.Label, trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
 		honorTTL: c.HonorTTL, filter: c.Filter, rules: c.Rules,
-		launch: strings.Join(append([]string{c.Command, c.URL, c.Docker.Container, c.Docker.Label}, c.Args...), "\x00"),
+		launchID: strings.Join(append([]string{c.Command, c.URL, c.Docker.Container, c.Docker.Label}, c.Args...), "\x00"),
 	}
 	if s.label == "" {
 		s.label = s.id
@@ -121,25 +121,25 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 	if s.slots = newSlots(s.id, c.Rules.Concurrency); was.rules.Concurrency == c.Rules.Concurrency {
 		s.slots = was.slots
 	}
-	s.base = tool{
+	s.toolDefaults = tool{
 		timeoutKey: "requestTimeoutMs", ceilingKey: "maxRequestMs",
 		approval: c.Rules.Approval, approvalKey: serverApproval,
 		retry: c.Rules.Retry, validate: c.Rules.ValidateInput == config.ValidateReject,
-		buckets: newBuckets(c.Rules.RateLimit, "", "rateLimit", was.base.buckets),
+		buckets: newBuckets(c.Rules.RateLimit, "", "rateLimit", was.toolDefaults.buckets),
 	}
-	s.base.times(c.RequestTimeout, c.MaxRequest)
+	s.toolDefaults.setTimeouts(c.RequestTimeout, c.MaxRequest)
 	for token, client := range clients {
 		if client.RateLimit != nil {
-			s.base.limitClient(token, *client.RateLimit, "policy.clients."+token+".rateLimit", was.base.ownLimits)
+			s.toolDefaults.limitClient(token, *client.RateLimit, "policy.clients."+token+".rateLimit", was.toolDefaults.clientLimits)
 		}
 	}
-	s.base.settle(s)
-	s.plain = tool{
-		timeout: s.base.timeout, ceiling: s.base.ceiling, timeoutKey: s.base.timeoutKey, ceilingKey: s.base.ceilingKey,
-		approval: config.ApprovalNever, retry: s.base.retry,
+	s.toolDefaults.setUnrestricted(s)
+	s.nonToolRules = tool{
+		timeout: s.toolDefaults.timeout, ceiling: s.toolDefaults.ceiling, timeoutKey: s.toolDefaults.timeoutKey, ceilingKey: s.toolDefaults.ceilingKey,
+		approval: config.ApprovalNever, retry: s.toolDefaults.retry,
 	}
-	s.plain.settle(s)
-	s.plain.plain = s.plain.plain && !s.honorTTL
+	s.nonToolRules.setUnrestricted(s)
+	s.nonToolRules.unrestricted = s.nonToolRules.unrestricted && !s.honorTTL
 	if c.Filter == nil {
 		return s
 	}
@@ -152,7 +152,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 
 // override returns the base rules with the settings of one tool applied.
 func (s *server) override(name string, set config.Tool, was *server) *tool {
-	t := s.base
+	t := s.toolDefaults
 	path := "tools." + name + "."
 	if set.RequestTimeout > 0 {
 		t.timeoutKey = path + "requestTimeoutMs"
@@ -162,16 +162,16 @@ func (s *server) override(name string, set config.Tool, was *server) *tool {
 	}
 	timeout, ceiling := set.RequestTimeout, set.MaxRequest
 	if timeout == 0 {
-		timeout = s.base.timeout
+		timeout = s.toolDefaults.timeout
 	}
 	if ceiling == 0 {
-		ceiling = s.base.ceiling
+		ceiling = s.toolDefaults.ceiling
 	}
-	t.times(timeout, ceiling)
+	t.setTimeouts(timeout, ceiling)
 	if set.Approval != "" {
 		t.approval, t.approvalKey = set.Approval, path+"approval"
 	}
-	t.allow = set.AllowClients
+	t.allowedClients = set.AllowClients
 	if set.ValidateInput != "" {
 		t.validate = set.ValidateInput == config.ValidateReject
 	}
@@ -185,24 +185,24 @@ func (s *server) override(name string, set config.Tool, was *server) *tool {
 	if set.RateLimit != nil {
 		t.buckets = newBuckets(*set.RateLimit, "", path+"rateLimit", before.buckets)
 	}
-	t.ownLimits = maps.Clone(t.ownLimits)
+	t.clientLimits = maps.Clone(t.clientLimits)
 	for token, limit := range set.ClientLimits {
-		t.limitClient(token, limit, path+"clients."+token+".rateLimit", before.ownLimits)
+		t.limitClient(token, limit, path+"clients."+token+".rateLimit", before.clientLimits)
 	}
 	t.cacheTTL = set.CacheTTL
-	t.settle(s)
+	t.setUnrestricted(s)
 	return &t
 }
 
 // limitClient sets the rate limit of one client.
 func (t *tool) limitClient(token string, limit config.RateLimit, setting string, was map[string]*buckets) {
-	if t.ownLimits == nil {
-		t.ownLimits = make(map[string]*buckets)
+	if t.clientLimits == nil {
+		t.clientLimits = make(map[string]*buckets)
 	}
-	t.ownLimits[token] = newBuckets(limit, token, setting, was[token])
+	t.clientLimits[token] = newBuckets(limit, token, setting, was[token])
 }
 
-// settle sets t.plain, once all other fields are set.
-func (t *tool) settle(s *server) {
-	t.plain = t.approval == config.ApprovalNever && t.buckets == nil && t.ownLimits == nil && t.cacheTTL == 0 && !t.validate && s.slots == nil
+// setUnrestricted sets t.unrestricted, once all other fields are set.
+func (t *tool) setUnrestricted(s *server) {
+	t.unrestricted = t.approval == config.ApprovalNever && t.buckets == nil && t.clientLimits == nil && t.cacheTTL == 0 && !t.validate && s.slots == nil
 }

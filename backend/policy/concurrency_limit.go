@@ -13,17 +13,17 @@ import (
 // imposes no limit.
 type slots struct {
 	server  string
-	places  chan struct{}
+	sem     chan struct{}
 	queue   int64
 	waiting atomic.Int64
-	shed    atomic.Int64
+	refused atomic.Int64
 }
 
 func newSlots(server string, c config.Concurrency) *slots {
 	if c.Max <= 0 {
 		return nil
 	}
-	return &slots{server: server, places: make(chan struct{}, c.Max), queue: int64(c.Queue)}
+	return &slots{server: server, sem: make(chan struct{}, c.Max), queue: int64(c.Queue)}
 }
 
 // acquire acquires a slot for a call. It waits for at most the call's timeout. It refuses the call
@@ -33,14 +33,14 @@ func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error 
 		return nil
 	}
 	select {
-	case s.places <- struct{}{}:
-		plan.slot = true
+	case s.sem <- struct{}{}:
+		plan.holdsSlot = true
 		return nil
 	default:
 	}
 	if s.waiting.Add(1) > s.queue {
 		s.waiting.Add(-1)
-		return s.turnAway("the queue of server %q is full: %d calls are at work", cap(s.places))
+		return s.refuse("the queue of server %q is full: %d calls are at work", cap(s.sem))
 	}
 	defer s.waiting.Add(-1)
 	began := time.Now()
@@ -48,27 +48,27 @@ func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error 
 	limit := time.NewTimer(plan.Timeout)
 	defer limit.Stop()
 	select {
-	case s.places <- struct{}{}:
-		plan.slot = true
+	case s.sem <- struct{}{}:
+		plan.holdsSlot = true
 		return nil
 	case <-limit.C:
-		return s.turnAway("no place was free at server %q for %s", plan.Timeout)
+		return s.refuse("no place was free at server %q for %s", plan.Timeout)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (s *slots) turnAway(format string, about any) error {
-	s.shed.Add(1)
+func (s *slots) refuse(format string, about any) error {
+	s.refused.Add(1)
 	e := core.Errorf(core.CodeRejected, format, s.server, about)
 	e.Hint, e.Retriable = "Try again when fewer calls are under way, or raise concurrency in the server's configuration.", true
 	return e
 }
 
-// release releases the slot of the call, if it has one.
-func (plan *Plan) release() {
-	if plan.slot {
-		plan.slot = false
-		<-plan.server.slots.places
+// releaseSlot releases the slot of the call, if it has one.
+func (plan *Plan) releaseSlot() {
+	if plan.holdsSlot {
+		plan.holdsSlot = false
+		<-plan.server.slots.sem
 	}
 }

@@ -51,7 +51,7 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 		return Explanation{}, core.Errorf(core.CodeNotFound, "no server is called %q", server)
 	}
 	if s == nil {
-		s = rules.other
+		s = rules.fallback
 	}
 	if ok {
 		if target, known := view.Lookup(core.Tools, tool); known {
@@ -66,7 +66,7 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 		Server: server, Tool: tool, Client: client, Passes: true,
 		TimeoutMs: t.timeout.Milliseconds(), MaxMs: t.ceiling.Milliseconds(), Attempts: 1 + t.retry.Attempts,
 	}
-	target, _ := p.offered(call, s)
+	target, _ := p.checkOffered(call, s)
 	for _, v := range []Verdict{
 		p.explainOffered(call, s),
 		{"size", Pass, fmt.Sprintf("Arguments may have %d MiB.", MaxArguments>>20), ""},
@@ -77,7 +77,7 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 		p.explainApproval(call, rules, s, t, target.Hints),
 		explainCache(t, target.Hints),
 		explainBreaker(s.breaker),
-		explainPlaces(s.slots),
+		explainConcurrency(s.slots),
 		{"timeout", Pass, fmt.Sprintf("The server has %s to answer, from each progress again, and %s in all.", t.timeout, t.ceiling), t.timeoutKey},
 		explainRetry(s, t, target.Hints),
 	} {
@@ -101,13 +101,13 @@ func (p *Policy) explainOffered(call *core.Call, s *server) Verdict {
 		}
 		return v
 	}
-	target, err := p.offered(call, s)
+	target, err := p.checkOffered(call, s)
 	switch {
 	case core.CodeOf(err) == core.CodeRejected:
 		message, hint := core.Describe(err)
-		return Verdict{"offered", Refuse, capital(message) + ". " + hint, "toolChanges"}
+		return Verdict{"offered", Refuse, capitalize(message) + ". " + hint, "toolChanges"}
 	case err != nil:
-		return Verdict{"offered", Refuse, capital(err.Error()) + ".", ""}
+		return Verdict{"offered", Refuse, capitalize(err.Error()) + ".", ""}
 	case target.Raw == nil:
 		return Verdict{"offered", Pass, "The server has not been listed yet: it will be asked.", ""}
 	}
@@ -129,21 +129,21 @@ func explainRate(call *core.Call, t *tool) Verdict {
 	if b == nil {
 		return Verdict{"rate", Off, "There is no limit.", ""}
 	}
-	if wait := b.peek(b.key(call)); wait > 0 {
-		return Verdict{"rate", Refuse, fmt.Sprintf("It was called too often: %s. The next call may come in %s.", b, atLeast(wait)), b.setting}
+	if wait := b.waitTime(b.key(call)); wait > 0 {
+		return Verdict{"rate", Refuse, fmt.Sprintf("It was called too often: %s. The next call may come in %s.", b, roundUp(wait)), b.setting}
 	}
 	return Verdict{"rate", Pass, "It may be called " + b.String() + ".", b.setting}
 }
 
 func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *tool, hints registry.Hints) Verdict {
-	word, why := decide(rules, s, t, call.Client.Token, hints)
+	word, why := approvalSetting(rules, s, t, call.Client.Token, hints)
 	key := t.approvalKey
 	if strictness[rules.clients[call.Client.Token]] > strictness[t.approval] {
 		key = "policy.clients." + call.Client.Token + ".approval"
 	}
 	switch {
 	case word == config.ApprovalDeny:
-		return Verdict{"approval", Refuse, capital(why) + ".", key}
+		return Verdict{"approval", Refuse, capitalize(why) + ".", key}
 	case word == config.ApprovalNever && t.approval == config.ApprovalNever && rules.clients == nil:
 		return Verdict{"approval", Off, "Nobody is asked.", ""}
 	case word == config.ApprovalNever:
@@ -172,22 +172,22 @@ func explainBreaker(b *breaker) Verdict {
 	}
 	if err := b.checkOpen(); err != nil {
 		message, hint := core.Describe(err)
-		return Verdict{"breaker", Refuse, capital(message) + ". " + hint, "breaker"}
+		return Verdict{"breaker", Refuse, capitalize(message) + ". " + hint, "breaker"}
 	}
-	if s, not := b.current(); not {
-		return Verdict{"breaker", Pass, capital(s.Reason) + ".", "breaker"}
+	if s, not := b.currentStatus(); not {
+		return Verdict{"breaker", Pass, capitalize(s.Reason) + ".", "breaker"}
 	}
 	return Verdict{"breaker", Pass, fmt.Sprintf("The server rests for %s after %d failures in a row.", b.Open, b.Failures), ""}
 }
 
-func explainPlaces(s *slots) Verdict {
+func explainConcurrency(s *slots) Verdict {
 	if s == nil {
 		return Verdict{"concurrency", Off, "There is no limit of calls at once.", ""}
 	}
-	running, waiting := len(s.places), s.waiting.Load()
-	detail := fmt.Sprintf("%d of %d places are taken, %d of %d wait.", running, cap(s.places), waiting, s.queue)
+	running, waiting := len(s.sem), s.waiting.Load()
+	detail := fmt.Sprintf("%d of %d places are taken, %d of %d wait.", running, cap(s.sem), waiting, s.queue)
 	switch {
-	case running < cap(s.places):
+	case running < cap(s.sem):
 		return Verdict{"concurrency", Pass, detail, "concurrency"}
 	case waiting < s.queue:
 		return Verdict{"concurrency", Wait, detail, "concurrency"}
@@ -200,13 +200,13 @@ func explainRetry(s *server, t *tool, hints registry.Hints) Verdict {
 		return Verdict{"retry", Off, "It is tried once.", ""}
 	}
 	which := "when it certainly did not reach the server"
-	if plan := (&Plan{server: s, tool: t, hints: hints}); plan.harmless(&core.Call{Method: "tools/call"}) {
+	if plan := (&Plan{server: s, tool: t, hints: hints}); plan.repeatable(&core.Call{Method: "tools/call"}) {
 		which = "when the connection broke: the server is trusted, and the tool is marked read-only or idempotent"
 	}
 	return Verdict{"retry", Pass, fmt.Sprintf("It is tried again up to %d times, %s.", t.retry.Attempts, which), "retry"}
 }
 
-func capital(s string) string {
+func capitalize(s string) string {
 	if s == "" {
 		return s
 	}

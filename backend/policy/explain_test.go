@@ -29,7 +29,7 @@ func TestExplainMatchesAdmit(t *testing.T) {
 		{"its own time", `, "tools": {"read": {"requestTimeoutMs": 5}}`, ``, "read", true, "timeout", Pass, "mcpServers.files.tools.read.requestTimeoutMs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := withRules(t, c.server, c.root, Options{Approvals: &person{answer: approvals.Answer{Action: approvals.Accept}}})
+			s := withRules(t, c.server, c.root, Options{Approvals: &fakeUser{answer: approvals.Answer{Action: approvals.Accept}}})
 			e, err := s.Explain("files", c.tool, "cursor")
 			if err != nil || e.Passes != c.passes || len(e.Checks) != 12 {
 				t.Fatalf("%v %+v", err, e)

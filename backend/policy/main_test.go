@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stand is a Policy with one server that offers tools with different hints.
-type stand struct {
+// testPolicy is a Policy with one server that offers tools with different hints.
+type testPolicy struct {
 	*Policy
 	t     testing.TB
 	views *registry.Registry
@@ -31,11 +31,11 @@ const catalog = `[
 	{"name":"plain"}
 ]`
 
-// withRules returns a stand for a configuration with the given keys of the server "files" and of
+// withRules returns a testPolicy for a configuration with the given keys of the server "files" and of
 // the root.
-func withRules(t testing.TB, server, root string, o Options) *stand {
+func withRules(t testing.TB, server, root string, o Options) *testPolicy {
 	t.Helper()
-	s := &stand{t: t, views: registry.New(registry.Options{})}
+	s := &testPolicy{t: t, views: registry.New(registry.Options{})}
 	o.Views = s.views
 	s.Policy = New(o)
 	s.apply(server, root)
@@ -53,7 +53,7 @@ func withRules(t testing.TB, server, root string, o Options) *stand {
 	return s
 }
 
-func (s *stand) apply(server, root string) {
+func (s *testPolicy) apply(server, root string) {
 	s.t.Helper()
 	c, problems := config.Parse("c.json", []byte(`{`+root+`"mcpServers": {"files": {"command": "x"`+server+`}}}`))
 	if c == nil || len(problems) > 0 {
@@ -74,7 +74,7 @@ func call(tool, arguments string) *core.Call {
 }
 
 // make admits a call and ends it with reply or err.
-func (s *stand) make(c *core.Call, reply string, err error) (Plan, error) {
+func (s *testPolicy) make(c *core.Call, reply string, err error) (Plan, error) {
 	plan, refused := s.Admit(context.Background(), c, nil)
 	if refused == nil {
 		s.End(plan, core.Reply{Result: json.RawMessage(reply)}, err, true)
@@ -82,14 +82,14 @@ func (s *stand) make(c *core.Call, reply string, err error) (Plan, error) {
 	return plan, refused
 }
 
-// person gives the same answer to every question, after a delay.
-type person struct {
+// fakeUser gives the same answer to every question, after a delay.
+type fakeUser struct {
 	answer approvals.Answer
 	after  time.Duration
 	asked  []approvals.Item
 }
 
-func (p *person) Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error) {
+func (p *fakeUser) Ask(ctx context.Context, item approvals.Item) (approvals.Answer, error) {
 	p.asked = append(p.asked, item)
 	select {
 	case <-time.After(p.after):

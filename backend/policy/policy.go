@@ -53,12 +53,12 @@ type Plan struct {
 	// Cached is the cached reply. If it is not nil, the server need not be called.
 	Cached *core.Reply
 
-	server  *server
-	tool    *tool
-	hints   registry.Hints
-	ticket  ticket // for the breaker
-	slot    bool   // a slot of the server is held
-	keepFor cacheKey
+	server    *server
+	tool      *tool
+	hints     registry.Hints
+	ticket    ticket // for the breaker
+	holdsSlot bool   // a slot of the server is held
+	cacheKey  cacheKey
 }
 
 // New returns a Policy with the default rules for every server.
@@ -78,34 +78,34 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 	t := s.tool(call)
 	plan = Plan{Timeout: t.timeout, Ceiling: t.ceiling, TimeoutKey: t.timeoutKey, CeilingKey: t.ceilingKey, server: s, tool: t}
 
-	target, err := p.offered(call, s)
+	target, err := p.checkOffered(call, s)
 	if err != nil {
 		return plan, err
 	}
 	plan.Unlisted, plan.hints = target.Raw == nil, target.Hints
-	if err := size(call); err != nil {
+	if err := checkSize(call); err != nil {
 		return plan, err
 	}
-	if err := depth(call); err != nil {
+	if err := checkDepth(call); err != nil {
 		return plan, err
 	}
-	if err := names(call); err != nil {
+	if err := checkNames(call); err != nil {
 		return plan, err
 	}
-	if t.plain && rules.clients == nil { // only the breaker applies
+	if t.unrestricted && rules.clients == nil { // only the breaker applies
 		plan.ticket, err = s.breaker.admit()
 		return plan, err
 	}
-	if err := p.input(call, t, target); err != nil {
+	if err := p.validateArguments(call, t, target); err != nil {
 		return plan, err
 	}
-	if err := rateOf(call, t); err != nil {
+	if err := checkRate(call, t); err != nil {
 		return plan, err
 	}
-	if err := p.approval(ctx, call, rules, &plan, sink); err != nil {
+	if err := p.checkApproval(ctx, call, rules, &plan, sink); err != nil {
 		return plan, err
 	}
-	if p.cached(call, &plan) {
+	if p.findCached(call, &plan) {
 		return plan, nil
 	}
 	if err := s.breaker.checkOpen(); err != nil { // before waiting for a slot
@@ -115,7 +115,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 		return plan, err
 	}
 	if plan.ticket, err = s.breaker.admit(); err != nil {
-		plan.release()
+		plan.releaseSlot()
 		return plan, err
 	}
 	return plan, nil
@@ -124,11 +124,11 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 // Listed repeats the checks that Admit skips if the server has not been listed yet.
 func (p *Policy) Listed(call *core.Call) error {
 	s := p.rules.Load().server(call.Server)
-	target, err := p.offered(call, s)
+	target, err := p.checkOffered(call, s)
 	if err != nil {
 		return err
 	}
-	return p.input(call, s.tool(call), target)
+	return p.validateArguments(call, s.tool(call), target)
 }
 
 // End records the result of a call that was admitted with plan and releases its slot. reply and err
@@ -137,9 +137,9 @@ func (p *Policy) End(plan Plan, reply core.Reply, err error, sent bool) {
 	if plan.Cached != nil {
 		return
 	}
-	plan.release()
-	plan.server.breaker.end(plan.ticket, classifyOutcome(err, sent))
-	if plan.keepFor != "" && err == nil {
+	plan.releaseSlot()
+	plan.server.breaker.record(plan.ticket, classifyOutcome(err, sent))
+	if plan.cacheKey != "" && err == nil {
 		p.cache.store(&plan, reply)
 	}
 }

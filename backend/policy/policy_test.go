@@ -60,7 +60,7 @@ func TestServerTimeoutWinsWithinCeiling(t *testing.T) {
 		{ID: "slow", RequestTimeout: time.Minute}, {ID: "odd", RequestTimeout: time.Hour}, {ID: "both", RequestTimeout: time.Hour, MaxRequest: 2 * time.Hour},
 	}})
 	for server, want := range map[string]time.Duration{"files": DefaultTimeout, "slow": time.Minute, "odd": DefaultCeiling, "both": time.Hour} {
-		if got := p.rules.Load().server(server).base.timeout; got != want {
+		if got := p.rules.Load().server(server).toolDefaults.timeout; got != want {
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
 	}

@@ -23,11 +23,11 @@ type buckets struct {
 	client    string // client that the limit applies to, "" for all
 	setting   string // configuration key, relative to the server or starting with policy.clients
 
-	mu  sync.Mutex // guards all
-	all map[bucketKey]*rate.Limiter
+	mu       sync.Mutex // guards all
+	limiters map[bucketKey]*rate.Limiter
 }
 
-type bucketKey struct{ who, tool string }
+type bucketKey struct{ caller, tool string }
 
 // newBuckets returns nil if there is no limit. It returns was if the settings have not changed.
 func newBuckets(c config.RateLimit, client, setting string, was *buckets) *buckets {
@@ -38,21 +38,21 @@ func newBuckets(c config.RateLimit, client, setting string, was *buckets) *bucke
 	if was != nil && was.limit == b.limit && was.burst == b.burst && was.bySession == b.bySession && was.setting == b.setting {
 		return was
 	}
-	b.all = make(map[bucketKey]*rate.Limiter)
+	b.limiters = make(map[bucketKey]*rate.Limiter)
 	return b
 }
 
 // limit returns the rate limit for the calls of a client: that of the client for the tool,
 // otherwise that of the client, otherwise that of the tool, otherwise that of the server.
 func (t *tool) limit(token string) *buckets {
-	if own := t.ownLimits[token]; own != nil {
+	if own := t.clientLimits[token]; own != nil {
 		return own
 	}
 	return t.buckets
 }
 
-// rateOf refuses a tool call that exceeds the rate limit of its caller.
-func rateOf(call *core.Call, t *tool) error {
+// checkRate refuses a tool call that exceeds the rate limit of its caller.
+func checkRate(call *core.Call, t *tool) error {
 	b := t.limit(call.Client.Token)
 	if b == nil || call.Method != "tools/call" || call.Continues {
 		return nil
@@ -62,7 +62,7 @@ func rateOf(call *core.Call, t *tool) error {
 		return nil
 	}
 	e := core.Errorf(core.CodeRateLimited, "tool %q of server %q may be called %s (%s)", call.Name, call.Server, b, b.setting)
-	e.Hint = fmt.Sprintf("Try again in %s.", atLeast(wait))
+	e.Hint = fmt.Sprintf("Try again in %s.", roundUp(wait))
 	e.Retriable = true
 	return e
 }
@@ -95,24 +95,24 @@ func (b *buckets) key(call *core.Call) bucketKey {
 func (b *buckets) bucket(key bucketKey, now time.Time) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l := b.all[key]; l != nil {
+	if l := b.limiters[key]; l != nil {
 		return l
 	}
-	if len(b.all) >= maxBuckets {
-		for k, l := range b.all {
+	if len(b.limiters) >= maxBuckets {
+		for k, l := range b.limiters {
 			if l.TokensAt(now) >= float64(b.burst) { // a full bucket is equivalent to a new one
-				delete(b.all, k)
+				delete(b.limiters, k)
 			}
 		}
-		if len(b.all) >= maxBuckets {
+		if len(b.limiters) >= maxBuckets {
 			key = bucketKey{}
-			if l := b.all[key]; l != nil {
+			if l := b.limiters[key]; l != nil {
 				return l
 			}
 		}
 	}
 	l := rate.NewLimiter(b.limit, b.burst)
-	b.all[key] = l
+	b.limiters[key] = l
 	return l
 }
 
@@ -130,8 +130,8 @@ func (b *buckets) String() string {
 	return fmt.Sprintf("%g times a second by %s, %d at once", float64(b.limit), by, b.burst)
 }
 
-// atLeast rounds a duration up to a readable one.
-func atLeast(d time.Duration) time.Duration {
+// roundUp rounds a duration up to a readable one.
+func roundUp(d time.Duration) time.Duration {
 	unit := time.Second
 	if d < time.Second {
 		unit = 10 * time.Millisecond
@@ -139,10 +139,10 @@ func atLeast(d time.Duration) time.Duration {
 	return (d + unit - 1).Truncate(unit)
 }
 
-// peek returns the time until a token is available, without taking one.
-func (b *buckets) peek(key bucketKey) time.Duration {
+// waitTime returns the time until a token is available, without taking one.
+func (b *buckets) waitTime(key bucketKey) time.Duration {
 	b.mu.Lock()
-	l := b.all[key]
+	l := b.limiters[key]
 	b.mu.Unlock()
 	now := time.Now()
 	if l == nil || l.TokensAt(now) >= 1 {

@@ -10,8 +10,8 @@ const (
 	MaxURI       = 8 << 10 // bytes of a resource's URI
 )
 
-// size refuses arguments, or params without arguments, that are too large.
-func size(call *core.Call) error {
+// checkSize refuses arguments, or params without arguments, that are too large.
+func checkSize(call *core.Call) error {
 	n := len(call.Params)
 	if !call.Arguments.Empty() {
 		n = call.Arguments.End - call.Arguments.Start
@@ -25,9 +25,9 @@ func size(call *core.Call) error {
 	return e
 }
 
-// depth refuses params that are nested so deeply that they may crash a server.
-func depth(call *core.Call) error {
-	if len(call.Params) <= 2*MaxDepth || deepest(call.Params) <= MaxDepth {
+// checkDepth refuses params that are nested so deeply that they may crash a server.
+func checkDepth(call *core.Call) error {
+	if len(call.Params) <= 2*MaxDepth || maxNesting(call.Params) <= MaxDepth {
 		return nil
 	}
 	e := core.Errorf(core.CodeValidation, "the arguments are nested deeper than %d levels", MaxDepth)
@@ -35,8 +35,8 @@ func depth(call *core.Call) error {
 	return e
 }
 
-// deepest returns the maximum nesting of objects and arrays in the JSON text raw.
-func deepest(raw []byte) (most int) {
+// maxNesting returns the maximum nesting of objects and arrays in the JSON text raw.
+func maxNesting(raw []byte) (most int) {
 	level := 0
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
@@ -57,8 +57,8 @@ func deepest(raw []byte) (most int) {
 	return most
 }
 
-// names refuses a name or URI that is too long.
-func names(call *core.Call) error {
+// checkNames refuses a name or URI that is too long.
+func checkNames(call *core.Call) error {
 	most, field := MaxName, "name"
 	if call.Method == "resources/read" || call.Method == "completion/complete" {
 		most, field = MaxURI, "uri"

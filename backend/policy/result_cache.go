@@ -15,19 +15,19 @@ import (
 
 // Limits of the cache.
 const (
-	maxKept      = 1024     // results
-	maxKeptBytes = 32 << 20 // bytes of all results
-	maxKeptOne   = 1 << 20  // bytes of one result
+	maxCachedResults = 1024     // results
+	maxCacheBytes    = 32 << 20 // bytes of all results
+	maxCachedResult  = 1 << 20  // bytes of one result
 )
 
 // cacheKey identifies a result by caller, server and request. The empty key means that the result
 // is not cached.
 type cacheKey string
 
-// cached sets plan.Cached to a fresh cached result and reports whether there is one. Otherwise it
+// findCached sets plan.Cached to a fresh cached result and reports whether there is one. Otherwise it
 // sets the key under which End stores the result. Only resources and the results of tools that are
 // marked read-only are cached.
-func (p *Policy) cached(call *core.Call, plan *Plan) bool {
+func (p *Policy) findCached(call *core.Call, plan *Plan) bool {
 	switch call.Method {
 	case "tools/call":
 		if plan.tool.cacheTTL == 0 || plan.hints.ReadOnly != registry.Yes {
@@ -40,7 +40,7 @@ func (p *Policy) cached(call *core.Call, plan *Plan) bool {
 	default:
 		return false
 	}
-	key, ok := p.keyOf(call, plan.server)
+	key, ok := p.cacheKeyOf(call, plan.server)
 	if !ok {
 		return false
 	}
@@ -49,14 +49,14 @@ func (p *Policy) cached(call *core.Call, plan *Plan) bool {
 		call.Cached = true
 		return true
 	}
-	plan.keepFor = key
+	plan.cacheKey = key
 	return false
 }
 
-// keyOf returns the cache key of a call. ok is false if the result must not be reused. Callers that
-// may get different results have different keys: the key contains the client, the view and, unless
-// the server is shared, the session and the workspace.
-func (p *Policy) keyOf(call *core.Call, s *server) (cacheKey, bool) {
+// cacheKeyOf returns the cache key of a call. ok is false if the result must not be reused. Callers
+// that may get different results have different keys: the key contains the client, the view and,
+// unless the server is shared, the session and the workspace.
+func (p *Policy) cacheKeyOf(call *core.Call, s *server) (cacheKey, bool) {
 	view, ok := p.Views.Server(s.id)
 	if !ok || bytes.Contains(call.Params, []byte(`"requestState"`)) {
 		return "", false // part of a multi-step exchange
@@ -70,7 +70,7 @@ func (p *Policy) keyOf(call *core.Call, s *server) (cacheKey, bool) {
 		b.WriteString(strings.Join([]string{call.Session, call.Shim, call.Workspace}, "\x00"))
 		b.WriteByte(0)
 	}
-	if !call.Arguments.Empty() && !canonical(&b, arguments(call)) {
+	if !call.Arguments.Empty() && !canonical(&b, argumentsOf(call)) {
 		return "", false
 	}
 	return cacheKey(b.String()), true
@@ -173,7 +173,7 @@ func (c *cache) store(plan *Plan, reply core.Reply) {
 		ResultType string `json:"resultType"`
 		TTL        int64  `json:"ttlMs"`
 	}
-	if len(reply.Result) == 0 || len(reply.Result) > maxKeptOne || json.Unmarshal(reply.Result, &about) != nil ||
+	if len(reply.Result) == 0 || len(reply.Result) > maxCachedResult || json.Unmarshal(reply.Result, &about) != nil ||
 		about.IsError || about.ResultType != "" && about.ResultType != "complete" {
 		return
 	}
@@ -187,16 +187,16 @@ func (c *cache) store(plan *Plan, reply core.Reply) {
 	own := &core.Reply{Result: bytes.Clone(reply.Result)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at, ok := c.byKey[plan.keepFor]; ok {
+	if at, ok := c.byKey[plan.cacheKey]; ok {
 		c.remove(at)
 	}
 	if c.byKey == nil {
 		c.byKey = make(map[cacheKey]*list.Element)
 	}
-	k := &cachedResult{plan.keepFor, own, time.Now().Add(ttl)}
+	k := &cachedResult{plan.cacheKey, own, time.Now().Add(ttl)}
 	c.byKey[k.key] = c.order.PushFront(k)
 	c.bytes += k.size()
-	for len(c.byKey) > maxKept || c.bytes > maxKeptBytes {
+	for len(c.byKey) > maxCachedResults || c.bytes > maxCacheBytes {
 		c.remove(c.order.Back())
 	}
 }

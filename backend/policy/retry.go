@@ -22,7 +22,7 @@ func (plan *Plan) Again(call *core.Call, tries int, err error, sent bool) (pause
 	if !ours || e.Code != core.CodeUnavailable || !e.Retriable {
 		return 0, false // a response, a timeout or a permanent error
 	}
-	if sent && !e.Unsent && !plan.harmless(call) {
+	if sent && !e.Unsent && !plan.repeatable(call) {
 		return 0, false
 	}
 	if n := len(r.Delays); n > 0 {
@@ -35,8 +35,8 @@ func (plan *Plan) Again(call *core.Call, tries int, err error, sent bool) (pause
 	return pause/2 + rand.N(pause/2+1), true
 }
 
-// harmless reports whether a call may be repeated, according to the hints of a trusted server.
-func (plan *Plan) harmless(call *core.Call) bool {
+// repeatable reports whether a call may be repeated, according to the hints of a trusted server.
+func (plan *Plan) repeatable(call *core.Call) bool {
 	if !plan.server.trust {
 		return false
 	}

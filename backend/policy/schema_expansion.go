@@ -4,24 +4,24 @@ import (
 	"strings"
 )
 
-// maxExpanded limits the number of nodes of a schema after all references are expanded. Validation
+// maxSchemaNodes limits the number of nodes of a schema after all references are expanded. Validation
 // against a larger or recursive schema could take too long; schemas are untrusted.
-const maxExpanded = 10_000
+const maxSchemaNodes = 10_000
 
-// bounded reports whether the expanded schema has at most maxExpanded nodes.
-func bounded(doc any) bool {
-	left := maxExpanded
-	return expand(doc, doc, &left)
+// withinNodeLimit reports whether the expanded schema has at most maxExpanded nodes.
+func withinNodeLimit(doc any) bool {
+	left := maxSchemaNodes
+	return countNodes(doc, doc, &left)
 }
 
-func expand(doc, node any, left *int) bool {
+func countNodes(doc, node any, left *int) bool {
 	if *left--; *left < 0 {
 		return false
 	}
 	switch n := node.(type) {
 	case []any:
 		for _, v := range n {
-			if !expand(doc, v, left) {
+			if !countNodes(doc, v, left) {
 				return false
 			}
 		}
@@ -33,13 +33,13 @@ func expand(doc, node any, left *int) bool {
 			case "$defs", "definitions":
 				continue // counted where they are referenced
 			case "$ref":
-				to, ok := resolve(doc, v)
-				if !ok || !expand(doc, to, left) {
+				to, ok := resolveRef(doc, v)
+				if !ok || !countNodes(doc, to, left) {
 					return false
 				}
 				continue
 			}
-			if !expand(doc, v, left) {
+			if !countNodes(doc, v, left) {
 				return false
 			}
 		}
@@ -47,8 +47,9 @@ func expand(doc, node any, left *int) bool {
 	return true
 }
 
-// resolve follows a reference with a JSON pointer within doc. It does not support other references.
-func resolve(doc, ref any) (any, bool) {
+// resolveRef follows a reference with a JSON pointer within doc. It does not support other
+// references.
+func resolveRef(doc, ref any) (any, bool) {
 	text, ok := ref.(string)
 	if !ok || !strings.HasPrefix(text, "#/") {
 		return nil, false

@@ -23,15 +23,15 @@ import (
 // meant for programmers. Keywords that validationErrors does not support count as satisfied, so
 // that it never reports a valid field.
 type validationErrors struct {
-	doc  any  // root of the schema, for references
-	old  bool // see inputSchema
-	list []core.FieldError
+	doc           any  // root of the schema, for references
+	legacyDialect bool // see inputSchema
+	errors        []core.FieldError
 }
 
 func (m *validationErrors) add(at []string, format string, about ...any) {
 	f := core.FieldError{Field: path(at), Error: fmt.Sprintf(format, about...)}
-	if len(m.list) < maxFields && !slices.Contains(m.list, f) {
-		m.list = append(m.list, f)
+	if len(m.errors) < maxFields && !slices.Contains(m.errors, f) {
+		m.errors = append(m.errors, f)
 	}
 }
 
@@ -59,10 +59,10 @@ func (m *validationErrors) validate(schema, value any, at []string) {
 		return
 	}
 	if ref, is := s["$ref"]; is {
-		if to, ok := resolve(m.doc, ref); ok {
+		if to, ok := resolveRef(m.doc, ref); ok {
 			m.validate(to, value, at)
 		}
-		if m.old {
+		if m.legacyDialect {
 			return
 		}
 	}
@@ -156,16 +156,16 @@ func (m *validationErrors) validateAlternatives(s map[string]any, key string, va
 		return
 	}
 	for _, one := range list {
-		try := validationErrors{doc: m.doc, old: m.old}
-		if try.validate(one, value, at); len(try.list) == 0 {
+		try := validationErrors{doc: m.doc, legacyDialect: m.legacyDialect}
+		if try.validate(one, value, at); len(try.errors) == 0 {
 			return
 		}
 	}
 	m.add(at, "fits none of the forms that are allowed")
 }
 
-// schemaNumber returns a numeric keyword of a schema.
-func schemaNumber(s map[string]any, key string) (float64, bool) {
+// numericKeyword returns a numeric keyword of a schema.
+func numericKeyword(s map[string]any, key string) (float64, bool) {
 	switch n := s[key].(type) {
 	case int64:
 		return float64(n), true
@@ -186,7 +186,7 @@ func (m *validationErrors) validateNumber(s map[string]any, v float64, at []stri
 		"minimum": func(l float64) bool { return v < l }, "exclusiveMinimum": func(l float64) bool { return v < l },
 		"maximum": func(l float64) bool { return v > l }, "exclusiveMaximum": func(l float64) bool { return v > l },
 	} {
-		l, ok := schemaNumber(s, key)
+		l, ok := numericKeyword(s, key)
 		// An exclusive limit is violated by the limit itself. An int64 beyond 2^53 is not reported,
 		// because it may only equal the limit after rounding.
 		if !ok || !wrong(l) && !(strings.HasPrefix(key, "exclusive") && v == l && v > -1<<53 && v < 1<<53) {
@@ -202,10 +202,10 @@ var sizeUnits = map[string]string{"Length": "characters", "Items": "items", "Pro
 // validateLength checks the minimum and maximum keywords of a length n.
 func (m *validationErrors) validateLength(s map[string]any, of string, n int, at []string) {
 	unit := sizeUnits[of]
-	if l, ok := schemaNumber(s, "min"+of); ok && float64(n) < l {
+	if l, ok := numericKeyword(s, "min"+of); ok && float64(n) < l {
 		m.add(at, "has %d %s, at least %v are required", n, unit, s["min"+of])
 	}
-	if l, ok := schemaNumber(s, "max"+of); ok && float64(n) > l {
+	if l, ok := numericKeyword(s, "max"+of); ok && float64(n) > l {
 		m.add(at, "has %d %s, at most %v are allowed", n, unit, s["max"+of])
 	}
 }
@@ -217,7 +217,7 @@ func (m *validationErrors) validateString(s map[string]any, v string, at []strin
 			m.add(at, "does not fit the pattern %.100s", pattern)
 		}
 	}
-	if name, ok := s["format"].(string); ok && m.old {
+	if name, ok := s["format"].(string); ok && m.legacyDialect {
 		if fits := formats[name]; fits != nil && !fits(v) {
 			m.add(at, "is not a valid %s", name)
 		}
@@ -255,10 +255,10 @@ func (m *validationErrors) validateArray(s map[string]any, v []any, at []string)
 	rest := s["items"]
 	if list, ok := rest.([]any); ok { // tuple syntax of the older dialects
 		first, rest = list, s["additionalItems"]
-		if !m.old {
+		if !m.legacyDialect {
 			return
 		}
-	} else if m.old {
+	} else if m.legacyDialect {
 		first = nil
 	}
 	for i, one := range v {

@@ -102,12 +102,12 @@ func FuzzValidArgumentsAreAccepted(f *testing.F) {
 			return
 		}
 		defer func() { _ = recover() }() // the library panics on this schema: check accepts the value
-		if s.judge.Validate(v) != nil {
+		if s.validator.Validate(v) != nil {
 			return
 		}
-		m := validationErrors{doc: s.doc, old: s.old}
-		if m.validate(s.doc, v, nil); len(m.list) > 0 {
-			t.Errorf("%s fits %s, and is blamed: %v", value, schema, m.list)
+		m := validationErrors{doc: s.doc, legacyDialect: s.legacyDialect}
+		if m.validate(s.doc, v, nil); len(m.errors) > 0 {
+			t.Errorf("%s fits %s, and is blamed: %v", value, schema, m.errors)
 		}
 	})
 }

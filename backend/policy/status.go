@@ -17,7 +17,7 @@ type Load struct {
 func (p *Policy) Breakers() []BreakerStatus {
 	list := []BreakerStatus{}
 	for _, s := range p.rules.Load().servers {
-		if st, ok := s.breaker.current(); ok {
+		if st, ok := s.breaker.currentStatus(); ok {
 			list = append(list, st)
 		}
 	}
@@ -29,7 +29,7 @@ func (p *Policy) Breakers() []BreakerStatus {
 // there is none.
 func (p *Policy) Breaker(server string) (BreakerStatus, bool) {
 	if s := p.rules.Load().servers[server]; s != nil {
-		return s.breaker.current()
+		return s.breaker.currentStatus()
 	}
 	return BreakerStatus{}, false
 }
@@ -42,7 +42,7 @@ func (p *Policy) Loads() []Load {
 		if s.slots == nil {
 			continue
 		}
-		l := Load{id, len(s.slots.places), int(s.slots.waiting.Load()), s.slots.shed.Load()}
+		l := Load{id, len(s.slots.sem), int(s.slots.waiting.Load()), s.slots.refused.Load()}
 		if l.Running+l.Queued > 0 || l.Shed > 0 {
 			list = append(list, l)
 		}

@@ -9,8 +9,9 @@ const (
 	AnswerTimeout  = 2 * time.Minute  // time for a client to answer a request of a server
 )
 
-// times sets the timeouts of a tool; zero means the default. The timeout is limited to the ceiling.
-func (t *tool) times(timeout, ceiling time.Duration) {
+// setTimeouts sets the timeouts of a tool; zero means the default. The timeout is limited to the
+// ceiling.
+func (t *tool) setTimeouts(timeout, ceiling time.Duration) {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
