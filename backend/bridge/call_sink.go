@@ -113,5 +113,5 @@ type discardSink struct{}
 func (discardSink) Notify(string, json.RawMessage) {}
 
 func (discardSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
-	return cannotAskReply("no client is behind this request"), nil
+	return cannotAskReply("the request has no client"), nil
 }

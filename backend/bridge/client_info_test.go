@@ -146,7 +146,7 @@ func TestTooManySessionsIsAlwaysReported(t *testing.T) {
 	s.request("GET", "/mcp", "", s.openSession("/mcp", `{}`)...) // in use, so it must not be evicted
 	for range 50 {
 		got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
-		if !strings.Contains(got, "too many sessions") {
+		if !strings.Contains(got, "too many open sessions") {
 			t.Fatal(got)
 		}
 	}

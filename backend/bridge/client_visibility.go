@@ -67,9 +67,9 @@ func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoin
 	case visibility.Unknown != "":
 		return ep, visibility.Unknown
 	case client.Profile != "" && !b.Registry.HasProfile(client.Profile):
-		return ep, `the profile "` + client.Profile + `" of this client is gone: choose another one for it on the page Clients of Drawbridge, or under 'clients' in the configuration`
+		return ep, `the profile "` + client.Profile + `" of this client no longer exists: choose another one on the page Clients of Drawbridge, or under 'clients' in the configuration`
 	case client.Profile != "" && ep.profile != "" && ep.profile != client.Profile:
-		return ep, `this client may use the profile "` + client.Profile + `" alone`
+		return ep, `this client may only use the profile "` + client.Profile + `"`
 	case client.Profile != "":
 		ep.scope = client.Profile
 		if _, in := b.Registry.ProfileServer(ep.scope, ep.server); ep.server != "" && !in {

@@ -214,7 +214,7 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 		if strings.Contains(answer, "inside") {
 			t.Errorf("%s: a client whose profile is gone sees %s", path, answer)
 		}
-		if (path == "/mcp" || path == "/s/in/mcp") && !strings.Contains(answer, `is gone: choose another one`) {
+		if (path == "/mcp" || path == "/s/in/mcp") && !strings.Contains(answer, `no longer exists: choose another one`) {
 			t.Errorf("%s does not say what to do: %s", path, answer)
 		}
 	}

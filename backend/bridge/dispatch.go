@@ -75,7 +75,7 @@ func (b *Bridge) displayName(server string) string {
 
 func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodResult, *rpcError) {
 	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
-		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown: lists are sent whole")
+		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown: lists have a single page")
 	}
 	b.Lister.WaitListed(ctx, rq.endpoint.server)
 	if rq.era == core.Modern {
@@ -122,7 +122,7 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 	}
 	public, ok := wire.Unquote(wire.Bytes(rq.params, span))
 	if !ok || public == "" {
-		return nil, newError(codeInvalidParams, "the params name nothing to "+methodVerb(rq.method))
+		return nil, newError(codeInvalidParams, "the params do not name what to "+methodVerb(rq.method))
 	}
 	call.PublicName, call.Name = public, public
 	if rq.endpoint.toolMode != "" {
@@ -210,7 +210,7 @@ func lookupTemplateOrResource(v *registry.View, uri string) (registry.Target, bo
 func completionReference(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *rpcError) {
 	ref := wire.Bytes(rq.params, rq.spans.Ref)
 	if len(ref) == 0 || ref[0] != '{' {
-		return core.Span{}, nil, newError(codeInvalidParams, "the params hold no ref")
+		return core.Span{}, nil, newError(codeInvalidParams, "the params have no ref")
 	}
 	var kind, name, uri core.Span
 	err := wire.Members(ref, func(m wire.Member) error {

@@ -141,7 +141,7 @@ func TestEndToEndCancellationReachesServer(t *testing.T) {
 	go func() {
 		done <- onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...))
 	}()
-	waitUntil(t, "the call is under way", func() bool { return s.bridge.Sessions()[0].InFlight == 1 })
+	waitUntil(t, "the call is in flight", func() bool { return s.bridge.Sessions()[0].InFlight == 1 })
 	s.post("/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, h...)
 	select {
 	case got := <-done:

@@ -24,7 +24,7 @@ func (b *Bridge) serveFast(w http.ResponseWriter, r *http.Request, x *exchange) 
 	if s := x.session; s != nil {
 		key := idKey(x.id())
 		if !s.beginCall(key, callCtx.Cancel) {
-			writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "a request with this id is still under way")
+			writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "a request with this id is still in flight")
 			return
 		}
 		defer s.endCall(key)

@@ -18,7 +18,7 @@ const (
 	bodyBudgetTimeout = 10 * time.Second
 )
 
-var errBodyBudget = errors.New("too many large requests are under way: send it again later")
+var errBodyBudget = errors.New("too many large requests are in flight: send it again later")
 
 // bodyBudget limits the bytes of large request bodies that are in memory at the same time. The
 // budget for a body is acquired before the body is read and released when its request ends. It is

@@ -41,11 +41,11 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		return
 	}
 	if !m.env.Version && m.env.Kind != wire.Batch {
-		writeError(w, http.StatusBadRequest, m.id(), codeInvalidRequest, `the message does not say "jsonrpc":"2.0"`)
+		writeError(w, http.StatusBadRequest, m.id(), codeInvalidRequest, `the message lacks "jsonrpc":"2.0"`)
 		return
 	}
 	if !normalizeName(r.Header) {
-		writeError(w, http.StatusBadRequest, m.id(), codeHeaderMismatch, "the Mcp-Name header holds no valid base64")
+		writeError(w, http.StatusBadRequest, m.id(), codeHeaderMismatch, "the Mcp-Name header is not valid base64")
 		return
 	}
 	x := &exchange{endpoint: ep, origin: origin, message: m, era: eraOf(r.Header, &m.params)}
@@ -64,7 +64,7 @@ func (b *Bridge) serveModernPost(w http.ResponseWriter, r *http.Request, x *exch
 	}
 	if x.env.Kind == wire.Request && x.env.Method == "subscriptions/listen" {
 		if !b.streams.acquire(x.origin.token) {
-			writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, "this client holds too many streams open")
+			writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, "this client has too many open streams")
 			return
 		}
 		defer b.streams.release(x.origin.token)

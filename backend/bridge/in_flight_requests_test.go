@@ -76,7 +76,7 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("a call that is over is still under way")
+			t.Fatal("a finished call is still in the list")
 		}
 	}
 }

@@ -114,7 +114,7 @@ func withElicitation(object, capabilities []byte) []byte {
 // error.
 func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {
 	if b.Approvals == nil || method != "elicitation/create" {
-		return cannotAskReply("no client to ask: the request belongs to no call, or to one of several"), nil
+		return cannotAskReply("no client to ask: the request cannot be attributed to a single call"), nil
 	}
 	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedSink{b, server})
 }

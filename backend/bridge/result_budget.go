@@ -53,8 +53,8 @@ func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rp
 	if ok {
 		return result, nil, release
 	}
-	err := core.Errorf(core.CodeUnavailable, "the result of %d bytes was left out: too many large results wait to be read", n)
-	err.Hint = "Read what was asked for, and ask for less at once. The call itself was made; the history has it."
+	err := core.Errorf(core.CodeUnavailable, "the result of %d bytes was dropped: too many large results have not been read", n)
+	err.Hint = "Read the pending results, and request less at once. The call was made and is in the history."
 	left, rpcErr := b.buildResult(rq, "", "", core.Reply{}, err)
 	return left, rpcErr, func() {}
 }

@@ -27,8 +27,8 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 			return false
 		}
 		all, _ := io.ReadAll(resp.Body)
-		if !strings.Contains(string(all), "too many large results wait to be read") || !strings.Contains(string(all), `"isError":true`) {
-			t.Errorf("what was left out says %.300s", all)
+		if !strings.Contains(string(all), "too many large results have not been read") || !strings.Contains(string(all), `"isError":true`) {
+			t.Errorf("the dropped result is %.300s", all)
 		}
 		return true
 	}

@@ -79,7 +79,7 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				// go-sdk calls the middleware in a separate goroutine, where a panic would end the
 				// process.
 				if p := recover(); p != nil {
-					b.Log.Error("A request made the bridge panic", "method", method, "panic", p, "stack", string(debug.Stack()))
+					b.Log.Error("Panic while handling a request", "method", method, "panic", p, "stack", string(debug.Stack()))
 					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "something went wrong inside Drawbridge"}
 				}
 			}()
@@ -92,7 +92,7 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				return b.dispatchFromSDK(ctx, method, req, x)
 			case isBridgeMethod(method):
 				// The client disconnected before go-sdk handled its request.
-				return nil, newError(codeRefused, "the client is gone").sdk()
+				return nil, newError(codeRefused, "the client has disconnected").sdk()
 			case method == "initialize":
 				return b.initialize(ctx, method, req, x, e, next)
 			case method == "server/discover":
@@ -104,7 +104,7 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 			if method == "subscriptions/listen" {
 				ss, ok := req.GetSession().(*mcp.ServerSession)
 				if !ok || x == nil {
-					return nil, newError(codeRefused, "the client is gone").sdk()
+					return nil, newError(codeRefused, "the client has disconnected").sdk()
 				}
 				b.addListener(ss, x.endpoint, x.origin)
 				defer b.listeners.remove(ss)
@@ -147,7 +147,7 @@ func (b *Bridge) dispatchFromSDK(ctx context.Context, method string, req mcp.Req
 		if m == x.message {
 			key := idKey(m.id())
 			if !s.beginCall(key, cancel) {
-				return nil, newError(codeInvalidRequest, "a request with this id is still under way").sdk()
+				return nil, newError(codeInvalidRequest, "a request with this id is still in flight").sdk()
 			}
 			defer s.endCall(key)
 		}

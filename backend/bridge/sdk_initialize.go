@@ -18,7 +18,7 @@ import (
 // maxInitializeParams bounds the params of initialize in bytes, because the session keeps them.
 const maxInitializeParams = 256 << 10
 
-const tooManySessions = "this client holds too many sessions open: end one first"
+const tooManySessions = "this client has too many open sessions: end one first"
 
 // initialize lets the SDK open a session and adds it to the session table.
 func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
@@ -35,7 +35,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	result, ok := res.(*mcp.InitializeResult)
 	ss, isServer := req.GetSession().(*mcp.ServerSession)
 	if !ok || !isServer || x == nil || x.message == nil || x.env.Kind != wire.Request {
-		return nil, &jsonrpc.Error{Code: codeInvalidRequest, Message: "initialize must stand alone"}
+		return nil, &jsonrpc.Error{Code: codeInvalidRequest, Message: "initialize must not be part of a batch"}
 	}
 	offers := b.view(x.endpoint, "").Offers()
 	result.Capabilities = endpointCapabilities(result.Capabilities, x.endpoint, offers)
@@ -70,7 +70,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 
 func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
 	if x == nil {
-		return nil, newError(codeRefused, "the client is gone").sdk()
+		return nil, newError(codeRefused, "the client has disconnected").sdk()
 	}
 	if e.endpoint.server != "" {
 		b.Lister.WaitListed(ctx, e.endpoint.server)

@@ -243,7 +243,7 @@ func TestSessionsPerClientAreBounded(t *testing.T) {
 		s.request("GET", "/mcp", "", h...)
 	}
 	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, ClientHeader, "greedy")
-	if got := onlyMessage(t, resp); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get(sessionHeader) != "" || !strings.Contains(got, "too many sessions") {
+	if got := onlyMessage(t, resp); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get(sessionHeader) != "" || !strings.Contains(got, "too many open sessions") {
 		t.Errorf("%s, session %q: %s", resp.Status, resp.Header.Get(sessionHeader), got)
 	}
 	waitUntil(t, "only four sessions in the SDK", func() bool {

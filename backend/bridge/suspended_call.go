@@ -72,7 +72,7 @@ func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink
 		defer close(sc.done)
 		defer func() {
 			if p := recover(); p != nil { // no caller above recovers
-				b.Log.Error("A call made the bridge panic", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
+				b.Log.Error("Panic during a call", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
 				sc.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge")
 			}
 		}()
@@ -209,7 +209,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, sink *callSink) (reply
 		sc = nil
 	}
 	if sc == nil {
-		return core.Reply{}, true, core.Errorf(core.CodeValidation, "the requestState is unknown, used up or expired: send the request anew")
+		return core.Reply{}, true, core.Errorf(core.CodeValidation, "the requestState is unknown, already used or expired: send the original request again")
 	}
 	sink.server = sc.server
 	sc.mu.Lock()
@@ -236,7 +236,7 @@ func inputResponses(raw []byte) (map[string]json.RawMessage, error) {
 	if len(raw) == 0 {
 		return answers, nil
 	}
-	wrong := core.Errorf(core.CodeValidation, "inputResponses must hold an object for each input")
+	wrong := core.Errorf(core.CodeValidation, "inputResponses must have an object for each input")
 	if raw[0] != '{' {
 		return nil, wrong
 	}

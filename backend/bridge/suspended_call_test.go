@@ -161,7 +161,7 @@ func TestDisconnectedModernClientCancelsItsCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities, 1)
 	go func() {
-		waitUntil(t, "the call is under way", func() bool { return s.gateway.last() != nil })
+		waitUntil(t, "the call is in flight", func() bool { return s.gateway.last() != nil })
 		cancel()
 	}()
 	s.postAndDisconnect(ctx, body)

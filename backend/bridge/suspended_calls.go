@@ -63,9 +63,9 @@ func (t *suspendedCalls) add(sc *suspendedCall, limit time.Duration) (state stri
 	return state, true
 }
 
-var errNoLongerVisible = core.Errorf(core.CodeCancelled, "the client may not use this any more")
+var errNoLongerVisible = core.Errorf(core.CodeCancelled, "the client may no longer use this")
 
-var errInputTimeout = core.Errorf(core.CodeTimeout, "the client did not come back with its input in time")
+var errInputTimeout = core.Errorf(core.CodeTimeout, "the client did not send its input in time")
 
 func (t *suspendedCalls) remove(state string) bool {
 	t.mu.Lock()

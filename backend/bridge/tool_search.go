@@ -237,7 +237,7 @@ func (b *Bridge) searchTools(rq *request) core.Reply {
 		for _, o := range views[0].Offers() {
 			servers = append(servers, o.Server)
 		}
-		return textResult("No tool fits. Say it in other words, or name a server: " + joinBounded(servers))
+		return textResult("No tool found. Use other words, or choose a server: " + joinBounded(servers))
 	}
 	return definitionsResult(items)
 }

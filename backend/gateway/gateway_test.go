@@ -305,7 +305,7 @@ func TestRepairedTextIsMarkedInRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := f.recorded[0]
-		if got.Repaired != c.marked || (got.Reason == "text that was not valid Unicode was repaired") != c.marked || got.Outcome != core.OutcomeOK {
+		if got.Repaired != c.marked || (got.Reason == "invalid Unicode was replaced") != c.marked || got.Outcome != core.OutcomeOK {
 			t.Errorf("%s: recorded %+v", name, got)
 		}
 	}

@@ -36,7 +36,7 @@ func classify(call *core.Call, reply core.Reply, err error, at callStage) {
 	}
 	call.Repaired = call.Repaired || reply.Repaired
 	if call.Repaired && call.Outcome == core.OutcomeOK {
-		call.Reason = "text that was not valid Unicode was repaired"
+		call.Reason = "invalid Unicode was replaced"
 	}
 }
 

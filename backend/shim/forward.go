@@ -45,7 +45,7 @@ func (s *Shim) forward(ctx context.Context, m message) {
 	defer cancel()
 	resp, err := s.post(ctx, m, s.session.current())
 	if err != nil {
-		s.o.Log.Warn("Cannot pass a message on", "method", m.env.Method, "error", err)
+		s.o.Log.Warn("Cannot forward a message", "method", m.env.Method, "error", err)
 		return
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))

@@ -136,7 +136,7 @@ func (s *Shim) reopen(ctx context.Context, lost string) error {
 	}
 	m, errorResponse := parseMessage(first)
 	if errorResponse != nil {
-		return errors.New("the first handshake cannot be read again")
+		return errors.New("cannot parse the stored handshake")
 	}
 	if _, err := s.handshake(ctx, m); err != nil {
 		return err

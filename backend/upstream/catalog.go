@@ -146,7 +146,7 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 			break
 		}
 		if cursors[string(cursor)] {
-			warnings = append(warnings, fmt.Sprintf("list of %s does not end: the server gave the same cursor twice", l.noun))
+			warnings = append(warnings, fmt.Sprintf("list of %s does not end: the server returned the same cursor twice", l.noun))
 			break
 		}
 		if page == maxPages {

@@ -124,14 +124,14 @@ func (c *Conn) discover(ctx context.Context) error {
 		return fmt.Errorf("cannot read the answer to server/discover: %w", err)
 	}
 	if len(result.Versions) == 0 {
-		return fmt.Errorf("the server names no protocol version")
+		return fmt.Errorf("the server lists no protocol version")
 	}
 	found := false
 	for _, v := range result.Versions {
 		found = found || v == core.ModernVersion
 	}
 	if !found {
-		return fmt.Errorf("the server speaks none of our protocol versions, but %.100q", result.Versions)
+		return fmt.Errorf("the server supports none of our protocol versions, only %.100q", result.Versions)
 	}
 	c.storeHandshake(result.Capabilities, result.Meta[wire.MetaServerInfo], result.Instructions)
 	return nil

@@ -60,9 +60,9 @@ func parseHeaderParams(raw []byte) (list []headerParam, reason string) {
 				case kind != `"string"` && kind != `"integer"` && kind != `"boolean"`:
 					return fmt.Sprintf("x-mcp-header at %.100q, which is not a string, integer or boolean", strings.Join(at, "."))
 				case json.Unmarshal(p.Header, &header) != nil || !isToken(header):
-					return fmt.Sprintf("x-mcp-header at %.100q is not a name of a header", strings.Join(at, "."))
+					return fmt.Sprintf("x-mcp-header at %.100q is not a valid header name", strings.Join(at, "."))
 				case seen[strings.ToLower(header)]:
-					return fmt.Sprintf("x-mcp-header %.100q stands at two places", header)
+					return fmt.Sprintf("x-mcp-header %.100q is used twice", header)
 				case len(list) == maxHeaderParams:
 					return fmt.Sprintf("more than %d x-mcp-header", maxHeaderParams)
 				}

@@ -109,7 +109,7 @@ func TestUnreplaceableSessionEndsConnection(t *testing.T) {
 		t.Error(err)
 	}
 	<-c.Done()
-	if !strings.Contains(c.Err().Error(), "forgotten our session") {
+	if !strings.Contains(c.Err().Error(), "lost the session") {
 		t.Error(c.Err())
 	}
 }
@@ -234,8 +234,8 @@ func TestInvalidHeaderNameExcludesTool(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"N"}}}}}}`: "",
 		`{"inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"Region"}}}}`:                                                                                "not a string, integer or boolean",
-		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}}`:                                                                                   "not a name of a header",
-		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}}`:                                            "two places",
+		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}}`:                                                                                   "not a valid header name",
+		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}}`:                                            "used twice",
 		`{"inputSchema":"x-mcp-header"}`: "",
 	} {
 		if _, reason := parseHeaderParams([]byte(raw)); (reason == "") != (want == "") || !strings.Contains(reason, want) {

@@ -103,7 +103,7 @@ func (s *scanner) envelope(i int, env *Envelope) (int, error) {
 			env.Error = value
 		default:
 			if foldsToAny(name, envelopeNames[:]) {
-				return i, s.refuse(key.Start, "a name that is almost one of the envelope's")
+				return i, s.refuse(key.Start, "a key that differs from an envelope key only in case")
 			}
 		}
 		if i, done, err = s.more(i); err != nil {
@@ -136,7 +136,7 @@ func (s *scanner) classify(start int, method core.Span, env *Envelope) error {
 		return nil
 	}
 	if answered {
-		return s.refuse(start, "a method beside a result")
+		return s.refuse(start, "both a method and a result")
 	}
 	if s.b[method.Start] != '"' {
 		return s.refuse(method.Start, "a method that is not a string")

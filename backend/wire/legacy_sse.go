@@ -98,7 +98,7 @@ func (e *LegacySSE) readEndpoint(events *eventReader, at *url.URL) (string, erro
 		ev, err := events.next()
 		if err != nil {
 			return "", &core.Error{Code: core.CodeUnavailable, Cause: err, Retriable: true,
-				Message: fmt.Sprintf("server %q named no address to post to", e.o.Server), Hint: `If the server speaks streamable HTTP, its type is "http".`}
+				Message: fmt.Sprintf("server %q sent no endpoint URL", e.o.Server), Hint: `If the server speaks streamable HTTP, its type is "http".`}
 		}
 		if ev.name != "endpoint" {
 			continue
@@ -106,11 +106,11 @@ func (e *LegacySSE) readEndpoint(events *eventReader, at *url.URL) (string, erro
 		to, err := at.Parse(string(bytes.TrimSpace(ev.data)))
 		if err != nil || to.Scheme != at.Scheme || to.Host != at.Host {
 			return "", &core.Error{Code: core.CodeUnavailable, Cause: err,
-				Message: fmt.Sprintf("server %q names an address of another origin to post to, which is refused", e.o.Server)}
+				Message: fmt.Sprintf("server %q sent an endpoint URL of another origin, which is refused", e.o.Server)}
 		}
 		return to.String(), nil
 	}
-	return "", core.Errorf(core.CodeUnavailable, "server %q named no address to post to", e.o.Server)
+	return "", core.Errorf(core.CodeUnavailable, "server %q sent no endpoint URL", e.o.Server)
 }
 
 func (e *LegacySSE) newRequest(ctx context.Context, method, to string, body []byte) (*http.Request, error) {
@@ -255,7 +255,7 @@ func (e *LegacySSE) deliver(req *http.Request, message []byte) {
 	}
 	env, scanned := Scan(message)
 	if scanned != nil || env.Kind != Request {
-		e.o.Log.Debug("Server does not take a message", "server", e.o.Server, "error", err)
+		e.o.Log.Debug("Server rejected a message", "server", e.o.Server, "error", err)
 		return
 	}
 	text, _ := core.Describe(err)

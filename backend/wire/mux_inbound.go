@@ -143,7 +143,7 @@ func (m *Mux) handleResponse(data []byte, env Envelope, owned, repaired bool) {
 	id, ok := Int(data, env.ID)
 	if !ok {
 		m.stats.late.Add(1)
-		m.o.Log.Debug("Response without an id of ours", "server", m.o.Server)
+		m.o.Log.Debug("Response with an unknown id", "server", m.o.Server)
 		return
 	}
 	in := inbound{kind: inboundReply}
@@ -218,7 +218,7 @@ func (m *Mux) deliver(pc *pendingCall, in inbound) bool {
 		return true
 	}
 	if m.stats.dropped.Add(1) == 1 {
-		m.o.Log.Warn("Server sends more than the client takes; the rest is dropped", "server", m.o.Server)
+		m.o.Log.Warn("Server sends faster than the client reads; excess notifications are dropped", "server", m.o.Server)
 	}
 	return false
 }
@@ -267,7 +267,7 @@ func (m *Mux) allowMessage() bool {
 		m.stats.dropped.Add(1)
 	}
 	if first {
-		m.o.Log.Warn("Server floods us; what is too much is dropped", "server", m.o.Server)
+		m.o.Log.Warn("Server floods the connection; excess messages are dropped", "server", m.o.Server)
 	}
 	return ok
 }

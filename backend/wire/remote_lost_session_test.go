@@ -152,7 +152,7 @@ func TestPossiblyExecutedCallIsNotRepeatedInNewSession(t *testing.T) {
 			d.forget()
 			_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
 			own, ok := errors.AsType[*core.Error](err)
-			if !ok || own.Unsent || own.Code != core.CodeUnavailable || !strings.Contains(own.Message, "whether it made this call is not known") {
+			if !ok || own.Unsent || own.Code != core.CodeUnavailable || !strings.Contains(own.Message, "it is unknown whether the call was executed") {
 				t.Fatalf("%v", err)
 			}
 			if reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s2"}` {

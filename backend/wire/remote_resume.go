@@ -155,7 +155,7 @@ func (r *Remote) readNotifications(place *resumption) (again bool) {
 		return r.replaceSession(r.ctx, session) == nil
 	}
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
-		r.o.Log.Debug("Server has no stream of announcements", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
+		r.o.Log.Debug("Server offers no notification stream", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
 		return resp.StatusCode >= 500
 	}
 	events := newEventReader(resp.Body, r.o.MaxMessage)

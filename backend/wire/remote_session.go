@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-var errSessionLost = errors.New("the server has forgotten our session")
+var errSessionLost = errors.New("the server has lost the session")
 
 func sessionIDOf(resp *http.Response) string { return resp.Request.Header.Get("Mcp-Session-Id") }
 
@@ -134,19 +134,19 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 	if hello == nil {
 		return errSessionLost
 	}
-	r.o.Log.Info("Server has forgotten our session; opening another", "server", r.o.Server)
+	r.o.Log.Info("Server has lost the session; opening a new one", "server", r.o.Server)
 	ctx, cancel := context.WithTimeoutCause(ctx, r.renewTimeout, fmt.Errorf("it did not answer within %s", r.renewTimeout))
 	defer cancel()
 	pc := newPendingCall(r.nextID.Add(1), nil)
 	reply, err := r.exchange(ctx, pc, "initialize", hello, appendCall(nil, pc.id, "initialize", hello, nil), nil)
 	if err != nil {
-		return fmt.Errorf("%w, and no other could be opened: %w", errSessionLost, err)
+		return fmt.Errorf("%w, and no new one could be opened: %w", errSessionLost, err)
 	}
 	var result struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	if json.Unmarshal(reply.Result, &result) != nil || result.ProtocolVersion != version {
-		return fmt.Errorf("%w, and speaks another version now", errSessionLost)
+		return fmt.Errorf("%w, and now uses another protocol version", errSessionLost)
 	}
 	resp, err := r.post(ctx, "", nil, AppendNotification(nil, "notifications/initialized", nil), nil)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 	_, _ = io.CopyN(io.Discard, resp.Body, 512)
 	resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return fmt.Errorf("%w, and does not take another: %w", errSessionLost, r.statusError(resp))
+		return fmt.Errorf("%w, and refuses a new one: %w", errSessionLost, r.statusError(resp))
 	}
 	if r.o.OnRenewed != nil {
 		r.o.OnRenewed()
@@ -179,12 +179,12 @@ func isNewSessionRefused(resp *http.Response) bool {
 func (r *Remote) unusableSessionError() error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true, Cause: errSessionLost,
 		Message: fmt.Sprintf("server %q refuses the session that it has just opened", r.o.Server),
-		Hint:    "Try again. If it goes on, several servers answer at its url and do not share their sessions."}
+		Hint:    "Try again. If the error persists, several servers answer at its url without sharing their sessions."}
 }
 
 // lostSessionError is the error of a call that may have been executed before its session was lost.
 func (r *Remote) lostSessionError() error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: errSessionLost,
-		Message: fmt.Sprintf("server %q has forgotten our session; whether it made this call is not known", r.o.Server),
-		Hint:    "A new session is open. Check whether the call had an effect before you make it again."}
+		Message: fmt.Sprintf("server %q has lost the session; it is unknown whether the call was executed", r.o.Server),
+		Hint:    "A new session is open. Check whether the call had an effect before you repeat it."}
 }

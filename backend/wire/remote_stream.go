@@ -122,7 +122,7 @@ func (r *Remote) handleRequest(ctx context.Context, data []byte, env Envelope, p
 		ctx = r.ctx
 	}
 	if to == nil {
-		r.respondAsync(AppendError(nil, id, CodeRefused, "no client to ask: the request belongs to no call, or to one of several", nil))
+		r.respondAsync(AppendError(nil, id, CodeRefused, "no client to ask: the request cannot be attributed to a single call", nil))
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -189,7 +189,7 @@ func (r *Remote) allowMessage() bool {
 		r.stats.dropped.Add(1)
 	}
 	if first {
-		r.o.Log.Warn("Server floods us; what is too much is dropped", "server", r.o.Server)
+		r.o.Log.Warn("Server floods the connection; excess messages are dropped", "server", r.o.Server)
 	}
 	return ok
 }

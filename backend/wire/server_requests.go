@@ -127,7 +127,7 @@ func (m *Mux) handleRequest(data []byte, env Envelope) {
 		return
 	}
 	if m.o.OnRequest == nil {
-		m.refuse(in.id, CodeRefused, "no client to ask: the request belongs to no call, or to one of several")
+		m.refuse(in.id, CodeRefused, "no client to ask: the request cannot be attributed to a single call")
 		return
 	}
 	m.answerRequest(context.Background(), m.o.OnRequest, in)
