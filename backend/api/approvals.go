@@ -181,7 +181,7 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 	if rest, ok := strings.CutPrefix(in.ID, "command:"); ok && a.Commands != nil {
 		server, key, _ := strings.Cut(rest, ":")
 		if _, known := a.Servers.Status(server); !known || key == "" {
-			return nil, core.Errorf(core.CodeNotFound, "this command no longer waits for an answer")
+			return nil, core.Errorf(core.CodeNotFound, "this command is no longer pending")
 		}
 		if in.Body.Action != approvals.Accept {
 			return &none{}, nil
@@ -196,7 +196,7 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 		return &none{}, a.answerTools(ctx, rest, in.Body.Action)
 	}
 	if a.Questions == nil {
-		return nil, core.Errorf(core.CodeNotFound, "this question no longer waits for an answer")
+		return nil, core.Errorf(core.CodeNotFound, "this question is no longer pending")
 	}
 	scope := cmp.Or(in.Body.Scope, approvals.Once)
 	if item, ok := a.Questions.Item(in.ID); ok && item.Held != nil && in.Body.Action == approvals.Accept && scope == approvals.Always {

@@ -79,7 +79,7 @@ func (a *API) keepNow() (name string, text []byte, etag string, err error) {
 		name, err = a.Copies.Keep(path, text, time.Now())
 	}
 	if err != nil {
-		return "", nil, "", &core.Error{Code: core.CodeUnavailable, Message: "cannot keep a copy of the configuration", Hint: "Check that the disk is not full. Nothing was changed.", Cause: err}
+		return "", nil, "", &core.Error{Code: core.CodeUnavailable, Message: "cannot back up the configuration", Hint: "Check that the disk is not full. Nothing was changed.", Cause: err}
 	}
 	return name, text, etag, nil
 }
@@ -95,7 +95,7 @@ func (a *API) keepCopy(context.Context, *none) (*answer[ConfigCopy], error) {
 func (a *API) readCopy(name string) ([]byte, error) {
 	text, err := a.Copies.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such copy of the configuration")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such backup of the configuration")
 	}
 	return text, err
 }

@@ -172,7 +172,7 @@ func (a *API) bundle(_ context.Context, in *connectionInput) (*bundleAnswer, err
 		return nil, err
 	}
 	if client, err := clientconf.ByID(in.Key); err != nil || !clientconf.HasBundle(client) {
-		return nil, core.Errorf(core.CodeNotFound, "%q takes no extensions", in.Key)
+		return nil, core.Errorf(core.CodeNotFound, "%q does not support extensions", in.Key)
 	}
 	content, err := c.Bundle(in.Key, a.Version)
 	if err != nil {
@@ -235,7 +235,7 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 // createToken creates the token of a client that has none: an existing token is never shown again.
 func (a *API) createToken(name string, taken bool) (*answer[TokenChange], error) {
 	if taken {
-		return nil, core.Errorf(core.CodeConflict, "%q has a token already; make a new one instead", name)
+		return nil, core.Errorf(core.CodeConflict, "%q already has a token; rotate it instead", name)
 	}
 	token, err := a.Tokens.Create(name)
 	if err != nil {

@@ -69,7 +69,7 @@ func nextStep(c clientconf.Client) string {
 	if c.Reload == "" {
 		return "Start " + c.Name + " anew."
 	}
-	return "For " + c.Name + " to see it: " + strings.TrimSuffix(c.Reload, ".") + "."
+	return "For " + c.Name + " to apply the change: " + strings.TrimSuffix(c.Reload, ".") + "."
 }
 
 // offeredTo lists the tools that a client sees now, through all of its entries.

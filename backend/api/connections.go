@@ -121,7 +121,7 @@ func (a *API) registerConnections(doc huma.API) {
 
 func (a *API) connector() (*clientconf.Connector, error) {
 	if a.Connector == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "the files of clients are not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "the files of clients are not available")
 	}
 	return a.Connector, nil
 }

@@ -39,7 +39,7 @@ func (a *API) diagnosticsZip(ctx context.Context, _ *none) (*bundleAnswer, error
 
 func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
 	if a.Diagnosed == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "diagnostics are not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "diagnostics are not available")
 	}
 	o := a.Diagnosed(ctx)
 	o.Version, o.Now, o.Redact = a.Version, time.Now(), a.Redact

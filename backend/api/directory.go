@@ -74,7 +74,7 @@ type Installation struct {
 
 func (a *API) registerDirectory(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/directory", "Servers that can be installed, at most 200 at once", a.listDirectory)
-	op(a, doc, "POST", "/api/v1/directory/refresh", "Fetch the list of servers from the registry", a.refreshDirectory)
+	op(a, doc, "POST", "/api/v1/directory/refresh", "Download the list of servers from the registry", a.refreshDirectory)
 	op(a, doc, "POST", "/api/v1/directory/plan", "Preview an installation; nothing is changed", a.planInstall)
 	op(a, doc, "POST", "/api/v1/directory/install", "Install a server as previewed: store its secrets, unpack its bundle and add its entry, which starts like any new server", a.install)
 	op(a, doc, "POST", "/api/v1/directory/uploads", "Begin the upload of a bundle; it expires after 30 minutes", a.beginUpload)
@@ -86,7 +86,7 @@ func (a *API) registerDirectory(doc huma.API) {
 
 func (a *API) directory() (*marketplace.List, error) {
 	if a.Directory == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "the directory is not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "the directory is not available")
 	}
 	return a.Directory, nil
 }
@@ -232,11 +232,11 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	}
 	out := a.installation(plan, bundle)
 	if in.Body.Entry != out.Entry {
-		return nil, &core.Error{Code: core.CodeConflict, Message: "what would be written is not what was shown", Hint: "Look at the entry once more, then install it."}
+		return nil, &core.Error{Code: core.CodeConflict, Message: "the entry to write differs from the entry that was shown", Hint: "Review the entry again, then install it."}
 	}
 	id := core.Slug(plan.Label)
 	if _, taken := a.Files.Current().Server(id); taken {
-		return nil, core.Errorf(core.CodeConflict, "there is already a server %q: give this one another name", id)
+		return nil, core.Errorf(core.CodeConflict, "a server %q exists already: choose another name", id)
 	}
 	if bundle != nil {
 		if err := bundle.Unpack(a.Bundles); err != nil {
@@ -283,7 +283,7 @@ type Upload struct {
 
 func (a *API) beginUpload(_ context.Context, in *uploadInput) (*answer[Upload], error) {
 	if a.Bundles == "" {
-		return nil, core.Errorf(core.CodeUnavailable, "bundles are not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "bundles are not available")
 	}
 	id, err := a.uploads.Begin(in.Body.Size)
 	if err != nil {
@@ -348,7 +348,7 @@ func (a *API) keepSecrets(ctx context.Context, values map[string]string) error {
 	}
 	for name, value := range values {
 		if old, err := s.Get(ctx, name); err == nil && old != value {
-			return core.Errorf(core.CodeConflict, "there is another secret called %q: give the server another name, or remove that secret", name)
+			return core.Errorf(core.CodeConflict, "a secret called %q exists already: choose another name for the server, or remove that secret", name)
 		}
 	}
 	return s.SetAll(ctx, values)

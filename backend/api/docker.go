@@ -121,7 +121,7 @@ func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[Dock
 		view.Engine.Hint = "Add this user to the group docker, log in again and restart Drawbridge."
 	case err != nil && ctx.Err() == nil:
 		view.Engine.State, view.Engine.Message = "absent", err.Error()
-		view.Engine.Hint = "Install and start Docker, or name another Engine."
+		view.Engine.Hint = "Install and start Docker, or select another Engine."
 	case err != nil:
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (a *API) registerDoctor(doc huma.API) {
 // patient is what the doctor looks at: what the program gives, and what the API knows.
 func (a *API) patient(ctx context.Context) (doctor.Options, error) {
 	if a.Doctor == nil {
-		return doctor.Options{}, core.Errorf(core.CodeUnavailable, "the doctor is not in reach")
+		return doctor.Options{}, core.Errorf(core.CodeUnavailable, "the doctor is not available")
 	}
 	c, err := a.connector()
 	if err != nil {

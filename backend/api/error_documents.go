@@ -83,7 +83,7 @@ func init() {
 			p.Code, p.Detail = core.CodeInternal, "something went wrong inside Drawbridge"
 			return p
 		case status == http.StatusNotFound:
-			p.Code, p.Detail = core.CodeNotFound, "there is nothing at this address of the API"
+			p.Code, p.Detail = core.CodeNotFound, "there is no such path in the API"
 		case status == http.StatusRequestEntityTooLarge:
 			p.Detail = "the request is too large"
 		case status == http.StatusBadRequest && len(errs) == 0:

@@ -54,7 +54,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 func (a *API) snapshot(ctx context.Context) Snapshot {
 	calls, _, err := a.History.Calls(ctx, store.Query{Limit: snapshotCalls})
 	if err != nil {
-		a.Log.Debug("Cannot read newest calls", "error", err)
+		a.Log.Debug("Cannot read the newest calls", "error", err)
 	}
 	known := make(map[int64]bool, len(calls))
 	for i := range calls {

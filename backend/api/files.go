@@ -32,7 +32,7 @@ func IsShell(r *http.Request) bool {
 // files serves the page. Its routes are in the fragment, so there is one document.
 func (a *API) files(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		writeProblem(w, core.Errorf(core.CodeNotFound, "there is nothing at this address"))
+		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
 		return
 	}
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
@@ -50,7 +50,7 @@ func (a *API) files(w http.ResponseWriter, r *http.Request) {
 		body, kind, err = []byte(noPage), types[".html"], nil
 	}
 	if err != nil {
-		writeProblem(w, core.Errorf(core.CodeNotFound, "there is nothing at this address"))
+		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
 		return
 	}
 	noStore(h)

@@ -30,7 +30,7 @@ type Message struct {
 func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]], error) {
 	if (in.Session == "") == (in.Server == "") {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-			Fields: []core.FieldError{{Field: "query.session", Error: "name a session or a server, and not both"}}}
+			Fields: []core.FieldError{{Field: "query.session", Error: "name either a session or a server"}}}
 	}
 	list := List[Message]{Items: []Message{}}
 	if a.Timeline == nil {

@@ -57,7 +57,7 @@ func (a *API) statusNow() Status {
 		s.Notices = append(s.Notices, clockNotice(h))
 	}
 	if !s.RequireToken {
-		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge takes calls without a token: every program of every user of this machine can call every tool."})
+		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: every program of every user of this machine can call every tool."})
 	}
 	if a.Commands != nil {
 		s.Notices = append(s.Notices, a.Commands.Notices()...)

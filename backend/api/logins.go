@@ -47,9 +47,9 @@ func (a *API) logins(id string) (Logins, error) {
 	case !ok:
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	case a.Logins == nil:
-		return nil, core.Errorf(core.CodeUnavailable, "signing in is not possible here")
+		return nil, core.Errorf(core.CodeUnavailable, "sign-in is not available")
 	case st.Transport != core.HTTP && st.Transport != core.SSE:
-		return nil, &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is not a remote server: there is nothing to sign in to"}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is not a remote server and needs no sign-in"}
 	}
 	return a.Logins, nil
 }
@@ -61,13 +61,13 @@ func (a *API) unneeded(id string) error {
 		return nil
 	}
 	if s.OAuth.Off {
-		return &core.Error{Code: core.CodeConflict, Message: "sign-in to server \"" + id + "\" is switched off in the configuration",
-			Hint: "Take \"oauth\": {\"enabled\": false} out of its entry to sign in."}
+		return &core.Error{Code: core.CodeConflict, Message: "sign-in to server \"" + id + "\" is disabled in the configuration",
+			Hint: "Remove \"oauth\": {\"enabled\": false} from its entry to sign in."}
 	}
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
-			return &core.Error{Code: core.CodeConflict, Message: "server \"" + id + "\" has an Authorization header in the configuration: there is nothing to sign in to",
-				Hint: "Take the header out of its entry to sign in instead."}
+			return &core.Error{Code: core.CodeConflict, Message: "server \"" + id + "\" has an Authorization header in the configuration and needs no sign-in",
+				Hint: "Remove the header from its entry to sign in instead."}
 		}
 	}
 	return nil

@@ -87,7 +87,7 @@ func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", a.getApproval)
 }
 
-var errNoRules = core.Errorf(core.CodeUnavailable, "no rules are in force")
+var errNoRules = core.Errorf(core.CodeUnavailable, "no policy is active")
 
 func (a *API) policyStatus(context.Context, *none) (*answer[PolicyStatus], error) {
 	s := PolicyStatus{Breakers: []policy.BreakerStatus{}, Waiting: []policy.Load{}}
@@ -141,7 +141,7 @@ func (a *API) explainProfile(profile, client, server, tool string) (*registry.Vi
 	v := policy.Verdict{Name: "profile", Result: policy.Refuse, Key: "clients." + client + ".profile"}
 	view, ok := a.Views.Profile(profile, 0)
 	if !ok {
-		v.Detail = fmt.Sprintf("The client is bound to the profile %q, which is not there.", profile)
+		v.Detail = fmt.Sprintf("The client is assigned to the profile %q, which does not exist.", profile)
 		return &registry.View{}, v
 	}
 	if whole, ok := a.Views.Server(server); ok {
@@ -150,8 +150,8 @@ func (a *API) explainProfile(profile, client, server, tool string) (*registry.Vi
 		}
 	}
 	holds := func(one registry.Item) bool { return one.Server == server && one.Name == tool }
-	if v.Detail = fmt.Sprintf("The client's profile %q does not hold the tool.", profile); slices.ContainsFunc(view.Items(core.Tools), holds) {
-		v.Result, v.Detail = policy.Pass, fmt.Sprintf("The client's profile %q holds the tool.", profile)
+	if v.Detail = fmt.Sprintf("The client's profile %q does not contain the tool.", profile); slices.ContainsFunc(view.Items(core.Tools), holds) {
+		v.Result, v.Detail = policy.Pass, fmt.Sprintf("The client's profile %q contains the tool.", profile)
 	}
 	return view, v
 }
@@ -163,22 +163,22 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 	case core.StateRunning:
 		v.Result, v.Detail = policy.Pass, "It runs"
 	case core.StateDegraded:
-		v.Result, v.Detail = policy.Pass, "It answers, and something is missing"
+		v.Result, v.Detail = policy.Pass, "It responds, but works only partly"
 	case core.StateStopped:
 		v.Detail = "It is stopped: a call starts it"
 		if st.ManualOnly {
-			v.Result, v.Detail = policy.Refuse, "It is stopped, and a call does not start it; drawbridge start "+st.ID+" does"
+			v.Result, v.Detail = policy.Refuse, "It is stopped, and a call does not start it; use drawbridge start "+st.ID
 		}
 	case core.StateCrashed:
-		v.Detail = "It has crashed: a call tries once more to start it"
+		v.Detail = "It has crashed: a call tries to start it again"
 	case core.StateDisabled:
 		v.Result, v.Detail, v.Key = policy.Refuse, "It is disabled", "mcpServers."+st.Label+".enabled"
 	case core.StateNeedsLogin:
-		v.Result, v.Detail = policy.Refuse, "It answers nothing until you sign in"
+		v.Result, v.Detail = policy.Refuse, "It needs a sign-in first"
 	case core.StateNeedsApproval:
-		v.Result, v.Detail = policy.Refuse, "It does not start until you have approved its command"
+		v.Result, v.Detail = policy.Refuse, "It does not start until you approve its command"
 	default:
-		v.Detail = "It is not ready: a call waits for it a while"
+		v.Detail = "It is not ready: a call waits for it"
 	}
 	if st.Reason != "" && st.State != core.StateRunning {
 		v.Detail += " (" + strings.TrimSuffix(st.Reason, ".") + ")"
@@ -307,7 +307,7 @@ func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSettin
 	for key, value := range in.Body.Set {
 		if !slices.Contains(toolKeys, key) {
 			return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-				Fields: []core.FieldError{{Field: "body.set", Error: "holds a key that no tool has"}}}
+				Fields: []core.FieldError{{Field: "body.set", Error: "contains an unknown key"}}}
 		}
 		set[key] = json.RawMessage(value)
 	}
@@ -341,7 +341,7 @@ func (a *API) getApproval(_ context.Context, in *struct {
 			return reply(questionOf(&item))
 		}
 	}
-	return nil, core.Errorf(core.CodeNotFound, "this question no longer waits for an answer")
+	return nil, core.Errorf(core.CodeNotFound, "this question is no longer pending")
 }
 
 // allowAlways writes a permanent permission into the configuration: for the client of the call, or

@@ -16,14 +16,14 @@ func TestExplanationCoversServerState(t *testing.T) {
 		reason, result, say string
 	}{
 		{core.StateRunning, "", policy.Pass, "It runs."},
-		{core.StateDegraded, "no prompts.", policy.Pass, "It answers, and something is missing (no prompts)."},
+		{core.StateDegraded, "no prompts.", policy.Pass, "It responds, but works only partly (no prompts)."},
 		{core.StateStopped, "", policy.Wait, "It is stopped: a call starts it."},
-		{core.StateStarting, "", policy.Wait, "It is not ready: a call waits for it a while."},
-		{core.StateWaiting, "Docker does not answer", policy.Wait, "It is not ready: a call waits for it a while (Docker does not answer)."},
-		{core.StateCrashed, "exit status 1", policy.Wait, "It has crashed: a call tries once more to start it (exit status 1)."},
+		{core.StateStarting, "", policy.Wait, "It is not ready: a call waits for it."},
+		{core.StateWaiting, "Docker does not answer", policy.Wait, "It is not ready: a call waits for it (Docker does not answer)."},
+		{core.StateCrashed, "exit status 1", policy.Wait, "It has crashed: a call tries to start it again (exit status 1)."},
 		{core.StateDisabled, "", policy.Refuse, "It is disabled."},
-		{core.StateNeedsLogin, "", policy.Refuse, "It answers nothing until you sign in."},
-		{core.StateNeedsApproval, "", policy.Refuse, "It does not start until you have approved its command."},
+		{core.StateNeedsLogin, "", policy.Refuse, "It needs a sign-in first."},
+		{core.StateNeedsApproval, "", policy.Refuse, "It does not start until you approve its command."},
 	} {
 		got := explainServer(core.ServerStatus{ID: "files", Label: "Files", State: c.state, Reason: c.reason})
 		if got.Name != "server" || got.Result != c.result || got.Detail != c.say {

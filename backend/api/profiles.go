@@ -236,7 +236,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 	c := a.Files.Current()
 	p, ok := c.Profile(in.Name)
 	if !ok {
-		return nil, core.Errorf(core.CodeConflict, "the profile is not in force")
+		return nil, core.Errorf(core.CodeConflict, "the profile is not active")
 	}
 	view, ok := a.Views.Profile(in.Name, 0)
 	if !ok {
@@ -248,7 +248,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error) {
 	if p, ok := a.Files.Current().Profile(in.Name); ok {
 		if bound := a.describeProfile(a.Files.Current(), p).Clients; len(bound) > 0 {
-			return nil, core.Errorf(core.CodeConflict, "the client %q is bound to the profile: set another one for it first", bound[0])
+			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to the profile: assign another one first", bound[0])
 		}
 	}
 	return &none{}, a.Reach.SetProfile(ctx, in.Name, nil, in.Was)
@@ -277,8 +277,8 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 		return nil, err
 	}
 	if a.Files.Current().Clients[in.Token] != want {
-		return nil, &core.Error{Code: core.CodeConflict, Message: "another file of conf.d says something else of this client",
-			Hint: "Take it out there, or change it there."}
+		return nil, &core.Error{Code: core.CodeConflict, Message: "another file in conf.d has other settings for this client",
+			Hint: "Remove or change them in that file."}
 	}
 	return &none{}, nil
 }

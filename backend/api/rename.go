@@ -56,7 +56,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 	if _, err := a.Files.Rename(ctx, old.ID, in.Body.Name); err != nil {
 		if _, done := a.Servers.Status(to); !done {
 			if undone := back(context.WithoutCancel(ctx)); undone != nil {
-				a.Log.Error("Cannot take the renaming of a server's history back", "server", old.ID, "error", undone)
+				a.Log.Error("Cannot undo the renaming of a server's history", "server", old.ID, "error", undone)
 			}
 		}
 		return nil, err

@@ -101,7 +101,7 @@ func (a *API) register() {
 func (a *API) document() *routes {
 	t := newRoutes(func(next http.Handler) http.Handler { return next })
 	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, core.Errorf(core.CodeNotFound, "there is nothing at this address of the API"))
+		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such path in the API"))
 	})
 
 	cfg := huma.DefaultConfig("Drawbridge", "1")
@@ -126,7 +126,7 @@ func (a *API) document() *routes {
 	op(a, doc, "GET", "/api/v1/servers/{id}/log", "Log of a server: its stderr output and lifecycle events", a.serverLog)
 	op(a, doc, "GET", "/api/v1/server-usage", "Resource usage of the servers", a.serverUsage)
 	op(a, doc, "DELETE", "/api/v1/notices/{subject}", "Dismiss a notice", a.dismissNotice)
-	op(a, doc, "GET", "/api/v1/tools", "All tools under their public names", a.listTools)
+	op(a, doc, "GET", "/api/v1/tools", "All tools with their public names", a.listTools)
 	op(a, doc, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
 	op(a, doc, "GET", "/api/v1/calls/{id}", "A call with its payloads", a.getCall)
 	op(a, doc, "POST", "/api/v1/call", "Call a tool; the call is recorded like any other", a.call)

@@ -49,7 +49,7 @@ func (a *API) registerSecrets(doc huma.API) {
 
 func (a *API) secrets() (*secret.Store, error) {
 	if a.Secrets == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "secrets are not in reach")
+		return nil, core.Errorf(core.CodeUnavailable, "secrets are not available")
 	}
 	return a.Secrets, nil
 }
@@ -97,7 +97,7 @@ func (a *API) startAgain(ctx context.Context, ids []string) {
 	for _, id := range ids {
 		if st, ok := a.Servers.Status(id); ok && st.State != core.StateDisabled && st.State != core.StateStopped {
 			if err := a.Servers.Restart(ctx, id); err != nil {
-				a.Log.Warn("Cannot start a server again after its secret changed", "server", id, "error", err)
+				a.Log.Warn("Cannot restart a server after its secret changed", "server", id, "error", err)
 			}
 		}
 	}

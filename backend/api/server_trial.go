@@ -65,7 +65,7 @@ func (a *API) registerTrial(doc huma.API) {
 
 func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult], error) {
 	if a.Try == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "servers cannot be tried here")
+		return nil, core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
 	}
 	out := newTestResult()
 	server, as, err := candidate(a.Files.Current(), &in.Body, &out)
@@ -79,7 +79,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 	case a.trials <- struct{}{}:
 		defer func() { <-a.trials }()
 	default:
-		return nil, &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
+		return nil, &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tested already", Hint: "Wait until one of the tests has ended.", Retriable: true}
 	}
 	out.Transport = server.Type
 	out.take(a.Try(ctx, server, as))

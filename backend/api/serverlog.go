@@ -68,7 +68,7 @@ type noticeInput struct {
 
 func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*none, error) {
 	if a.Commands == nil || !a.Commands.Dismiss(in.Subject) {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such notice, or it lasts for as long as what it tells of")
+		return nil, core.Errorf(core.CodeNotFound, "there is no such notice, or it cannot be acknowledged because it describes the current state")
 	}
 	return &none{}, nil
 }

@@ -134,9 +134,9 @@ func readShared(text string) (*sharedFile, error) {
 	}
 	switch {
 	case len(file.Servers)+len(file.Profiles) == 0:
-		return nil, core.Errorf(core.CodeValidation, "the file holds neither servers nor profiles")
+		return nil, core.Errorf(core.CodeValidation, "the file contains neither servers nor profiles")
 	case len(file.Servers) > maxShared || len(file.Profiles) > maxShared:
-		return nil, core.Errorf(core.CodeValidation, "too much at once: at most %d servers and profiles", maxShared)
+		return nil, core.Errorf(core.CodeValidation, "the file contains too many entries: at most %d servers and profiles", maxShared)
 	}
 	return file, nil
 }
@@ -175,7 +175,7 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 		if _, there := a.Files.Current().Profile(name); there {
 			one.State = "there"
 		} else if !core.ValidServerID(name) {
-			one.State, one.Why = "refused", "it cannot be the name of a profile"
+			one.State, one.Why = "refused", "this is not a valid name for a profile"
 		} else if err := document.SetObject("profiles", name, file.Profiles[name]); err != nil {
 			one.State, one.Why = "refused", sentence(err)
 		}
@@ -206,11 +206,11 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 		return one, ""
 	}
 	if id = core.Slug(label); id == "" || len(label) > 64 || strings.ContainsFunc(label, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return refuse("it cannot be the name of a server")
+		return refuse("this is not a valid name for a server")
 	}
 	name, err := json.Marshal(label)
 	if err != nil {
-		return refuse("it cannot be the name of a server")
+		return refuse("this is not a valid name for a server")
 	}
 	alone := []byte(`{"mcpServers":{` + string(name) + `:` + string(entry) + `}}`)
 	c, problems := config.Parse("shared.json", alone)
@@ -220,7 +220,7 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 		}
 	}
 	if c == nil || len(c.Servers) != 1 {
-		return refuse("it is not a server")
+		return refuse("this is not a server")
 	}
 	s := c.Servers[0]
 	one.URL = s.URL
@@ -234,7 +234,7 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 	if _, there := a.Files.Current().Server(id); there {
 		one.State = "there"
 	} else if taken[id] {
-		return refuse("another server of the file has the same id")
+		return refuse("another server in the file has the same id")
 	}
 	return one, id
 }
@@ -272,7 +272,7 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 			continue
 		}
 		if !slices.Contains(t.Needs, name) {
-			return nil, core.Errorf(core.CodeValidation, "nothing in the file asks for the secret %q", shown(name))
+			return nil, core.Errorf(core.CodeValidation, "nothing in the file refers to the secret %q", shown(name))
 		}
 		values[name] = value
 	}

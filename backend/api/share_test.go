@@ -118,7 +118,7 @@ func TestHostileSharedFilesAreRefused(t *testing.T) {
 		"deeper than parsers":   {strings.Repeat("[", 100000), "nested deeper"},
 		"more than one value":   {`{"mcpServers":{"a":{"command":"x"}}} {"mcpServers":{}}`, "more than one"},
 		"a giant":               {`{"mcpServers":{"a":{"command":"` + strings.Repeat("x", 2<<20) + `"}}}`, "not valid"},
-		"too many":              {`{"mcpServers":{` + strings.TrimSuffix(manyServers(maxShared+1), ",") + `}}`, "too much"},
+		"too many":              {`{"mcpServers":{` + strings.TrimSuffix(manyServers(maxShared+1), ",") + `}}`, "too many entries"},
 		"profiles as a list":    {`{"mcpServers":{"a":{"command":"x"}},"profiles":[1]}`, "not an export"},
 		"comments and trailing": {`{"mcpServers":{"a":{"command":"x"},}} // hello`, "cannot read"},
 	} {

@@ -49,7 +49,7 @@ func (a *API) registerTrust(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, suspicious, or always accepted", a.toolTrust)
 }
 
-var errNoTrust = core.Errorf(core.CodeUnavailable, "definitions of tools are not kept here")
+var errNoTrust = core.Errorf(core.CodeUnavailable, "tool definitions are not stored")
 
 type trustInput struct {
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
@@ -221,7 +221,7 @@ func (a *API) answerTools(ctx context.Context, id, action string) error {
 	server, key, _ := strings.Cut(id, ":")
 	changes := slices.DeleteFunc(a.Trust.Waiting(), func(c trust.ToolChange) bool { return c.Server != server })
 	if len(changes) == 0 || changesKey(changes) != key {
-		return &core.Error{Code: core.CodeNotFound, Message: "these changes no longer wait for an answer", Hint: "Look at what waits now."}
+		return &core.Error{Code: core.CodeNotFound, Message: "these changes are no longer pending", Hint: "Review the changes that are pending now."}
 	}
 	if action != approvals.Accept {
 		return nil

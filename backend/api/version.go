@@ -176,7 +176,7 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		return nil, err
 	}
 	if !v.Known {
-		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry names no package of npx or uvx, and no image", Hint: "Its version can only be changed where it is installed."}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry contains neither a package of npx or uvx nor an image", Hint: "Its version can only be changed where it is installed."}
 	}
 	out := VersionPlan{ServerVersion: v, Was: spec.Text, Changes: []trust.ToolChange{}}
 	switch in.Body.Action {
@@ -188,12 +188,12 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		err = a.applyVersion(ctx, &s, in.Body.Key, &out)
 	case "pin":
 		if v.Pin == "" {
-			return nil, &core.Error{Code: core.CodeConflict, Message: "there is nothing to pin: the entry names a version already, or it is not known which one runs", Hint: "Start the server, or name a version with update."}
+			return nil, &core.Error{Code: core.CodeConflict, Message: "there is nothing to pin: the entry already contains a version, or the running version is not known", Hint: "Start the server, or specify a version with update."}
 		}
 		err = a.writeVersion(ctx, &s, spec, v.Pin, &out)
 	case "back":
 		if len(v.Earlier) == 0 {
-			return nil, &core.Error{Code: core.CodeConflict, Message: "there is no earlier version to go back to", Hint: "Name a version with update."}
+			return nil, &core.Error{Code: core.CodeConflict, Message: "there is no earlier version to roll back to", Hint: "Specify a version with update."}
 		}
 		err = a.writeVersion(ctx, &s, spec, v.Earlier[0].Written, &out)
 	}
@@ -210,7 +210,7 @@ func (a *API) latest(ctx context.Context, s *config.Server, spec version.Spec) (
 		latest, err = version.Latest(ctx, spec)
 	}
 	if err != nil {
-		return "", &core.Error{Code: core.CodeUnavailable, Message: "the newest version cannot be found out", Cause: err, Hint: "Name a version, or try again when the registry answers."}
+		return "", &core.Error{Code: core.CodeUnavailable, Message: "cannot determine the newest version", Cause: err, Hint: "Specify a version, or try again when the registry responds."}
 	}
 	return latest, nil
 }
@@ -219,7 +219,7 @@ func (a *API) latest(ctx context.Context, s *config.Server, spec version.Spec) (
 // trusted ones.
 func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Spec, wanted string, out *VersionPlan) (err error) {
 	if a.Try == nil || a.Trust == nil {
-		return core.Errorf(core.CodeUnavailable, "servers cannot be tried here")
+		return core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
 	}
 	if wanted == "" {
 		if wanted, err = a.latest(ctx, s, spec); err != nil {
@@ -229,7 +229,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	}
 	text, ok := spec.At(wanted)
 	if !ok {
-		return core.Errorf(core.CodeValidation, "this cannot be a version")
+		return core.Errorf(core.CodeValidation, "this is not a valid version")
 	}
 	out.Becomes = text
 	if text == spec.Text {
@@ -239,7 +239,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	case a.trials <- struct{}{}:
 		defer func() { <-a.trials }()
 	default:
-		return &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tried already", Hint: "Wait for one of them to end.", Retriable: true}
+		return &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tested already", Hint: "Wait until one of the tests has ended.", Retriable: true}
 	}
 	candidate := spec.Apply(*s, text)
 	t := a.Try(ctx, &candidate, s.ID)
@@ -276,7 +276,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	delete(a.plans.all, s.ID)
 	a.plans.mu.Unlock()
 	if spec, _ := version.Find(s); !ok || key == "" || p.key != key || time.Since(p.at) > planFor || spec.Text != p.spec.Text || spec.Arg != p.spec.Arg {
-		return &core.Error{Code: core.CodeConflict, Message: "this plan is no longer the one that was made", Hint: "Plan the update again."}
+		return &core.Error{Code: core.CodeConflict, Message: "this plan is no longer current", Hint: "Plan the update again."}
 	}
 	if err := a.Trust.Expect(ctx, s.ID, p.tools, "seen before the update to "+p.becomes); err != nil {
 		return err

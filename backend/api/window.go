@@ -34,7 +34,7 @@ func (w *windows) join() (commands <-chan windowCommand, leave func(), err error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.open) == maxWindows {
-		return nil, nil, core.Errorf(core.CodeRejected, "too many windows follow already")
+		return nil, nil, core.Errorf(core.CodeRejected, "too many windows are connected already")
 	}
 	c := make(chan windowCommand, 8)
 	w.open = append(w.open, c)
@@ -86,7 +86,7 @@ func (w *windows) pick(ctx context.Context, kind string) (string, error) {
 	}
 	w.mu.Unlock()
 	if busy {
-		return "", core.Errorf(core.CodeConflict, "a dialog is open already")
+		return "", core.Errorf(core.CodeConflict, "a dialog is already open")
 	}
 	defer func() {
 		w.mu.Lock()
@@ -94,7 +94,7 @@ func (w *windows) pick(ctx context.Context, kind string) (string, error) {
 		delete(w.picks, id)
 	}()
 	if !w.tell(windowCommand{Command: "pick", Kind: kind, ID: id}) {
-		return "", &core.Error{Code: core.CodeUnavailable, Message: "no window of Drawbridge is open", Hint: "Type the path instead."}
+		return "", &core.Error{Code: core.CodeUnavailable, Message: "no window of Drawbridge is open", Hint: "Enter the path instead."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pickLimit)
 	defer cancel()
@@ -102,7 +102,7 @@ func (w *windows) pick(ctx context.Context, kind string) (string, error) {
 	case path := <-answer:
 		return path, nil
 	case <-ctx.Done():
-		return "", core.Errorf(core.CodeTimeout, "nothing was chosen in time")
+		return "", core.Errorf(core.CodeTimeout, "nothing was selected in time")
 	}
 }
 

@@ -256,7 +256,7 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 	defer b.mu.Unlock()
 	at := slices.IndexFunc(b.waiting, func(w *waiting) bool { return w.item.ID == id })
 	if at < 0 {
-		return core.Errorf(core.CodeNotFound, "this question no longer waits for an answer")
+		return core.Errorf(core.CodeNotFound, "this question is no longer pending")
 	}
 	w := b.waiting[at]
 	answer := Answer{Action: action}

@@ -201,7 +201,7 @@ export async function directoryRoute(
   const plan = planned(world, body);
   if (plan.status || second === 'plan') return plan.status ? plan : { body: plan };
   if (body.entry !== plan.entry)
-    return refused(409, 'conflict', 'what would be written is not what was shown');
+    return refused(409, 'conflict', 'the entry to write differs from the entry that was shown');
   await world.held;
   const from = d.items.find((one) => one.name === body.name);
   if (from) from.installed = [plan.id];
@@ -325,7 +325,7 @@ async function shareRoute(world, method, second, text, start) {
     return refused(400, 'validation', 'cannot read the file: unexpected end of JSON input');
   }
   if (!read.mcpServers)
-    return refused(400, 'validation', 'the file holds neither servers nor profiles');
+    return refused(400, 'validation', 'the file contains neither servers nor profiles');
   const servers = Object.entries(read.mcpServers).map(([label, entry]) => ({
     label: say(label),
     state: world.servers.some((s) => s.id === label)
@@ -405,7 +405,7 @@ function copiesRoute(world, method, name, action, text) {
     return { body: copy };
   }
   const copy = copies.find((one) => one.name === name);
-  if (!copy) return refused(404, 'not_found', 'there is no such copy of the configuration');
+  if (!copy) return refused(404, 'not_found', 'there is no such backup of the configuration');
   if (action === 'restore') {
     if (JSON.parse(text).etag !== world.config.etag)
       return refused(

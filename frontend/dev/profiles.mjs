@@ -113,7 +113,7 @@ export function profilesRoute(world, method, [first, name], text, headers, send)
       return refused(
         409,
         'conflict',
-        `the client "${bound.token}" is bound to the profile: set another one for it first`,
+        `the client "${bound.token}" is assigned to the profile: assign another one first`,
       );
     items.splice(at, 1);
     told();
