@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	lacking      = lazyregexp.New(`(?i)\b(?:required|missing|not set|not provided|provided|unset|not defined|must (?:be|provide|set)|needs?|please|specify|expected|undefined|KeyError|NotPresent|not found|set [A-Z]\w+)\b|\bno .{0,30}(?:key|token|credentials?)\b`)
+	missingValue = lazyregexp.New(`(?i)\b(?:required|missing|not set|not provided|provided|unset|not defined|must (?:be|provide|set)|needs?|please|specify|expected|undefined|KeyError|NotPresent|not found|set [A-Z]\w+)\b|\bno .{0,30}(?:key|token|credentials?)\b`)
 	credential   = lazyregexp.New(`(?i)\b(?:api.?key|access.?token|token|secret|password|credentials?)\b`)
 	secretEnding = lazyregexp.New(`(?:KEY|TOKEN|SECRET|PASSWORD|PAT|CREDENTIALS)$`)
 	secretFlag   = lazyregexp.New(`(--[a-z][\w-]*(?:key|token|secret|password))\b`)
@@ -35,7 +35,7 @@ func Action(reason string, lines []string, command string) string {
 	if reason == "" {
 		return ""
 	}
-	if name := program(reason); name != "" {
+	if name := missingProgram(reason); name != "" {
 		return Install(name)
 	}
 	switch {
@@ -56,16 +56,16 @@ func Action(reason string, lines []string, command string) string {
 	case outOfMemory().MatchString(reason):
 		return "It needs more memory than it may use: for Node.js set NODE_OPTIONS=--max-old-space-size=4096 in its env."
 	}
-	if text := missingModule(reason, command); text != "" {
+	if text := missingModuleHint(reason, command); text != "" {
 		return text
 	}
-	if path := first(noFile, reason); path != "" || noFile().MatchString(reason) {
-		return fmt.Sprintf("Correct the path in args, env or cwd, or create %s.", anyGroup(noFile().FindStringSubmatch(reason)))
+	if path := lastGroup(noFile, reason); path != "" || noFile().MatchString(reason) {
+		return fmt.Sprintf("Correct the path in args, env or cwd, or create %s.", firstNonEmptyGroup(noFile().FindStringSubmatch(reason)))
 	}
 	if m := noAccess().FindStringSubmatch(reason); m != nil {
-		return fmt.Sprintf("Allow your account to use %s.", anyGroup(m))
+		return fmt.Sprintf("Allow your account to use %s.", firstNonEmptyGroup(m))
 	}
-	if text := missingKey(reason, lines); text != "" {
+	if text := missingKeyHint(reason, lines); text != "" {
 		return text
 	}
 	switch {
@@ -77,12 +77,12 @@ func Action(reason string, lines []string, command string) string {
 	return ""
 }
 
-// program returns the program that a reason reports as missing, or "".
-func program(reason string) string {
-	return strings.TrimPrefix(anyGroup(notFoundHere().FindStringSubmatch(reason)), "./")
+// missingProgram returns the program that a reason reports as missing, or "".
+func missingProgram(reason string) string {
+	return strings.TrimPrefix(firstNonEmptyGroup(notFoundHere().FindStringSubmatch(reason)), "./")
 }
 
-func anyGroup(m []string) string {
+func firstNonEmptyGroup(m []string) string {
 	for _, text := range m[min(1, len(m)):] {
 		if text != "" {
 			return strings.TrimSuffix(text, ":")
@@ -91,7 +91,7 @@ func anyGroup(m []string) string {
 	return ""
 }
 
-func missingModule(reason, command string) string {
+func missingModuleHint(reason, command string) string {
 	if m := nodeModule().FindStringSubmatch(reason); m != nil {
 		if filepath.IsAbs(m[1]) || strings.HasPrefix(m[1], "file:") {
 			return fmt.Sprintf("Correct the path in args: there is no %s; a server of your own may have to be built first.", m[1])
@@ -112,16 +112,16 @@ func missingModule(reason, command string) string {
 	return ""
 }
 
-// missingKey returns how to set the key or variable that the reason reports as missing, or "".
-func missingKey(reason string, lines []string) string {
-	if !lacking().MatchString(reason) {
+// missingKeyHint returns how to set the key or variable that the reason reports as missing, or "".
+func missingKeyHint(reason string, lines []string) string {
+	if !missingValue().MatchString(reason) {
 		return ""
 	}
-	names := variables(reason)
+	names := variableNames(reason)
 	secret := credential().MatchString(reason)
 	if len(names) == 0 && secret {
 		for _, line := range lines {
-			for _, name := range variables(line) {
+			for _, name := range variableNames(line) {
 				if secretEnding().MatchString(name) {
 					names = append(names, name)
 				}

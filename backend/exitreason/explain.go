@@ -28,27 +28,27 @@ const (
 )
 
 var (
-	logPrefix   = lazyregexp.New(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?\]?(?:\s+[-|])?\s*`)
-	loggerName  = lazyregexp.New(`^(?:[\w.$-]+\s+[-|:]\s+)?\[?\b(?i:(error|fatal|critical|severe|warn|warning|info|debug|trace|notice))\b\]?\s*[-|:]?\s+`)
-	logfmt      = lazyregexp.New(`\blevel=(\w+)\b.*?\bmsg=("(?:[^"\\]|\\.)*"|\S+)`)
-	errorHead   = lazyregexp.New(`^(?:\W*)(?i:error|fatal(?: error)?|panic|failed|failure)\b(?: \[\w+\])?[^:]{0,60}:\s*\S|(?i:: (?:fatal )?error: )|^docker: |^Error response from daemon|^(?:node|python\S*|\S*/python\S*|java|ruby|deno|bun): |^Can't locate |^npm (?:error|ERR!) `)
-	exception   = lazyregexp.New(`^(?:Uncaught |Unhandled exception\. |Exception in thread "[^"]*" |error: Uncaught (?:\(in promise\) )?)?(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure|Exit|Group)(?: \[\w+\])?(?:: |:?$)`)
-	goPanic     = lazyregexp.New(`^(?:panic: |fatal error: |FATAL ERROR: |unexpected fault address|runtime: )`)
-	rustPanic   = lazyregexp.New(`^thread '[^']*'(?: \(\d+\))? panicked at (.*)$`)
-	phrases     = lazyregexp.New(`(?i)\b(?:is required|are required|required|must be|must provide|missing|not set|not provided|was provided|no such|not found|not defined|please (?:set|provide|specify)|can(?:not|'t|’t)|could not|couldn't|unable to|failed|invalid|unknown (?:options?|flags?|arguments?|commands?|transport)|no solution found|unrecognized|unexpected|denied|refused|already in use|in use|unauthori[sz]ed|expired|not recognized|not a valid|does not exist|not exist|no .{0,20}(?:key|token|credentials)|killed|out of memory|unsupported|not supported|EACCES|ENOENT|EADDRINUSE|ECONNREFUSED|ENOTFOUND|ERR_\w+)\b`)
-	usageHead   = lazyregexp.New(`(?i)^(?:usage|options|flags|commands|examples?|arguments|positional arguments|environment variables)\b.{0,12}:`)
-	optionLine  = lazyregexp.New(`^\s+-{1,2}[A-Za-z]`)
-	noise       = lazyregexp.New(`^\s*at .+|^\s*File ".*", line \d+|^Node\.js v\d|^\(Use .node |^node:\w|^goroutine \d+|^created by |^\[signal |^exit status \d|^\s*\S+\.go:\d+|^\S+\(.*0x[0-9a-f]+|^note: |^stack backtrace|^npm (?:warn|WARN|notice|info|verb|http|timing|sill)\b|A complete log of this run|^Require stack:|^- /|^\s+(?:code|errno|syscall|path|address|port|host|hostname|requireStack|issues|spawnargs|cause)\b?: |^Unable to find image |^Caused by: |^During handling of the above|^The above exception was|^\[notice\]|^Debugger |^Emitted |^\.{3} \d+ more|^BEGIN failed|^\s*<---|^\s*"\w+": `)
-	helpPointer = lazyregexp.New(`(?i)--help\b|\bfor more (?:information|help|details)\b|^see '`)
-	warning     = lazyregexp.New(`(?i)^(?:\(node:\d+\) )?(?:\[?\w*warn(?:ing)?\b|\[?deprecat|\S+Warning: )|DeprecationWarning|ExperimentalWarning`)
-	sourceAt    = lazyregexp.New(`^(?:node:|file://|/|[A-Za-z]:\\|<anonymous_script>).*:\d+$`)
-	caret       = lazyregexp.New(`^\s*[~^]+\s*$`)
-	groupMargin = lazyregexp.New(`^\s*[|+](?:[-+| ]*\| )?[-+ ]*`)
-	levelStamp  = lazyregexp.New(`^\[\w+ \d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]\s*`)
-	plainError  = lazyregexp.New(`^(?:Uncaught )?Error(?: \[\w+\])?: `)
-	frame       = lazyregexp.New(`^\s+at `)
-	rejected    = lazyregexp.New(`rejected with the reason "(.*)"\.?$`)
-	variable    = lazyregexp.New(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	logPrefix    = lazyregexp.New(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?\]?(?:\s+[-|])?\s*`)
+	loggerName   = lazyregexp.New(`^(?:[\w.$-]+\s+[-|:]\s+)?\[?\b(?i:(error|fatal|critical|severe|warn|warning|info|debug|trace|notice))\b\]?\s*[-|:]?\s+`)
+	logfmt       = lazyregexp.New(`\blevel=(\w+)\b.*?\bmsg=("(?:[^"\\]|\\.)*"|\S+)`)
+	errorHead    = lazyregexp.New(`^(?:\W*)(?i:error|fatal(?: error)?|panic|failed|failure)\b(?: \[\w+\])?[^:]{0,60}:\s*\S|(?i:: (?:fatal )?error: )|^docker: |^Error response from daemon|^(?:node|python\S*|\S*/python\S*|java|ruby|deno|bun): |^Can't locate |^npm (?:error|ERR!) `)
+	exception    = lazyregexp.New(`^(?:Uncaught |Unhandled exception\. |Exception in thread "[^"]*" |error: Uncaught (?:\(in promise\) )?)?(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure|Exit|Group)(?: \[\w+\])?(?:: |:?$)`)
+	goPanic      = lazyregexp.New(`^(?:panic: |fatal error: |FATAL ERROR: |unexpected fault address|runtime: )`)
+	rustPanic    = lazyregexp.New(`^thread '[^']*'(?: \(\d+\))? panicked at (.*)$`)
+	phrases      = lazyregexp.New(`(?i)\b(?:is required|are required|required|must be|must provide|missing|not set|not provided|was provided|no such|not found|not defined|please (?:set|provide|specify)|can(?:not|'t|’t)|could not|couldn't|unable to|failed|invalid|unknown (?:options?|flags?|arguments?|commands?|transport)|no solution found|unrecognized|unexpected|denied|refused|already in use|in use|unauthori[sz]ed|expired|not recognized|not a valid|does not exist|not exist|no .{0,20}(?:key|token|credentials)|killed|out of memory|unsupported|not supported|EACCES|ENOENT|EADDRINUSE|ECONNREFUSED|ENOTFOUND|ERR_\w+)\b`)
+	usageHead    = lazyregexp.New(`(?i)^(?:usage|options|flags|commands|examples?|arguments|positional arguments|environment variables)\b.{0,12}:`)
+	optionLine   = lazyregexp.New(`^\s+-{1,2}[A-Za-z]`)
+	noise        = lazyregexp.New(`^\s*at .+|^\s*File ".*", line \d+|^Node\.js v\d|^\(Use .node |^node:\w|^goroutine \d+|^created by |^\[signal |^exit status \d|^\s*\S+\.go:\d+|^\S+\(.*0x[0-9a-f]+|^note: |^stack backtrace|^npm (?:warn|WARN|notice|info|verb|http|timing|sill)\b|A complete log of this run|^Require stack:|^- /|^\s+(?:code|errno|syscall|path|address|port|host|hostname|requireStack|issues|spawnargs|cause)\b?: |^Unable to find image |^Caused by: |^During handling of the above|^The above exception was|^\[notice\]|^Debugger |^Emitted |^\.{3} \d+ more|^BEGIN failed|^\s*<---|^\s*"\w+": `)
+	helpPointer  = lazyregexp.New(`(?i)--help\b|\bfor more (?:information|help|details)\b|^see '`)
+	warning      = lazyregexp.New(`(?i)^(?:\(node:\d+\) )?(?:\[?\w*warn(?:ing)?\b|\[?deprecat|\S+Warning: )|DeprecationWarning|ExperimentalWarning`)
+	sourceAt     = lazyregexp.New(`^(?:node:|file://|/|[A-Za-z]:\\|<anonymous_script>).*:\d+$`)
+	caret        = lazyregexp.New(`^\s*[~^]+\s*$`)
+	groupMargin  = lazyregexp.New(`^\s*[|+](?:[-+| ]*\| )?[-+ ]*`)
+	levelStamp   = lazyregexp.New(`^\[\w+ \d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]\s*`)
+	plainError   = lazyregexp.New(`^(?:Uncaught )?Error(?: \[\w+\])?: `)
+	stackFrame   = lazyregexp.New(`^\s+at `)
+	rejected     = lazyregexp.New(`rejected with the reason "(.*)"\.?$`)
+	variableName = lazyregexp.New(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
 )
 
 // candidate is a line that may be the reason.
@@ -62,7 +62,7 @@ type candidate struct {
 // returns "" if no line explains anything.
 func Line(lines []string) string {
 	lines = lines[max(0, len(lines)-MaxLines):]
-	said, code := npmSaid(lines)
+	said, code := npmFailure(lines)
 	if strings.ContainsFunc(code, unicode.IsLetter) {
 		return shorten(said) // npm failed before it started the program
 	}
@@ -76,13 +76,13 @@ func Line(lines []string) string {
 
 // reader iterates over the lines of one failure.
 type reader struct {
-	lines []string
-	at    int // the next line
-	help  bool
+	lines   []string
+	pos     int // the next line
+	inUsage bool
 }
 
 func (r *reader) best() (best candidate) {
-	for r.at < len(r.lines) {
+	for r.pos < len(r.lines) {
 		c := r.next()
 		switch {
 		case c.text == "":
@@ -95,69 +95,69 @@ func (r *reader) best() (best candidate) {
 
 // next reads one line, or a multi-line block of a known runtime.
 func (r *reader) next() candidate {
-	raw := r.lines[r.at]
-	r.at++
+	raw := r.lines[r.pos]
+	r.pos++
 	if strings.HasSuffix(raw, "Traceback (most recent call last):") {
-		r.help = false
+		r.inUsage = false
 		return r.traceback()
 	}
 	if m := rustPanic().FindStringSubmatch(raw); m != nil {
-		if strings.HasPrefix(m[1], "'") || r.at == len(r.lines) { // format before Rust 1.73
+		if strings.HasPrefix(m[1], "'") || r.pos == len(r.lines) { // format before Rust 1.73
 			return candidate{strings.TrimSpace(m[1]), scoreUncaught}
 		}
-		r.at++
-		return candidate{strings.TrimSpace(r.lines[r.at-1]), scoreUncaught}
+		r.pos++
+		return candidate{strings.TrimSpace(r.lines[r.pos-1]), scoreUncaught}
 	}
 	if sourceAt().MatchString(raw) && r.skipSource() {
 		return candidate{}
 	}
-	text := undecorated(raw)
+	text := stripDecoration(raw)
 	switch {
 	case text == "":
 		return candidate{}
 	case usageHead().MatchString(text):
-		r.help = true
+		r.inUsage = true
 		return candidate{}
-	case r.help && (optionLine().MatchString(raw) || unicode.IsSpace(rune(raw[0]))), noise().MatchString(raw), helpPointer().MatchString(text), warning().MatchString(text):
+	case r.inUsage && (optionLine().MatchString(raw) || unicode.IsSpace(rune(raw[0]))), noise().MatchString(raw), helpPointer().MatchString(text), warning().MatchString(text):
 		return candidate{}
 	}
-	return r.judge(text)
+	return r.score(text)
 }
 
-// judge scores a line by its content.
-func (r *reader) judge(text string) candidate {
-	text, level := unlogged(text)
+// score scores a line by its content.
+func (r *reader) score(text string) candidate {
+	text, level := parseLogLine(text)
 	c := candidate{text: text, score: scoreSymptom}
 	switch {
 	case level == "quiet":
 		return candidate{text: text, score: 0}
 	case rejected().MatchString(text):
 		return candidate{"unhandled rejection: " + rejected().FindStringSubmatch(text)[1], scoreUncaught}
-	case exception().MatchString(text), goPanic().MatchString(text), plainError().MatchString(text) && r.thrown():
-		c = candidate{r.whole(text), scoreUncaught}
+	case exception().MatchString(text), goPanic().MatchString(text), plainError().MatchString(text) && r.hasStackTrace():
+		c = candidate{r.withDetails(text), scoreUncaught}
 	case level == "error", errorHead().MatchString(text):
-		c = candidate{r.whole(text), scoreError}
+		c = candidate{r.withDetails(text), scoreError}
 	case phrases().MatchString(text):
-		c = candidate{r.whole(text), scorePhrase}
+		c = candidate{r.withDetails(text), scorePhrase}
 	case strings.HasSuffix(strings.TrimRight(text, "[{ "), ":") && strings.Contains(strings.ToLower(text), "error"):
-		c = candidate{r.whole(text), scoreError}
+		c = candidate{r.withDetails(text), scoreError}
 	}
-	if c.score < scoreUncaught && variable().MatchString(c.text) {
+	if c.score < scoreUncaught && variableName().MatchString(c.text) {
 		c.score += bonusVariable
 	}
 	return c
 }
 
-// thrown reports whether a stack trace follows in the next lines.
-func (r *reader) thrown() bool {
-	return slices.ContainsFunc(r.lines[r.at:min(len(r.lines), r.at+20)], frame().MatchString)
+// hasStackTrace reports whether a stack trace follows in the next lines.
+func (r *reader) hasStackTrace() bool {
+	return slices.ContainsFunc(r.lines[r.pos:min(len(r.lines), r.pos+20)], stackFrame().MatchString)
 }
 
 // traceback reads a Python traceback: the frames are indented, and the exception follows them. Of
 // several chained exceptions the last one ended the program.
 func (r *reader) traceback() candidate {
-	for ; r.at < len(r.lines); r.at++ {
-		line := r.lines[r.at]
+	for ; r.pos < len(r.lines); r.pos++ {
+		line := r.lines[r.pos]
 		margin := groupMargin().FindString(line)
 		if margin != "" {
 			line = strings.TrimPrefix(line, strings.TrimRight(margin, " "))
@@ -166,20 +166,20 @@ func (r *reader) traceback() candidate {
 		if line == "" || unicode.IsSpace(rune(line[0])) {
 			continue
 		}
-		r.at++
-		if rest := strings.Join(r.lines[r.at:], "\n"); strings.Contains(rest, "Traceback (most recent call last):") {
+		r.pos++
+		if rest := strings.Join(r.lines[r.pos:], "\n"); strings.Contains(rest, "Traceback (most recent call last):") {
 			return candidate{} // another exception is chained to it
 		}
-		return candidate{r.whole(strings.TrimSpace(line)), scoreUncaught}
+		return candidate{r.withDetails(strings.TrimSpace(line)), scoreUncaught}
 	}
 	return candidate{}
 }
 
 // skipSource skips the source line that a runtime prints above a caret.
 func (r *reader) skipSource() bool {
-	for i := r.at; i < min(r.at+4, len(r.lines)); i++ {
+	for i := r.pos; i < min(r.pos+4, len(r.lines)); i++ {
 		if caret().MatchString(r.lines[i]) {
-			r.at = i + 1
+			r.pos = i + 1
 			return true
 		}
 	}
@@ -194,9 +194,9 @@ var (
 	causeLine   = lazyregexp.New(`^\s*\[cause\]: (?:\w*Error(?: \[\w+\])?: )?(.+?)(?: \{)?$`)
 )
 
-// whole appends to text the details that only the following lines contain.
-func (r *reader) whole(text string) string {
-	below := r.lines[r.at:min(len(r.lines), r.at+30)]
+// withDetails appends to text the details that only the following lines contain.
+func (r *reader) withDetails(text string) string {
+	below := r.lines[r.pos:min(len(r.lines), r.pos+30)]
 	switch {
 	case strings.HasSuffix(text, "[") || strings.HasSuffix(text, "{"):
 		path, message := "", ""
@@ -216,7 +216,7 @@ func (r *reader) whole(text string) string {
 		return text + ": " + strings.TrimSpace(below[0]) + ": " + pydanticTag().ReplaceAllString(strings.TrimSpace(below[1]), "")
 	case strings.HasSuffix(text, ":"):
 		for _, line := range below {
-			if more := undecorated(line); more != "" {
+			if more := stripDecoration(line); more != "" {
 				if noise().MatchString(line) {
 					break
 				}
@@ -235,9 +235,9 @@ func (r *reader) whole(text string) string {
 	return text
 }
 
-// undecorated returns a line without the frame, bullet or symbol around it, or "" if it contains
-// no letters.
-func undecorated(line string) string {
+// stripDecoration returns a line without the frame, bullet or symbol around it, or "" if it
+// contains no letters.
+func stripDecoration(line string) string {
 	text := strings.TrimFunc(line, func(c rune) bool {
 		return unicode.IsSpace(c) || c == '|' || c == '*' || c == '=' || c == '•' || c == '×' || c == '\ufe0f' || unicode.Is(unicode.So, c) || c >= 0x2500 && c <= 0x259f
 	})
@@ -247,9 +247,9 @@ func undecorated(line string) string {
 	return text
 }
 
-// unlogged returns the message of a log line, and its level: "error", "quiet" for levels that
+// parseLogLine returns the message of a log line, and its level: "error", "quiet" for levels that
 // report no failure, or "" if unknown.
-func unlogged(text string) (message, level string) {
+func parseLogLine(text string) (message, level string) {
 	text = levelStamp().ReplaceAllString(logPrefix().ReplaceAllString(text, ""), "")
 	if strings.HasPrefix(text, "{") {
 		var record struct {
@@ -265,7 +265,7 @@ func unlogged(text string) (message, level string) {
 			}
 			switch v := record.Level.(type) {
 			case string:
-				level = named(v)
+				level = logLevel(v)
 			case float64: // numeric levels of pino
 				level = map[bool]string{true: "error", false: "quiet"}[v >= 50]
 			}
@@ -273,7 +273,7 @@ func unlogged(text string) (message, level string) {
 		}
 	}
 	if m := logfmt().FindStringSubmatch(text); m != nil {
-		return strings.Trim(m[2], `"`), named(m[1])
+		return strings.Trim(m[2], `"`), logLevel(m[1])
 	}
 	if goPanic().MatchString(text) {
 		return text, ""
@@ -284,7 +284,7 @@ func unlogged(text string) (message, level string) {
 		if bare && name != strings.ToUpper(name) {
 			return text, "" // the beginning of a sentence
 		}
-		if level = named(name); level == "error" && m[0] == m[2] && strings.Contains(text[m[3]:m[1]], ":") {
+		if level = logLevel(name); level == "error" && m[0] == m[2] && strings.Contains(text[m[3]:m[1]], ":") {
 			return text, level // "ERROR: ..." needs no change
 		}
 		return strings.TrimSpace(text[m[1]:]), level
@@ -292,7 +292,7 @@ func unlogged(text string) (message, level string) {
 	return text, ""
 }
 
-func named(level string) string {
+func logLevel(level string) string {
 	switch strings.ToLower(level) {
 	case "error", "fatal", "critical", "severe", "panic", "emerg", "alert":
 		return "error"
@@ -308,9 +308,9 @@ func shorten(text string) string {
 	return text
 }
 
-// variables returns the environment variables that text names, in order of appearance.
-func variables(text string) (names []string) {
-	for _, name := range variable().FindAllString(text, -1) {
+// variableNames returns the environment variables that text names, in order of appearance.
+func variableNames(text string) (names []string) {
+	for _, name := range variableName().FindAllString(text, -1) {
 		if !strings.HasPrefix(name, "ERR_") && !strings.HasSuffix(name, "_NOT_FOUND") && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -318,7 +318,7 @@ func variables(text string) (names []string) {
 	return names
 }
 
-func first(re func() *regexp.Regexp, text string) string {
+func lastGroup(re func() *regexp.Regexp, text string) string {
 	if m := re().FindStringSubmatch(text); m != nil {
 		return m[len(m)-1]
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	npmError = lazyregexp.New(`^npm (?:error|ERR!)(?: |$)`)
-	npmCode  = lazyregexp.New(`^code (E?[A-Z0-9_]+)$`)
+	npmErrorPrefix = lazyregexp.New(`^npm (?:error|ERR!)(?: |$)`)
+	npmCode        = lazyregexp.New(`^code (E?[A-Z0-9_]+)$`)
 	// npmFact matches lines with details that do not help the user.
 	npmFact = lazyregexp.New(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
 )
@@ -17,14 +17,14 @@ var (
 // Npm returns why npm failed according to the last lines of stderr: its error code and the first
 // sentence after it. It returns "" if npm has not failed.
 func Npm(lines []string) string {
-	text, _ := npmSaid(lines)
+	text, _ := npmFailure(lines)
 	return text
 }
 
-func npmSaid(lines []string) (text, code string) {
+func npmFailure(lines []string) (text, code string) {
 	said := ""
 	for _, line := range lines {
-		head := npmError().FindString(line)
+		head := npmErrorPrefix().FindString(line)
 		if head == "" {
 			continue
 		}
