@@ -92,7 +92,7 @@ func launch(link string) (ended <-chan error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return process.LaunchWatched(nil, self, append([]string{"serve"}, slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return link != "" && arg == link })...)...)
+	return process.LaunchAndNotify(nil, self, append([]string{"serve"}, slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return link != "" && arg == link })...)...)
 }
 
 // awaitDaemon waits until the daemon of a data folder responds. If the daemon that we started exits

@@ -28,7 +28,7 @@ func show(url, data string, browser bool, out io.Writer) error {
 	}
 	window, ours := windowProgram()
 	if ours = ours && !browser; ours {
-		err := process.LaunchShown(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
+		err := process.LaunchAndWaitReady(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
 		if err == nil {
 			return nil
 		}

@@ -24,14 +24,14 @@ var ErrNotFound = errors.New("executable not found")
 // ErrNotExecutable means that the file exists but cannot be executed.
 var ErrNotExecutable = errors.New("not executable")
 
-var safe = []string{
+var baseVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TERM",
 	"LANG", "LANGUAGE", "TMPDIR", "TEMP", "TMP",
 	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
 	"XDG_RUNTIME_DIR", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS",
 }
 
-var safeOnWindows = []string{
+var baseVariablesWindows = []string{
 	"APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432",
 	"COMMONPROGRAMFILES", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT",
 	"USERPROFILE", "USERNAME", "HOMEDRIVE", "HOMEPATH", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "OS",
@@ -43,21 +43,21 @@ var safeOnWindows = []string{
 func BaseEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); isSafe(name) {
+		if name, _, _ := strings.Cut(kv, "="); isBaseVariable(name) {
 			env = append(env, kv)
 		}
 	}
 	return env
 }
 
-func isSafe(name string) bool {
+func isBaseVariable(name string) bool {
 	if runtime.GOOS == "windows" {
 		name = strings.ToUpper(name)
-		if slices.Contains(safeOnWindows, name) {
+		if slices.Contains(baseVariablesWindows, name) {
 			return true
 		}
 	}
-	return slices.Contains(safe, name) || strings.HasPrefix(name, "LC_")
+	return slices.Contains(baseVariables, name) || strings.HasPrefix(name, "LC_")
 }
 
 // Resolve returns the executable of command. A command with a path separator is that file; if it
@@ -72,14 +72,14 @@ func Resolve(command, path string) (string, error) {
 		if !filepath.IsAbs(command) {
 			return command, nil
 		}
-		return executable(command)
+		return findExecutable(command)
 	}
 	var denied error
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		found, err := executable(filepath.Join(dir, command))
+		found, err := findExecutable(filepath.Join(dir, command))
 		if err == nil {
 			return found, nil
 		}

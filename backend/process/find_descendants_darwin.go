@@ -11,8 +11,8 @@ type descendantFinder struct{}
 
 func newDescendantFinder(func(string) bool) *descendantFinder { return &descendantFinder{} }
 
-func (*descendantFinder) knows(processInfo) bool { return false }
-func (*descendantFinder) spare(processInfo)      {}
+func (*descendantFinder) isKnownOther(processInfo) bool { return false }
+func (*descendantFinder) recordOther(processInfo)       {}
 
 func (*descendantFinder) run(d time.Duration, _ unix.Signal) bool {
 	time.Sleep(d)

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-func executable(path string) (string, error) {
+func findExecutable(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -59,7 +59,7 @@ func TestStartWithoutFreeDescriptorsFailsAndRecovers(t *testing.T) {
 	if err := p.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if len(s.live) != 0 || len(s.ledger.entries) != 0 {
-		t.Errorf("%d live, %d in ledger", len(s.live), len(s.ledger.entries))
+	if len(s.running) != 0 || len(s.ledger.entries) != 0 {
+		t.Errorf("%d live, %d in ledger", len(s.running), len(s.ledger.entries))
 	}
 }

@@ -17,20 +17,20 @@ func Launch(extra []string, path string, args ...string) error {
 	return err
 }
 
-// LaunchWatched is like Launch. ended receives the result of the program when it exits.
-func LaunchWatched(extra []string, path string, args ...string) (ended <-chan error, err error) {
+// LaunchAndNotify is like Launch. ended receives the result of the program when it exits.
+func LaunchAndNotify(extra []string, path string, args ...string) (ended <-chan error, err error) {
 	return launch(extra, nil, path, args)
 }
 
-// launch starts a program. ended receives its result when it exits. told is passed as file
+// launch starts a program. ended receives its result when it exits. readyPipe is passed as file
 // descriptor 3, or nil.
-func launch(extra []string, told *os.File, path string, args []string) (ended <-chan error, err error) {
-	for _, detach := range detachments {
+func launch(extra []string, readyPipe *os.File, path string, args []string) (ended <-chan error, err error) {
+	for _, detach := range detachModes {
 		cmd := exec.Command(path, args...)
 		cmd.Env = append(withoutVariables(os.Environ(), watchdogVariable, MarkVariable), keepVariable+"=1")
 		cmd.Env = append(cmd.Env, extra...)
-		if told != nil {
-			cmd.ExtraFiles = []*os.File{told}
+		if readyPipe != nil {
+			cmd.ExtraFiles = []*os.File{readyPipe}
 		}
 		detach(cmd)
 		if err = cmd.Start(); err == nil {
@@ -48,15 +48,15 @@ func launch(extra []string, told *os.File, path string, args []string) (ended <-
 // readyVariable tells a program to write a byte to file descriptor 3 when it is ready.
 const readyVariable = "DRAWBRIDGE_READY"
 
-// anotherShows is the exit code of a program that found another instance running and passed its
-// request on.
-const anotherShows = 1
+// exitAlreadyRunning is the exit code of a program that found another instance running and passed
+// its request on.
+const exitAlreadyRunning = 1
 
-// LaunchShown is like Launch for a program that opens a window and then writes a byte to file
-// descriptor 3. It returns an error if the program exits before, for example because a library or
-// the display is missing. After within it returns nil without waiting any longer.
-func LaunchShown(within time.Duration, extra []string, path string, args ...string) error {
-	if !hearsReady {
+// LaunchAndWaitReady is like Launch for a program that opens a window and then writes a byte to
+// file descriptor 3. It returns an error if the program exits before, for example because a
+// library or the display is missing. After within it returns nil without waiting any longer.
+func LaunchAndWaitReady(within time.Duration, extra []string, path string, args ...string) error {
+	if !supportsReadyPipe {
 		return Launch(extra, path, args...)
 	}
 	read, write, err := os.Pipe()
@@ -77,7 +77,7 @@ func LaunchShown(within time.Duration, extra []string, path string, args ...stri
 	}
 	select { // the descriptor was closed, probably because the program exited
 	case err := <-ended:
-		if exit, ok := errors.AsType[*exec.ExitError](err); err == nil || ok && exit.ExitCode() == anotherShows {
+		if exit, ok := errors.AsType[*exec.ExitError](err); err == nil || ok && exit.ExitCode() == exitAlreadyRunning {
 			return nil
 		}
 		return fmt.Errorf("%s ended: %w", path, err)

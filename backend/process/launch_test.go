@@ -22,13 +22,13 @@ func TestLaunchReportsWhetherWindowIsShown(t *testing.T) {
 		{"it is slow", "exec sleep 0.3", 10 * time.Millisecond, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := LaunchShown(c.within, nil, "/bin/sh", "-c", c.script)
+			err := LaunchAndWaitReady(c.within, nil, "/bin/sh", "-c", c.script)
 			if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
 				t.Errorf("%v, want %q", err, c.fails)
 			}
 		})
 	}
-	if err := LaunchShown(time.Minute, nil, "/nonexistent/program"); err == nil {
+	if err := LaunchAndWaitReady(time.Minute, nil, "/nonexistent/program"); err == nil {
 		t.Error("a program that is not there was launched")
 	}
 }

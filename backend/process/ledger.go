@@ -62,9 +62,9 @@ func (l *ledger) write() error {
 	return os.Rename(temp, l.path)
 }
 
-// earlier returns the entries of an earlier run, or nothing if the machine has been rebooted
+// readEarlier returns the entries of an earlier run, or nothing if the machine has been rebooted
 // since.
-func (l *ledger) earlier() ([]ledgerEntry, error) {
+func (l *ledger) readEarlier() ([]ledgerEntry, error) {
 	text, err := os.ReadFile(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

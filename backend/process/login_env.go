@@ -20,14 +20,14 @@ type loginEnvReader struct {
 	read    func(limit time.Duration) (map[string]string, error)
 	changed chan struct{} // receives a value after each read except the first
 
-	mu    sync.Mutex
-	limit time.Duration
-	done  chan struct{} // closed when the newest read has ended; nil before the first one
-	ended time.Time     // end of the newest read; zero while it is in progress
-	stale bool
-	env   map[string]string // result of the newest successful read, or our own environment
-	known bool              // env is from a login shell
-	err   error             // of the newest read
+	mu        sync.Mutex
+	limit     time.Duration
+	done      chan struct{} // closed when the newest read has ended; nil before the first one
+	lastRead  time.Time     // end of the newest read; zero while it is in progress
+	stale     bool
+	env       map[string]string // result of the newest successful read, or our own environment
+	fromShell bool              // env is from a login shell
+	err       error             // of the newest read
 }
 
 func newLoginEnvReader(read func(limit time.Duration) (map[string]string, error)) *loginEnvReader {
@@ -62,9 +62,9 @@ func LoginEnvChanges() <-chan struct{} { return login.changed }
 func (r *loginEnvReader) get(ctx context.Context) (map[string]string, error) {
 	r.mu.Lock()
 	if r.done == nil || r.stale {
-		again := r.done != nil
-		r.done, r.stale, r.ended = make(chan struct{}), false, time.Time{}
-		go r.run(r.limit, r.done, again)
+		reread := r.done != nil
+		r.done, r.stale, r.lastRead = make(chan struct{}), false, time.Time{}
+		go r.run(r.limit, r.done, reread)
 	}
 	done := r.done
 	r.mu.Unlock()
@@ -78,22 +78,22 @@ func (r *loginEnvReader) get(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-func (r *loginEnvReader) run(limit time.Duration, done chan struct{}, again bool) {
+func (r *loginEnvReader) run(limit time.Duration, done chan struct{}, reread bool) {
 	env, err := r.read(limit)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer close(done)
-	r.err, r.ended = err, time.Now()
+	r.err, r.lastRead = err, time.Now()
 	switch {
 	case err == nil:
-		r.env, r.known = env, true
-	case !r.known:
+		r.env, r.fromShell = env, true
+	case !r.fromShell:
 		r.env = ownEnv()
 	}
 	for _, name := range []string{keepVariable, MarkVariable, watchdogVariable} {
 		delete(r.env, name)
 	}
-	if again {
+	if reread {
 		select {
 		case r.changed <- struct{}{}:
 		default:
@@ -110,7 +110,7 @@ func (r *loginEnvReader) failure() error {
 func (r *loginEnvReader) setLimit(limit time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if limit != r.limit && r.err != nil && !r.ended.IsZero() {
+	if limit != r.limit && r.err != nil && !r.lastRead.IsZero() {
 		r.stale = true
 	}
 	r.limit = limit
@@ -119,10 +119,10 @@ func (r *loginEnvReader) setLimit(limit time.Duration) {
 func (r *loginEnvReader) expire(age time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended.IsZero() { // not read yet, or a read is in progress
+	if r.lastRead.IsZero() { // not read yet, or a read is in progress
 		return false
 	}
-	if time.Since(r.ended) >= age {
+	if time.Since(r.lastRead) >= age {
 		r.stale = true
 	}
 	return r.stale

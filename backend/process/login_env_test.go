@@ -25,7 +25,7 @@ func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	env, err := askShell(bash, time.Minute) // less than the lifetime of the process that keeps stdout open
+	env, err := readShellEnv(bash, time.Minute) // less than the lifetime of the process that keeps stdout open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestHangingLoginShellIsAbandoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	_, err := askShell(shell, 200*time.Millisecond)
+	_, err := readShellEnv(shell, 200*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "did not answer") {
 		t.Errorf("err = %v", err)
 	}
@@ -62,7 +62,7 @@ func TestKilledLoginShellLeavesNoLock(t *testing.T) {
 	}
 	// On a busy machine the shell may be ended before it has created its lock.
 	for limit := 250 * time.Millisecond; ; limit *= 3 {
-		if _, err := askShell(shell, limit); err == nil {
+		if _, err := readShellEnv(shell, limit); err == nil {
 			t.Error("a shell that hangs has answered")
 		}
 		if _, err := os.Stat(came); err == nil {

@@ -19,16 +19,16 @@ import (
 )
 
 func readLoginEnv(limit time.Duration) (map[string]string, error) {
-	return askShell(loginShell(), limit)
+	return readShellEnv(loginShell(), limit)
 }
 
-// askShell runs shell as an interactive login shell, because users extend PATH in either kind of
-// start-up file, and makes it print its environment between two delimiters, because start-up
+// readShellEnv runs shell as an interactive login shell, because users extend PATH in either kind
+// of start-up file, and makes it print its environment between two delimiters, because start-up
 // files may print too. The shell has no terminal and its own session, so it can neither prompt
 // nor be stopped by job control.
-func askShell(shell string, limit time.Duration) (map[string]string, error) {
-	fence := "drawbridge-" + rand.Text()
-	script := "printf %s " + fence + "; env -0; printf %s " + fence
+func readShellEnv(shell string, limit time.Duration) (map[string]string, error) {
+	delimiter := "drawbridge-" + rand.Text()
+	script := "printf %s " + delimiter + "; env -0; printf %s " + delimiter
 	flags := []string{"-l", "-i", "-c", script}
 	switch filepath.Base(shell) {
 	case "bash", "zsh", "fish", "ksh", "mksh":
@@ -65,8 +65,8 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	for {
 		n, err := out.Read(buf)
 		text.Write(buf[:n])
-		if _, rest, ok := bytes.Cut(text.Bytes(), []byte(fence)); ok {
-			if body, _, ok := bytes.Cut(rest, []byte(fence)); ok {
+		if _, rest, ok := bytes.Cut(text.Bytes(), []byte(delimiter)); ok {
+			if body, _, ok := bytes.Cut(rest, []byte(delimiter)); ok {
 				return asMap(strings.Split(string(body), "\x00")), nil
 			}
 		}
@@ -81,8 +81,8 @@ func askShell(shell string, limit time.Duration) (map[string]string, error) {
 	}
 }
 
-// hangUpStep is how long a shell and its children may take to exit after each signal.
-const hangUpStep = 500 * time.Millisecond
+// hangUpTimeout is how long a shell and its children may take to exit after each signal.
+const hangUpTimeout = 500 * time.Millisecond
 
 // hangUp ends a login shell as closing its terminal does, so that its children can remove their
 // locks: a killed `pyenv rehash` leaves one that blocks every later shell of the user for a
@@ -99,7 +99,7 @@ func hangUp(cmd *exec.Cmd) {
 		select {
 		case <-gone:
 			return
-		case <-time.After(hangUpStep):
+		case <-time.After(hangUpTimeout):
 		}
 	}
 	<-gone

@@ -185,9 +185,9 @@ func daemonRole() int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	s := NewSpawner(Options{Ledger: os.Getenv("LEDGER")})
-	ladder := StopLadder{CloseStdin: 100 * time.Millisecond, Term: 200 * time.Millisecond}
+	ladder := StopTimeouts{CloseStdin: 100 * time.Millisecond, Term: 200 * time.Millisecond}
 	if os.Getenv("PATIENT") != "" {
-		ladder = StopLadder{CloseStdin: 30 * time.Second, Term: 30 * time.Second}
+		ladder = StopTimeouts{CloseStdin: 30 * time.Second, Term: 30 * time.Second}
 	}
 	for i, role := range strings.Split(os.Getenv("ROLES"), ",") {
 		spec := Spec{
@@ -268,7 +268,7 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 	dir := t.TempDir()
 	spec := Spec{
 		Name: "test", Path: os.Args[0], Env: []string{act + "=" + role, "READY=" + dir, quickExit},
-		Stop: StopLadder{CloseStdin: 200 * time.Millisecond, Term: 200 * time.Millisecond},
+		Stop: StopTimeouts{CloseStdin: 200 * time.Millisecond, Term: 200 * time.Millisecond},
 	}
 	for _, c := range change {
 		c(&spec)

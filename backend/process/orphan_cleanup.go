@@ -19,16 +19,16 @@ func (s *Spawner) EndOrphans() ([]Orphan, error) {
 	if s.ledger == nil {
 		return nil, nil
 	}
-	entries, err := s.ledger.earlier()
-	swept := endOrphansOf(s.instance, s.run, entries)
-	slices.SortFunc(swept, func(a, b Orphan) int { return a.PID - b.PID })
-	if len(swept) > 0 {
-		s.log.Info("Processes of an earlier run ended", "count", len(swept))
+	entries, err := s.ledger.readEarlier()
+	ended := endOrphansOf(s.instance, s.run, entries)
+	slices.SortFunc(ended, func(a, b Orphan) int { return a.PID - b.PID })
+	if len(ended) > 0 {
+		s.log.Info("Processes of an earlier run ended", "count", len(ended))
 	}
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
 	if werr := s.ledger.write(); err == nil {
 		err = werr
 	}
-	return swept, err
+	return ended, err
 }

@@ -13,14 +13,14 @@ import (
 
 // A process that starts its successor and exits may be missed by every process list of a crowded
 // machine. EndOrphans ends it without a process list.
-func TestSweepKillsProcessesMissedByScans(t *testing.T) {
+func TestEndOrphansKillsProcessesMissedByScans(t *testing.T) {
 	t.Parallel()
 	instance := strings.ReplaceAll(filepath.ToSlash(t.TempDir()), "/", "-")
 	reborn := bear(t, MarkVariable, instance+"/earlier/reborn", 50*time.Millisecond)
 	eventually(t, time.Minute, "something is reborn", func() bool { return len(reborn(listProcesses())) > 0 })
 	blind := func() (all []processInfo) { // lists all other processes
 		for _, p := range listProcesses() {
-			if !strings.HasPrefix(variable(p.pid, MarkVariable), instance+"/") {
+			if !strings.HasPrefix(environVariable(p.pid, MarkVariable), instance+"/") {
 				all = append(all, p)
 			}
 		}
@@ -35,9 +35,9 @@ func TestSweepKillsProcessesMissedByScans(t *testing.T) {
 	}
 }
 
-// TestSweepSparesReusedGroupID: the leader of the group has exited, and only the reused id
+// TestEndOrphansSparesReusedGroupID: the leader of the group has exited, and only the reused id
 // suggests that the process could be ours.
-func TestSweepSparesReusedGroupID(t *testing.T) {
+func TestEndOrphansSparesReusedGroupID(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	leader := exec.Command("/bin/sh", "-c", `"$0" & exit`, os.Args[0])

@@ -17,15 +17,15 @@ func endOrphansOf(instance, run string, entries []ledgerEntry) []Orphan {
 	return endOrphansFrom(listProcesses, instance, run, entries)
 }
 
-// endOrphansFrom is endOrphansOf with the process list from look. A list can miss a process that
+// endOrphansFrom is endOrphansOf with the process list from list. A list can miss a process that
 // only starts its successor and exits; descendantFinder finds those.
-func endOrphansFrom(look func() []processInfo, instance, run string, entries []ledgerEntry) []Orphan {
+func endOrphansFrom(list func() []processInfo, instance, run string, entries []ledgerEntry) []Orphan {
 	names := make(map[string]Orphan)
-	of := func(mark string) bool {
+	isOtherRun := func(mark string) bool {
 		return strings.HasPrefix(mark, instance+"/") && !strings.HasPrefix(mark, instance+"/"+run+"/")
 	}
-	pursuit := newDescendantFinder(of)
-	found := func(all []processInfo) (guilty []processInfo) {
+	finder := newDescendantFinder(isOtherRun)
+	selectTargets := func(all []processInfo) (guilty []processInfo) {
 		byPID := make(map[int]processInfo, len(all))
 		for _, p := range all {
 			byPID[p.pid] = p
@@ -43,20 +43,20 @@ func endOrphansFrom(look func() []processInfo, instance, run string, entries []l
 					name, listed = e.Name, true
 				}
 			}
-			if !listed && pursuit.knows(p) {
+			if !listed && finder.isKnownOther(p) {
 				continue // the mark of a process does not change
 			}
 			if !sameUser(p.pid) {
 				continue
 			}
-			mark, there := inEnvironment(p.pid, MarkVariable)
+			mark, there := lookupEnviron(p.pid, MarkVariable)
 			switch {
-			case of(mark):
+			case isOtherRun(mark):
 				roots[p.pid] = mark[strings.LastIndexByte(mark, '/')+1:]
 			case listed:
 				roots[p.pid] = name
 			case there:
-				pursuit.spare(p)
+				finder.recordOther(p)
 			}
 		}
 		for _, p := range all {
@@ -78,12 +78,12 @@ func endOrphansFrom(look func() []processInfo, instance, run string, entries []l
 		}
 		return guilty
 	}
-	treeKiller{look: look, guilty: found, grace: 500 * time.Millisecond, finder: pursuit}.run()
-	swept := make([]Orphan, 0, len(names))
+	treeKiller{list: list, selectTargets: selectTargets, grace: 500 * time.Millisecond, finder: finder}.run()
+	ended := make([]Orphan, 0, len(names))
 	for _, s := range names {
-		swept = append(swept, s)
+		ended = append(ended, s)
 	}
-	return swept
+	return ended
 }
 
 // endRun ends the processes that carry the mark of this run, including those that re-fork
@@ -91,19 +91,19 @@ func endOrphansFrom(look func() []processInfo, instance, run string, entries []l
 func (s *Spawner) endRun() {
 	ours := func(mark string) bool { return strings.HasPrefix(mark, s.instance+"/"+s.run+"/") }
 	self := os.Getpid()
-	treeKiller{look: listDescendants, grace: leftoverGrace, finder: newDescendantFinder(ours), guilty: func(all []processInfo) (guilty []processInfo) {
+	treeKiller{list: listDescendants, grace: leftoverGrace, finder: newDescendantFinder(ours), selectTargets: func(all []processInfo) (guilty []processInfo) {
 		byPID := make(map[int]processInfo, len(all))
 		for _, p := range all {
 			byPID[p.pid] = p
 		}
 		for _, p := range all {
 			switch {
-			case p.pid == self || marksFallToUs && !isDescendant(self, p, byPID):
+			case p.pid == self || markedAreDescendants && !isDescendant(self, p, byPID):
 			case p.zombie:
-				if _, group := s.owns(p.pid, p.pgid); group && p.ppid == self {
+				if _, group := s.ownership(p.pid, p.pgid); group && p.ppid == self {
 					reap(p.pid)
 				}
-			case ours(variable(p.pid, MarkVariable)):
+			case ours(environVariable(p.pid, MarkVariable)):
 				guilty = append(guilty, p)
 			}
 		}
@@ -114,30 +114,30 @@ func (s *Spawner) endRun() {
 
 // treeKiller ends processes that may fork while it runs.
 type treeKiller struct {
-	look   func() []processInfo
-	guilty func([]processInfo) []processInfo
-	grace  time.Duration // between TERM and KILL
-	// patience limits the duration; 0 means killPatience.
-	patience time.Duration
-	// over, if set, reports with certainty whether no process is left.
-	over func() bool
+	list          func() []processInfo
+	selectTargets func([]processInfo) []processInfo
+	grace         time.Duration // between TERM and KILL
+	// limit limits the duration; 0 means killTimeout.
+	limit time.Duration
+	// noneLeft, if set, reports with certainty whether no process is left.
+	noneLeft func() bool
 	// finder, if set, finds the processes that process lists miss.
 	finder *descendantFinder
 }
 
-// run ends the processes that guilty selects: TERM, and after the grace period KILL, until
+// run ends the processes that selectTargets selects: TERM, and after the grace period KILL, until
 // several process lists in a row contain none.
 func (h treeKiller) run() {
 	begun := time.Now()
 	asked := make(map[string]bool)
 	empty := 0
-	for time.Since(begun) < orDefault(h.patience, killPatience) {
-		guilty := h.guilty(h.look())
-		if h.over != nil && h.over() {
+	for time.Since(begun) < orDefault(h.limit, killTimeout) {
+		guilty := h.selectTargets(h.list())
+		if h.noneLeft != nil && h.noneLeft() {
 			return
 		}
 		if len(guilty) == 0 && !h.killRound(begun) {
-			if empty++; empty == emptyLooks {
+			if empty++; empty == emptyListsNeeded {
 				return
 			}
 			continue
@@ -154,19 +154,19 @@ func (h treeKiller) run() {
 			}
 		}
 		if !h.killRound(begun) {
-			time.Sleep(poll / 2)
+			time.Sleep(pollInterval / 2)
 		}
 	}
 }
 
-func (h treeKiller) killRound(begun time.Time) (met bool) {
+func (h treeKiller) killRound(begun time.Time) (found bool) {
 	switch {
 	case h.finder == nil:
 		return false
 	case time.Since(begun) < h.grace:
-		return h.finder.run(poll/2, unix.SIGTERM)
+		return h.finder.run(pollInterval/2, unix.SIGTERM)
 	}
-	return h.finder.run(poll, unix.SIGKILL)
+	return h.finder.run(pollInterval, unix.SIGKILL)
 }
 
 // ancestors returns pid and all its ancestors.

@@ -34,7 +34,7 @@ func (p *pipes) close() {
 	}
 }
 
-func (p *pipes) closeTheirs() {
+func (p *pipes) closeChildEnds() {
 	p.stdin[0].Close()
 	p.stdout[1].Close()
 	p.stderr[1].Close()

@@ -17,16 +17,16 @@ import (
 
 // Timeouts of the stop sequence, and of processes that a dead child left behind.
 const (
-	defaultCloseStdin = 2 * time.Second
-	defaultTerm       = 3 * time.Second
-	leftoverGrace     = 400 * time.Millisecond
-	stderrGrace       = 250 * time.Millisecond
-	killPatience      = 5 * time.Second
-	watchdogPatience  = 30 * time.Second // the watchdog can wait longer: it has nothing else to do
-	poll              = 20 * time.Millisecond
-	// emptyLooks is the number of consecutive empty process lists after which a tree counts as
-	// ended. A single list can miss a process that forks and exits while the list is made.
-	emptyLooks = 3
+	defaultCloseStdin   = 2 * time.Second
+	defaultTerm         = 3 * time.Second
+	leftoverGrace       = 400 * time.Millisecond
+	stderrGrace         = 250 * time.Millisecond
+	killTimeout         = 5 * time.Second
+	watchdogKillTimeout = 30 * time.Second // the watchdog can wait longer: it has nothing else to do
+	pollInterval        = 20 * time.Millisecond
+	// emptyListsNeeded is the number of consecutive empty process lists after which a tree counts
+	// as ended. A single list can miss a process that forks and exits while the list is made.
+	emptyListsNeeded = 3
 	// orphanGrace is how long processes that a dead daemon or watchdog left behind may take to
 	// exit after SIGTERM.
 	orphanGrace = 500 * time.Millisecond
@@ -49,12 +49,12 @@ type Spec struct {
 	// blocks the process. nil discards it.
 	Stderr io.Writer
 	// Stop configures the timeouts of Process.Stop.
-	Stop StopLadder
+	Stop StopTimeouts
 }
 
-// StopLadder configures how long Stop waits after each step before the next one. Zero means the
+// StopTimeouts configures how long Stop waits after each step before the next one. Zero means the
 // default: 2 s after closing stdin, 3 s after SIGTERM.
-type StopLadder struct {
+type StopTimeouts struct {
 	CloseStdin, Term time.Duration
 }
 
@@ -131,7 +131,7 @@ func (p *Process) Stop(ctx context.Context) error {
 
 func (p *Process) stop() error {
 	defer p.stdout.close()
-	p.tree.note()
+	p.tree.recordMembers()
 	p.stdin.Close()
 	if p.ending.Wait(p.done, orDefault(p.spec.Stop.CloseStdin, defaultCloseStdin)) {
 		return nil
@@ -142,9 +142,9 @@ func (p *Process) stop() error {
 		return nil
 	}
 	p.ending.Expedite() // also for descendants of the child
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(killTimeout); time.Now().Before(deadline); {
 		p.tree.kill()
-		if closeonce.WaitAtMost(p.done, poll) {
+		if closeonce.WaitAtMost(p.done, pollInterval) {
 			return nil
 		}
 	}
@@ -187,14 +187,14 @@ func (p *Process) endLeftovers() {
 	}
 	p.tree.terminate()
 	for deadline := time.Now().Add(leftoverGrace); time.Now().Before(deadline) && !p.ending.Expedited(); {
-		time.Sleep(poll)
+		time.Sleep(pollInterval)
 		if p.nothingLeft() {
 			return
 		}
 	}
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(killTimeout); time.Now().Before(deadline); {
 		p.tree.kill()
-		time.Sleep(poll / 4)
+		time.Sleep(pollInterval / 4)
 		if p.nothingLeft() {
 			return
 		}
@@ -202,7 +202,7 @@ func (p *Process) endLeftovers() {
 }
 
 func (p *Process) nothingLeft() bool {
-	for range emptyLooks {
+	for range emptyListsNeeded {
 		if p.tree.alive() > 0 {
 			return false
 		}
@@ -242,8 +242,8 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// check reports invalid fields of a Spec, with clearer errors than those of exec.
-func (s Spec) check() error {
+// validate reports invalid fields of a Spec, with clearer errors than those of exec.
+func (s Spec) validate() error {
 	if s.Name == "" || strings.ContainsAny(s.Name, "/\x00\n") {
 		return fmt.Errorf("cannot start process: bad name %q", s.Name)
 	}

@@ -78,10 +78,10 @@ func measure(p *processInfo) {
 	}
 }
 
-// variable returns one variable of the environment with which a process was started. The layout
-// of kern.procargs2 is: the number of arguments, the executable, zeros, the arguments, the
+// environVariable returns one variable of the environment with which a process was started. The
+// layout of kern.procargs2 is: the number of arguments, the executable, zeros, the arguments, the
 // environment.
-func variable(pid int, name string) string {
+func environVariable(pid int, name string) string {
 	raw, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil || len(raw) < 4 {
 		return ""
@@ -102,9 +102,9 @@ func variable(pid int, name string) string {
 	return ""
 }
 
-// inEnvironment is variable. On macOS it does not report whether the environment was readable.
-func inEnvironment(pid int, name string) (value string, there bool) {
-	return variable(pid, name), false
+// lookupEnviron is variable. On macOS it does not report whether the environment was readable.
+func lookupEnviron(pid int, name string) (value string, there bool) {
+	return environVariable(pid, name), false
 }
 
 // signalProcess sends a signal to p, unless its pid has been reused. Between the check and the
@@ -118,11 +118,11 @@ func signalProcess(p processInfo, sig unix.Signal) {
 // sameUser is always true, because listProcesses lists only processes of this user.
 func sameUser(int) bool { return true }
 
-// becomeGuardian does nothing: macOS has no child subreaper.
-func becomeGuardian() error { return nil }
+// becomeSubreaper does nothing: macOS has no child subreaper.
+func becomeSubreaper() error { return nil }
 
-// marksFallToUs is false: launchd adopts orphans, so they are found only by their mark.
-const marksFallToUs = false
+// markedAreDescendants is false: launchd adopts orphans, so they are found only by their mark.
+const markedAreDescendants = false
 
 func bootID() string {
 	boot, err := unix.SysctlTimeval("kern.boottime")
@@ -132,8 +132,8 @@ func bootID() string {
 	return strconv.FormatInt(boot.Sec, 10)
 }
 
-// programOf returns the path of the executable of a process, or "".
-func programOf(pid int) string {
+// executableOf returns the path of the executable of a process, or "".
+func executableOf(pid int) string {
 	process, err := gops.NewProcess(int32(pid))
 	if err != nil {
 		return ""

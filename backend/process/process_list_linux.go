@@ -157,24 +157,24 @@ func readProcess(pid int) (processInfo, bool) {
 	}, true
 }
 
-// variable returns one variable of the environment with which a process was started. It returns
-// "" for processes of other users and for those that erased it.
-func variable(pid int, name string) string {
-	value, _ := inEnvironment(pid, name)
+// environVariable returns one variable of the environment with which a process was started. It
+// returns "" for processes of other users and for those that erased it.
+func environVariable(pid int, name string) string {
+	value, _ := lookupEnviron(pid, name)
 	return value
 }
 
-// inEnvironment is variable and also reports whether the environment was readable. It is empty
+// lookupEnviron is variable and also reports whether the environment was readable. It is empty
 // for a moment during an exec.
-func inEnvironment(pid int, name string) (value string, there bool) {
+func lookupEnviron(pid int, name string) (value string, there bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil || len(raw) == 0 {
 		return "", false
 	}
-	return valueIn(raw, name), true
+	return environValue(raw, name), true
 }
 
-func valueIn(environ []byte, name string) string {
+func environValue(environ []byte, name string) string {
 	prefix := []byte(name + "=")
 	for kv := range bytes.SplitSeq(environ, []byte{0}) {
 		if value, ok := bytes.CutPrefix(kv, prefix); ok {
@@ -205,23 +205,23 @@ func sameUser(pid int) bool {
 	return unix.Stat("/proc/"+strconv.Itoa(pid), &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
-// becomeGuardian makes this process the child subreaper, and so the parent of every orphaned
+// becomeSubreaper makes this process the child subreaper, and so the parent of every orphaned
 // descendant (PR_SET_CHILD_SUBREAPER, prctl(2)).
-func becomeGuardian() error {
+func becomeSubreaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// marksFallToUs is true: every process with our mark is our descendant, so no others have to be
-// searched.
-const marksFallToUs = true
+// markedAreDescendants is true: every process with our mark is our descendant, so no others have
+// to be searched.
+const markedAreDescendants = true
 
 func bootID() string {
 	raw, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(raw))
 }
 
-// programOf returns the path of the executable of a process, or "".
-func programOf(pid int) string {
+// executableOf returns the path of the executable of a process, or "".
+func executableOf(pid int) string {
 	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
 	if err != nil {
 		return ""

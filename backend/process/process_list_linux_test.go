@@ -57,7 +57,7 @@ func bear(t *testing.T, name, value string, life time.Duration) (reborn func([]p
 	}
 	reborn = func(all []processInfo) (found []processInfo) {
 		for _, p := range all {
-			if !p.zombie && variable(p.pid, name) == value {
+			if !p.zombie && environVariable(p.pid, name) == value {
 				found = append(found, p)
 			}
 		}

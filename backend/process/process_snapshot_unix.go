@@ -18,8 +18,8 @@ type snapshot struct {
 	marks map[int]string
 }
 
-// lookout makes one snapshot at a time.
-var lookout struct {
+// snapshots makes one snapshot at a time.
+var snapshots struct {
 	mu   sync.Mutex // guards next
 	next *snapshot  // shared by all callers that wait for the next list
 	eye  sync.Mutex // held while a list is made
@@ -27,23 +27,23 @@ var lookout struct {
 
 // snapshotDescendants returns a snapshot that was begun after the call.
 func snapshotDescendants() *snapshot {
-	lookout.mu.Lock()
-	s := lookout.next
+	snapshots.mu.Lock()
+	s := snapshots.next
 	first := s == nil
 	if first {
 		s = &snapshot{done: make(chan struct{}), marks: make(map[int]string)}
-		lookout.next = s
+		snapshots.next = s
 	}
-	lookout.mu.Unlock()
+	snapshots.mu.Unlock()
 	if !first {
 		<-s.done
 		return s
 	}
-	lookout.eye.Lock()
-	defer lookout.eye.Unlock()
-	lookout.mu.Lock()
-	lookout.next = nil // later callers wait for the next list
-	lookout.mu.Unlock()
+	snapshots.eye.Lock()
+	defer snapshots.eye.Unlock()
+	snapshots.mu.Lock()
+	snapshots.next = nil // later callers wait for the next list
+	snapshots.mu.Unlock()
 	defer close(s.done)
 	s.all = listDescendants()
 	s.byPID = make(map[int]processInfo, len(s.all))
@@ -59,7 +59,7 @@ func (s *snapshot) mark(pid int) string {
 	defer s.mu.Unlock()
 	mark, known := s.marks[pid]
 	if !known && pid != os.Getpid() {
-		mark = variable(pid, MarkVariable)
+		mark = environVariable(pid, MarkVariable)
 		s.marks[pid] = mark
 	}
 	return mark

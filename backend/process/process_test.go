@@ -18,7 +18,7 @@ import (
 
 func TestEchoWorksBothWays(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "echo", 0, func(s *Spec) {
-		s.Stop = StopLadder{CloseStdin: time.Minute, Term: time.Minute}
+		s.Stop = StopTimeouts{CloseStdin: time.Minute, Term: time.Minute}
 	})
 	if _, err := io.WriteString(p.Stdin(), "hello\n"); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestStopIsIdempotentAndConcurrent(t *testing.T) {
 func TestStopEscalatesInOrder(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, newTestSpawner(t), "polite", 1, func(s *Spec) {
-		s.Stop = StopLadder{CloseStdin: 300 * time.Millisecond, Term: time.Minute}
+		s.Stop = StopTimeouts{CloseStdin: 300 * time.Millisecond, Term: time.Minute}
 	})
 	begun := time.Now()
 	if err := p.Stop(t.Context()); err != nil {
@@ -121,7 +121,7 @@ func TestStopEscalatesInOrder(t *testing.T) {
 func TestStopKillsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, newTestSpawner(t), "deaf", 1, func(s *Spec) {
-		s.Stop = StopLadder{CloseStdin: time.Minute, Term: time.Minute}
+		s.Stop = StopTimeouts{CloseStdin: time.Minute, Term: time.Minute}
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -139,7 +139,7 @@ func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 	s := newTestSpawner(t)
 	var dirs []string
 	for i := range 20 { // the child itself or its descendant ignores SIGTERM
-		_, dir := start(t, s, []string{"deaf", "sh>deaf"}[i%2], 1+i%2, func(s *Spec) { s.Stop = StopLadder{} })
+		_, dir := start(t, s, []string{"deaf", "sh>deaf"}[i%2], 1+i%2, func(s *Spec) { s.Stop = StopTimeouts{} })
 		dirs = append(dirs, dir)
 	}
 	begun := time.Now()
@@ -239,7 +239,7 @@ func TestReaperCollectsOrphans(t *testing.T) {
 		})
 		r := newReaper(func(pid, _ int) (bool, bool) { return c.direct && pid == dead.Pid, c.group && pid == dead.Pid })
 		if c.waited > 0 {
-			r.since[key(p)] = time.Now().Add(-c.waited)
+			r.firstSeen[key(p)] = time.Now().Add(-c.waited)
 		}
 		r.reapOrphans()
 		if _, there := readProcess(dead.Pid); there == c.collected {
@@ -328,7 +328,7 @@ func TestCloseWaitsForLedgerUpdate(t *testing.T) {
 	}
 	time.Sleep(20 * time.Millisecond) // makes a failure more likely
 	s.mu.Lock()
-	_, known := s.live[p.pid]
+	_, known := s.running[p.pid]
 	s.mu.Unlock()
 	s.ledger.mu.Unlock()
 	if !known {
@@ -385,7 +385,7 @@ func TestFiveHundredStartsLeakNoDescriptor(t *testing.T) {
 	if after := descriptors(); after > before+2 {
 		t.Errorf("descriptors: %d before, %d after", before, after)
 	}
-	if len(s.live) != 0 || len(s.ledger.entries) != 0 {
-		t.Errorf("%d live, %d in ledger", len(s.live), len(s.ledger.entries))
+	if len(s.running) != 0 || len(s.ledger.entries) != 0 {
+		t.Errorf("%d live, %d in ledger", len(s.running), len(s.ledger.entries))
 	}
 }

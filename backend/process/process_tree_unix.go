@@ -28,7 +28,7 @@ func newTree(mark string) (*tree, error) {
 	return &tree{mark: mark, seen: make(map[int]uint64)}, nil
 }
 
-func (t *tree) prepare(cmd *exec.Cmd) { cmd.SysProcAttr = attributes() }
+func (t *tree) prepare(cmd *exec.Cmd) { cmd.SysProcAttr = spawnAttributes() }
 
 func (t *tree) adopt(child *os.Process) error {
 	t.pid = child.Pid
@@ -41,14 +41,14 @@ func (t *tree) adopt(child *os.Process) error {
 func (t *tree) startedAt() uint64 { return t.start }
 func (t *tree) release()          {}
 
-// note records the current members of the tree.
-func (t *tree) note() { t.members() }
+// recordMembers records the current members of the tree.
+func (t *tree) recordMembers() { t.members() }
 
 // members returns the living processes of the tree. It also reaps zombies of the tree that have
 // become our children, because nothing else waits for them.
 func (t *tree) members() []processInfo {
-	look := snapshotDescendants()
-	all, byPID := look.all, look.byPID
+	snap := snapshotDescendants()
+	all, byPID := snap.all, snap.byPID
 	self := os.Getpid()
 	// After the leader is reaped and its group is empty, its id may be reused.
 	leader, there := byPID[t.pid]
@@ -72,8 +72,8 @@ func (t *tree) members() []processInfo {
 			verdict = true
 		case known && p.ppid != self && depth < 100 && belongs(parent, depth+1):
 			verdict = true
-		case !p.zombie && (!marksFallToUs || isDescendant(self, p, byPID)):
-			verdict = look.mark(p.pid) == t.mark
+		case !p.zombie && (!markedAreDescendants || isDescendant(self, p, byPID)):
+			verdict = snap.mark(p.pid) == t.mark
 		}
 		verdicts[p.pid] = verdict
 		return verdict
@@ -158,7 +158,7 @@ func signalOf(state *os.ProcessState) string {
 	return ""
 }
 
-func (s Spec) direct() Spec { return s }
+func (s Spec) withoutCmdWrapper() Spec { return s }
 
 // checkArgs accepts everything: arguments reach the program unchanged.
 func checkArgs(string, []string) error { return nil }

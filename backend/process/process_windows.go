@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const watchdogHelps = false
+const watchdogNeeded = false
 
-// ours assigns this process to a Job Object before the first child exists, so that every child is
+// ownJob assigns this process to a Job Object before the first child exists, so that every child is
 // created in it. The kernel ends all of them when our handle is closed, even if we are
 // terminated; we never close it. Programs that Launch starts break away from the job.
-var ours = sync.OnceValue(func() error {
+var ownJob = sync.OnceValue(func() error {
 	job, err := newJob(windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | windows.JOB_OBJECT_LIMIT_BREAKAWAY_OK)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ var ours = sync.OnceValue(func() error {
 	return windows.AssignProcessToJobObject(job, windows.CurrentProcess())
 })
 
-func becomeGuardian() error { return ours() }
+func becomeSubreaper() error { return ownJob() }
 
 func newJob(limits uint32) (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
@@ -149,7 +149,7 @@ func (t *tree) pids() []uintptr {
 	return slices.Clone(list.ids[:min(int(list.listed), len(list.ids))])
 }
 
-func (t *tree) note()             {}
+func (t *tree) recordMembers()    {}
 func (t *tree) startedAt() uint64 { return 0 }
 
 // release closes the job, which ends all processes that are left in it.
@@ -206,8 +206,8 @@ func (p *Process) Usage() (Usage, error) {
 
 func signalOf(*os.ProcessState) string { return "" }
 
-// direct returns s without cmd.exe if that is not needed; see withoutCmd.
-func (s Spec) direct() Spec {
+// withoutCmdWrapper returns s without cmd.exe if that is not needed; see withoutCmd.
+func (s Spec) withoutCmdWrapper() Spec {
 	s.Path, s.Args = withoutCmd(s.Path, s.Args, func(path string) bool {
 		info, err := os.Stat(path)
 		return err == nil && info.Mode().IsRegular()
@@ -264,15 +264,15 @@ func RunWatchdog([]string, func()) (exitCode int) {
 	return 1
 }
 
-func lifeline(int) <-chan struct{} { return nil }
+func watchLifeline(int) <-chan struct{} { return nil }
 
-// hearsReady is false: a child cannot inherit a handle by number.
-const hearsReady = false
+// supportsReadyPipe is false: a child cannot inherit a handle by number.
+const supportsReadyPipe = false
 
-// detachments are the ways to detach a child, tried in order. The child gets its own hidden
+// detachModes are the ways to detach a child, tried in order. The child gets its own hidden
 // console, so that it outlives ours, and breaks away from our job. A job in which we run, such as
 // an editor's, may forbid that; the child then stays in it.
-var detachments = []func(*exec.Cmd){
+var detachModes = []func(*exec.Cmd){
 	detached(windows.CREATE_BREAKAWAY_FROM_JOB),
 	detached(0),
 }
@@ -287,8 +287,8 @@ func detached(more uint32) func(*exec.Cmd) {
 // desktop the same one.
 func readLoginEnv(time.Duration) (map[string]string, error) { return ownEnv(), nil }
 
-// executable returns path, or path with one of the extensions in PATHEXT, whichever exists.
-func executable(path string) (string, error) {
+// findExecutable returns path, or path with one of the extensions in PATHEXT, whichever exists.
+func findExecutable(path string) (string, error) {
 	extensions := strings.Split(strings.ToLower(os.Getenv("PATHEXT")), ";")
 	if len(extensions) == 1 {
 		extensions = []string{".com", ".exe", ".bat", ".cmd"}

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 				fmt.Println("ready")
 				select {}
 			}
-			time.Sleep(poll)
+			time.Sleep(pollInterval)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func living(pid int) bool {
 
 func goneWithin(t *testing.T, d time.Duration, pids []int) {
 	t.Helper()
-	for deadline := time.Now().Add(d); slices.ContainsFunc(pids, living); time.Sleep(poll) {
+	for deadline := time.Now().Add(d); slices.ContainsFunc(pids, living); time.Sleep(pollInterval) {
 		if time.Now().After(deadline) {
 			t.Fatalf("some of %v live on", pids)
 		}
@@ -109,13 +109,13 @@ func TestStopKillsWholeTree(t *testing.T) {
 	s := NewSpawner(Options{})
 	defer s.Close(context.Background())
 	tree := spec("tree")
-	tree.Stop = StopLadder{CloseStdin: 50 * time.Millisecond, Term: 50 * time.Millisecond}
+	tree.Stop = StopTimeouts{CloseStdin: 50 * time.Millisecond, Term: 50 * time.Millisecond}
 	p, err := s.Start(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var pids []int
-	for deadline := time.Now().Add(20 * time.Second); len(pids) < 3; time.Sleep(poll) {
+	for deadline := time.Now().Add(20 * time.Second); len(pids) < 3; time.Sleep(pollInterval) {
 		if u, err := p.Usage(); err == nil {
 			pids = pids[:0]
 			for _, one := range u.Tree {
@@ -144,11 +144,11 @@ func TestScriptsAreResolvedByPATHEXTWithCheckedArguments(t *testing.T) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	for _, arg := range []string{"a&calc", "%PATH%", "!x!", "a|b", "a^b", "<a", `"`, "a\nb"} {
-		if err := (Spec{Name: "x", Path: got, Args: []string{arg}}).check(); err == nil {
+		if err := (Spec{Name: "x", Path: got, Args: []string{arg}}).validate(); err == nil {
 			t.Errorf("%q is passed to the command interpreter", arg)
 		}
 	}
-	if err := (Spec{Name: "x", Path: got, Args: []string{"-y", "@scope/name@1.2.3", "C:\\Program Files"}}).check(); err != nil {
+	if err := (Spec{Name: "x", Path: got, Args: []string{"-y", "@scope/name@1.2.3", "C:\\Program Files"}}).validate(); err != nil {
 		t.Error(err)
 	}
 }

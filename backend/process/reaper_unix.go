@@ -16,8 +16,8 @@ import (
 // progress, so it is reaped only after reapAfter. Code that starts children elsewhere must wait
 // for them.
 type reaper struct {
-	owns  func(pid, pgid int) (direct, group bool)
-	since map[string]time.Time // when an unknown zombie was first seen
+	owns      func(pid, pgid int) (direct, group bool)
+	firstSeen map[string]time.Time // when an unknown zombie was first seen
 }
 
 // reapAfter is how long an unknown zombie is left for the Wait of its own parent.
@@ -27,7 +27,7 @@ const reapAfter = 5 * time.Second
 const reapDelay = 250 * time.Millisecond
 
 func newReaper(owns func(pid, pgid int) (direct, group bool)) *reaper {
-	return &reaper{owns: owns, since: make(map[string]time.Time)}
+	return &reaper{owns: owns, firstSeen: make(map[string]time.Time)}
 }
 
 func (r *reaper) run(quit <-chan struct{}) {
@@ -68,7 +68,7 @@ func (r *reaper) reapOrphans() (remain bool) {
 			continue
 		}
 		direct, group := r.owns(p.pid, p.pgid)
-		first, seen := r.since[key(p)]
+		first, seen := r.firstSeen[key(p)]
 		switch {
 		case direct:
 		case group, seen && time.Since(first) >= reapAfter:
@@ -79,7 +79,7 @@ func (r *reaper) reapOrphans() (remain bool) {
 			unknown[key(p)] = time.Now()
 		}
 	}
-	r.since = unknown
+	r.firstSeen = unknown
 	return len(unknown) > 0
 }
 

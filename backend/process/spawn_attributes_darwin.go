@@ -2,6 +2,6 @@ package process
 
 import "syscall"
 
-func attributes() *syscall.SysProcAttr {
+func spawnAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -46,17 +46,17 @@ type Spawner struct {
 	instance string
 	run      string
 	ledger   *ledger
-	forks    chan func()
+	forkJobs chan func()
 	reaper   *reaper
 
-	mu     sync.Mutex // guards the fields below
-	live   map[int]*Process
-	number int
-	closed bool // no process can be started any more
-	up     bool // the forking thread and the reaper run
-	quit   chan struct{}
-	leave  sync.Once // closes quit
-	gone   sync.WaitGroup
+	mu         sync.Mutex // guards the fields below
+	running    map[int]*Process
+	number     int
+	closed     bool // no process can be started any more
+	started    bool // the forking thread and the reaper run
+	quit       chan struct{}
+	closeQuit  sync.Once // closes quit
+	goroutines sync.WaitGroup
 }
 
 // NewSpawner returns a Spawner. On Linux it makes this process a child subreaper permanently. It
@@ -67,11 +67,11 @@ func NewSpawner(o Options) *Spawner {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Spawner{
-		log:   log,
-		run:   strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8],
-		forks: make(chan func()),
-		live:  make(map[int]*Process),
-		quit:  make(chan struct{}),
+		log:      log,
+		run:      strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8],
+		forkJobs: make(chan func()),
+		running:  make(map[int]*Process),
+		quit:     make(chan struct{}),
 	}
 	if o.Ledger != "" {
 		path, err := filepath.Abs(o.Ledger)
@@ -84,21 +84,21 @@ func NewSpawner(o Options) *Spawner {
 	} else {
 		s.instance = strings.ToLower(rand.Text()[:12])
 	}
-	if err := becomeGuardian(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		s.log.Warn("Escaped children cannot be adopted", "error", err)
 	}
-	s.reaper = newReaper(s.owns)
+	s.reaper = newReaper(s.ownership)
 	return s
 }
 
 // Start starts a process. The error says what is missing: the executable, its interpreter, the
 // permission to run it, or the working directory.
 func (s *Spawner) Start(spec Spec) (*Process, error) {
-	spec = spec.direct()
-	if err := spec.check(); err != nil {
+	spec = spec.withoutCmdWrapper()
+	if err := spec.validate(); err != nil {
 		return nil, err
 	}
-	mark, err := s.enter(spec.Name)
+	mark, err := s.prepareStart(spec.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +127,11 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 		p.tree.release()
 		return nil, startError(spec, err)
 	}
-	pipes.closeTheirs()
+	pipes.closeChildEnds()
 	p.stdin, p.stdout = pipes.stdin[1], &childOutput{file: pipes.stdout[0]}
 	p.lastAt = time.Now()
-	s.remember(p, mark)
-	go p.watch(cmd, &childOutput{file: pipes.stderr[0]}, func() { s.forget(p) })
+	s.addToLedger(p, mark)
+	go p.watch(cmd, &childOutput{file: pipes.stderr[0]}, func() { s.removeFromLedger(p) })
 	return p, nil
 }
 
@@ -157,11 +157,11 @@ func (s *Spawner) fork(p *Process, cmd *exec.Cmd) error {
 			failed <- err
 			return
 		}
-		s.live[p.pid] = p
+		s.running[p.pid] = p
 		failed <- nil
 	}
 	select {
-	case s.forks <- job:
+	case s.forkJobs <- job:
 		return <-failed
 	case <-s.quit:
 		return errClosed
@@ -170,25 +170,26 @@ func (s *Spawner) fork(p *Process, cmd *exec.Cmd) error {
 
 var errClosed = errors.New("cannot start process: shutting down")
 
-// enter starts the thread and the reaper if necessary, and returns the mark of a new process.
-func (s *Spawner) enter(name string) (mark string, err error) {
+// prepareStart starts the thread and the reaper if necessary, and returns the mark of a new
+// process.
+func (s *Spawner) prepareStart(name string) (mark string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return "", errClosed
 	}
-	if !s.up {
-		s.up = true
-		s.gone.Go(func() { s.reaper.run(s.quit) })
+	if !s.started {
+		s.started = true
+		s.goroutines.Go(func() { s.reaper.run(s.quit) })
 		if lost, ok := UnderWatchdog(); ok {
-			s.gone.Go(func() { s.stopFastWhen(lost) })
+			s.goroutines.Go(func() { s.stopFastWhen(lost) })
 		}
-		s.gone.Go(func() {
+		s.goroutines.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			for {
 				select {
-				case job := <-s.forks:
+				case job := <-s.forkJobs:
 					job()
 				case <-s.quit:
 					return
@@ -211,7 +212,7 @@ func (s *Spawner) stopFastWhen(lost <-chan struct{}) {
 	}
 	s.mu.Lock()
 	s.closed = true
-	all := slices.Collect(maps.Values(s.live))
+	all := slices.Collect(maps.Values(s.running))
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), orphanGrace)
 	defer cancel()
@@ -222,17 +223,17 @@ func (s *Spawner) stopFastWhen(lost <-chan struct{}) {
 	stops.Wait()
 }
 
-// owns reports whether pid is a direct child, for which watch waits, and whether pgid is the
+// ownership reports whether pid is a direct child, for which watch waits, and whether pgid is the
 // process group of one.
-func (s *Spawner) owns(pid, pgid int) (direct, group bool) {
+func (s *Spawner) ownership(pid, pgid int) (direct, group bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, direct = s.live[pid]
-	_, group = s.live[pgid]
+	_, direct = s.running[pid]
+	_, group = s.running[pgid]
 	return direct, group
 }
 
-func (s *Spawner) remember(p *Process, mark string) {
+func (s *Spawner) addToLedger(p *Process, mark string) {
 	if s.ledger == nil {
 		return
 	}
@@ -241,14 +242,14 @@ func (s *Spawner) remember(p *Process, mark string) {
 	}
 }
 
-// forget is called when p has ended. p stays in live until the ledger is written, so that nothing
-// writes the ledger after Close has returned.
-func (s *Spawner) forget(p *Process) {
+// removeFromLedger is called when p has ended. p stays in live until the ledger is written, so
+// that nothing writes the ledger after Close has returned.
+func (s *Spawner) removeFromLedger(p *Process) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.live[p.pid] == p { // the pid may have been reused already
-			delete(s.live, p.pid)
+		if s.running[p.pid] == p { // the pid may have been reused already
+			delete(s.running, p.pid)
 		}
 	}()
 	if s.ledger == nil {
@@ -265,7 +266,7 @@ func (s *Spawner) forget(p *Process) {
 func (s *Spawner) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
-	all := slices.Collect(maps.Values(s.live))
+	all := slices.Collect(maps.Values(s.running))
 	s.mu.Unlock()
 
 	errs := make([]error, len(all))
@@ -274,8 +275,8 @@ func (s *Spawner) Close(ctx context.Context) error {
 		stops.Go(func() { errs[i] = p.Stop(ctx) })
 	}
 	stops.Wait()
-	s.leave.Do(func() { close(s.quit) })
-	s.gone.Wait()
+	s.closeQuit.Do(func() { close(s.quit) })
+	s.goroutines.Wait()
 	s.endRun()
 	return errors.Join(errs...)
 }

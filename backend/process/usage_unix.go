@@ -33,7 +33,7 @@ func (p *Process) Usage() (Usage, error) {
 		measure(m)
 		u.RSS += m.rss
 		cpu += m.cpu
-		u.Tree = append(u.Tree, Proc{PID: m.pid, PPID: m.ppid, Name: m.name, Path: programOf(m.pid), RSS: m.rss})
+		u.Tree = append(u.Tree, Proc{PID: m.pid, PPID: m.ppid, Name: m.name, Path: executableOf(m.pid), RSS: m.rss})
 	}
 	u.CPU = p.sample(cpu, time.Now())
 	return u, nil

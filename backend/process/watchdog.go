@@ -19,7 +19,7 @@ var underWatchdog = sync.OnceValues(func() (<-chan struct{}, bool) {
 	if err1 != nil || err2 != nil || fd < 3 || pid != os.Getppid() {
 		return nil, false // inherited from another daemon
 	}
-	return lifeline(fd), true
+	return watchLifeline(fd), true
 })
 
 // UnderWatchdog reports whether RunWatchdog started this process as the daemon. lost is closed
@@ -32,5 +32,5 @@ func UnderWatchdog() (lost <-chan struct{}, ok bool) { return underWatchdog() }
 // other way to end orphans, and no watchdog runs yet.
 func NeedsWatchdog() bool {
 	_, ok := UnderWatchdog()
-	return watchdogHelps && !ok
+	return watchdogNeeded && !ok
 }

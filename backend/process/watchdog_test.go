@@ -160,7 +160,7 @@ func TestWatchdogSparesProgramsLaunchedForUser(t *testing.T) {
 		t.Fatalf("%d of the launched tree's 2 processes are alive: %v", len(alive), alive)
 	}
 	for _, pid := range s.alive() {
-		if variable(pid, keepVariable) == "" {
+		if environVariable(pid, keepVariable) == "" {
 			t.Errorf("process %d should have been ended", pid)
 		}
 	}
@@ -198,7 +198,7 @@ func TestWatchdogStaysSmall(t *testing.T) {
 	}
 }
 
-func TestSweepKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
+func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 3+3+2)
 	// Both are stopped first, so that neither can react to the exit of the other.
@@ -236,7 +236,7 @@ func TestSweepKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 }
 
 // A pid in the ledger may have been reused: a process with another start time must not be ended.
-func TestSweepSparesReusedPID(t *testing.T) {
+func TestEndOrphansSparesReusedPID(t *testing.T) {
 	dir := t.TempDir()
 	stranger := again("deaf")
 	stranger.Env = append(withoutVariables(stranger.Env, "READY"), "READY="+dir, quickExit)
@@ -270,12 +270,12 @@ func TestLedgerOfPreviousBootIsIgnored(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"boot":"another","processes":[{"pid":1,"start":1,"name":"x","mark":"y"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if entries, err := (&ledger{path: path}).earlier(); err != nil || len(entries) != 0 {
+	if entries, err := (&ledger{path: path}).readEarlier(); err != nil || len(entries) != 0 {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
 
-func TestSweepSurvivesCorruptLedger(t *testing.T) {
+func TestEndOrphansSurvivesCorruptLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	if err := os.WriteFile(path, []byte(`{"boot":`), 0o600); err != nil {
 		t.Fatal(err)

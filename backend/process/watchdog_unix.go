@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const watchdogHelps = true
+const watchdogNeeded = true
 
-// trimAfter is the delay after which the watchdog calls ReleaseMemory.
-const trimAfter = time.Second
+// releaseMemoryDelay is the delay after which the watchdog calls ReleaseMemory.
+const releaseMemoryDelay = time.Second
 
 // RunWatchdog runs this program again with args as the daemon, waits until it exits and returns
 // its exit status (128 plus the number of the signal that terminated it). It forwards SIGTERM,
@@ -32,7 +32,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 	// This process only waits, so it uses as little memory as possible.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(10)
-	if err := becomeGuardian(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, "drawbridge: orphans of a crash will not be ended:", err)
 	}
 	signals := make(chan os.Signal, 8)
@@ -48,7 +48,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 			_ = unix.Kill(daemon, s.(syscall.Signal))
 		}
 	}()
-	time.AfterFunc(trimAfter, ReleaseMemory) // later, because the daemon needs the CPU now
+	time.AfterFunc(releaseMemoryDelay, ReleaseMemory) // later, because the daemon needs the CPU now
 
 	exitCode = waitFor(daemon)
 	endOrphans(daemon)
@@ -111,15 +111,15 @@ func waitFor(daemon int) (exitCode int) {
 // endOrphans ends all processes that the daemon left behind, except those with keepVariable and
 // without MarkVariable, and their descendants.
 func endOrphans(daemon int) {
-	h := treeKiller{look: listDescendants, grace: orphanGrace, patience: watchdogPatience, over: childless}
-	h.guilty = func(all []processInfo) (guilty []processInfo) {
+	h := treeKiller{list: listDescendants, grace: orphanGrace, limit: watchdogKillTimeout, noneLeft: reapAndCheckNoChildren}
+	h.selectTargets = func(all []processInfo) (guilty []processInfo) {
 		byPID := make(map[int]processInfo, len(all))
 		for _, p := range all {
 			byPID[p.pid] = p
 		}
 		kept := make(map[int]bool)
 		for _, p := range all {
-			if isOrphan(p, daemon, byPID) && variable(p.pid, keepVariable) != "" && variable(p.pid, MarkVariable) == "" {
+			if isOrphan(p, daemon, byPID) && environVariable(p.pid, keepVariable) != "" && environVariable(p.pid, MarkVariable) == "" {
 				kept[p.pid] = true
 			}
 		}
@@ -140,24 +140,24 @@ func endOrphans(daemon int) {
 	h.run()
 }
 
-// childless reaps the children that have exited and reports whether none is left. Then we have no
-// descendants, even if a process list missed some.
-func childless() bool {
+// reapAndCheckNoChildren reaps the children that have exited and reports whether none is left.
+// Then we have no descendants, even if a process list missed some.
+func reapAndCheckNoChildren() bool {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ECHILD):
-			return marksFallToUs
+			return markedAreDescendants
 		case err != nil || pid <= 0:
 			return false
 		}
 	}
 }
 
-// lifeline returns a channel that is closed when the watchdog, which holds the other end of the
-// pipe, has exited.
-func lifeline(fd int) <-chan struct{} {
+// watchLifeline returns a channel that is closed when the watchdog, which holds the other end of
+// the pipe, has exited.
+func watchLifeline(fd int) <-chan struct{} {
 	unix.CloseOnExec(fd)
 	pipe := os.NewFile(uintptr(fd), "lifeline")
 	lost := make(chan struct{})
