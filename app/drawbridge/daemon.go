@@ -121,10 +121,10 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	logs.Redact(recorder.Redact)
 	dialer := &supervisor.Dialer{
 		Secret:   records.keeper.guarding(vault),
-		Observer: records.timeline, SignIn: logins, Guest: guest{logins}, Redact: recorder.Redact,
+		Observer: records.timeline, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
-		Lobby:      filepath.Join(o.Folders.State, "lobby"),
-		ClientInfo: clientInfo(), Capabilities: json.RawMessage(relayed),
+		DefaultWorkspace: filepath.Join(o.Folders.State, "lobby"),
+		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayed),
 		OnNotification: func(server, method string, params json.RawMessage) {
 			if method == "notifications/resources/updated" {
 				front.ResourceUpdated(context.Background(), server, params)

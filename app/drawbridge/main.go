@@ -56,7 +56,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		sweep := func() { // these are not our descendants: Docker Engine started them
 			ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 			defer cancel()
-			_, _ = dockerexec.Sweep(ctx, execLedger(o.Folders))
+			_, _ = dockerexec.EndOrphans(ctx, execLedger(o.Folders))
 		}
 		if code := process.RunWatchdog(os.Args[1:], sweep); code != 0 {
 			os.Exit(code) // the daemon has reported the reason

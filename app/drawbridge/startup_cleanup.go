@@ -37,7 +37,7 @@ func (s *startupCleanup) run(ctx context.Context) error {
 		s.left.processes = len(swept)
 		s.log.Warn("Ended processes that an earlier run left behind", "count", len(swept))
 	}
-	if ended, err := dockerexec.Sweep(ctx, s.containers); err != nil {
+	if ended, err := dockerexec.EndOrphans(ctx, s.containers); err != nil {
 		s.log.Debug("Cannot look into containers for processes of an earlier run", "error", err)
 	} else if ended > 0 {
 		s.left.contained = ended

@@ -131,13 +131,13 @@ func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[Dock
 	return reply(view)
 }
 
-func (a *API) container(f dockerexec.Found) Container {
+func (a *API) container(f dockerexec.ContainerSummary) Container {
 	return Container{ID: f.ID, Name: f.Name, Image: f.Image, State: f.State, Status: f.Status, CreatedAt: f.Created,
-		Project: f.Project, Service: f.Service, Servers: a.serversIn(f), Ours: f.Ours}
+		Project: f.Project, Service: f.Service, Servers: a.serversIn(f), Ours: f.Managed}
 }
 
 // serversIn lists the configured servers that name a container.
-func (a *API) serversIn(f dockerexec.Found) []string {
+func (a *API) serversIn(f dockerexec.ContainerSummary) []string {
 	ids := []string{}
 	for _, s := range a.Files.Current().Servers {
 		d := s.Docker
@@ -151,7 +151,7 @@ func (a *API) serversIn(f dockerexec.Found) []string {
 }
 
 func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[ContainerDetail], error) {
-	found, err := dockerexec.Look(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.ID)
+	found, err := dockerexec.Inspect(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.ID)
 	switch {
 	case errors.Is(err, dockerexec.ErrNoContainer):
 		return nil, &core.Error{Code: core.CodeNotFound, Message: "there is no such container", Cause: err}
@@ -159,7 +159,7 @@ func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[Con
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: err.Error(), Cause: err, Retriable: true}
 	}
 	out := ContainerDetail{
-		Container: a.container(found.Found), User: found.User, Workdir: found.Workdir, Entrypoint: full(found.Entrypoint), Command: full(found.Command),
+		Container: a.container(found.ContainerSummary), User: found.User, Workdir: found.Workdir, Entrypoint: full(found.Entrypoint), Command: full(found.Command),
 		Environment: full(found.Environment), Shell: found.Shell, Init: found.Init,
 		Programs: []ContainerProgram{}, Processes: []ContainerProcess{}, Suggestions: suggest(found, in),
 	}
@@ -177,7 +177,7 @@ const maxSuggestions = 10
 
 // suggest makes a server of each program that has mcp in its name. The name of a compose
 // service outlives its container, so it is preferred.
-func suggest(found *dockerexec.Inside, in *containerInput) []Suggestion {
+func suggest(found *dockerexec.ContainerDetails, in *containerInput) []Suggestion {
 	where := map[string]string{}
 	switch {
 	case found.Service != "":

@@ -8,11 +8,12 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// contained is the part that Exec and Box have in common: the streams, the exit status and the
-// state of Stop. They differ in how they detect the exit and in how they stop the process.
-type contained struct {
+// containedProcess is the part that Exec and Container have in common: the streams, the exit
+// status and the state of Stop. They differ in how they detect the exit and in how they stop the
+// process.
+type containedProcess struct {
 	cli    *client.Client
-	at     Engine
+	engine Engine
 	mark   string
 	conn   client.HijackedResponse
 	stdin  stdin
@@ -25,27 +26,27 @@ type contained struct {
 	ending *closeonce.Closer
 }
 
-func newContained(cli *client.Client, at Engine, mark string) contained {
-	return contained{
-		cli: cli, at: at, mark: mark,
+func newContained(cli *client.Client, at Engine, mark string) containedProcess {
+	return containedProcess{
+		cli: cli, engine: at, mark: mark,
 		streamed: make(chan struct{}), done: make(chan struct{}), ending: closeonce.New(),
 	}
 }
 
 // Stdin returns the process's standard input. It supports SetWriteDeadline.
-func (p *contained) Stdin() io.WriteCloser { return p.stdin }
+func (p *containedProcess) Stdin() io.WriteCloser { return p.stdin }
 
 // Stdout returns the process's standard output. It must be read, because otherwise stderr is
 // blocked as well.
-func (p *contained) Stdout() io.Reader { return p.stdout }
+func (p *containedProcess) Stdout() io.Reader { return p.stdout }
 
 // Done is closed when the process has exited. In a container that was created for it, all its
 // descendants have exited too. In another container they have been killed, if there is a shell to
 // do that.
-func (p *contained) Done() <-chan struct{} { return p.done }
+func (p *containedProcess) Done() <-chan struct{} { return p.done }
 
 // Exit returns how the process exited. It is valid once Done is closed.
-func (p *contained) Exit() Exit {
+func (p *containedProcess) Exit() Exit {
 	select {
 	case <-p.done:
 		return p.exit

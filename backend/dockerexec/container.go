@@ -36,9 +36,9 @@ type Image struct {
 	Pull    bool    // pull the image if it is missing
 	Server  string  // server id, for the label
 
-	Stderr io.Writer         // must not block; nil discards it
-	Say    func(line string) // called with progress messages and warnings; may be nil
-	Ledger string            // folder of the records for Sweep; "" means none
+	Stderr     io.Writer         // must not block; nil discards it
+	OnProgress func(line string) // called with progress messages and warnings; may be nil
+	Ledger     string            // folder of the records for EndOrphans; "" means none
 	// CloseStdin and Term are the timeouts of these steps of Stop; zero means 2 s and 3 s.
 	CloseStdin, Term time.Duration
 }
@@ -50,10 +50,10 @@ type Mount struct {
 	ReadOnly bool
 }
 
-// Box is a container created from an image, whose main process is the server. When that process
-// exits, the Engine ends all processes in the container, so none can escape.
-type Box struct {
-	contained
+// Container is a container created from an image, whose main process is the server. When that
+// process exits, the Engine ends all processes in the container, so none can escape.
+type Container struct {
+	containedProcess
 	image  Image
 	id     string
 	cancel context.CancelFunc
@@ -62,25 +62,25 @@ type Box struct {
 // Create creates a container from image and starts it. ctx bounds only that, including the pull
 // of the image. Errors wrap ErrNoDocker, ErrPermission, ErrNoImage, ErrRefused or ErrNoBinary if
 // one of them is the cause. If Create fails, it has removed the container.
-func Create(ctx context.Context, image Image) (*Box, error) {
+func Create(ctx context.Context, image Image) (*Container, error) {
 	if image.Ref == "" {
 		return nil, errors.New("cannot make container: no image given")
 	}
 	if image.Stderr == nil {
 		image.Stderr = io.Discard
 	}
-	if image.Say == nil {
-		image.Say = func(string) {}
+	if image.OnProgress == nil {
+		image.OnProgress = func(string) {}
 	}
-	cli, at, err := connect(image.Engine)
+	cli, at, err := newClient(image.Engine)
 	if err != nil {
 		return nil, err
 	}
-	b := &Box{contained: newContained(cli, at, rand.Text()), image: image}
+	b := &Container{containedProcess: newContained(cli, at, rand.Text()), image: image}
 	// Written before the container is created: a crash in between leaves a record without a
 	// container, never a container without a record.
-	if err := enlist(image.Ledger, entry{Engine: at, Mark: b.mark}); err != nil {
-		image.Say("this container will not be found after a crash: " + err.Error())
+	if err := writeEntry(image.Ledger, entry{Engine: at, Mark: b.mark}); err != nil {
+		image.OnProgress("this container will not be found after a crash: " + err.Error())
 	}
 	if err := b.start(ctx); err != nil {
 		b.undo()
@@ -90,27 +90,27 @@ func Create(ctx context.Context, image Image) (*Box, error) {
 }
 
 // undo removes what a failed start has created.
-func (b *Box) undo() {
+func (b *Container) undo() {
 	if b.conn.Conn != nil {
 		b.conn.Close()
 		b.stdout.Close()
 		<-b.streamed
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	if _, err := removeMarked(ctx, b.cli, b.at, b.mark); err == nil {
-		delist(b.image.Ledger, b.mark)
+	if _, err := removeMarked(ctx, b.cli, b.engine, b.mark); err == nil {
+		removeEntry(b.image.Ledger, b.mark)
 	}
 	b.cli.Close()
 }
 
-func (b *Box) start(ctx context.Context) error {
+func (b *Container) start(ctx context.Context) error {
 	if err := b.create(ctx); err != nil {
 		return err
 	}
 	attached, err := b.cli.ContainerAttach(ctx, b.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
 	if err != nil {
-		return explain(b.at, b.image.Ref, err)
+		return translateError(b.engine, b.image.Ref, err)
 	}
 	b.conn = attached.HijackedResponse
 	b.stdin = stdin{conn: &b.conn, once: &sync.Once{}}
@@ -118,7 +118,7 @@ func (b *Box) start(ctx context.Context) error {
 	b.stdout = reader
 	go func() {
 		defer close(b.streamed)
-		_, err := stdcopy.StdCopy(writer, sink{b.image.Stderr}, b.conn.Reader)
+		_, err := stdcopy.StdCopy(writer, errorIgnoringWriter{b.image.Stderr}, b.conn.Reader)
 		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 			err = nil // set by watch or Stop
 		}
@@ -135,13 +135,13 @@ func (b *Box) start(ctx context.Context) error {
 			case <-end.Error:
 			}
 		}()
-		if missing(err.Error()) || commandless(err) {
+		if isMissingProgram(err.Error()) || isMissingCommand(err) {
 			return fmt.Errorf("%w: %q in image %q", ErrNoBinary, b.image.Program, b.image.Ref)
 		}
 		if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
 			return fmt.Errorf("cannot start a container of image %q: %w", b.image.Ref, err)
 		}
-		return explain(b.at, b.image.Ref, err)
+		return translateError(b.engine, b.image.Ref, err)
 	}
 	b.cancel = cancel
 	go b.watch(watching, end)
@@ -149,14 +149,14 @@ func (b *Box) start(ctx context.Context) error {
 }
 
 // create creates the container. It pulls the image if that is missing and Pull is set.
-func (b *Box) create(ctx context.Context) error {
+func (b *Container) create(ctx context.Context) error {
 	for pulled := false; ; pulled = true {
 		created, err := b.cli.ContainerCreate(ctx, b.options())
 		switch {
 		case err == nil:
 			b.id = created.ID
 			for _, w := range created.Warnings {
-				b.image.Say(w)
+				b.image.OnProgress(w)
 			}
 			return nil
 		case errdefs.IsNotFound(err) && b.image.Pull && !pulled:
@@ -165,17 +165,17 @@ func (b *Box) create(ctx context.Context) error {
 			}
 		case errdefs.IsNotFound(err):
 			return fmt.Errorf("%w: %q", ErrNoImage, b.image.Ref)
-		case missing(err.Error()), commandless(err):
+		case isMissingProgram(err.Error()), isMissingCommand(err):
 			return fmt.Errorf("%w: image %q names none", ErrNoBinary, b.image.Ref)
 		case errdefs.IsInvalidArgument(err):
 			return fmt.Errorf("%w: image %q: %w", ErrRefused, b.image.Ref, err)
 		default:
-			return explain(b.at, b.image.Ref, err)
+			return translateError(b.engine, b.image.Ref, err)
 		}
 	}
 }
 
-func (b *Box) options() client.ContainerCreateOptions {
+func (b *Container) options() client.ContainerCreateOptions {
 	i := &b.image
 	config := &container.Config{
 		Image: i.Ref, Env: i.Env, User: i.User, WorkingDir: i.Workdir,
@@ -204,14 +204,14 @@ func (b *Box) options() client.ContainerCreateOptions {
 
 // pull pulls the image without credentials. For images that need a login, the user has to run
 // docker pull.
-func (b *Box) pull(ctx context.Context) error {
-	b.image.Say(fmt.Sprintf("fetching image %q", b.image.Ref))
+func (b *Container) pull(ctx context.Context) error {
+	b.image.OnProgress(fmt.Sprintf("fetching image %q", b.image.Ref))
 	failed := func(err error) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("cannot fetch image %q in time: %w", b.image.Ref, context.Cause(ctx))
 		}
 		if client.IsErrConnectionFailed(err) {
-			return explain(b.at, b.image.Ref, err)
+			return translateError(b.engine, b.image.Ref, err)
 		}
 		return fmt.Errorf("%w: %q cannot be fetched: %w", ErrNoImage, b.image.Ref, err)
 	}
@@ -227,13 +227,13 @@ func (b *Box) pull(ctx context.Context) error {
 }
 
 // watch waits for the exit of the container and closes done.
-func (b *Box) watch(ctx context.Context, end client.ContainerWaitResult) {
+func (b *Container) watch(ctx context.Context, end client.ContainerWaitResult) {
 	defer b.cancel()
 	select {
 	case r := <-end.Result:
 		b.exit = Exit{Code: int(r.StatusCode)}
 	case <-end.Error: // the Engine stopped, or ended the wait
-		b.exit = b.ask(ctx)
+		b.exit = b.pollExit(ctx)
 	}
 	_ = b.stdin.Close()
 	grace := time.NewTimer(outputGrace)
@@ -246,16 +246,16 @@ func (b *Box) watch(ctx context.Context, end client.ContainerWaitResult) {
 	close(b.done)
 }
 
-// ask polls the Engine for the exit status until the container has stopped, the Engine does not
-// answer or ctx is done.
-func (b *Box) ask(ctx context.Context) Exit {
+// pollExit polls the Engine for the exit status until the container has stopped, the Engine does
+// not answer or ctx is done.
+func (b *Container) pollExit(ctx context.Context) Exit {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for failures := 0; failures < 5; {
 		now, err := b.cli.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
 		switch {
 		case errdefs.IsNotFound(err):
-			return Exit{Code: -1, Reason: "the container was removed", Away: true}
+			return Exit{Code: -1, Reason: "the container was removed", Lost: true}
 		case err != nil:
 			failures++
 		case now.Container.State != nil && !now.Container.State.Running:
@@ -269,13 +269,13 @@ func (b *Box) ask(ctx context.Context) Exit {
 			return Exit{Code: -1, Reason: "it was stopped"}
 		}
 	}
-	return Exit{Code: -1, Reason: "the Docker Engine went away", Away: true}
+	return Exit{Code: -1, Reason: "the Docker Engine went away", Lost: true}
 }
 
 // ID returns the id of the container, shortened as by the docker command.
-func (b *Box) ID() string { return short(b.id) }
+func (b *Container) ID() string { return shortID(b.id) }
 
-// commandless reports whether err means that an image has no command.
-func commandless(err error) bool {
+// isMissingCommand reports whether err means that an image has no command.
+func isMissingCommand(err error) bool {
 	return strings.Contains(strings.ToLower(err.Error()), "no command specified")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Found is a container in a list.
-type Found struct {
+// ContainerSummary is a container in a list.
+type ContainerSummary struct {
 	ID      string // shortened as by the docker command
 	Name    string
 	Image   string
@@ -20,48 +20,48 @@ type Found struct {
 	Created time.Time
 	Project string // of docker compose, or ""
 	Service string // of docker compose, or ""
-	Ours    bool   // created by Drawbridge
+	Managed bool   // created by Drawbridge
 }
 
-// maxFound is the maximum number of containers that List returns.
-const maxFound = 500
+// maxContainers is the maximum number of containers that List returns.
+const maxContainers = 500
 
 // List returns the containers of an Engine, newest first. all includes stopped ones. at and
 // version identify the Engine that answered.
-func List(ctx context.Context, engine Engine, all bool) (list []Found, at Engine, version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+func List(ctx context.Context, engine Engine, all bool) (list []ContainerSummary, at Engine, version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cli, at, err := connect(engine)
+	cli, at, err := newClient(engine)
 	if err != nil {
 		return nil, at, "", err
 	}
 	defer cli.Close()
-	found, err := cli.ContainerList(ctx, client.ContainerListOptions{All: all, Limit: maxFound})
+	found, err := cli.ContainerList(ctx, client.ContainerListOptions{All: all, Limit: maxContainers})
 	if err != nil {
-		return nil, at, "", explain(at, "", err)
+		return nil, at, "", translateError(at, "", err)
 	}
 	if is, err := cli.ServerVersion(ctx, client.ServerVersionOptions{}); err == nil {
 		version = is.Version
 	}
-	for _, c := range found.Items[:min(len(found.Items), maxFound)] {
-		f := Found{
-			ID: short(c.ID), Image: c.Image, State: string(c.State), Status: c.Status, Created: time.Unix(c.Created, 0).UTC(),
-			Project: c.Labels[composeProject], Service: c.Labels[composeService], Ours: c.Labels[runLabel] != "",
+	for _, c := range found.Items[:min(len(found.Items), maxContainers)] {
+		f := ContainerSummary{
+			ID: shortID(c.ID), Image: c.Image, State: string(c.State), Status: c.Status, Created: time.Unix(c.Created, 0).UTC(),
+			Project: c.Labels[composeProject], Service: c.Labels[composeService], Managed: c.Labels[runLabel] != "",
 		}
 		if len(c.Names) > 0 {
 			f.Name = strings.TrimPrefix(c.Names[0], "/")
 		}
 		list = append(list, f)
 	}
-	slices.SortStableFunc(list, func(a, b Found) int { return b.Created.Compare(a.Created) })
+	slices.SortStableFunc(list, func(a, b ContainerSummary) int { return b.Created.Compare(a.Created) })
 	return list, at, version, nil
 }
 
-func short(id string) string { return id[:min(len(id), 12)] }
+func shortID(id string) string { return id[:min(len(id), 12)] }
 
-// Inside describes a container.
-type Inside struct {
-	Found
+// ContainerDetails describes a container.
+type ContainerDetails struct {
+	ContainerSummary
 	User        string
 	Workdir     string
 	Entrypoint  []string
@@ -89,32 +89,32 @@ const (
 // interpreters are programs that run servers.
 var interpreters = []string{"node", "npx", "bun", "bunx", "deno", "python3", "python", "uv", "uvx", "pipx", "java", "dotnet", "ruby", "php", "go", "docker"}
 
-// Look inspects a container. Data from the container is only displayed and never used as a
+// Inspect inspects a container. Data from the container is only displayed and never used as a
 // command.
-func Look(ctx context.Context, engine Engine, name string) (*Inside, error) {
+func Inspect(ctx context.Context, engine Engine, name string) (*ContainerDetails, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cli, at, err := connect(engine)
+	cli, at, err := newClient(engine)
 	if err != nil {
 		return nil, err
 	}
 	defer cli.Close()
 	inspected, err := cli.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil {
-		return nil, explain(at, name, err)
+		return nil, translateError(at, name, err)
 	}
 	c := inspected.Container
-	in := &Inside{Found: Found{ID: short(c.ID), Name: strings.TrimPrefix(c.Name, "/")}}
+	in := &ContainerDetails{ContainerSummary: ContainerSummary{ID: shortID(c.ID), Name: strings.TrimPrefix(c.Name, "/")}}
 	in.Created, _ = time.Parse(time.RFC3339Nano, c.Created)
 	if c.HostConfig != nil {
 		in.Init = c.HostConfig.Init != nil && *c.HostConfig.Init
 	}
 	if config := c.Config; config != nil {
 		in.Image, in.User, in.Workdir, in.Entrypoint, in.Command = config.Image, config.User, config.WorkingDir, config.Entrypoint, config.Cmd
-		in.Project, in.Service, in.Ours = config.Labels[composeProject], config.Labels[composeService], config.Labels[runLabel] != ""
+		in.Project, in.Service, in.Managed = config.Labels[composeProject], config.Labels[composeService], config.Labels[runLabel] != ""
 		for _, kv := range config.Env {
 			variable, _, _ := strings.Cut(kv, "=")
 			in.Environment = append(in.Environment, variable)
@@ -123,21 +123,21 @@ func Look(ctx context.Context, engine Engine, name string) (*Inside, error) {
 	if c.State != nil {
 		in.State = string(c.State.Status)
 		if c.State.Running && !c.State.Paused {
-			in.running(ctx, cli, c.ID)
+			in.addRunningDetails(ctx, cli, c.ID)
 		}
 	}
 	return in, nil
 }
 
-// running adds the details that only a running container has.
-func (in *Inside) running(ctx context.Context, cli *client.Client, id string) {
-	in.Shell = there(ctx, cli, id, "/bin/sh")
+// addRunningDetails adds the details that only a running container has.
+func (in *ContainerDetails) addRunningDetails(ctx context.Context, cli *client.Client, id string) {
+	in.Shell = pathExists(ctx, cli, id, "/bin/sh")
 	if in.Shell {
-		in.Programs = search(ctx, cli, id)
+		in.Programs = findPrograms(ctx, cli, id)
 	} else {
 		for _, name := range interpreters {
 			for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
-				if there(ctx, cli, id, path.Join(dir, name)) {
+				if pathExists(ctx, cli, id, path.Join(dir, name)) {
 					in.Programs = append(in.Programs, Program{name, path.Join(dir, name)})
 					break
 				}
@@ -155,22 +155,22 @@ func (in *Inside) running(ctx context.Context, cli *client.Client, id string) {
 	}
 }
 
-func there(ctx context.Context, cli *client.Client, id, path string) bool {
+func pathExists(ctx context.Context, cli *client.Client, id, path string) bool {
 	_, err := cli.ContainerStatPath(ctx, id, client.ContainerStatPathOptions{Path: path})
 	return err == nil
 }
 
-// searcher prints the paths of the programs in its arguments, and of those in PATH whose names
-// contain "mcp".
-const searcher = `for p in "$@"; do command -v "$p"; done
+// findProgramsScript prints the paths of the programs in its arguments, and of those in PATH
+// whose names contain "mcp".
+const findProgramsScript = `for p in "$@"; do command -v "$p"; done
 IFS=:
 for d in $PATH; do
   for f in "$d"/*mcp*; do [ -x "$f" ] && echo "$f"; done
 done`
 
-// search runs searcher in the container.
-func search(ctx context.Context, cli *client.Client, id string) (list []Program) {
-	out, err := output(ctx, cli, id, "", append([]string{"/bin/sh", "-c", searcher, "sh"}, interpreters...))
+// findPrograms runs findProgramsScript in the container.
+func findPrograms(ctx context.Context, cli *client.Client, id string) (list []Program) {
+	out, err := output(ctx, cli, id, "", append([]string{"/bin/sh", "-c", findProgramsScript, "sh"}, interpreters...))
 	if err != nil {
 		return nil
 	}

@@ -16,21 +16,21 @@ func TestContainersAreListedWithTheirServers(t *testing.T) {
 	if err != nil || version == "" || at.Host == "" {
 		t.Fatalf("%v, %q, %+v", err, version, at)
 	}
-	i := slices.IndexFunc(list, func(f Found) bool { return f.ID == short(id) })
+	i := slices.IndexFunc(list, func(f ContainerSummary) bool { return f.ID == shortID(id) })
 	if i < 0 || list[i].State != "running" || list[i].Image != shellImage || list[i].Name == "" {
 		t.Fatalf("%+v", list)
 	}
-	in, err := Look(t.Context(), Engine{}, id)
+	in, err := Inspect(t.Context(), Engine{}, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !in.Shell || in.Init || len(in.Processes) != 1 || in.Processes[0].Command != "/bin/sleep 3600" || in.Image != shellImage {
 		t.Errorf("%+v", in)
 	}
-	if in, err := Look(t.Context(), Engine{}, bare); err != nil || in.Shell || len(in.Processes) != 1 {
+	if in, err := Inspect(t.Context(), Engine{}, bare); err != nil || in.Shell || len(in.Processes) != 1 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if _, err := Look(t.Context(), Engine{}, "no-such-container"); !errors.Is(err, ErrNoContainer) {
+	if _, err := Inspect(t.Context(), Engine{}, "no-such-container"); !errors.Is(err, ErrNoContainer) {
 		t.Error(err)
 	}
 	if _, _, _, err := List(t.Context(), Engine{Host: "unix://" + filepath.Join(t.TempDir(), "none")}, false); !errors.Is(err, ErrNoDocker) {

@@ -11,9 +11,9 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Place selects a container: by Name, else by Label, else by Service. If several containers have
+// Selector selects a container: by Name, else by Label, else by Service. If several containers have
 // the label or service, the newest running one is selected.
-type Place struct {
+type Selector struct {
 	Engine  Engine
 	Name    string // or id
 	Label   string // "key" or "key=value"
@@ -31,7 +31,7 @@ const (
 )
 
 // labels returns the labels that the container must have, or nil if it is selected by name.
-func (p Place) labels() []string {
+func (p Selector) labels() []string {
 	switch {
 	case p.Name != "":
 		return nil
@@ -44,7 +44,7 @@ func (p Place) labels() []string {
 }
 
 // String describes the container for display.
-func (p Place) String() string {
+func (p Selector) String() string {
 	switch {
 	case p.Name != "":
 		return fmt.Sprintf("%q", p.Name)
@@ -56,76 +56,76 @@ func (p Place) String() string {
 	return fmt.Sprintf("of compose service %q", p.Service)
 }
 
-// life identifies one run of a container.
-type life struct {
-	id    string // of the container
-	begun string // StartedAt of the Engine, which differs between runs
+// containerRun identifies one run of a container.
+type containerRun struct {
+	id        string // of the container
+	startedAt string // StartedAt of the Engine, which differs between runs
 }
 
-// locate returns the selected container if it runs. It starts the container first if p.Start is
-// set.
-func locate(ctx context.Context, cli *client.Client, at Engine, p Place) (life, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+// findRunning returns the selected container if it runs. It starts the container first if p.Start
+// is set.
+func findRunning(ctx context.Context, cli *client.Client, at Engine, p Selector) (containerRun, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	name, err := p.pick(ctx, cli, at)
+	name, err := p.resolveID(ctx, cli, at)
 	if err != nil {
-		return life{}, err
+		return containerRun{}, err
 	}
 	found, err := cli.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil {
-		return life{}, p.explain(at, err)
+		return containerRun{}, p.translateError(at, err)
 	}
 	id := found.Container.ID
 	switch state := found.Container.State; {
 	case state == nil:
-		return life{}, fmt.Errorf("%w: the one %s is in no state", ErrNotRunning, p)
+		return containerRun{}, fmt.Errorf("%w: the one %s is in no state", ErrNotRunning, p)
 	case state.Running && !state.Paused && !state.Restarting:
-		return life{id, state.StartedAt}, nil
+		return containerRun{id, state.StartedAt}, nil
 	case p.Start && (state.Status == container.StateExited || state.Status == container.StateCreated):
 		if _, err := cli.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
-			return life{}, fmt.Errorf("cannot start the container %s: %w", p, p.explain(at, err))
+			return containerRun{}, fmt.Errorf("cannot start the container %s: %w", p, p.translateError(at, err))
 		}
-		return locate(ctx, cli, at, Place{Engine: p.Engine, Name: id})
+		return findRunning(ctx, cli, at, Selector{Engine: p.Engine, Name: id})
 	default:
-		return life{}, fmt.Errorf("%w: the one %s is %s", ErrNotRunning, p, state.Status)
+		return containerRun{}, fmt.Errorf("%w: the one %s is %s", ErrNotRunning, p, state.Status)
 	}
 }
 
-// nameShape matches the names and ids of containers. The Engine itself shows names with a leading
+// validName matches the names and ids of containers. The Engine itself shows names with a leading
 // slash.
-var nameShape = regexp.MustCompile(`^/?[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+var validName = regexp.MustCompile(`^/?[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 // checkName rejects strings that would change the path of the request to the Engine, which
 // contains the name.
 func checkName(name string) error {
-	if nameShape.MatchString(name) {
+	if validName.MatchString(name) {
 		return nil
 	}
 	return fmt.Errorf("%q cannot be the name of a container. Names are made of letters, digits and _ . -", name)
 }
 
-// over reports whether this run of the container has ended. It returns false while the Engine
+// hasEnded reports whether this run of the container has ended. It returns false while the Engine
 // does not answer.
-func (l life) over(ctx context.Context, cli *client.Client) bool {
+func (l containerRun) hasEnded(ctx context.Context, cli *client.Client) bool {
 	now, err := cli.ContainerInspect(ctx, l.id, client.ContainerInspectOptions{})
 	if err != nil {
 		return errdefs.IsNotFound(err)
 	}
 	state := now.Container.State
-	return state == nil || !state.Running || state.StartedAt != l.begun
+	return state == nil || !state.Running || state.StartedAt != l.startedAt
 }
 
-// explain converts err with the package's explain and adds which container was selected.
-func (p Place) explain(at Engine, err error) error {
-	err = explain(at, p.Name, err)
+// translateError converts err with the function translateError and adds which container was selected.
+func (p Selector) translateError(at Engine, err error) error {
+	err = translateError(at, p.Name, err)
 	if p.Name == "" && (errors.Is(err, ErrNoContainer) || errors.Is(err, ErrNotRunning)) {
 		return fmt.Errorf("%w: the one %s went away", ErrNotRunning, p)
 	}
 	return err
 }
 
-// pick returns the name or id of the selected container, which may be stopped.
-func (p Place) pick(ctx context.Context, cli *client.Client, at Engine) (string, error) {
+// resolveID returns the name or id of the selected container, which may be stopped.
+func (p Selector) resolveID(ctx context.Context, cli *client.Client, at Engine) (string, error) {
 	if p.Name != "" {
 		return p.Name, checkName(p.Name)
 	}
@@ -135,11 +135,11 @@ func (p Place) pick(ctx context.Context, cli *client.Client, at Engine) (string,
 	}
 	list, err := cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
 	if err != nil {
-		return "", explain(at, p.String(), err)
+		return "", translateError(at, p.String(), err)
 	}
 	best := -1
 	for i, c := range list.Items {
-		if best < 0 || better(c, list.Items[best]) {
+		if best < 0 || isPreferred(c, list.Items[best]) {
 			best = i
 		}
 	}
@@ -152,8 +152,8 @@ func (p Place) pick(ctx context.Context, cli *client.Client, at Engine) (string,
 	return list.Items[best].ID, nil
 }
 
-// better prefers running containers, then newer ones.
-func better(c, than container.Summary) bool {
+// isPreferred prefers running containers, then newer ones.
+func isPreferred(c, than container.Summary) bool {
 	running, other := c.State == container.StateRunning, than.State == container.StateRunning
 	if running != other {
 		return running

@@ -47,18 +47,18 @@ func TestContainerIsFoundByComposeService(t *testing.T) {
 	service, project := "web-"+rand.Text(), "shop-"+rand.Text()
 	id := labelledBox(t, map[string]string{composeService: service, composeProject: project})
 	labelledBox(t, map[string]string{composeService: service, composeProject: "another"}) // newer but stopped
-	for _, p := range []Place{{Service: service}, {Service: service, Project: project}} {
-		if _, err := Start(t.Context(), Spec{Place: p, Cmd: []string{"cat"}}); !errors.Is(err, ErrNotRunning) {
+	for _, p := range []Selector{{Service: service}, {Service: service, Project: project}} {
+		if _, err := Start(t.Context(), Spec{Selector: p, Cmd: []string{"cat"}}); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
 	begin(t, id)
-	for _, p := range []Place{{Service: service}, {Service: service, Project: project}} {
-		if e := run(t, Spec{Place: p, Cmd: []string{"cat"}}); e.container != id {
+	for _, p := range []Selector{{Service: service}, {Service: service, Project: project}} {
+		if e := run(t, Spec{Selector: p, Cmd: []string{"cat"}}); e.container != id {
 			t.Errorf("%s: %s", p, e.container)
 		}
 	}
-	if _, err := Start(t.Context(), Spec{Place: Place{Service: service, Project: "none"}, Cmd: []string{"cat"}}); !errors.Is(err, ErrNoContainer) {
+	if _, err := Start(t.Context(), Spec{Selector: Selector{Service: service, Project: "none"}, Cmd: []string{"cat"}}); !errors.Is(err, ErrNoContainer) {
 		t.Error(err)
 	}
 }
@@ -67,11 +67,11 @@ func TestStoppedContainerIsStartedWhenConfigured(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	label := "drawbridge.test=" + rand.Text()
-	for _, p := range []Place{{Name: box(t, shellImage, false), Start: true}, {Label: label, Start: true}} {
+	for _, p := range []Selector{{Name: box(t, shellImage, false), Start: true}, {Label: label, Start: true}} {
 		if p.Label != "" {
 			labelledBox(t, map[string]string{"drawbridge.test": label[len("drawbridge.test="):]})
 		}
-		e := run(t, Spec{Place: p, Cmd: []string{"cat"}})
+		e := run(t, Spec{Selector: p, Cmd: []string{"cat"}})
 		fmt.Fprintln(e.Stdin(), "hello")
 		if line, err := bufio.NewReader(e.Stdout()).ReadString('\n'); line != "hello\n" {
 			t.Errorf("%q, %v", line, err)
@@ -85,9 +85,9 @@ func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 	service := "web-" + rand.Text()
 	byName := box(t, shellImage, false)
 	byService := labelledBox(t, map[string]string{composeService: service})
-	for id, p := range map[string]Place{byName: {Name: byName}, byService: {Service: service}} {
+	for id, p := range map[string]Selector{byName: {Name: byName}, byService: {Service: service}} {
 		came := make(chan error, 1)
-		go func() { came <- Await(t.Context(), p) }()
+		go func() { came <- WaitUntilStartable(t.Context(), p) }()
 		select {
 		case err := <-came:
 			t.Fatalf("%s: before its container ran: %v", p, err)
@@ -104,24 +104,24 @@ func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatalf("%s: not noticed", p)
 		}
-		if err := Await(t.Context(), p); err != nil { // it already runs
+		if err := WaitUntilStartable(t.Context(), p); err != nil { // it already runs
 			t.Error(err)
 		}
 	}
 	stopped := box(t, shellImage, false)
 	passing, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	err := Await(passing, Place{Name: stopped, Start: true})
+	err := WaitUntilStartable(passing, Selector{Name: stopped, Start: true})
 	found, ierr := engine.cli.ContainerInspect(t.Context(), stopped, client.ContainerInspectOptions{})
 	if !errors.Is(err, context.DeadlineExceeded) || ierr != nil || found.Container.State.Running {
 		t.Errorf("who only waits started the container: %v, %v", err, ierr)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Await(ctx, Place{Name: "no-such-container"}); !errors.Is(err, context.Canceled) {
+	if err := WaitUntilStartable(ctx, Selector{Name: "no-such-container"}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := Await(ctx, Place{Engine: Engine{Host: "unix://" + filepath.Join(t.TempDir(), "none")}, Name: "x"}); !errors.Is(err, context.Canceled) {
+	if err := WaitUntilStartable(ctx, Selector{Engine: Engine{Host: "unix://" + filepath.Join(t.TempDir(), "none")}, Name: "x"}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -148,18 +148,18 @@ func TestDockerContextsAreListedAndUsed(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	for _, e := range []Engine{{}, {Context: "work"}} {
-		cli, at, err := connect(e)
+		cli, at, err := newClient(e)
 		if err != nil || at != (Engine{"unix:///run/work.sock", "work"}) {
 			t.Fatalf("%+v, %v", at, err)
 		}
 		cli.Close()
 	}
-	if _, _, err := connect(Engine{Context: "none"}); !errors.Is(err, ErrNoDocker) {
+	if _, _, err := newClient(Engine{Context: "none"}); !errors.Is(err, ErrNoDocker) {
 		t.Error(err)
 	}
 	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
 	for want, e := range map[string]Engine{"tcp://10.0.0.1:2375": {}, "unix:///run/work.sock": {Context: "work"}, "unix:///x.sock": {Host: "unix:///x.sock", Context: "work"}} {
-		cli, at, err := connect(e)
+		cli, at, err := newClient(e)
 		if err != nil || at.Host != want {
 			t.Fatalf("%+v, %v", at, err)
 		}

@@ -15,24 +15,24 @@ import (
 // skips the remaining timeouts. If it returns an error, the record of the container remains in
 // the ledger.
 //
-// Stop also releases the connection, so it must be called for every Box.
-func (b *Box) Stop(ctx context.Context) error {
+// Stop also releases the connection, so it must be called for every Container.
+func (b *Container) Stop(ctx context.Context) error {
 	return b.ending.Run(ctx, b.stop)
 }
 
-func (b *Box) stop() error {
+func (b *Container) stop() error {
 	_ = b.stdin.Close()
-	if !b.ending.Wait(b.done, or(b.image.CloseStdin, defaultCloseStdin)) {
-		b.term()
-		b.ending.Wait(b.done, or(b.image.Term, defaultTerm))
+	if !b.ending.Wait(b.done, orDefault(b.image.CloseStdin, defaultCloseStdin)) {
+		b.sendTerm()
+		b.ending.Wait(b.done, orDefault(b.image.Term, defaultTerm))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	_, err := removeMarked(ctx, b.cli, b.at, b.mark)
+	_, err := removeMarked(ctx, b.cli, b.engine, b.mark)
 	if err != nil {
 		err = fmt.Errorf("cannot remove the container of image %q: %w", b.image.Ref, err)
 	} else {
-		delist(b.image.Ledger, b.mark)
+		removeEntry(b.image.Ledger, b.mark)
 	}
 	b.conn.Close()
 	b.stdout.Close()
@@ -43,8 +43,8 @@ func (b *Box) stop() error {
 	return err
 }
 
-func (b *Box) term() {
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+func (b *Container) sendTerm() {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	_, _ = b.cli.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "TERM"})
 }
@@ -56,7 +56,7 @@ func removeMarked(ctx context.Context, cli *client.Client, at Engine, mark strin
 	for {
 		list, err := cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
 		if err != nil {
-			return len(seen), explain(at, "", err)
+			return len(seen), translateError(at, "", err)
 		}
 		if len(list.Items) == 0 {
 			return len(seen), nil

@@ -19,7 +19,7 @@ import (
 )
 
 // made creates a container that is stopped at the end of the test.
-func made(t *testing.T, image Image) *Box {
+func made(t *testing.T, image Image) *Container {
 	t.Helper()
 	needEngine(t)
 	image.CloseStdin, image.Term = 300*time.Millisecond, 300*time.Millisecond
@@ -38,7 +38,7 @@ func made(t *testing.T, image Image) *Box {
 	return b
 }
 
-// leftOf returns the containers that a Box left behind.
+// leftOf returns the containers that a Container left behind.
 func leftOf(t *testing.T, mark string) []string {
 	t.Helper()
 	list, err := engine.cli.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
@@ -145,7 +145,7 @@ func TestFailedContainerCreationIsNamedAndCleanedUp(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		t.Logf("%s: %v", name, err)
-		if name == "no Docker" { // which cannot be queried, so the record remains for Sweep
+		if name == "no Docker" { // which cannot be queried, so the record remains for EndOrphans
 			files, _ := filepath.Glob(filepath.Join(ledger, "*"))
 			for _, file := range files {
 				os.Remove(file)
@@ -169,7 +169,7 @@ func TestContainerExitEndsServer(t *testing.T) {
 		t.Errorf("%q, %v", all, err)
 	}
 	<-b.Done()
-	if e := b.Exit(); e.Code != 3 || e.Away {
+	if e := b.Exit(); e.Code != 3 || e.Lost {
 		t.Errorf("%+v", e)
 	}
 	removed := made(t, Image{Ref: shellImage, Program: "/bin/cat"})
@@ -179,12 +179,12 @@ func TestContainerExitEndsServer(t *testing.T) {
 	<-removed.Done()
 }
 
-func TestSweepRemovesContainersOfKilledDaemon(t *testing.T) {
+func TestEndOrphansRemovesContainersOfKilledDaemon(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	ledger := t.TempDir()
 	b := made(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "while :; do sleep 1; done"}, Ledger: ledger})
-	if n, err := Sweep(t.Context(), ledger); n != 1 || err != nil {
+	if n, err := EndOrphans(t.Context(), ledger); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	if ids := leftOf(t, b.mark); len(ids) > 0 {

@@ -32,19 +32,19 @@ type endpoint struct {
 	context string // of the docker command, or ""
 }
 
-// connect returns a client for an Engine. It does not dial yet. at is the resolved Engine.
-func connect(engine Engine) (cli *client.Client, at Engine, err error) {
+// newClient returns a client for an Engine. It does not dial yet. at is the resolved Engine.
+func newClient(engine Engine) (cli *client.Client, at Engine, err error) {
 	where := endpoint{host: engine.Host}
 	switch {
 	case engine.Host != "":
 		// The certificates of the environment belong to the Engine in DOCKER_HOST.
 		where.env = engine.Host == os.Getenv("DOCKER_HOST")
 	case engine.Context == "default":
-		where = standard()
+		where = localEndpoint()
 	case engine.Context != "":
 		where, err = namedContext(dockerFolder(), engine.Context)
 	default:
-		where, err = find()
+		where, err = defaultEndpoint()
 	}
 	if err != nil {
 		return nil, engine, err
@@ -60,7 +60,7 @@ func connect(engine Engine) (cli *client.Client, at Engine, err error) {
 		options = append(options, client.WithHost(where.host))
 		if where.tls != "" {
 			options = append(options, client.WithTLSClientConfig(
-				present(where.tls, "ca.pem"), present(where.tls, "cert.pem"), present(where.tls, "key.pem")))
+				pathIfExists(where.tls, "ca.pem"), pathIfExists(where.tls, "cert.pem"), pathIfExists(where.tls, "key.pem")))
 		}
 	}
 	if cli, err = client.New(options...); err != nil {
@@ -70,7 +70,7 @@ func connect(engine Engine) (cli *client.Client, at Engine, err error) {
 	return cli, at, nil
 }
 
-func present(dir, name string) string {
+func pathIfExists(dir, name string) string {
 	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err != nil {
 		return ""
@@ -78,17 +78,17 @@ func present(dir, name string) string {
 	return path
 }
 
-// find selects the Engine as the docker command does: DOCKER_HOST, else the context in
+// defaultEndpoint selects the Engine as the docker command does: DOCKER_HOST, else the context in
 // DOCKER_CONTEXT or in the docker configuration, else the default socket. If that is missing, it
 // uses the socket of Docker Desktop or of a rootless Engine.
-func find() (endpoint, error) {
+func defaultEndpoint() (endpoint, error) {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		return endpoint{host: host, env: true}, nil
 	}
 	if name := currentContext(); name != "default" {
 		return namedContext(dockerFolder(), name)
 	}
-	return standard(), nil
+	return localEndpoint(), nil
 }
 
 // dockerFolder returns the folder of the docker command's configuration.
@@ -116,8 +116,8 @@ func currentContext() string {
 	return cmp.Or(name, "default")
 }
 
-// standard returns the endpoint of the local Engine.
-func standard() endpoint {
+// localEndpoint returns the endpoint of the local Engine.
+func localEndpoint() endpoint {
 	if runtime.GOOS == "windows" {
 		return endpoint{}
 	}
@@ -148,7 +148,7 @@ const maxContexts = 100
 // Contexts returns the contexts of the docker command, the default one first.
 func Contexts() []Context {
 	current, folder := currentContext(), dockerFolder()
-	list := []Context{{Name: "default", Address: standard().host, Current: current == "default"}}
+	list := []Context{{Name: "default", Address: localEndpoint().host, Current: current == "default"}}
 	entries, _ := os.ReadDir(filepath.Join(folder, "contexts", "meta"))
 	for _, entry := range entries[:min(len(entries), maxContexts)] {
 		var meta struct {
@@ -178,7 +178,7 @@ func namedContext(folder, name string) (endpoint, error) {
 		return endpoint{}, fmt.Errorf("%w: docker context %q names no Engine", ErrNoDocker, name)
 	}
 	at := endpoint{host: meta.Endpoints["docker"].Host, context: name}
-	if tls := filepath.Join(folder, "contexts", "tls", id, "docker"); present(tls, "ca.pem")+present(tls, "cert.pem") != "" {
+	if tls := filepath.Join(folder, "contexts", "tls", id, "docker"); pathIfExists(tls, "ca.pem")+pathIfExists(tls, "cert.pem") != "" {
 		at.tls = tls
 	}
 	return at, nil

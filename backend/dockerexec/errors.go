@@ -26,8 +26,8 @@ var (
 	ErrNoShell = errors.New("the process inside cannot be ended: the image has no shell")
 )
 
-// explain converts an error of the Engine's client into one of this package.
-func explain(at Engine, container string, err error) error {
+// translateError converts an error of the Engine's client into one of this package.
+func translateError(at Engine, container string, err error) error {
 	host := at.Host
 	switch {
 	case err == nil:
@@ -40,7 +40,7 @@ func explain(at Engine, container string, err error) error {
 		return fmt.Errorf("%w: %q", ErrNoContainer, container)
 	case errdefs.IsConflict(err):
 		return fmt.Errorf("%w: %q", ErrNotRunning, container)
-	case client.IsErrConnectionFailed(err) && !installed(host):
+	case client.IsErrConnectionFailed(err) && !socketExists(host):
 		return fmt.Errorf("%w: there is no %s; is Docker installed and started?", ErrNoDocker, strings.TrimPrefix(host, "unix://"))
 	case client.IsErrConnectionFailed(err):
 		return fmt.Errorf("%w at %s: %w", ErrNoDocker, host, err)
@@ -48,8 +48,8 @@ func explain(at Engine, container string, err error) error {
 	return err
 }
 
-// installed returns false if host is a Unix socket that does not exist.
-func installed(host string) bool {
+// socketExists returns false if host is a Unix socket that does not exist.
+func socketExists(host string) bool {
 	path, local := strings.CutPrefix(host, "unix://")
 	if !local {
 		return true

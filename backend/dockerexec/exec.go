@@ -20,22 +20,22 @@ import (
 
 // Timeout of one request to the Engine, and timeouts of the stop sequence.
 const (
-	answerLimit       = 10 * time.Second
+	requestTimeout    = 10 * time.Second
 	defaultCloseStdin = 2 * time.Second
 	defaultTerm       = 3 * time.Second
-	killPatience      = 5 * time.Second
+	killTimeout       = 5 * time.Second
 	outputGrace       = 500 * time.Millisecond
 )
 
 // Spec specifies a process in a container.
 type Spec struct {
-	Place
+	Selector
 	Cmd     []string  // program and arguments
 	Env     []string  // KEY=value, added to the environment of the container
 	User    string    // "" means that of the container
 	Workdir string    // "" means that of the container
 	Stderr  io.Writer // must not block; nil discards it
-	Ledger  string    // folder of the records for Sweep; "" means none
+	Ledger  string    // folder of the records for EndOrphans; "" means none
 	// CloseStdin and Term are the timeouts of these steps of Stop; zero means 2 s and 3 s.
 	CloseStdin, Term time.Duration
 
@@ -47,9 +47,9 @@ type Exit struct {
 	Code int // exit status; 128 plus the signal if one terminated it; -1 if unknown
 	// Reason is why Code is unknown, or "".
 	Reason string
-	// Away is set if the container or the Engine stopped, so the exit is not a failure of the
+	// Lost is set if the container or the Engine stopped, so the exit is not a failure of the
 	// process.
-	Away bool
+	Lost bool
 }
 
 func (e Exit) String() string {
@@ -61,15 +61,15 @@ func (e Exit) String() string {
 
 // Exec is a process in an existing container, together with its descendants there.
 type Exec struct {
-	contained
+	containedProcess
 	spec      Spec
 	id        string // of the exec
 	container string // full id
-	life      life
+	run       containerRun
 	pid       int // in the container; 0 if the image has no shell
 	shell     bool
 
-	poke      chan struct{} // makes watch query the Engine immediately
+	queryNow  chan struct{} // makes watch query the Engine immediately
 	abandoned chan struct{} // closed if the process runs and cannot be stopped
 	signalled atomic.Bool   // by Stop
 }
@@ -87,13 +87,13 @@ func Start(ctx context.Context, spec Spec) (*Exec, error) {
 	if spec.Stderr == nil {
 		spec.Stderr = io.Discard
 	}
-	cli, at, err := connect(spec.Engine)
+	cli, at, err := newClient(spec.Engine)
 	if err != nil {
 		return nil, err
 	}
 	e := &Exec{
-		contained: newContained(cli, at, rand.Text()), spec: spec,
-		poke: make(chan struct{}, 1), abandoned: make(chan struct{}),
+		containedProcess: newContained(cli, at, rand.Text()), spec: spec,
+		queryNow: make(chan struct{}, 1), abandoned: make(chan struct{}),
 	}
 	if err := e.start(ctx); err != nil {
 		cli.Close()
@@ -103,16 +103,16 @@ func Start(ctx context.Context, spec Spec) (*Exec, error) {
 }
 
 func (e *Exec) start(ctx context.Context) (err error) {
-	if e.life, err = locate(ctx, e.cli, e.at, e.spec.Place); err != nil {
+	if e.run, err = findRunning(ctx, e.cli, e.engine, e.spec.Selector); err != nil {
 		return err
 	}
-	e.container = e.life.id
+	e.container = e.run.id
 	_, err = e.cli.ContainerStatPath(ctx, e.container, client.ContainerStatPathOptions{Path: "/bin/sh"})
 	e.shell = err == nil
 
 	cmd := e.spec.Cmd
 	if e.shell {
-		cmd = wrapped(cmd)
+		cmd = wrapCommand(cmd)
 	}
 	created, err := e.cli.ExecCreate(ctx, e.container, client.ExecCreateOptions{
 		AttachStdin: true, AttachStdout: true, AttachStderr: true,
@@ -120,29 +120,29 @@ func (e *Exec) start(ctx context.Context) (err error) {
 		User: e.spec.User, WorkingDir: e.spec.Workdir,
 	})
 	if err != nil {
-		return e.spec.explain(e.at, err)
+		return e.spec.translateError(e.engine, err)
 	}
 	e.id = created.ID
 	attached, err := e.cli.ExecAttach(ctx, e.id, client.ExecAttachOptions{})
 	if err != nil {
-		if missing(err.Error()) {
-			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Place)
+		if isMissingProgram(err.Error()) {
+			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Selector)
 		}
-		return e.spec.explain(e.at, err)
+		return e.spec.translateError(e.engine, err)
 	}
 	e.conn = attached.HijackedResponse
 	e.stdin = stdin{conn: &e.conn, once: &sync.Once{}}
 	reader, writer := io.Pipe()
 	e.stdout = reader
 
-	told := make(chan string, 1)
-	out := &holdback{w: writer, open: !e.shell}
-	stderr := io.Writer(&herald{dst: e.spec.Stderr, tell: func(line string) {
-		told <- line
+	startLine := make(chan string, 1)
+	out := &startBuffer{w: writer, passThrough: !e.shell}
+	stderr := io.Writer(&startLineReader{dst: e.spec.Stderr, onLine: func(line string) {
+		startLine <- line
 		_ = out.release()
 	}})
 	if !e.shell {
-		stderr = sink{e.spec.Stderr}
+		stderr = errorIgnoringWriter{e.spec.Stderr}
 	}
 	go func() {
 		defer close(e.streamed)
@@ -152,34 +152,34 @@ func (e *Exec) start(ctx context.Context) (err error) {
 			err = nil // set by watch or Stop
 		}
 		_ = writer.CloseWithError(err) // nil means io.EOF
-		e.ask()
+		e.requestQuery()
 	}()
-	if err := e.confirm(ctx, told); err != nil {
-		e.endEarly()
+	if err := e.confirmStarted(ctx, startLine); err != nil {
+		e.abortStart()
 		return err
 	}
-	e.enlist()
+	e.addToLedger()
 	watching, cancel := context.WithCancel(context.Background())
 	go e.watch(watching, cancel) //nolint:gosec // the process outlives the request that starts it
 	return nil
 }
 
-// confirm waits until the process has started, or returns why it has not.
-func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
+// confirmStarted waits until the process has started, or returns why it has not.
+func (e *Exec) confirmStarted(ctx context.Context, startLine <-chan string) error {
 	if e.shell {
 		var line string
 		select {
-		case line = <-told:
+		case line = <-startLine:
 		case <-e.streamed:
 			select {
-			case line = <-told:
+			case line = <-startLine:
 			default:
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("cannot run in the container %s: %w", e.spec.Place, ctx.Err())
+			return fmt.Errorf("cannot run in the container %s: %w", e.spec.Selector, ctx.Err())
 		}
 		if line == missingLine {
-			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Place)
+			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Selector)
 		}
 		if digits, ok := strings.CutPrefix(line, startedLine); ok {
 			e.pid, _ = strconv.Atoi(digits)
@@ -194,23 +194,23 @@ func (e *Exec) confirm(ctx context.Context, told <-chan string) error {
 		now, err := e.cli.ExecInspect(ctx, e.id, client.ExecInspectOptions{})
 		switch {
 		case err != nil:
-			return e.spec.explain(e.at, err)
+			return e.spec.translateError(e.engine, err)
 		case now.Running && now.PID > 0:
 			return nil
 		case !now.Running && (now.ExitCode == 126 || now.ExitCode == 127):
-			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Place)
-		case !now.Running && (now.PID > 0 || e.ended()):
+			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Selector)
+		case !now.Running && (now.PID > 0 || e.streamEnded()):
 			return nil // started, and has exited already
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("cannot run in the container %s: %w", e.spec.Place, ctx.Err())
+			return fmt.Errorf("cannot run in the container %s: %w", e.spec.Selector, ctx.Err())
 		}
 	}
 }
 
-func (e *Exec) ended() bool {
+func (e *Exec) streamEnded() bool {
 	select {
 	case <-e.streamed:
 		return true
@@ -219,11 +219,11 @@ func (e *Exec) ended() bool {
 	}
 }
 
-// endEarly stops a process that a failed start may have left.
-func (e *Exec) endEarly() {
+// abortStart stops a process that a failed start may have left.
+func (e *Exec) abortStart() {
 	_ = e.conn.CloseWrite()
 	if e.shell {
-		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 		defer cancel()
 		_, _ = e.signal(ctx, "KILL", 0)
 	}
@@ -231,15 +231,15 @@ func (e *Exec) endEarly() {
 	e.stdout.Close()
 }
 
-// missing reports whether text is an error of the Engine about a missing program.
-func missing(text string) bool {
+// isMissingProgram reports whether text is an error of the Engine about a missing program.
+func isMissingProgram(text string) bool {
 	return strings.Contains(text, "executable file not found") ||
 		strings.Contains(text, "no such file or directory") && strings.Contains(text, "exec")
 }
 
-// Stubborn reports whether the image has no shell, so that the process can be stopped only by
+// WithoutShell reports whether the image has no shell, so that the process can be stopped only by
 // closing its stdin, or from the host if we have the permission.
-func (e *Exec) Stubborn() bool { return !e.shell }
+func (e *Exec) WithoutShell() bool { return !e.shell }
 
 // PID returns the process id inside the container, or 0 if the image has no shell.
 func (e *Exec) PID() int { return e.pid }
@@ -265,10 +265,10 @@ func (s stdin) Close() (err error) {
 	return err
 }
 
-// sink ignores write errors, so that a failing log does not block the process.
-type sink struct{ w io.Writer }
+// errorIgnoringWriter ignores write errors, so that a failing log does not block the process.
+type errorIgnoringWriter struct{ w io.Writer }
 
-func (s sink) Write(p []byte) (int, error) {
+func (s errorIgnoringWriter) Write(p []byte) (int, error) {
 	_, _ = s.w.Write(p)
 	return len(p), nil
 }

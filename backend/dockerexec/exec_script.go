@@ -16,15 +16,15 @@ const (
 	missingLine = "\x1edrawbridge-missing"
 )
 
-// wrapper prints the process id, which exec keeps, or that the program is missing.
-const wrapper = `command -v "$1" >/dev/null 2>&1 || { printf '\036drawbridge-missing\n' >&2; exit 127; }
+// startScript prints the process id, which exec keeps, or that the program is missing.
+const startScript = `command -v "$1" >/dev/null 2>&1 || { printf '\036drawbridge-missing\n' >&2; exit 127; }
 printf '\036drawbridge-pid %s\n' "$$" >&2
 exec "$@"`
 
-// ender sends signal $1 to process group $2 (0: none) and to all processes with one of the marks
-// in $3, and prints the number of the latter. Without grep in the image only the group is
+// killScript sends signal $1 to process group $2 (0: none) and to all processes with one of the
+// marks in $3, and prints the number of the latter. Without grep in the image only the group is
 // signalled.
-const ender = `[ "$2" -gt 1 ] && kill -"$1" -- -"$2" 2>/dev/null
+const killScript = `[ "$2" -gt 1 ] && kill -"$1" -- -"$2" 2>/dev/null
 n=0
 for d in /proc/[0-9]*; do
   p=${d#/proc/}
@@ -34,36 +34,36 @@ for d in /proc/[0-9]*; do
 done
 echo "$n"`
 
-func wrapped(cmd []string) []string {
-	return append([]string{"/bin/sh", "-c", wrapper, "sh"}, cmd...)
+func wrapCommand(cmd []string) []string {
+	return append([]string{"/bin/sh", "-c", startScript, "sh"}, cmd...)
 }
 
-// herald extracts the wrapper's line from the beginning of stderr and passes the rest on. tell is
-// called once with the line, or with "" if it is missing.
-type herald struct {
-	dst  io.Writer
-	tell func(line string)
-	seen bool
-	line []byte
+// startLineReader extracts the wrapper's line from the beginning of stderr and passes the rest
+// on. tell is called once with the line, or with "" if it is missing.
+type startLineReader struct {
+	dst    io.Writer
+	onLine func(line string)
+	seen   bool
+	line   []byte
 }
 
-// maxHerald is the maximum length of the wrapper's line.
-const maxHerald = 256
+// maxStartLine is the maximum length of the wrapper's line.
+const maxStartLine = 256
 
-func (h *herald) Write(p []byte) (int, error) {
+func (h *startLineReader) Write(p []byte) (int, error) {
 	if h.seen {
 		_, _ = h.dst.Write(p) // a failing log must not block the process
 		return len(p), nil
 	}
 	h.line = append(h.line, p...)
 	line, rest, whole := bytes.Cut(h.line, []byte{'\n'})
-	if !whole && len(h.line) < maxHerald {
+	if !whole && len(h.line) < maxStartLine {
 		return len(p), nil
 	}
 	if h.seen = true; bytes.HasPrefix(line, []byte{0x1e}) {
-		h.tell(string(line))
+		h.onLine(string(line))
 	} else {
-		h.tell("")
+		h.onLine("")
 		rest = h.line
 	}
 	if len(rest) > 0 {
@@ -73,20 +73,20 @@ func (h *herald) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// holdback buffers stdout until the wrapper's line has arrived: the Engine may deliver stdout
+// startBuffer buffers stdout until the wrapper's line has arrived: the Engine may deliver stdout
 // before it, and nothing reads stdout during Start. It is not safe for concurrent use.
-type holdback struct {
-	w    io.Writer
-	held []byte
-	open bool
+type startBuffer struct {
+	w           io.Writer
+	buffered    []byte
+	passThrough bool
 }
 
-// maxHeld is the maximum size of the buffer. If it is exceeded, holdback stops buffering.
-const maxHeld = 1 << 20
+// maxBuffered is the maximum size of the buffer. If it is exceeded, startBuffer stops buffering.
+const maxBuffered = 1 << 20
 
-func (h *holdback) Write(p []byte) (int, error) {
-	if !h.open && len(h.held)+len(p) <= maxHeld {
-		h.held = append(h.held, p...)
+func (h *startBuffer) Write(p []byte) (int, error) {
+	if !h.passThrough && len(h.buffered)+len(p) <= maxBuffered {
+		h.buffered = append(h.buffered, p...)
 		return len(p), nil
 	}
 	if err := h.release(); err != nil {
@@ -96,10 +96,10 @@ func (h *holdback) Write(p []byte) (int, error) {
 }
 
 // release writes the buffer to w, and blocks until it has been read.
-func (h *holdback) release() error {
-	h.open = true
-	held := h.held
-	h.held = nil
+func (h *startBuffer) release() error {
+	h.passThrough = true
+	held := h.buffered
+	h.buffered = nil
 	if len(held) == 0 {
 		return nil
 	}

@@ -41,7 +41,7 @@ func TestEchoKeepsStreamsSeparate(t *testing.T) {
 	t.Parallel()
 	var log buffer
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Place: Place{Name: id}, Stderr: &log, Cmd: []string{"sh", "-c", "echo to-the-log >&2; exec cat"}, CloseStdin: time.Minute})
+	e := run(t, Spec{Selector: Selector{Name: id}, Stderr: &log, Cmd: []string{"sh", "-c", "echo to-the-log >&2; exec cat"}, CloseStdin: time.Minute})
 	line := strings.Repeat("x", 200<<10) + "\n"
 	go func() { _, _ = io.WriteString(e.Stdin(), line) }()
 	got, err := bufio.NewReader(e.Stdout()).ReadString('\n')
@@ -79,7 +79,7 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 	id := box(t, shellImage, true)
 	for name, cmd := range stubborn {
 		t.Run(name, func(t *testing.T) {
-			e := run(t, Spec{Place: Place{Name: id}, Cmd: cmd})
+			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: cmd})
 			eventually(t, time.Minute, "running", func() bool { return len(inside(t, id)) >= 2 })
 			begun := time.Now()
 			if err := e.Stop(t.Context()); err != nil {
@@ -101,7 +101,7 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
+	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
 	select {
 	case <-e.Done():
 	case <-time.After(30 * time.Second):
@@ -118,7 +118,7 @@ func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", "env -i setsid sleep 60 & sleep 0.3"}})
+	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", "env -i setsid sleep 60 & sleep 0.3"}})
 	ended := make(chan error, 1)
 	go func() {
 		_, err := io.ReadAll(e.Stdout())
@@ -137,7 +137,7 @@ func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 func TestStopKillsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Place: Place{Name: id}, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
+	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	begun := time.Now()
@@ -153,7 +153,7 @@ func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
 	e := run(t, Spec{
-		Place: Place{Name: id}, Cmd: []string{"sh", "-c", `echo "$MINE $(id -u) $(pwd)"`},
+		Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", `echo "$MINE $(id -u) $(pwd)"`},
 		Env: []string{"MINE=a b"}, User: "1234", Workdir: "/tmp",
 	})
 	out, err := io.ReadAll(e.Stdout())
@@ -177,7 +177,7 @@ func TestImageWithoutShell(t *testing.T) {
 	t.Parallel()
 	id := box(t, bareImage, true)
 	t.Run("echo", func(t *testing.T) {
-		e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"/cat"}, CloseStdin: 2 * time.Second})
+		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/cat"}, CloseStdin: 2 * time.Second})
 		if _, err := io.WriteString(e.Stdin(), "hi\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestImageWithoutShell(t *testing.T) {
 		}
 	})
 	t.Run("deaf", func(t *testing.T) {
-		e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"/sleep", "1000"}})
+		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/sleep", "1000"}})
 		err := e.Stop(t.Context())
 		left := inside(t, id)
 		switch {
@@ -207,7 +207,7 @@ func TestImageWithoutShell(t *testing.T) {
 		}
 	})
 	t.Run("quick", func(t *testing.T) {
-		e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"/busybox", "echo", "hi"}})
+		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/busybox", "echo", "hi"}})
 		if out, err := io.ReadAll(e.Stdout()); err != nil || string(out) != "hi\n" {
 			t.Errorf("%q, %v", out, err)
 		}
@@ -217,7 +217,7 @@ func TestImageWithoutShell(t *testing.T) {
 		}
 	})
 	t.Run("missing program", func(t *testing.T) {
-		if _, err := Start(t.Context(), Spec{Place: Place{Name: id}, Cmd: []string{"/no-such"}}); !errors.Is(err, ErrNoBinary) {
+		if _, err := Start(t.Context(), Spec{Selector: Selector{Name: id}, Cmd: []string{"/no-such"}}); !errors.Is(err, ErrNoBinary) {
 			t.Errorf("err = %v", err)
 		}
 	})
@@ -232,12 +232,12 @@ func TestEachMissingPartHasItsOwnError(t *testing.T) {
 		spec Spec
 		want error
 	}{
-		"no Docker":  {Spec{Place: Place{Engine: Engine{Host: "unix://" + filepath.Join(dir, "none.sock")}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
-		"refused":    {Spec{Place: Place{Engine: Engine{Host: "tcp://127.0.0.1:1"}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
-		"ssh":        {Spec{Place: Place{Engine: Engine{Host: "ssh://host"}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
-		"absent":     {Spec{Place: Place{Name: "no-such-container"}, Cmd: []string{"cat"}}, ErrNoContainer},
-		"stopped":    {Spec{Place: Place{Name: stopped}, Cmd: []string{"cat"}}, ErrNotRunning},
-		"no program": {Spec{Place: Place{Name: running}, Cmd: []string{"no-such-program"}}, ErrNoBinary},
+		"no Docker":  {Spec{Selector: Selector{Engine: Engine{Host: "unix://" + filepath.Join(dir, "none.sock")}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
+		"refused":    {Spec{Selector: Selector{Engine: Engine{Host: "tcp://127.0.0.1:1"}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
+		"ssh":        {Spec{Selector: Selector{Engine: Engine{Host: "ssh://host"}, Name: "x"}, Cmd: []string{"cat"}}, ErrNoDocker},
+		"absent":     {Spec{Selector: Selector{Name: "no-such-container"}, Cmd: []string{"cat"}}, ErrNoContainer},
+		"stopped":    {Spec{Selector: Selector{Name: stopped}, Cmd: []string{"cat"}}, ErrNotRunning},
+		"no program": {Spec{Selector: Selector{Name: running}, Cmd: []string{"no-such-program"}}, ErrNoBinary},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Start(t.Context(), c.spec)
@@ -259,7 +259,7 @@ func TestEachMissingPartHasItsOwnError(t *testing.T) {
 func TestRefusedSocketIsAPermissionError(t *testing.T) {
 	t.Parallel()
 	// Root can open any socket, so this test uses the error text of the client.
-	err := explain(Engine{Host: "unix:///x.sock"}, "c", &os.PathError{Op: "dial", Err: os.ErrPermission})
+	err := translateError(Engine{Host: "unix:///x.sock"}, "c", &os.PathError{Op: "dial", Err: os.ErrPermission})
 	if !errors.Is(err, ErrPermission) {
 		t.Errorf("err = %v", err)
 	}
@@ -285,7 +285,7 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := box(t, shellImage, true)
-			e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"cat"}, attribution: attribution})
+			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"cat"}, attribution: attribution})
 			if err := end(id); err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +294,7 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 			case <-time.After(2 * attribution):
 				t.Fatal("the end is not noticed")
 			}
-			if exit := e.Exit(); !exit.Away {
+			if exit := e.Exit(); !exit.Lost {
 				t.Errorf("the process is blamed: %+v", exit)
 			}
 			if err := e.Stop(t.Context()); err != nil {
@@ -307,23 +307,23 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 func TestStderrFloodDoesNotBlockProcess(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
-	e := run(t, Spec{Place: Place{Name: id}, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
+	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
 	out, err := io.ReadAll(e.Stdout())
 	if err != nil || string(out) != "over\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 }
 
-func TestSweepKillsExecsOfKilledDaemon(t *testing.T) {
+func TestEndOrphansKillsExecsOfKilledDaemon(t *testing.T) {
 	t.Parallel()
 	id := box(t, shellImage, true)
 	ledger := t.TempDir()
-	e := run(t, Spec{Place: Place{Name: id}, Cmd: stubborn["background"], Ledger: ledger})
+	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: stubborn["background"], Ledger: ledger})
 	eventually(t, time.Minute, "running", func() bool { return len(inside(t, id)) >= 2 })
 	if files, _ := os.ReadDir(ledger); len(files) != 1 {
 		t.Fatalf("%d entries", len(files))
 	}
-	n, err := Sweep(t.Context(), ledger)
+	n, err := EndOrphans(t.Context(), ledger)
 	if err != nil || n < 2 {
 		t.Errorf("ended %d, %v", n, err)
 	}
@@ -333,7 +333,7 @@ func TestSweepKillsExecsOfKilledDaemon(t *testing.T) {
 	if files, _ := os.ReadDir(ledger); len(files) != 0 {
 		t.Errorf("%d entries after the sweep", len(files))
 	}
-	if n, err := Sweep(t.Context(), filepath.Join(ledger, "never")); n != 0 || err != nil {
+	if n, err := EndOrphans(t.Context(), filepath.Join(ledger, "never")); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 }
@@ -355,19 +355,19 @@ func TestEngineIsFoundLikeDockerCommand(t *testing.T) {
 		}
 	}
 	put("config.json", `{"currentContext":"work"}`)
-	if _, err := find(); !errors.Is(err, ErrNoDocker) || !strings.Contains(err.Error(), "work") {
+	if _, err := defaultEndpoint(); !errors.Is(err, ErrNoDocker) || !strings.Contains(err.Error(), "work") {
 		t.Errorf("a context that is not there: %v", err)
 	}
 	put("contexts/meta/"+contextID("work")+"/meta.json", `{"Name":"work","Endpoints":{"docker":{"Host":"unix:///run/work.sock"}}}`)
-	if at, err := find(); err != nil || at.host != "unix:///run/work.sock" {
+	if at, err := defaultEndpoint(); err != nil || at.host != "unix:///run/work.sock" {
 		t.Errorf("%+v, %v", at, err)
 	}
 	t.Setenv("DOCKER_CONTEXT", "default")
-	if at, err := find(); err != nil || at.host == "unix:///run/work.sock" {
+	if at, err := defaultEndpoint(); err != nil || at.host == "unix:///run/work.sock" {
 		t.Errorf("%+v, %v", at, err)
 	}
 	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
-	if at, err := find(); err != nil || at.host != "tcp://10.0.0.1:2375" || !at.env {
+	if at, err := defaultEndpoint(); err != nil || at.host != "tcp://10.0.0.1:2375" || !at.env {
 		t.Errorf("%+v, %v", at, err)
 	}
 }
@@ -375,7 +375,7 @@ func TestEngineIsFoundLikeDockerCommand(t *testing.T) {
 func TestOutputBeforeWrapperLineIsHeldBack(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	h := &holdback{w: &out}
+	h := &startBuffer{w: &out}
 	_, _ = h.Write([]byte("early "))
 	if out.Len() > 0 {
 		t.Error("passed on while nobody reads")
@@ -385,9 +385,9 @@ func TestOutputBeforeWrapperLineIsHeldBack(t *testing.T) {
 	if out.String() != "early late" {
 		t.Errorf("got %q", out.String())
 	}
-	full := &holdback{w: &out}
-	_, _ = full.Write(make([]byte, maxHeld))
-	if _, _ = full.Write([]byte("x")); out.Len() != len("early late")+maxHeld+1 {
+	full := &startBuffer{w: &out}
+	_, _ = full.Write(make([]byte, maxBuffered))
+	if _, _ = full.Write([]byte("x")); out.Len() != len("early late")+maxBuffered+1 {
 		t.Error("held without a bound")
 	}
 }
@@ -406,7 +406,7 @@ func TestHeraldConsumesOnlyItsOwnLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var rest bytes.Buffer
 			told := "never"
-			h := &herald{dst: &rest, tell: func(line string) { told = line }}
+			h := &startLineReader{dst: &rest, onLine: func(line string) { told = line }}
 			for _, chunk := range c.chunks {
 				if n, err := h.Write([]byte(chunk)); n != len(chunk) || err != nil {
 					t.Fatal(n, err)

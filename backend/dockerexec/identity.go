@@ -21,15 +21,15 @@ type Identity struct {
 // registry.
 func (i Identity) Digest(name string) string {
 	for _, one := range i.Digests {
-		if of, digest, _ := strings.Cut(one, "@"); familiar(of) == familiar(name) {
+		if of, digest, _ := strings.Cut(one, "@"); familiarName(of) == familiarName(name) {
 			return digest
 		}
 	}
 	return ""
 }
 
-// familiar removes the prefixes that the docker command adds to names of Docker Hub.
-func familiar(name string) string {
+// familiarName removes the prefixes that the docker command adds to names of Docker Hub.
+func familiarName(name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "index."), "docker.io/")
 	return strings.TrimPrefix(name, "library/")
 }
@@ -38,16 +38,16 @@ func familiar(name string) string {
 // ref, or else the local image that the next container would use. It does not pull. It returns
 // ErrNoImage if the image is not present.
 func Identify(ctx context.Context, engine Engine, server, ref string) (Identity, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cli, at, err := connect(engine)
+	cli, at, err := newClient(engine)
 	if err != nil {
 		return Identity{}, err
 	}
 	defer cli.Close()
-	found, err := cli.ContainerList(ctx, client.ContainerListOptions{Limit: maxFound, Filters: make(client.Filters).Add("label", ServerLabel+"="+server)})
+	found, err := cli.ContainerList(ctx, client.ContainerListOptions{Limit: maxContainers, Filters: make(client.Filters).Add("label", ServerLabel+"="+server)})
 	if err != nil {
-		return Identity{}, explain(at, "", err)
+		return Identity{}, translateError(at, "", err)
 	}
 	for _, c := range found.Items {
 		// The list shows the current name of the image; the container keeps the one from which it
@@ -72,15 +72,15 @@ func identify(ctx context.Context, cli *client.Client, at Engine, ref string) (I
 	case errdefs.IsNotFound(err):
 		return Identity{}, fmt.Errorf("%w: %q", ErrNoImage, ref)
 	case err != nil:
-		return Identity{}, explain(at, ref, err)
+		return Identity{}, translateError(at, ref, err)
 	}
 	return Identity{ID: image.ID, Digests: image.RepoDigests, Tags: image.RepoTags}, nil
 }
 
-// Newest returns the digest that ref has in its registry now. The Engine queries the registry,
-// without credentials.
-func Newest(ctx context.Context, engine Engine, ref string) (digest string, err error) {
-	cli, at, err := connect(engine)
+// LatestDigest returns the digest that ref has in its registry now. The Engine queries the
+// registry, without credentials.
+func LatestDigest(ctx context.Context, engine Engine, ref string) (digest string, err error) {
+	cli, at, err := newClient(engine)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +88,7 @@ func Newest(ctx context.Context, engine Engine, ref string) (digest string, err 
 	answer, err := cli.DistributionInspect(ctx, ref, client.DistributionInspectOptions{})
 	switch {
 	case client.IsErrConnectionFailed(err):
-		return "", explain(at, ref, err)
+		return "", translateError(at, ref, err)
 	case err != nil:
 		return "", fmt.Errorf("cannot ask the registry for image %q: %w", ref, err)
 	}
@@ -100,7 +100,7 @@ func Newest(ctx context.Context, engine Engine, ref string) (digest string, err 
 func RunEngine(args []string) (e Engine) {
 	globals, _, _, _, _ := splitRun(args)
 	for n := 0; n < len(globals); {
-		w := min(width(globals[n], globalFlags), len(globals)-n)
+		w := min(argCount(globals[n], globalFlags), len(globals)-n)
 		name, value, joined := strings.Cut(globals[n], "=")
 		if short := globals[n]; !strings.HasPrefix(short, "--") && len(short) > 2 { // -Hunix:///s
 			name, value, joined = short[:2], strings.TrimPrefix(short[2:], "="), true

@@ -133,7 +133,7 @@ func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 		t.Fatalf("%+v, %v; its digest is %s", is, err, first)
 	}
 	s.moved.Store(true)
-	if newest, err := Newest(t.Context(), Engine{}, ref); err != nil || newest != second {
+	if newest, err := LatestDigest(t.Context(), Engine{}, ref); err != nil || newest != second {
 		t.Errorf("the newest is %s, %v; want %s", newest, err, second)
 	}
 	pinned := ref + "@" + second // the tag is ignored
@@ -142,7 +142,7 @@ func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 	if is, err := Identify(t.Context(), Engine{}, "pinned", pinned); err != nil || !is.Running || is.Digest(s.name) != second {
 		t.Errorf("pinned: %+v, %v", is, err)
 	}
-	if _, err := Newest(t.Context(), Engine{}, "127.0.0.1:9/drawbridge-test/none:1"); err == nil || strings.Contains(err.Error(), ErrNoDocker.Error()) {
+	if _, err := LatestDigest(t.Context(), Engine{}, "127.0.0.1:9/drawbridge-test/none:1"); err == nil || strings.Contains(err.Error(), ErrNoDocker.Error()) {
 		t.Errorf("a registry that does not answer: %v", err)
 	}
 }

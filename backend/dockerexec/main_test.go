@@ -61,7 +61,7 @@ func needEngine(t *testing.T) *client.Client {
 }
 
 func prepareEngine() error {
-	cli, _, err := connect(Engine{})
+	cli, _, err := newClient(Engine{})
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func box(t *testing.T, image string, started bool) (id string) {
 	}
 	t.Cleanup(func() {
 		_, err := cli.ContainerRemove(context.Background(), created.ID, client.ContainerRemoveOptions{Force: true})
-		if err != nil && explain(Engine{}, "", err) == err {
+		if err != nil && translateError(Engine{}, "", err) == err {
 			t.Error(err)
 		}
 	})

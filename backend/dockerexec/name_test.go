@@ -15,11 +15,11 @@ func TestContainerInspectRequestsNameOnly(t *testing.T) {
 		if name == "" {
 			continue // selected by labels
 		}
-		at := Place{Name: name}
-		if _, err := at.pick(t.Context(), nil, Engine{}); (err == nil) != fine {
+		at := Selector{Name: name}
+		if _, err := at.resolveID(t.Context(), nil, Engine{}); (err == nil) != fine {
 			t.Errorf("%q is asked for: %v", name, err)
 		}
-		if _, err := Look(t.Context(), Engine{Host: "tcp://127.0.0.1:1"}, name); err == nil {
+		if _, err := Inspect(t.Context(), Engine{Host: "tcp://127.0.0.1:1"}, name); err == nil {
 			t.Errorf("%q is looked into", name)
 		}
 	}

@@ -23,47 +23,47 @@ type entry struct {
 
 func entryPath(ledger, mark string) string { return filepath.Join(ledger, mark+".json") }
 
-// enlist writes the record of the exec. An error is ignored, because it affects only the cleanup
-// after a crash.
-func (e *Exec) enlist() {
-	one := entry{Engine: e.at, Container: e.container, User: e.spec.User, Mark: e.mark}
+// addToLedger writes the record of the exec. An error is ignored, because it affects only the
+// cleanup after a crash.
+func (e *Exec) addToLedger() {
+	item := entry{Engine: e.engine, Container: e.container, User: e.spec.User, Mark: e.mark}
 	if !e.shell {
-		one.Exec = e.id
+		item.Exec = e.id
 	}
-	_ = enlist(e.spec.Ledger, one)
+	_ = writeEntry(e.spec.Ledger, item)
 }
 
-// enlist writes an entry. Without a ledger it does nothing.
-func enlist(ledger string, one entry) error {
+// writeEntry writes an entry. Without a ledger it does nothing.
+func writeEntry(ledger string, item entry) error {
 	if ledger == "" {
 		return nil
 	}
-	text, err := json.Marshal(one)
+	text, err := json.Marshal(item)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(ledger, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(entryPath(ledger, one.Mark), text, 0o600)
+	return os.WriteFile(entryPath(ledger, item.Mark), text, 0o600)
 }
 
-func (e *Exec) delist() { delist(e.spec.Ledger, e.mark) }
+func (e *Exec) removeFromLedger() { removeEntry(e.spec.Ledger, e.mark) }
 
-func delist(ledger, mark string) {
+func removeEntry(ledger, mark string) {
 	if ledger != "" {
 		_ = os.Remove(entryPath(ledger, mark))
 	}
 }
 
-// sweepers is the number of containers that Sweep cleans up in parallel.
-const sweepers = 6
+// maxParallelCleanups is the number of containers that EndOrphans cleans up in parallel.
+const maxParallelCleanups = 6
 
-// Sweep ends the processes that a killed daemon left running in containers, according to the
+// EndOrphans ends the processes that a killed daemon left running in containers, according to the
 // ledger folder, removes the containers of its docker run commands, and returns the number of
 // both. A record is removed when its container has been cleaned up or does not exist; it remains
 // while the Engine does not answer.
-func Sweep(ctx context.Context, ledger string) (ended int, err error) {
+func EndOrphans(ctx context.Context, ledger string) (ended int, err error) {
 	files, err := os.ReadDir(ledger)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
@@ -75,7 +75,7 @@ func Sweep(ctx context.Context, ledger string) (ended int, err error) {
 		mu      sync.Mutex // guards ended and errs
 		errs    []error
 		running sync.WaitGroup
-		slots   = make(chan struct{}, sweepers)
+		slots   = make(chan struct{}, maxParallelCleanups)
 	)
 	each := func(sweep func() (int, error)) {
 		slots <- struct{}{}
@@ -90,53 +90,53 @@ func Sweep(ctx context.Context, ledger string) (ended int, err error) {
 	}
 	for _, file := range files {
 		if path := filepath.Join(ledger, file.Name()); strings.HasSuffix(path, runSuffix) {
-			each(func() (int, error) { return sweepRun(ctx, ledger, path) })
+			each(func() (int, error) { return cleanUpRun(ctx, ledger, path) })
 		}
 	}
-	for _, g := range groups(ledger, files) {
-		each(func() (int, error) { return g.sweep(ctx) })
+	for _, g := range groupEntries(ledger, files) {
+		each(func() (int, error) { return g.cleanUp(ctx) })
 	}
 	running.Wait()
 	return ended, errors.Join(errs...)
 }
 
-// group is a set of entries that one command in a container can end.
-type group struct {
+// entryGroup is a set of entries that one command in a container can end.
+type entryGroup struct {
 	entry          // the first entry
 	marks []string // of all entries
 	paths []string
 }
 
-// groups reads the entries of a ledger. It removes an incomplete file, because nothing can be
+// groupEntries reads the entries of a ledger. It removes an incomplete file, because nothing can be
 // found with it.
-func groups(ledger string, files []os.DirEntry) map[string]*group {
-	all := map[string]*group{}
+func groupEntries(ledger string, files []os.DirEntry) map[string]*entryGroup {
+	all := map[string]*entryGroup{}
 	for _, file := range files {
 		path := filepath.Join(ledger, file.Name())
 		text, err := os.ReadFile(path)
 		if err != nil || !strings.HasSuffix(path, ".json") {
 			continue
 		}
-		var one entry
-		if json.Unmarshal(text, &one) != nil || one.Mark == "" {
+		var item entry
+		if json.Unmarshal(text, &item) != nil || item.Mark == "" {
 			_ = os.Remove(path)
 			continue
 		}
-		key := strings.Join([]string{one.Host, one.Context, one.Container, one.User, one.Exec}, "\x00")
-		if one.Container == "" {
-			key += one.Mark
+		key := strings.Join([]string{item.Host, item.Context, item.Container, item.User, item.Exec}, "\x00")
+		if item.Container == "" {
+			key += item.Mark
 		}
 		if all[key] == nil {
-			all[key] = &group{entry: one}
+			all[key] = &entryGroup{entry: item}
 		}
-		all[key].marks = append(all[key].marks, one.Mark)
+		all[key].marks = append(all[key].marks, item.Mark)
 		all[key].paths = append(all[key].paths, path)
 	}
 	return all
 }
 
-func (g *group) sweep(ctx context.Context) (ended int, err error) {
-	ended, err = g.end(ctx)
+func (g *entryGroup) cleanUp(ctx context.Context) (ended int, err error) {
+	ended, err = g.endProcesses(ctx)
 	if err != nil && !errors.Is(err, ErrNoContainer) && !errors.Is(err, ErrNotRunning) {
 		return ended, err
 	}
@@ -149,12 +149,12 @@ func (g *group) sweep(ctx context.Context) (ended int, err error) {
 	return ended, err
 }
 
-func (g *group) end(ctx context.Context) (ended int, err error) {
+func (g *entryGroup) endProcesses(ctx context.Context) (ended int, err error) {
 	engine := g.Engine
 	if engine.Context != "" {
 		engine.Host = "" // the context includes the certificates
 	}
-	cli, at, err := connect(engine)
+	cli, at, err := newClient(engine)
 	if err != nil {
 		return 0, err
 	}
@@ -167,12 +167,12 @@ func (g *group) end(ctx context.Context) (ended int, err error) {
 		if err == nil && now.Running && signalFromHost(now.PID, g.Container, "KILL") {
 			ended = 1
 		}
-		return ended, explain(at, g.Container, err)
+		return ended, translateError(at, g.Container, err)
 	}
 	for range 20 { // until no more processes are found
 		n, err := signalInside(ctx, cli, g.Container, g.User, "KILL", 0, g.marks...)
 		if err != nil {
-			return ended, explain(at, g.Container, err)
+			return ended, translateError(at, g.Container, err)
 		}
 		if n == 0 {
 			return ended, nil

@@ -47,11 +47,11 @@ type runEntry struct {
 	CIDFile string   `json:"cidfile"` // file to which the command writes the container's id; "" if the user specified another one
 }
 
-// FollowRun recognizes a docker run command. command is the executable, and env its complete
-// environment. ledger is the folder that Sweep reads; "" means none.
+// TrackRun recognizes a docker run command. command is the executable, and env its complete
+// environment. ledger is the folder that EndOrphans reads; "" means none.
 //
 // A command inside a script or behind sudo is not recognized.
-func FollowRun(server, command string, args, env []string, ledger string) (r *Run, ok bool) {
+func TrackRun(server, command string, args, env []string, ledger string) (r *Run, ok bool) {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(command)), ".exe")
 	if name != "docker" {
 		return nil, false
@@ -72,8 +72,8 @@ func FollowRun(server, command string, args, env []string, ledger string) (r *Ru
 	return r, true
 }
 
-// Enlist writes the record for Sweep. It must be called before the command is started.
-func (r *Run) Enlist() error {
+// AddToLedger writes the record for EndOrphans. It must be called before the command is started.
+func (r *Run) AddToLedger() error {
 	if r.ledger == "" {
 		return nil
 	}
@@ -87,12 +87,12 @@ func (r *Run) Enlist() error {
 	return os.WriteFile(r.at.path(r.ledger), text, 0o600)
 }
 
-// Forget removes the record. It must be called if the command could not be started.
-func (r *Run) Forget() error {
+// RemoveFromLedger removes the record. It must be called if the command could not be started.
+func (r *Run) RemoveFromLedger() error {
 	if r.ledger == "" {
 		return nil
 	}
-	return r.at.delist(r.ledger)
+	return r.at.removeFiles(r.ledger)
 }
 
 // Remove removes the container in any state. It must be called after the docker command has
@@ -101,7 +101,7 @@ func (r *Run) Forget() error {
 func (r *Run) Remove(ctx context.Context) error {
 	_, err := r.at.remove(ctx)
 	if err == nil {
-		err = r.Forget()
+		err = r.RemoveFromLedger()
 	}
 	return err
 }
@@ -110,7 +110,7 @@ const runSuffix = ".run"
 
 func (e *runEntry) path(ledger string) string { return filepath.Join(ledger, e.Mark+runSuffix) }
 
-func (e *runEntry) delist(ledger string) error {
+func (e *runEntry) removeFiles(ledger string) error {
 	var errs []error
 	for _, path := range []string{e.path(ledger), e.CIDFile} {
 		if path == "" {
@@ -132,9 +132,9 @@ func (e *runEntry) remove(ctx context.Context) (removed int, err error) {
 	// The docker command creates the file, writes the id when the container exists, and removes
 	// an empty file when it exits. A file that is still empty means that the command was killed
 	// while it waited for the Engine.
-	var patience time.Duration
+	var limit time.Duration
 	if id, err := os.ReadFile(e.CIDFile); e.CIDFile != "" && err == nil && len(id) == 0 {
-		patience = lateCreation
+		limit = lateCreation
 	}
 	seen := map[string]bool{}
 	for begun := time.Now(); ; {
@@ -151,7 +151,7 @@ func (e *runEntry) remove(ctx context.Context) (removed int, err error) {
 			// Fails if --rm is removing the container at this moment; the next iteration checks
 			// that.
 			_, err = e.docker(ctx, append([]string{"rm", "--force", "--volumes"}, ids...)...)
-		case len(seen) > 0 || time.Since(begun) >= patience:
+		case len(seen) > 0 || time.Since(begun) >= limit:
 			return len(seen), nil
 		}
 		pause := time.NewTimer(50 * time.Millisecond)
@@ -179,8 +179,8 @@ func (e *runEntry) docker(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// sweepRun removes the container of a runEntry.
-func sweepRun(ctx context.Context, ledger, path string) (removed int, err error) {
+// cleanUpRun removes the container of a runEntry.
+func cleanUpRun(ctx context.Context, ledger, path string) (removed int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
@@ -190,7 +190,7 @@ func sweepRun(ctx context.Context, ledger, path string) (removed int, err error)
 		return 0, os.Remove(path) // incomplete: the crash happened before the command was started
 	}
 	if removed, err = e.remove(ctx); err == nil {
-		err = e.delist(ledger)
+		err = e.removeFiles(ledger)
 	}
 	return removed, err
 }

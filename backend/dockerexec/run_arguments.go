@@ -25,7 +25,7 @@ func splitRun(args []string) (globals, verb, options, rest []string, ok bool) {
 		if !globalFlags[name] && !globalValues[name] {
 			return nil, nil, nil, nil, false
 		}
-		n += width(args[n], globalFlags)
+		n += argCount(args[n], globalFlags)
 	}
 	if n >= len(args) {
 		return nil, nil, nil, nil, false
@@ -41,15 +41,15 @@ func splitRun(args []string) (globals, verb, options, rest []string, ok bool) {
 	verb, args = args[:n], args[n:]
 	n = 0
 	for n < len(args) && len(args[n]) > 1 && args[n][0] == '-' && args[n] != "--" {
-		n += width(args[n], runFlags)
+		n += argCount(args[n], runFlags)
 	}
 	n = min(n, len(args))
 	return globals, verb, args[:n], args[n:], true
 }
 
-// width returns the number of arguments that an option occupies: 2 if its value is the next
+// argCount returns the number of arguments that an option occupies: 2 if its value is the next
 // argument.
-func width(option string, flags map[string]bool) int {
+func argCount(option string, flags map[string]bool) int {
 	if long, ok := strings.CutPrefix(option, "--"); ok {
 		if name, _, valued := strings.Cut(long, "="); valued || flags[name] {
 			return 1
@@ -74,7 +74,7 @@ func width(option string, flags map[string]bool) int {
 // --cidfile is.
 func withoutTerminal(options []string) (kept []string, terminal, cidfile bool) {
 	for n := 0; n < len(options); {
-		option, w := options[n], min(width(options[n], runFlags), len(options)-n)
+		option, w := options[n], min(argCount(options[n], runFlags), len(options)-n)
 		name, value, _ := strings.Cut(option, "=")
 		switch {
 		case name == "--tty":
@@ -85,7 +85,7 @@ func withoutTerminal(options []string) (kept []string, terminal, cidfile bool) {
 		case strings.HasPrefix(option, "--"):
 			kept = append(kept, options[n:n+w]...)
 		default:
-			short, had := withoutT(option)
+			short, had := withoutTTYFlag(option)
 			terminal = terminal || had
 			if short != "-" {
 				kept = append(append(kept, short), options[n+1:n+w]...)
@@ -96,9 +96,9 @@ func withoutTerminal(options []string) (kept []string, terminal, cidfile bool) {
 	return kept, terminal, cidfile
 }
 
-// withoutT removes the t from combined short options, such as -it, but not from a value, such as
-// -eterm=x.
-func withoutT(word string) (short string, had bool) {
+// withoutTTYFlag removes the t from combined short options, such as -it, but not from a value,
+// such as -eterm=x.
+func withoutTTYFlag(word string) (short string, had bool) {
 	short = "-"
 	for i := 1; i < len(word); i++ {
 		letter := word[i : i+1]

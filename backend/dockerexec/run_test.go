@@ -45,7 +45,7 @@ func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
 		{"sudo", "docker run -i img", "", false},
 		{"docker-mcp", "run -i img", "", false},
 	} {
-		r, ok := FollowRun("files", c.command, strings.Fields(c.args), nil, "")
+		r, ok := TrackRun("files", c.command, strings.Fields(c.args), nil, "")
 		if !ok {
 			if c.want != "" {
 				t.Errorf("%s %s is not recognised", c.command, c.args)
@@ -66,7 +66,7 @@ func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
 func TestUserCidfileIsKept(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]int{"run -i img": 1, "run --cidfile /x -i img": 1, "run --cidfile=/x -i img": 1} {
-		r, ok := FollowRun("a", "docker", strings.Fields(args), nil, t.TempDir())
+		r, ok := TrackRun("a", "docker", strings.Fields(args), nil, t.TempDir())
 		if !ok || strings.Count(strings.Join(r.Args, " "), "--cidfile") != want {
 			t.Errorf("%s: %v", args, r)
 		}
@@ -76,8 +76,8 @@ func TestUserCidfileIsKept(t *testing.T) {
 func TestLedgerContainsNoSecret(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
-	r, _ := FollowRun("a", "docker", []string{"run", "-i", "-e", "TOKEN", "img"}, []string{"TOKEN=hush", "DOCKER_HOST=unix:///x", "DOCKER_AUTH_CONFIG=hush", "PATH=/bin"}, ledger)
-	if err := r.Enlist(); err != nil {
+	r, _ := TrackRun("a", "docker", []string{"run", "-i", "-e", "TOKEN", "img"}, []string{"TOKEN=hush", "DOCKER_HOST=unix:///x", "DOCKER_AUTH_CONFIG=hush", "PATH=/bin"}, ledger)
+	if err := r.AddToLedger(); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(r.at.path(ledger))
@@ -98,11 +98,11 @@ func foreground(t *testing.T, ledger string, options []string, program ...string
 		t.Skip(err)
 	}
 	args := slices.Concat([]string{"run", "--network", "none"}, options, []string{shellImage}, program)
-	r, ok := FollowRun("box", docker, args, os.Environ(), ledger)
+	r, ok := TrackRun("box", docker, args, os.Environ(), ledger)
 	if !ok {
 		t.Fatal("not recognised")
 	}
-	if err := r.Enlist(); err != nil {
+	if err := r.AddToLedger(); err != nil {
 		t.Fatal(err)
 	}
 	cmd = exec.Command(docker, r.Args...)
@@ -180,19 +180,19 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 	}
 }
 
-func TestSweepRemovesContainersOfEarlierRun(t *testing.T) {
+func TestEndOrphansRemovesContainersOfEarlierRun(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
 	r, cmd, _, _ := foreground(t, ledger, []string{"-i", "--rm"}, "/bin/sh", "-c", stays)
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
-	if n, err := Sweep(t.Context(), ledger); n != 1 || err != nil {
+	if n, err := EndOrphans(t.Context(), ledger); n != 1 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 	if rest := left(t, r, ledger); rest != "" {
 		t.Errorf("left: %s", rest)
 	}
-	if n, err := Sweep(t.Context(), ledger); n != 0 || err != nil {
+	if n, err := EndOrphans(t.Context(), ledger); n != 0 || err != nil {
 		t.Errorf("the second time: %d, %v", n, err)
 	}
 }
@@ -203,7 +203,7 @@ func TestTornLedgerIsDiscarded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(ledger, "x"+runSuffix), []byte(`{"command":"/bi`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := Sweep(t.Context(), ledger); n != 0 || err != nil {
+	if n, err := EndOrphans(t.Context(), ledger); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	if files, _ := os.ReadDir(ledger); len(files) != 0 {
@@ -211,18 +211,18 @@ func TestTornLedgerIsDiscarded(t *testing.T) {
 	}
 }
 
-func TestSweepKeepsLedgerWhileEngineIsDown(t *testing.T) {
+func TestEndOrphansKeepsLedgerWhileEngineIsDown(t *testing.T) {
 	t.Parallel()
 	docker, err := exec.LookPath("docker")
 	if err != nil {
 		t.Skip(err)
 	}
 	ledger := t.TempDir()
-	r, _ := FollowRun("a", docker, []string{"--host", "unix://" + filepath.Join(ledger, "nobody"), "run", "-i", "img"}, os.Environ(), ledger)
-	if err := r.Enlist(); err != nil {
+	r, _ := TrackRun("a", docker, []string{"--host", "unix://" + filepath.Join(ledger, "nobody"), "run", "-i", "img"}, os.Environ(), ledger)
+	if err := r.AddToLedger(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Sweep(t.Context(), ledger); err == nil {
+	if _, err := EndOrphans(t.Context(), ledger); err == nil {
 		t.Error("no error")
 	}
 	if _, err := os.Stat(r.at.path(ledger)); err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// ask makes watch query the Engine immediately.
-func (e *Exec) ask() {
+// requestQuery makes watch query the Engine immediately.
+func (e *Exec) requestQuery() {
 	select {
-	case e.poke <- struct{}{}:
+	case e.queryNow <- struct{}{}:
 	default:
 	}
 }
@@ -37,27 +37,27 @@ func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 	failures := 0
 	for {
 		select {
-		case <-e.poke:
+		case <-e.queryNow:
 		case <-timer.C:
 		case <-e.abandoned:
 			e.exit = Exit{Code: -1, Reason: "left running: it could not be ended"}
 			close(e.done)
 			return
 		}
-		exit, over, err := e.look()
+		exit, over, err := e.queryExit()
 		if over {
-			e.exit = e.attributed(exit)
+			e.exit = e.exitCause(exit)
 			break
 		}
 		pause := seldom
 		switch {
 		case err != nil:
-			if failures++; failures >= 5 && e.ended() {
-				e.exit = Exit{Code: -1, Reason: "the Docker Engine went away", Away: true}
+			if failures++; failures >= 5 && e.streamEnded() {
+				e.exit = Exit{Code: -1, Reason: "the Docker Engine went away", Lost: true}
 				over = true
 			}
 			pause = often
-		case e.ended(): // its output has ended, but it still runs
+		case e.streamEnded(): // its output has ended, but it still runs
 			failures, pause = 0, often
 		default:
 			failures = 0
@@ -69,7 +69,7 @@ func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 	}
 	if e.shell && e.exit.Reason == "" {
 		// Signals only processes with our mark, because the id of the group may have been reused.
-		ctx, stop := context.WithTimeout(context.Background(), answerLimit)
+		ctx, stop := context.WithTimeout(context.Background(), requestTimeout)
 		_, _ = e.signal(ctx, "KILL", 0)
 		stop()
 	}
@@ -82,20 +82,20 @@ func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
 	}
 	// A process without our mark may keep the output open, so reading has a deadline.
 	_ = e.conn.Conn.SetReadDeadline(time.Now().Add(outputGrace))
-	e.delist()
+	e.removeFromLedger()
 	close(e.done)
 }
 
-// look queries the Engine whether the process has exited.
-func (e *Exec) look() (exit Exit, over bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+// queryExit queries the Engine whether the process has exited.
+func (e *Exec) queryExit() (exit Exit, over bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	now, err := e.cli.ExecInspect(ctx, e.id, client.ExecInspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err):
-		return Exit{Code: -1, Reason: "the container was removed", Away: true}, true, nil
+		return Exit{Code: -1, Reason: "the container was removed", Lost: true}, true, nil
 	case errdefs.IsConflict(err):
-		return Exit{Code: -1, Reason: "the container stopped", Away: true}, true, nil
+		return Exit{Code: -1, Reason: "the container stopped", Lost: true}, true, nil
 	case err != nil:
 		return Exit{}, false, err
 	case now.Running:
@@ -104,13 +104,14 @@ func (e *Exec) look() (exit Exit, over bool, err error) {
 	return Exit{Code: now.ExitCode}, true, nil
 }
 
-// killed is the exit status after SIGKILL, which a process also has if its container was stopped.
-const killed = 128 + 9
+// statusKilled is the exit status after SIGKILL, which a process also has if its container was
+// stopped.
+const statusKilled = 128 + 9
 
-// attributed determines whether a process was killed because its container was stopped, which the
+// exitCause determines whether a process was killed because its container was stopped, which the
 // Engine reports shortly afterwards.
-func (e *Exec) attributed(exit Exit) Exit {
-	if exit.Code != killed {
+func (e *Exec) exitCause(exit Exit) Exit {
+	if exit.Code != statusKilled {
 		return exit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(e.spec.attribution, outputGrace))
@@ -118,8 +119,8 @@ func (e *Exec) attributed(exit Exit) Exit {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for !e.signalled.Load() {
-		if e.life.over(ctx, e.cli) {
-			return Exit{Code: -1, Reason: "the container stopped", Away: true}
+		if e.run.hasEnded(ctx, e.cli) {
+			return Exit{Code: -1, Reason: "the container stopped", Lost: true}
 		}
 		select {
 		case <-tick.C:
@@ -136,12 +137,12 @@ func (e *Exec) listen(ctx context.Context) {
 		events := e.cli.Events(ctx, client.EventsListOptions{
 			Filters: make(client.Filters).Add("container", e.container).Add("event", "exec_die", "die", "destroy"),
 		})
-		e.ask() // for events before the subscription
+		e.requestQuery() // for events before the subscription
 	stream:
 		for {
 			select {
 			case <-events.Messages:
-				e.ask()
+				e.requestQuery()
 			case <-events.Err:
 				break stream
 			case <-ctx.Done():
@@ -174,20 +175,20 @@ func (e *Exec) stop() error {
 		e.cli.Close()
 	}()
 	_ = e.stdin.Close()
-	e.ask()
-	if e.ending.Wait(e.done, or(e.spec.CloseStdin, defaultCloseStdin)) {
+	e.requestQuery()
+	if e.ending.Wait(e.done, orDefault(e.spec.CloseStdin, defaultCloseStdin)) {
 		return nil
 	}
 	e.signalled.Store(true)
-	_ = e.end("TERM") // the wait below shows whether it was effective
-	e.ask()
-	if e.ending.Wait(e.done, or(e.spec.Term, defaultTerm)) {
+	_ = e.sendSignal("TERM") // the wait below shows whether it was effective
+	e.requestQuery()
+	if e.ending.Wait(e.done, orDefault(e.spec.Term, defaultTerm)) {
 		return nil
 	}
 	var err error
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
-		err = e.end("KILL")
-		e.ask()
+	for deadline := time.Now().Add(killTimeout); time.Now().Before(deadline); {
+		err = e.sendSignal("KILL")
+		e.requestQuery()
 		if closeonce.WaitAtMost(e.done, 200*time.Millisecond) {
 			return nil
 		}
@@ -197,12 +198,12 @@ func (e *Exec) stop() error {
 	}
 	close(e.abandoned) // nothing more can be done
 	<-e.done
-	return fmt.Errorf("cannot end %q in the container %s: %w", e.spec.Cmd[0], e.spec.Place, err)
+	return fmt.Errorf("cannot end %q in the container %s: %w", e.spec.Cmd[0], e.spec.Selector, err)
 }
 
-// end sends a signal if the process still runs. After its exit its pid could be reused.
-func (e *Exec) end(name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+// sendSignal sends a signal if the process still runs. After its exit its pid could be reused.
+func (e *Exec) sendSignal(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	now, err := e.cli.ExecInspect(ctx, e.id, client.ExecInspectOptions{})
 	if err != nil || !now.Running {
@@ -218,14 +219,14 @@ func (e *Exec) end(name string) error {
 	return err
 }
 
-// signal runs ender in the container and returns the number of processes with our mark.
+// signal runs killScript in the container and returns the number of processes with our mark.
 func (e *Exec) signal(ctx context.Context, name string, group int) (found int, err error) {
 	return signalInside(ctx, e.cli, e.container, e.spec.User, name, group, e.mark)
 }
 
 func signalInside(ctx context.Context, cli *client.Client, container, user, name string, group int, marks ...string) (int, error) {
 	pattern := MarkVariable + "=" + strings.Join(marks, "\n"+MarkVariable+"=") // one pattern per line
-	out, err := output(ctx, cli, container, user, []string{"/bin/sh", "-c", ender, "sh", name, strconv.Itoa(group), pattern})
+	out, err := output(ctx, cli, container, user, []string{"/bin/sh", "-c", killScript, "sh", name, strconv.Itoa(group), pattern})
 	if err != nil {
 		return 0, err
 	}
@@ -253,7 +254,7 @@ func output(ctx context.Context, cli *client.Client, container, user string, cmd
 	return out.String(), nil
 }
 
-func or(d, otherwise time.Duration) time.Duration {
+func orDefault(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
 		return d
 	}

@@ -8,35 +8,35 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// pingPause is the interval of attempts to reach an Engine that does not answer.
-const pingPause = 500 * time.Millisecond
+// pingInterval is the interval of attempts to reach an Engine that does not answer.
+const pingInterval = 500 * time.Millisecond
 
-// Await blocks until a start at p, which failed because of the Engine or the container, may
-// succeed: the Engine answers again, or it reports that a container has started. It may return
-// too early. The error is that of ctx, or means that waiting is useless.
-func Await(ctx context.Context, p Place) error {
-	cli, at, err := connect(p.Engine)
+// WaitUntilStartable blocks until a start at p, which failed because of the Engine or the
+// container, may succeed: the Engine answers again, or it reports that a container has started.
+// It may return too early. The error is that of ctx, or means that waiting is useless.
+func WaitUntilStartable(ctx context.Context, p Selector) error {
+	cli, at, err := newClient(p.Engine)
 	if err != nil {
 		return err
 	}
 	defer cli.Close()
 	away := false
 	for {
-		if err := answers(ctx, cli); err == nil {
+		if err := ping(ctx, cli); err == nil {
 			if away {
 				return nil
 			}
-			if p == (Place{Engine: p.Engine}) {
+			if p == (Selector{Engine: p.Engine}) {
 				return nil // only the Engine was missing
 			}
-			if found, err := started(ctx, cli, at, p); found || err != nil {
+			if found, err := waitForStart(ctx, cli, at, p); found || err != nil {
 				return err
 			}
-		} else if errors.Is(explain(at, "", err), ErrPermission) {
+		} else if errors.Is(translateError(at, "", err), ErrPermission) {
 			return err
 		}
 		away = true // which also ended the event stream
-		pause := time.NewTimer(pingPause)
+		pause := time.NewTimer(pingInterval)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -46,16 +46,16 @@ func Await(ctx context.Context, p Place) error {
 	}
 }
 
-func answers(ctx context.Context, cli *client.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+func ping(ctx context.Context, cli *client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err := cli.Ping(ctx, client.PingOptions{})
 	return err
 }
 
-// started waits for the start event of the container. It returns false if the event stream ended,
-// because the Engine stopped.
-func started(ctx context.Context, cli *client.Client, at Engine, p Place) (bool, error) {
+// waitForStart waits for the start event of the container. It returns false if the event stream
+// ended, because the Engine stopped.
+func waitForStart(ctx context.Context, cli *client.Client, at Engine, p Selector) (bool, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	filters := make(client.Filters).Add("type", "container").Add("event", "start", "unpause")
@@ -70,7 +70,7 @@ func started(ctx context.Context, cli *client.Client, at Engine, p Place) (bool,
 	// start does that.
 	passive := p
 	passive.Start = false
-	if _, err := locate(ctx, cli, at, passive); err == nil {
+	if _, err := findRunning(ctx, cli, at, passive); err == nil {
 		return true, nil
 	}
 	select {

@@ -83,10 +83,10 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 // runsProgram reports whether c runs a program, on this machine or in a container.
 func runsProgram(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
 
-// checkApproval reports whether c has to wait for approval (needsApproval), and whether its command has
-// not been approved before (isNew). Without approveNewCommands no command has to wait, and the
-// caller saves new commands as approved, so that they need no approval if the setting is turned
-// on later. checkApproval must be called with s.mu held.
+// checkApproval reports whether c has to wait for approval (needsApproval), and whether its
+// command has not been approved before (isNew). Without approveNewCommands no command has to
+// wait, and the caller saves new commands as approved, so that they need no approval if the
+// setting is turned on later. checkApproval must be called with s.mu held.
 func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, saved savedState) (needsApproval, isNew bool) {
 	if !runsProgram(c) {
 		return false, false

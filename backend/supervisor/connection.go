@@ -25,8 +25,8 @@ type connection struct {
 	inFlight  atomic.Int64
 	closing   atomic.Bool  // being closed because it is idle
 	lastHeard atomic.Int64 // when the server last sent anything, Unix nanoseconds
-	// ended is closed when the connection is closed and its process has exited. Then exitReason is how
-	// the process exited, or "" if unknown.
+	// ended is closed when the connection is closed and its process has exited. Then exitReason
+	// is how the process exited, or "" if unknown.
 	ended      chan struct{}
 	exitReason string
 }
@@ -291,7 +291,7 @@ func (r *runner) closeConnection(l *connection) {
 				if r.exitCode != nil {
 					l.exitReason = r.reason
 				}
-				if exit, ok := r.exitStatus(); ok && exit.Away {
+				if exit, ok := r.exitStatus(); ok && exit.Lost {
 					r.state.failed = false // the container went away: not a failure of the server
 				}
 			}

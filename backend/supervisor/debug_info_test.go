@@ -120,7 +120,7 @@ func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 func TestServerRunsInClientWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
-	g.dialer.Lobby = filepath.Join(t.TempDir(), "lobby")
+	g.dialer.DefaultWorkspace = filepath.Join(t.TempDir(), "lobby")
 	where := script(t, "server", `pwd >&2; exec "$SERVER" -test.run='^$'`)
 	g.apply(mode("a", "legacy", func(s *config.Server) {
 		s.Command, s.Args, s.Cwd, s.Env["SERVER"] = where, nil, "${"+config.WorkspaceFolder+"}", os.Args[0]
@@ -133,14 +133,14 @@ func TestServerRunsInClientWorkingDirectory(t *testing.T) {
 	if _, err := g.For(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if lines := g.dialer.LastLines("a", 5, time.Time{}); len(lines) != 2 || lines[0] != g.dialer.Lobby || lines[1] != work {
+	if lines := g.dialer.LastLines("a", 5, time.Time{}); len(lines) != 2 || lines[0] != g.dialer.DefaultWorkspace || lines[1] != work {
 		t.Errorf("started in %q", lines)
 	}
 	c.Workspace = filepath.Join(work, "gone")
 	if _, err := g.For(t.Context(), c); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "is not a folder on this machine") {
 		t.Errorf("got %v", err)
 	}
-	_ = os.RemoveAll(g.dialer.Lobby)
+	_ = os.RemoveAll(g.dialer.DefaultWorkspace)
 }
 
 func TestHangingStartShowsWhatHangs(t *testing.T) {

@@ -43,10 +43,10 @@ type Dialer struct {
 	// start of Drawbridge cleans up leftovers. "" means that no records are written.
 	DockerLedger string
 
-	// Lobby is the value of ${workspaceFolder} while no workspace is known, for example when a
-	// server is started only to read its catalog. The folder is created if missing and should
-	// stay empty. "" means the user's home directory.
-	Lobby string
+	// DefaultWorkspace is the value of ${workspaceFolder} while no workspace is known, for
+	// example when a server is started only to read its catalog. The folder is created if missing
+	// and should stay empty. "" means the user's home directory.
+	DefaultWorkspace string
 
 	// Redact masks secrets in a command before it is shown. May be nil.
 	Redact func(string) string
@@ -54,8 +54,9 @@ type Dialer struct {
 	// SignIn authorizes requests to remote servers. If it is nil, a server that asks for a
 	// sign-in fails.
 	SignIn SignIn
-	// Guest is used by Try in place of SignIn for servers that are not configured. May be nil.
-	Guest SignIn
+	// TrialSignIn is used by Try in place of SignIn for servers that are not configured. May be
+	// nil.
+	TrialSignIn SignIn
 
 	trial   bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
 	running runningProcesses
@@ -211,7 +212,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (
 	s.set(p.PID(), func() (Exit, bool) {
 		select {
 		case <-p.Done():
-			return Exit{Code: p.Exit().Code, Text: p.Exit().String(), Ours: p.Exit().Signalled}, true
+			return Exit{Code: p.Exit().Code, Text: p.Exit().String(), Signalled: p.Exit().Signalled}, true
 		default:
 			return Exit{}, false
 		}

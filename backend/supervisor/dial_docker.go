@@ -88,7 +88,7 @@ func (t *textExpander) engine(c *config.Server) dockerexec.Engine {
 func (d *Dialer) execSpec(c *config.Server, env environment) (dockerexec.Spec, error) {
 	t := &textExpander{env: env}
 	spec := dockerexec.Spec{
-		Place: dockerexec.Place{
+		Selector: dockerexec.Selector{
 			Engine: t.engine(c), Name: t.expand("docker.container", c.Docker.Container), Label: t.expand("docker.label", c.Docker.Label),
 			Service: t.expand("docker.service", c.Docker.Service), Project: t.expand("docker.project", c.Docker.Project), Start: c.Docker.Start,
 		},
@@ -138,9 +138,9 @@ func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec doc
 	spec.Stderr = stderr
 	e, err := dockerexec.Start(ctx, spec)
 	if err != nil {
-		return nil, errors.Join(dockerError(spec.Place, err), stderr.Close())
+		return nil, errors.Join(dockerError(spec.Selector, err), stderr.Close())
 	}
-	if e.Stubborn() {
+	if e.WithoutShell() {
 		s.addWarning("the image has no shell: what runs in the container can be ended only by closing its input")
 	}
 	return d.containerPipe(c, e, stderr, s), nil
@@ -149,10 +149,10 @@ func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec doc
 // createContainer creates a container and runs the process in it.
 func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image dockerexec.Image, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
-	image.Stderr, image.Say = stderr, func(line string) { d.Logs.Append(c.ID, serverlog.Info, line) }
+	image.Stderr, image.OnProgress = stderr, func(line string) { d.Logs.Append(c.ID, serverlog.Info, line) }
 	b, err := dockerexec.Create(ctx, image)
 	if err != nil {
-		return nil, errors.Join(dockerError(dockerexec.Place{Engine: image.Engine}, err), stderr.Close())
+		return nil, errors.Join(dockerError(dockerexec.Selector{Engine: image.Engine}, err), stderr.Close())
 	}
 	d.Logs.Append(c.ID, serverlog.Info, "runs in container "+b.ID())
 	return d.containerPipe(c, b, stderr, s), nil
@@ -167,7 +167,7 @@ func (d *Dialer) containerPipe(c *config.Server, p interface {
 	s.set(0, func() (Exit, bool) {
 		select {
 		case <-p.Done():
-			return Exit{Code: p.Exit().Code, Text: p.Exit().String(), Away: p.Exit().Away}, true
+			return Exit{Code: p.Exit().Code, Text: p.Exit().String(), Lost: p.Exit().Lost}, true
 		default:
 			return Exit{}, false
 		}
@@ -177,11 +177,11 @@ func (d *Dialer) containerPipe(c *config.Server, p interface {
 
 // dockerError classifies an error of package dockerexec. Missing dependencies, such as a
 // stopped container, are waited for; errors that only the user can correct are not.
-func dockerError(p dockerexec.Place, err error) error {
+func dockerError(p dockerexec.Selector, err error) error {
 	hint := ""
 	switch {
 	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):
-		return &missingDependency{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.Await(ctx, p) }}
+		return &missingDependency{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
 	case errors.Is(err, dockerexec.ErrPermission):
 		hint = "Add this user to the group docker, log in again and restart Drawbridge; or name another Engine with docker.host."
 	case errors.Is(err, dockerexec.ErrNoBinary):

@@ -23,7 +23,7 @@ const (
 // startProcess starts the process of a server. ended must be called after the process has exited:
 // it removes the container of a docker run command, and does nothing for other commands.
 func (d *Dialer) startProcess(c *config.Server, spec process.Spec) (p *process.Process, ended func() error, err error) {
-	run, ok := dockerexec.FollowRun(c.ID, spec.Path, spec.Args, spec.Env, d.DockerLedger)
+	run, ok := dockerexec.TrackRun(c.ID, spec.Path, spec.Args, spec.Env, d.DockerLedger)
 	if !ok {
 		p, err = d.Spawner.Start(spec)
 		return p, func() error { return nil }, err
@@ -31,13 +31,13 @@ func (d *Dialer) startProcess(c *config.Server, spec process.Spec) (p *process.P
 	if run.NoTerminal {
 		d.Logs.Append(c.ID, serverlog.Warn, "-t is left out of docker run: a terminal echoes and changes messages")
 	}
-	if err := run.Enlist(); err != nil {
+	if err := run.AddToLedger(); err != nil {
 		d.Log.Warn("Container will not be found after a crash", "server", c.ID, "error", err)
 	}
 	spec.Args = run.Args
 	spec.Stop.Term = containerTerm
 	if p, err = d.Spawner.Start(spec); err != nil {
-		return nil, nil, errors.Join(err, run.Forget())
+		return nil, nil, errors.Join(err, run.RemoveFromLedger())
 	}
 	return p, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)

@@ -72,9 +72,9 @@ func exitExplains(exit Exit, byItself bool) bool {
 	case exit.Code > 0:
 		return true
 	case exit.Code < 0:
-		return !exit.Ours
+		return !exit.Signalled
 	}
-	return byItself && !exit.Ours
+	return byItself && !exit.Signalled
 }
 
 // exitStatus returns how the newest process exited. It returns false if there is none or it is

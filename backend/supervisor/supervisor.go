@@ -74,9 +74,9 @@ type Process struct {
 type Exit struct {
 	Code int    // exit status; -1 if it was terminated by a signal
 	Text string // for display: "exited with status 3"
-	Away bool   // its container was stopped or removed
-	// Ours is set if Drawbridge had sent it a signal before.
-	Ours bool
+	Lost bool   // its container was stopped or removed
+	// Signalled is set if Drawbridge had sent it a signal before.
+	Signalled bool
 }
 
 // Request asks for a connection.

@@ -50,8 +50,8 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	defer logs.Close()
 	own := &Dialer{
 		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
-		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, Lobby: d.Lobby,
-		SignIn: d.Guest, trial: true,
+		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, DefaultWorkspace: d.DefaultWorkspace,
+		SignIn: d.TrialSignIn, trial: true,
 	}
 	if as != "" && d.SignIn != nil {
 		own.SignIn = borrowedSignIn{d.SignIn, as}

@@ -13,10 +13,10 @@ func (d *Dialer) workspace(r Request) (string, error) {
 		return "", nil
 	}
 	if r.Workspace == "" {
-		if d.Lobby == "" {
+		if d.DefaultWorkspace == "" {
 			return os.UserHomeDir()
 		}
-		return d.Lobby, os.MkdirAll(d.Lobby, 0o700)
+		return d.DefaultWorkspace, os.MkdirAll(d.DefaultWorkspace, 0o700)
 	}
 	info, err := os.Stat(r.Workspace)
 	if !filepath.IsAbs(r.Workspace) || err != nil || !info.IsDir() {

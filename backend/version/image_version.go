@@ -62,7 +62,7 @@ func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, erro
 	if spec.tag != "" {
 		ref += ":" + spec.tag
 	}
-	return dockerexec.Newest(ctx, engine, ref)
+	return dockerexec.LatestDigest(ctx, engine, ref)
 }
 
 // engineOf returns the Docker Engine that a server's entry selects. ok is false for podman,
