@@ -86,7 +86,7 @@ func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error
 	if b.Kind == "" {
 		b.Kind = trust.Tool
 	}
-	if err := a.Trust.Review(ctx, trust.Review{Server: b.Server, Kind: b.Kind, Name: b.Tool, Hash: b.Hash, Word: b.Action}); err != nil {
+	if err := a.Trust.Review(ctx, trust.Review{Server: b.Server, Kind: b.Kind, Name: b.Tool, Hash: b.Hash, Decision: b.Action}); err != nil {
 		return nil, err
 	}
 	a.waiting.compare(a.Bus, a.standingNow)
@@ -227,7 +227,7 @@ func (a *API) answerTools(ctx context.Context, id, action string) error {
 		return nil
 	}
 	for _, c := range changes {
-		if err := a.Trust.Review(ctx, trust.Review{Server: server, Kind: c.Kind, Name: c.Name, Hash: c.NewHash, Word: trust.Yes}); err != nil {
+		if err := a.Trust.Review(ctx, trust.Review{Server: server, Kind: c.Kind, Name: c.Name, Hash: c.NewHash, Decision: trust.ReviewAccept}); err != nil {
 			return err
 		}
 	}

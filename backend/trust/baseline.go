@@ -50,36 +50,36 @@ const (
 
 // Limits.
 const (
-	maxEarlier    = 8         // hashes kept of previously trusted versions of a definition
-	maxRecords    = 4000      // records per server of tools that it no longer lists
-	maxDefinition = 256 << 10 // bytes of a definition that are stored for diffs
-	maxEvents     = 2000      // unsaved events per server
-	storeLimit    = 5 * time.Second
-	lastLimit     = 2 * time.Second    // timeout of the last write at shutdown
-	newFor        = 7 * 24 * time.Hour // how long a tool counts as new
-	perHour       = 20                 // events recorded per definition and hour
-	readAfter     = 100 * time.Millisecond
-	lookEvery     = 5 * time.Minute // interval of checks whether the database file was replaced
+	maxEarlierHashes = 8         // hashes kept of previously trusted versions of a definition
+	maxRecords       = 4000      // records per server of tools that it no longer lists
+	maxDefinition    = 256 << 10 // bytes of a definition that are stored for diffs
+	maxEvents        = 2000      // unsaved events per server
+	storeTimeout     = 5 * time.Second
+	shutdownTimeout  = 2 * time.Second    // timeout of the last write at shutdown
+	newPeriod        = 7 * 24 * time.Hour // how long a tool counts as new
+	maxEventsPerHour = 20                 // events recorded per definition and hour
+	firstScanDelay   = 100 * time.Millisecond
+	checkInterval    = 5 * time.Minute // interval of checks whether the database file was replaced
 )
 
 // Baseline holds the trusted definitions of all servers. Its methods are safe for concurrent use.
 type Baseline struct {
-	o    Options
-	wake chan struct{}
+	opts   Options
+	wakeup chan struct{}
 	// saving is held during writes, so that an older state never overwrites a newer one.
 	saving sync.Mutex
 
-	mu      sync.Mutex
-	servers map[string]*serverBaseline
-	jobs    []job
-	told    map[string]bool // warnings that are recorded as events
-	touched map[string]bool // servers for which Changed has to be called
+	mu               sync.Mutex
+	servers          map[string]*serverBaseline
+	scanQueue        []scanJob
+	recordedWarnings map[string]bool // warnings that are recorded as events
+	changedServers   map[string]bool // servers for which Changed has to be called
 }
 
-// job is a definition to scan for warnings.
-type job struct {
+// scanJob is a definition to scan for warnings.
+type scanJob struct {
 	server string
-	key    key
+	key    recordKey
 	hash   Hash
 	raw    []byte
 	fresh  bool // the definition is new
@@ -99,7 +99,7 @@ func New(o Options) *Baseline {
 	if o.Changed == nil {
 		o.Changed = func(string) {}
 	}
-	return &Baseline{o: o, wake: make(chan struct{}, 1), servers: map[string]*serverBaseline{}, told: map[string]bool{}, touched: map[string]bool{}}
+	return &Baseline{opts: o, wakeup: make(chan struct{}, 1), servers: map[string]*serverBaseline{}, recordedWarnings: map[string]bool{}, changedServers: map[string]bool{}}
 }
 
 // Rule is the configuration of one server.
@@ -111,17 +111,17 @@ type Rule struct {
 
 // Apply sets the configured servers. The stored records of other servers are kept.
 func (b *Baseline) Apply(rules []Rule) {
-	var again []string
+	var changedModes []string
 	b.mu.Lock()
 	named := map[string]bool{}
 	for _, r := range rules {
 		named[r.Server] = true
 		s := b.serverBaseline(r.Server)
 		if s.configured && s.mode != r.Mode {
-			again = append(again, r.Server)
+			changedModes = append(changedModes, r.Server)
 		}
 		s.configured, s.retired, s.mode = true, false, r.Mode
-		b.launch(s, r.Launch)
+		b.recordLaunch(s, r.Launch)
 	}
 	for id, s := range b.servers {
 		if !named[id] {
@@ -130,20 +130,20 @@ func (b *Baseline) Apply(rules []Rule) {
 	}
 	b.mu.Unlock()
 	b.wakeWriter()
-	for _, id := range again {
-		b.o.Rejudge(id)
+	for _, id := range changedModes {
+		b.opts.Rejudge(id)
 	}
 }
 
-// launch records that a server is started or reached in a different way. It withholds nothing: a
-// new command requires a separate approval, and the tools are compared in any case.
-func (b *Baseline) launch(s *serverBaseline, h Hash) {
+// recordLaunch records that a server is started or reached in a different way. It withholds
+// nothing: a new command requires a separate approval, and the tools are compared in any case.
+func (b *Baseline) recordLaunch(s *serverBaseline, h Hash) {
 	b.load(s)
-	k := key{Server, ""}
+	k := recordKey{Server, ""}
 	it := s.items[k]
 	switch {
 	case it == nil:
-		s.items[k] = &item{firstAt: b.o.Now(), hash: h, version: 1}
+		s.items[k] = &record{firstAt: b.opts.Now(), hash: h, version: 1}
 	case it.hash != h:
 		b.recordEvent(s, k, it, EventChanged, "it is started or reached in another way", &it.hash, &h)
 		it.trust(h, nil)
@@ -153,7 +153,7 @@ func (b *Baseline) launch(s *serverBaseline, h Hash) {
 func (b *Baseline) serverBaseline(server string) *serverBaseline {
 	s := b.servers[server]
 	if s == nil {
-		s = &serverBaseline{id: server, mode: Ask, items: map[key]*item{}}
+		s = &serverBaseline{id: server, mode: Ask, items: map[recordKey]*record{}}
 		b.servers[server] = s
 	}
 	return s
@@ -173,7 +173,7 @@ func (b *Baseline) Judge(server string, tools []core.Item, instructions string) 
 		it.present = false
 	}
 	for _, tool := range tools {
-		if why := b.judgeDefinition(s, key{Tool, tool.Name}, tool.Raw, canonical(tool.Raw), first); why != "" {
+		if why := b.judgeDefinition(s, recordKey{Tool, tool.Name}, tool.Raw, canonical(tool.Raw), first); why != "" {
 			if withheld == nil {
 				withheld = map[string]string{}
 			}
@@ -181,38 +181,38 @@ func (b *Baseline) Judge(server string, tools []core.Item, instructions string) 
 		}
 	}
 	if instructions != "" {
-		mute = b.judgeDefinition(s, key{Instructions, ""}, []byte(instructions), []byte(instructions), first) != ""
+		mute = b.judgeDefinition(s, recordKey{Instructions, ""}, []byte(instructions), []byte(instructions), first) != ""
 	}
 	if first && len(tools) > 0 {
-		b.event(s, store.TrustEvent{At: b.o.Now(), Server: s.id, Kind: Server, What: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(tools))})
+		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, What: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(tools))})
 	}
 	s.known = s.known || len(tools) > 0 || instructions != ""
-	b.forget(s)
-	b.touched[server] = true
+	b.trimRecords(s)
+	b.changedServers[server] = true
 	return withheld, mute
 }
 
 // judgeDefinition is Judge for one definition. It returns the reason to withhold it, or "". The
 // caller must hold b.mu.
-func (b *Baseline) judgeDefinition(s *serverBaseline, k key, raw, definition []byte, first bool) (why string) {
-	h, now := hashOf(definition), b.o.Now()
+func (b *Baseline) judgeDefinition(s *serverBaseline, k recordKey, raw, definition []byte, first bool) (why string) {
+	h, now := hashOf(definition), b.opts.Now()
 	it, fresh := s.items[k], false
 	switch {
 	case it == nil:
-		it, fresh = &item{firstAt: now, late: !first, version: 1}, true
-		it.hash, it.definition = h, bounded(definition)
+		it, fresh = &record{firstAt: now, addedLater: !first, version: 1}, true
+		it.hash, it.definition = h, truncateDefinition(definition)
 		s.items[k] = it
 		if !first {
 			b.recordEvent(s, k, it, EventNew, "", nil, &h)
 		}
 	case it.hash == h:
-		if it.lost {
-			it.definition, it.lost = bounded(definition), false
+		if it.definitionLost {
+			it.definition, it.definitionLost = truncateDefinition(definition), false
 			it.version++
 		}
-		if it.waiting != nil {
-			b.recordEvent(s, k, it, EventReturned, "", &it.waiting.hash, &h)
-			it.waiting = nil
+		if it.pending != nil {
+			b.recordEvent(s, k, it, EventReturned, "", &it.pending.hash, &h)
+			it.pending = nil
 			it.version++
 		}
 	case slices.Contains(it.earlier, h):
@@ -226,20 +226,20 @@ func (b *Baseline) judgeDefinition(s *serverBaseline, k key, raw, definition []b
 		}
 		b.recordEvent(s, k, it, EventAccepted, detail, &it.hash, &h)
 		it.trust(h, definition)
-	case it.waiting == nil || it.waiting.hash != h:
+	case it.pending == nil || it.pending.hash != h:
 		fresh = true
 		b.recordEvent(s, k, it, EventChanged, "", &it.hash, &h)
-		it.waiting = &waiting{hash: h, at: now, definition: bounded(definition)}
+		it.pending = &pendingChange{hash: h, at: now, definition: truncateDefinition(definition)}
 		it.version++
 	}
 	it.present = true
-	if it.waiting == nil && it.read != h || it.waiting != nil && !it.waiting.read {
-		b.jobs = append(b.jobs, job{s.id, k, h, raw, fresh})
+	if it.pending == nil && it.scannedHash != h || it.pending != nil && !it.pending.scanned {
+		b.scanQueue = append(b.scanQueue, scanJob{s.id, k, h, raw, fresh})
 	}
 	switch {
 	case it.blocked:
 		return "blocked by the user"
-	case it.waiting == nil:
+	case it.pending == nil:
 		return ""
 	case s.mode == Block:
 		return "it has changed since it was trusted, and changes of this server are blocked"
@@ -249,17 +249,17 @@ func (b *Baseline) judgeDefinition(s *serverBaseline, k key, raw, definition []b
 
 func (b *Baseline) wakeWriter() {
 	select {
-	case b.wake <- struct{}{}:
+	case b.wakeup <- struct{}{}:
 	default:
 	}
 }
 
 // Run saves changes and scans new definitions until ctx is cancelled. It always returns nil.
 func (b *Baseline) Run(ctx context.Context) error {
-	again := time.NewTimer(lookEvery)
-	defer again.Stop()
+	retry := time.NewTimer(checkInterval)
+	defer retry.Stop()
 	// Delay the first scan: startup has more urgent work.
-	begin := time.NewTimer(readAfter)
+	begin := time.NewTimer(firstScanDelay)
 	defer begin.Stop()
 	select {
 	case <-ctx.Done():
@@ -268,27 +268,27 @@ func (b *Baseline) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 			defer cancel()
-			return ignored(b.Flush(last))
-		case <-b.wake:
-		case <-again.C:
+			return ignoreError(b.Flush(last))
+		case <-b.wakeup:
+		case <-retry.C:
 		}
-		b.readAll(ctx)
-		again.Reset(lookEvery)
+		b.scanQueued(ctx)
+		retry.Reset(checkInterval)
 		if err := b.Flush(ctx); err != nil {
-			b.o.Log.Warn("Cannot keep which tools are trusted", "error", err)
-			again.Reset(10 * time.Second)
+			b.opts.Log.Warn("Cannot keep which tools are trusted", "error", err)
+			retry.Reset(10 * time.Second)
 		}
 		b.mu.Lock()
-		touched := sorted(b.touched)
-		clear(b.touched)
+		touched := sortedKeys(b.changedServers)
+		clear(b.changedServers)
 		b.mu.Unlock()
 		for _, server := range touched {
-			b.o.Changed(server)
+			b.opts.Changed(server)
 		}
 	}
 }
 
-// ignored drops the error of the last write at shutdown, which nobody can act on.
-func ignored(error) error { return nil }
+// ignoreError drops the error of the last write at shutdown, which nobody can act on.
+func ignoreError(error) error { return nil }

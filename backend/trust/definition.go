@@ -21,9 +21,9 @@ func hashOf(definition []byte) Hash {
 	return Hash(sum[:16])
 }
 
-// notDefined are the members of a tool that are not hashed: the name is the key of the record, and
-// the others are not shown to the model.
-var notDefined = []string{"name", "_meta", "icons"}
+// unhashedMembers are the members of a tool that are not hashed: the name is the key of the record,
+// and the others are not shown to the model.
+var unhashedMembers = []string{"name", "_meta", "icons"}
 
 // maxNesting is the maximum depth of JSON that canonical sorts. Deeper JSON is hashed as it is.
 const maxNesting = 200
@@ -35,14 +35,14 @@ var errDeep = errors.New("nested too deep")
 func canonical(raw []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	out, err := ordered(d, make([]byte, 0, len(raw)), 0)
+	out, err := appendCanonical(d, make([]byte, 0, len(raw)), 0)
 	if err != nil {
 		return bytes.Clone(raw)
 	}
 	return out
 }
 
-func ordered(d *json.Decoder, out []byte, depth int) ([]byte, error) {
+func appendCanonical(d *json.Decoder, out []byte, depth int) ([]byte, error) {
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func ordered(d *json.Decoder, out []byte, depth int) ([]byte, error) {
 			if n > 0 {
 				out = append(out, ',')
 			}
-			if out, err = ordered(d, out, depth+1); err != nil {
+			if out, err = appendCanonical(d, out, depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -82,11 +82,11 @@ func ordered(d *json.Decoder, out []byte, depth int) ([]byte, error) {
 		if !ok {
 			return nil, errors.New("a key is not a string")
 		}
-		value, err := ordered(d, nil, depth+1)
+		value, err := appendCanonical(d, nil, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if depth == 0 && slices.Contains(notDefined, name) {
+		if depth == 0 && slices.Contains(unhashedMembers, name) {
 			continue
 		}
 		members = append(members, member{name, value})
@@ -126,9 +126,9 @@ func Text(definition []byte) []string {
 	var value any
 	var lines []string
 	if d.Decode(&value) != nil {
-		lines = spell("", string(definition), lines)
+		lines = appendText("", string(definition), lines)
 	} else {
-		lines = flatten("", value, lines)
+		lines = appendValue("", value, lines)
 	}
 	if len(lines) > maxLines {
 		lines = append(lines[:maxLines], "… and more")
@@ -136,10 +136,10 @@ func Text(definition []byte) []string {
 	return lines
 }
 
-// first lists the members that Text shows first.
-var first = []string{"title", "description", "annotations", "inputSchema", "outputSchema"}
+// memberOrder lists the members that Text shows first.
+var memberOrder = []string{"title", "description", "annotations", "inputSchema", "outputSchema"}
 
-func flatten(path string, value any, lines []string) []string {
+func appendValue(path string, value any, lines []string) []string {
 	if len(lines) > maxLines {
 		return lines
 	}
@@ -151,12 +151,12 @@ func flatten(path string, value any, lines []string) []string {
 		}
 		slices.SortFunc(keys, func(a, b string) int {
 			if path == "" {
-				x, y := slices.Index(first, a), slices.Index(first, b)
+				x, y := slices.Index(memberOrder, a), slices.Index(memberOrder, b)
 				if x < 0 {
-					x = len(first)
+					x = len(memberOrder)
 				}
 				if y < 0 {
-					y = len(first)
+					y = len(memberOrder)
 				}
 				if x != y {
 					return x - y
@@ -172,7 +172,7 @@ func flatten(path string, value any, lines []string) []string {
 			if path != "" {
 				at = path + "." + at
 			}
-			lines = flatten(at, v[key], lines)
+			lines = appendValue(at, v[key], lines)
 		}
 		return lines
 	case []any:
@@ -180,32 +180,32 @@ func flatten(path string, value any, lines []string) []string {
 			return append(lines, path+": "+Visible(string(text)))
 		}
 		for i, one := range v {
-			lines = flatten(fmt.Sprintf("%s[%d]", path, i), one, lines)
+			lines = appendValue(fmt.Sprintf("%s[%d]", path, i), one, lines)
 		}
 		return lines
 	case string:
-		return spell(path, v, lines)
+		return appendText(path, v, lines)
 	default:
 		return append(lines, fmt.Sprintf("%s: %v", path, v))
 	}
 }
 
-// spell appends a string value and its path, on several lines if it contains line breaks.
-func spell(path, text string, lines []string) []string {
+// appendText appends a string value and its path, on several lines if it contains line breaks.
+func appendText(path, text string, lines []string) []string {
 	parts := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if len(parts) == 1 && path != "" {
-		return append(lines, path+": "+cut(Visible(text)))
+		return append(lines, path+": "+truncate(Visible(text)))
 	}
 	if path != "" {
 		lines = append(lines, path+":")
 	}
 	for _, part := range parts {
-		lines = append(lines, "    "+cut(Visible(part)))
+		lines = append(lines, "    "+truncate(Visible(part)))
 	}
 	return lines
 }
 
-func cut(line string) string {
+func truncate(line string) string {
 	if runes := []rune(line); len(runes) > maxLine {
 		return string(runes[:maxLine]) + "…"
 	}
@@ -230,8 +230,8 @@ const (
 // grows with their product. Longer texts are shown as all old lines followed by all new lines.
 const maxCompared = 600
 
-// around is the number of context lines around a difference.
-const around = 3
+// contextLines is the number of context lines around a difference.
+const contextLines = 3
 
 // Diff compares two texts line by line. Equal lines outside the context of a difference are
 // omitted.
@@ -248,14 +248,14 @@ func Diff(before, after []string) []DiffLine {
 	for _, line := range before[:lo] {
 		all = append(all, DiffLine{LineSame, line})
 	}
-	all = append(all, middle(before[lo:len(before)-hi], after[lo:len(after)-hi])...)
+	all = append(all, diffLines(before[lo:len(before)-hi], after[lo:len(after)-hi])...)
 	for _, line := range before[len(before)-hi:] {
 		all = append(all, DiffLine{LineSame, line})
 	}
-	return shortened(all)
+	return collapseEqual(all)
 }
 
-func middle(a, b []string) []DiffLine {
+func diffLines(a, b []string) []DiffLine {
 	var out []DiffLine
 	if len(a) > maxCompared || len(b) > maxCompared {
 		for _, line := range a {
@@ -297,13 +297,13 @@ func middle(a, b []string) []DiffLine {
 	return out
 }
 
-func shortened(all []DiffLine) []DiffLine {
+func collapseEqual(all []DiffLine) []DiffLine {
 	keep := make([]bool, len(all))
 	for i, line := range all {
 		if line.Op == LineSame {
 			continue
 		}
-		for k := max(0, i-around); k <= min(len(all)-1, i+around); k++ {
+		for k := max(0, i-contextLines); k <= min(len(all)-1, i+contextLines); k++ {
 			keep[k] = true
 		}
 	}

@@ -36,17 +36,17 @@ type Event struct {
 // events first. before and limit select a page; the second result is the cursor of the next page.
 func (b *Baseline) Events(ctx context.Context, server string, before int64, limit int) ([]Event, int64, error) {
 	if err := b.Flush(ctx); err != nil {
-		b.o.Log.Warn("Cannot keep which tools are trusted", "error", err)
+		b.opts.Log.Warn("Cannot keep which tools are trusted", "error", err)
 	}
-	stored, next, err := b.o.Store.TrustEvents(ctx, server, before, limit)
+	stored, next, err := b.opts.Store.TrustEvents(ctx, server, before, limit)
 	list := make([]Event, 0, len(stored))
 	for _, e := range stored {
-		list = append(list, event(e))
+		list = append(list, toEvent(e))
 	}
 	return list, next, err
 }
 
-func event(e store.TrustEvent) Event {
+func toEvent(e store.TrustEvent) Event {
 	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, What: e.What, Detail: Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
 }
 
@@ -59,12 +59,12 @@ func hexOf(b []byte) string {
 
 // recordEvent records an event of one definition, at most perHour per hour, because some servers
 // change a definition on every listing. The caller must hold b.mu.
-func (b *Baseline) recordEvent(s *serverBaseline, k key, it *item, what, detail string, before, after *Hash) {
-	now := b.o.Now()
-	if now.Sub(it.since) >= time.Hour {
-		it.since, it.noted = now, 0
+func (b *Baseline) recordEvent(s *serverBaseline, k recordKey, it *record, what, detail string, before, after *Hash) {
+	now := b.opts.Now()
+	if now.Sub(it.hourStart) >= time.Hour {
+		it.hourStart, it.eventsInHour = now, 0
 	}
-	if it.noted++; it.noted > perHour {
+	if it.eventsInHour++; it.eventsInHour > maxEventsPerHour {
 		return
 	}
 	e := store.TrustEvent{At: now, Server: s.id, Kind: k.kind, Name: k.name, What: what, Detail: detail}
@@ -74,12 +74,12 @@ func (b *Baseline) recordEvent(s *serverBaseline, k key, it *item, what, detail 
 	if after != nil {
 		e.NewHash = slices.Clone(after[:])
 	}
-	b.event(s, e)
+	b.appendEvent(s, e)
 }
 
-func (b *Baseline) event(s *serverBaseline, e store.TrustEvent) {
+func (b *Baseline) appendEvent(s *serverBaseline, e store.TrustEvent) {
 	if len(s.events) >= maxEvents {
-		s.lost++
+		s.droppedEvents++
 		return
 	}
 	s.events = append(s.events, e)

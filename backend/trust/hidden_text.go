@@ -9,7 +9,7 @@ import (
 // Visible replaces invisible and control characters other than line breaks and tabs by escapes such
 // as ⟨U+200B⟩.
 func Visible(text string) string {
-	if !strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && (unseen(c) != "" || unicode.IsControl(c)) }) {
+	if !strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && (invisibleClass(c) != "" || unicode.IsControl(c)) }) {
 		return text
 	}
 	var b strings.Builder
@@ -17,7 +17,7 @@ func Visible(text string) string {
 		switch {
 		case c == '\n' || c == '\t':
 			b.WriteRune(c)
-		case unseen(c) != "" || unicode.IsControl(c):
+		case invisibleClass(c) != "" || unicode.IsControl(c):
 			if c >= 0xE0020 && c <= 0xE007E {
 				fmt.Fprintf(&b, "⟨tag %c⟩", c-0xE0000)
 			} else {
@@ -30,8 +30,8 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// unseen returns the class of an invisible character, or "" for any other character.
-func unseen(c rune) string {
+// invisibleClass returns the class of an invisible character, or "" for any other character.
+func invisibleClass(c rune) string {
 	switch {
 	case c >= 0xE0000 && c <= 0xE007F:
 		return "tag"
@@ -51,10 +51,10 @@ func unseen(c rune) string {
 	return ""
 }
 
-// concealed describes the first character in text that hides something, or returns "". Legitimate
-// uses are not reported: joiners after letters that need them, flags, and a single variation
-// selector.
-func concealed(text string) string {
+// findHiddenText describes the first character in text that hides something, or returns "".
+// Legitimate uses are not reported: joiners after letters that need them, flags, and a single
+// variation selector.
+func findHiddenText(text string) string {
 	plain := true
 	for i := 0; i < len(text); i++ {
 		if text[i] >= 0x80 || text[i] == 0x1B || text[i] == 0x08 || text[i] == 0x7F {
@@ -69,14 +69,14 @@ func concealed(text string) string {
 	flag, selectors := false, 0
 	runes := []rune(text)
 	for i, c := range runes {
-		kind := unseen(c)
+		kind := invisibleClass(c)
 		if kind != "variation" {
 			selectors = 0
 		}
 		switch kind {
 		case "tag":
 			if !flag {
-				return "characters of the tag block, which nobody sees and models read: " + tagged(runes[i:])
+				return "characters of the tag block, which nobody sees and models read: " + decodeTags(runes[i:])
 			}
 			flag = c != 0xE007F
 			continue
@@ -106,8 +106,8 @@ func concealed(text string) string {
 	return ""
 }
 
-// tagged decodes the beginning of a text in tag characters (U+E0000 block) and quotes it.
-func tagged(runes []rune) string {
+// decodeTags decodes the beginning of a text in tag characters (U+E0000 block) and quotes it.
+func decodeTags(runes []rune) string {
 	var b strings.Builder
 	for _, c := range runes {
 		if c >= 0xE0020 && c <= 0xE007E && b.Len() < 80 {
@@ -117,9 +117,9 @@ func tagged(runes []rune) string {
 	return fmt.Sprintf("%q", b.String())
 }
 
-// folded normalizes text for the rules: without invisible characters, with lookalike letters
+// normalize normalizes text for the rules: without invisible characters, with lookalike letters
 // replaced by Latin ones, in lower case and with single spaces.
-func folded(text string) string {
+func normalize(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	space := true
@@ -127,14 +127,14 @@ func folded(text string) string {
 		switch {
 		case c >= 0xE0020 && c <= 0xE007E:
 			c -= 0xE0000
-		case unseen(c) != "":
+		case invisibleClass(c) != "":
 			continue
 		case c >= 0xFF01 && c <= 0xFF5E:
 			c -= 0xFEE0
 		case c == 0x2019, c == 0x2018, c == 0x02BC:
 			c = '\''
 		case c > 0x7F:
-			if like, ok := alike[c]; ok {
+			if like, ok := lookalikes[c]; ok {
 				c = like
 			}
 		}
@@ -151,8 +151,8 @@ func folded(text string) string {
 	return b.String()
 }
 
-// alike maps Cyrillic and Greek letters to the Latin letters that they look like.
-var alike = func() map[rune]rune {
+// lookalikes maps Cyrillic and Greek letters to the Latin letters that they look like.
+var lookalikes = func() map[rune]rune {
 	m := map[rune]rune{}
 	from, to := []rune("аеорсухікјѕһԁԛԝАВЕКМНОРСТХІЈЅαοινρτυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"), []rune("aeopcyxikjshdqwABEKMHOPCTXIJSaoivptukABEZHIKMNOPTYX")
 	for i, c := range from {
@@ -161,14 +161,14 @@ var alike = func() map[rune]rune {
 	return m
 }()
 
-// mixed reports whether a word contains both Latin letters and letters of other alphabets that look
-// like them.
-func mixed(word string) bool {
+// mixesAlphabets reports whether a word contains both Latin letters and letters of other alphabets
+// that look like them.
+func mixesAlphabets(word string) bool {
 	latin, other := false, false
 	for _, c := range word {
 		if c < 0x80 && unicode.IsLetter(c) {
 			latin = true
-		} else if _, ok := alike[c]; ok {
+		} else if _, ok := lookalikes[c]; ok {
 			other = true
 		}
 	}

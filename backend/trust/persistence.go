@@ -8,53 +8,53 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-type key struct{ kind, name string }
+type recordKey struct{ kind, name string }
 
 // serverBaseline holds the records of one server.
 type serverBaseline struct {
-	id         string
-	mode       string
-	configured bool
-	loaded     bool
-	known      bool   // tools or instructions of the server have been seen
-	retired    bool   // no longer configured
-	epoch      uint64 // Store.Replaced when the records were last in sync with the file
-	items      map[key]*item
-	gone       [][2]string
-	events     []store.TrustEvent
-	lost       int // events dropped because of maxEvents
+	id            string
+	mode          string
+	configured    bool
+	loaded        bool
+	known         bool   // tools or instructions of the server have been seen
+	retired       bool   // no longer configured
+	epoch         uint64 // Store.Replaced when the records were last in sync with the file
+	items         map[recordKey]*record
+	deleted       [][2]string
+	events        []store.TrustEvent
+	droppedEvents int // events dropped because of maxEvents
 }
 
-// item is the record of one definition.
-type item struct {
-	firstAt time.Time
-	late    bool
-	hash    Hash
-	earlier []Hash
-	always  bool
-	blocked bool
-	present bool // in the server's current list
-	waiting *waiting
+// record is the record of one definition.
+type record struct {
+	firstAt    time.Time
+	addedLater bool
+	hash       Hash
+	earlier    []Hash
+	always     bool
+	blocked    bool
+	present    bool // in the server's current list
+	pending    *pendingChange
 
-	definition []byte // trusted definition, nil when saved
-	version    int    // incremented by every change
-	saved      int    // version on disk
-	lost       bool   // the definition was in a quarantined file
-	read       Hash   // hash of the definition that warnings and mentions belong to
-	warnings   []Warning
-	mentions   []string
-	shadows    []Warning
+	definition     []byte // trusted definition, nil when saved
+	version        int    // incremented by every change
+	saved          int    // version on disk
+	definitionLost bool   // the definition was in a quarantined file
+	scannedHash    Hash   // hash of the definition that warnings and mentions belong to
+	warnings       []Warning
+	mentions       []string
+	shadows        []Warning
 
-	noted int // events recorded in the hour from since
-	since time.Time
+	eventsInHour int // events recorded in the hour from since
+	hourStart    time.Time
 }
 
-// waiting is a changed definition that waits for a review.
-type waiting struct {
+// pendingChange is a changed definition that waits for a review.
+type pendingChange struct {
 	hash       Hash
 	at         time.Time
 	definition []byte
-	read       bool
+	scanned    bool
 	warnings   []Warning
 }
 
@@ -65,61 +65,61 @@ func (b *Baseline) load(s *serverBaseline) {
 	if s.loaded {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	epoch := b.o.Store.Replaced()
-	list, err := b.o.Store.Trust(ctx, s.id)
+	epoch := b.opts.Store.Replaced()
+	list, err := b.opts.Store.Trust(ctx, s.id)
 	if err != nil {
-		b.o.Log.Warn("Cannot read which tools are trusted", "server", s.id, "error", err)
+		b.opts.Log.Warn("Cannot read which tools are trusted", "server", s.id, "error", err)
 		return
 	}
 	s.loaded, s.epoch = true, epoch
 	for _, t := range list {
-		it := &item{firstAt: t.FirstAt, late: t.Late, always: t.Always, blocked: t.Blocked, version: 1, saved: 1}
+		it := &record{firstAt: t.FirstAt, addedLater: t.Late, always: t.Always, blocked: t.Blocked, version: 1, saved: 1}
 		copy(it.hash[:], t.Hash)
 		for n := 0; n+len(Hash{}) <= len(t.Earlier); n += len(Hash{}) {
 			it.earlier = append(it.earlier, Hash(t.Earlier[n:n+len(Hash{})]))
 		}
 		if !t.WaitingAt.IsZero() {
-			it.waiting = &waiting{at: t.WaitingAt, definition: t.Waiting}
-			copy(it.waiting.hash[:], t.WaitingHash)
+			it.pending = &pendingChange{at: t.WaitingAt, definition: t.Waiting}
+			copy(it.pending.hash[:], t.WaitingHash)
 		}
-		s.items[key{t.Kind, t.Name}] = it
+		s.items[recordKey{t.Kind, t.Name}] = it
 		s.known = s.known || t.Kind != Server
 	}
 }
 
 // trust makes the definition with hash h the trusted one.
-func (it *item) trust(h Hash, definition []byte) {
+func (it *record) trust(h Hash, definition []byte) {
 	if it.hash != h {
 		it.earlier = slices.DeleteFunc(append(it.earlier, it.hash), func(old Hash) bool { return old == h })
-		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlier):]
+		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlierHashes):]
 	}
-	it.hash, it.definition, it.waiting, it.lost = h, bounded(definition), nil, false
+	it.hash, it.definition, it.pending, it.definitionLost = h, truncateDefinition(definition), nil, false
 	it.version++
 }
 
-func bounded(definition []byte) []byte {
+func truncateDefinition(definition []byte) []byte {
 	return slices.Clone(definition[:min(len(definition), maxDefinition)])
 }
 
-// forget limits the records of tools that a server no longer lists to maxRecords. The newest
+// trimRecords limits the records of tools that a server no longer lists to maxRecords. The newest
 // records are deleted first: a server that lists thousands of names for a moment must not cause the
 // deletion of older records, because their tools would then be trusted again on first use.
-func (b *Baseline) forget(s *serverBaseline) {
+func (b *Baseline) trimRecords(s *serverBaseline) {
 	if len(s.items) <= maxRecords {
 		return
 	}
-	var absent []key
+	var absent []recordKey
 	for k, it := range s.items {
 		if !it.present && !it.blocked && k.kind == Tool {
 			absent = append(absent, k)
 		}
 	}
-	slices.SortFunc(absent, func(x, y key) int { return s.items[y].firstAt.Compare(s.items[x].firstAt) })
+	slices.SortFunc(absent, func(x, y recordKey) int { return s.items[y].firstAt.Compare(s.items[x].firstAt) })
 	for _, k := range absent[:max(0, len(absent)-maxRecords)] {
 		delete(s.items, k)
-		s.gone = append(s.gone, [2]string{k.kind, k.name})
+		s.deleted = append(s.deleted, [2]string{k.kind, k.name})
 	}
 }
 
@@ -128,20 +128,20 @@ func (b *Baseline) Flush(ctx context.Context) error {
 	b.saving.Lock()
 	defer b.saving.Unlock()
 	b.mu.Lock()
-	ids := sorted(b.servers)
+	ids := sortedKeys(b.servers)
 	b.mu.Unlock()
 	var failed error
 	for _, id := range ids {
-		if err := b.flush(ctx, id); err != nil {
+		if err := b.flushServer(ctx, id); err != nil {
 			failed = err
 		}
 	}
 	return failed
 }
 
-func (b *Baseline) flush(ctx context.Context, id string) error {
+func (b *Baseline) flushServer(ctx context.Context, id string) error {
 	type written struct {
-		item    *item
+		item    *record
 		version int
 	}
 	b.mu.Lock()
@@ -157,7 +157,7 @@ func (b *Baseline) flush(ctx context.Context, id string) error {
 		b.mu.Unlock()
 		return nil
 	}
-	if epoch := b.o.Store.Replaced(); s.epoch != epoch {
+	if epoch := b.opts.Store.Replaced(); s.epoch != epoch {
 		s.epoch = epoch
 		s.markUnsaved()
 	}
@@ -167,19 +167,19 @@ func (b *Baseline) flush(ctx context.Context, id string) error {
 		if it.version == it.saved {
 			continue
 		}
-		list = append(list, it.stored(k))
+		list = append(list, it.toStore(k))
 		marks = append(marks, written{it, it.version})
 	}
-	gone, events := slices.Clone(s.gone), slices.Clone(s.events)
+	gone, events := slices.Clone(s.deleted), slices.Clone(s.events)
 	if len(list) == 0 && len(gone) == 0 && len(events) == 0 {
 		b.retire(s)
 		b.mu.Unlock()
 		return nil
 	}
 	b.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	if err := b.o.Store.SaveTrust(ctx, id, list, gone, events); err != nil {
+	if err := b.opts.Store.SaveTrust(ctx, id, list, gone, events); err != nil {
 		return err
 	}
 	b.mu.Lock()
@@ -190,7 +190,7 @@ func (b *Baseline) flush(ctx context.Context, id string) error {
 			w.item.definition = nil
 		}
 	}
-	s.gone, s.events = s.gone[len(gone):], s.events[len(events):]
+	s.deleted, s.events = s.deleted[len(gone):], s.events[len(events):]
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (b *Baseline) flush(ctx context.Context, id string) error {
 // lists them again.
 func (s *serverBaseline) markUnsaved() {
 	for _, it := range s.items {
-		it.saved, it.lost = 0, it.definition == nil
+		it.saved, it.definitionLost = 0, it.definition == nil
 	}
 }
 
@@ -218,7 +218,7 @@ func (b *Baseline) Rename(ctx context.Context, from, to string, move func() erro
 	b.saving.Lock()
 	defer b.saving.Unlock()
 	for _, id := range []string{from, to} {
-		if err := b.flush(ctx, id); err != nil {
+		if err := b.flushServer(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -231,15 +231,15 @@ func (b *Baseline) Rename(ctx context.Context, from, to string, move func() erro
 	return nil
 }
 
-func (it *item) stored(k key) store.Trusted {
+func (it *record) toStore(k recordKey) store.Trusted {
 	t := store.Trusted{
-		Kind: k.kind, Name: k.name, FirstAt: it.firstAt, Late: it.late, Hash: slices.Clone(it.hash[:]),
+		Kind: k.kind, Name: k.name, FirstAt: it.firstAt, Late: it.addedLater, Hash: slices.Clone(it.hash[:]),
 		Always: it.always, Blocked: it.blocked, Definition: it.definition,
 	}
 	for _, h := range it.earlier {
 		t.Earlier = append(t.Earlier, h[:]...)
 	}
-	if w := it.waiting; w != nil {
+	if w := it.pending; w != nil {
 		t.WaitingAt, t.WaitingHash, t.Waiting = w.at, slices.Clone(w.hash[:]), w.definition
 	}
 	return t

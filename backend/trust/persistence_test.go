@@ -16,10 +16,10 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 	defer s.Close()
 	b := New(Options{Store: s})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}, {Server: "docs", Mode: Ask}})
-	judge(t, b, tool("read", "Reads."))
+	mustJudge(t, b, tool("read", "Reads."))
 	b.Judge("docs", []core.Item{tool("read", "Reads documents.")}, "") // an earlier server with the new name
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
-	judge(t, b, tool("read", "Reads."), tool("write", "Writes.")) // not saved yet
+	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes.")) // not saved yet
 	err := b.Rename(t.Context(), "files", "docs", func() error {
 		_, err := s.RenameServer(t.Context(), "files", "docs")
 		return err
@@ -39,7 +39,7 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Apply([]Rule{{Server: "docs", Mode: Ask}, {Server: "files", Mode: Ask}})
-	if w := judge(t, b, tool("read", "Reads otherwise.")); len(w) != 0 {
+	if w := mustJudge(t, b, tool("read", "Reads otherwise.")); len(w) != 0 {
 		t.Errorf("a new server of the old name is judged by what the other one had: %v", w)
 	}
 	failed := errors.New("disk")
@@ -65,8 +65,8 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	at := &replacedStore{Store: first}
 	b := New(Options{Store: at})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
-	judge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Mails."))
-	judge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed."))
+	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Mails."))
+	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed."))
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	judge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed.")) // the definitions are known again
+	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed.")) // the definitions are known again
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	defer again.Close()
 	b = New(Options{Store: again})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
-	if w := judge(t, b, tool("read", "Evil."), tool("write", "Writes."), tool("mail", "Changed.")); len(w) != 2 || w["write"] != "" {
+	if w := mustJudge(t, b, tool("read", "Evil."), tool("write", "Writes."), tool("mail", "Changed.")); len(w) != 2 || w["write"] != "" {
 		t.Fatalf("withheld is %v", w)
 	}
 	list, err := b.Changes(t.Context(), "files")
@@ -101,19 +101,19 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 }
 
 func TestFloodOfNamesKeepsTrustedDefinitions(t *testing.T) {
-	b := newBook(t)
+	b := newBaseline(t)
 	now := time.Now()
-	b.o.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
-	judge(t, b, tool("read", "Reads."))
+	b.opts.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
+	mustJudge(t, b, tool("read", "Reads."))
 	for round := range 2 {
 		var flood []core.Item
 		for n := range maxRecords + 100 {
 			flood = append(flood, tool(fmt.Sprintf("f%d_%d", round, n), "x"))
 		}
-		judge(t, b, flood...)
-		judge(t, b)
+		mustJudge(t, b, flood...)
+		mustJudge(t, b)
 	}
-	if w := judge(t, b, tool("read", "Reads. And mails it.")); len(w) != 1 {
+	if w := mustJudge(t, b, tool("read", "Reads. And mails it.")); len(w) != 1 {
 		t.Error("after a flood of names a changed tool is trusted on first sight")
 	}
 }

@@ -46,7 +46,7 @@ func (b *Baseline) Changes(ctx context.Context, server string) ([]ToolChange, er
 	list := b.changes(server)
 	for i := range list {
 		c := &list[i]
-		before, after, err := b.definitions(ctx, c.Server, key{c.Kind, c.Name})
+		before, after, err := b.definitions(ctx, c.Server, recordKey{c.Kind, c.Name})
 		if err != nil {
 			return nil, err
 		}
@@ -72,20 +72,20 @@ func (b *Baseline) changes(server string) []ToolChange {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := []ToolChange{}
-	for _, id := range sorted(b.servers) {
+	for _, id := range sortedKeys(b.servers) {
 		s := b.servers[id]
 		if server != "" && id != server || !s.configured {
 			continue
 		}
 		for k, it := range s.items {
-			if k.kind == Server || !it.present || it.waiting == nil && !it.blocked {
+			if k.kind == Server || !it.present || it.pending == nil && !it.blocked {
 				continue
 			}
 			c := ToolChange{Server: id, Kind: k.kind, Name: k.name, At: it.firstAt, State: Waiting, OldHash: it.hash.String(), Diff: []DiffLine{}, Warnings: []Warning{}}
 			if it.blocked {
 				c.State = Blocked
 			}
-			if w := it.waiting; w != nil {
+			if w := it.pending; w != nil {
 				c.At, c.NewHash = w.at, w.hash.String()
 				c.Warnings = append(c.Warnings, w.warnings...)
 				for _, one := range it.shadows {
@@ -120,19 +120,19 @@ func compareText(a, b string) int {
 }
 
 // definitions returns the trusted definition and the waiting one, which is nil if there is none.
-func (b *Baseline) definitions(ctx context.Context, server string, k key) (before, after []byte, err error) {
+func (b *Baseline) definitions(ctx context.Context, server string, k recordKey) (before, after []byte, err error) {
 	b.mu.Lock()
 	if s := b.servers[server]; s != nil {
 		if it := s.items[k]; it != nil {
 			before = it.definition
-			if it.waiting != nil {
-				after = it.waiting.definition
+			if it.pending != nil {
+				after = it.pending.definition
 			}
 		}
 	}
 	b.mu.Unlock()
 	if before == nil {
-		before, err = b.o.Store.TrustedDefinition(ctx, server, k.kind, k.name)
+		before, err = b.opts.Store.TrustedDefinition(ctx, server, k.kind, k.name)
 	}
 	return before, after, err
 }
@@ -159,24 +159,24 @@ func (b *Baseline) Instructions(server string) (ToolStatus, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.servers[server]; s != nil {
-		if it := s.items[key{Instructions, ""}]; it != nil {
+		if it := s.items[recordKey{Instructions, ""}]; it != nil {
 			return b.toolStatus(it), true
 		}
 	}
 	return ToolStatus{}, false
 }
 
-func (b *Baseline) toolStatus(it *item) ToolStatus {
+func (b *Baseline) toolStatus(it *record) ToolStatus {
 	st := ToolStatus{
-		New: it.late && b.o.Now().Sub(it.firstAt) < newFor, FirstAt: it.firstAt, Always: it.always, Hash: it.hash.String(), Warnings: []Warning{},
+		New: it.addedLater && b.opts.Now().Sub(it.firstAt) < newPeriod, FirstAt: it.firstAt, Always: it.always, Hash: it.hash.String(), Warnings: []Warning{},
 	}
 	st.Warnings = append(append(st.Warnings, it.warnings...), it.shadows...)
 	switch {
 	case it.blocked:
 		st.Withheld = Blocked
-	case it.waiting != nil:
+	case it.pending != nil:
 		st.Withheld = Waiting
-		st.Warnings = append(st.Warnings[:0], append(slices.Clone(it.waiting.warnings), it.shadows...)...)
+		st.Warnings = append(st.Warnings[:0], append(slices.Clone(it.pending.warnings), it.shadows...)...)
 	}
 	return st
 }
@@ -186,16 +186,16 @@ type Review struct {
 	Server, Kind, Name string
 	// Hash identifies the definition that was shown to the user; "" means the one that is waiting
 	// now.
-	Hash string
-	Word string // Yes, Always, No or Usual
+	Hash     string
+	Decision string // one of the Review constants
 }
 
-// Values of Review.Word.
+// Values of Review.Decision.
 const (
-	Yes    = "accept" // trust this definition
-	Always = "always" // trust this definition and all later ones
-	No     = "block"  // withhold until accepted
-	Usual  = "ask"    // use the mode of the configuration; reverts always and block
+	ReviewAccept = "accept" // trust this definition
+	ReviewAlways = "always" // trust this definition and all later ones
+	ReviewBlock  = "block"  // withhold until accepted
+	ReviewReset  = "ask"    // use the mode of the configuration; reverts always and block
 )
 
 // Review applies a decision and saves it before it returns.
@@ -203,7 +203,7 @@ func (b *Baseline) Review(ctx context.Context, a Review) error {
 	if err := b.review(a); err != nil {
 		return err
 	}
-	b.o.Rejudge(a.Server)
+	b.opts.Rejudge(a.Server)
 	b.wakeWriter()
 	if err := b.Flush(ctx); err != nil {
 		return fmt.Errorf("cannot keep the answer beyond this run: %w", err)
@@ -215,47 +215,47 @@ func (b *Baseline) review(a Review) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.servers[a.Server]
-	k := key{a.Kind, a.Name}
+	k := recordKey{a.Kind, a.Name}
 	if s == nil || s.items[k] == nil || a.Kind == Server {
-		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("nothing is known of %s of server %q", what(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("nothing is known of %s of server %q", describeKey(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
 	}
 	it := s.items[k]
-	if a.Hash != "" && (it.waiting == nil || it.waiting.hash.String() != a.Hash) && it.hash.String() != a.Hash {
-		return &core.Error{Code: core.CodeConflict, Message: what(k) + " has changed again since", Hint: "Look at it again."}
+	if a.Hash != "" && (it.pending == nil || it.pending.hash.String() != a.Hash) && it.hash.String() != a.Hash {
+		return &core.Error{Code: core.CodeConflict, Message: describeKey(k) + " has changed again since", Hint: "Look at it again."}
 	}
 	old := it.hash
-	switch a.Word {
-	case Yes, Always:
-		it.blocked, it.always = false, it.always || a.Word == Always
+	switch a.Decision {
+	case ReviewAccept, ReviewAlways:
+		it.blocked, it.always = false, it.always || a.Decision == ReviewAlways
 		it.version++
-		if w := it.waiting; w != nil {
-			it.read, it.warnings = w.hash, w.warnings
+		if w := it.pending; w != nil {
+			it.scannedHash, it.warnings = w.hash, w.warnings
 			it.trust(w.hash, w.definition)
 		}
 		detail := ""
-		if a.Word == Always {
+		if a.Decision == ReviewAlways {
 			detail = "and every later change of it"
 		}
 		b.recordEvent(s, k, it, EventAccepted, detail, &old, &it.hash)
-	case No:
+	case ReviewBlock:
 		it.blocked, it.always = true, false
 		it.version++
 		var now *Hash
-		if it.waiting != nil {
-			now = &it.waiting.hash
+		if it.pending != nil {
+			now = &it.pending.hash
 		}
 		b.recordEvent(s, k, it, EventBlocked, "", &old, now)
-	case Usual:
+	case ReviewReset:
 		it.blocked, it.always = false, false
 		it.version++
 	default:
-		return core.Errorf(core.CodeValidation, "%q is not an answer: it is accept, always, block or ask", a.Word)
+		return core.Errorf(core.CodeValidation, "%q is not an answer: it is accept, always, block or ask", a.Decision)
 	}
-	b.touched[a.Server] = true
+	b.changedServers[a.Server] = true
 	return nil
 }
 
-func what(k key) string {
+func describeKey(k recordKey) string {
 	if k.kind == Instructions {
 		return "the instructions"
 	}
@@ -284,11 +284,11 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 		if there && old == h {
 			continue
 		}
-		c := ToolChange{Server: server, Kind: Tool, Name: tool.Name, At: b.o.Now(), State: Changed, OldHash: old.String(), NewHash: h.String(), Warnings: append([]Warning{}, Scan(tool.Name, tool.Raw)...)}
+		c := ToolChange{Server: server, Kind: Tool, Name: tool.Name, At: b.opts.Now(), State: Changed, OldHash: old.String(), NewHash: h.String(), Warnings: append([]Warning{}, Scan(tool.Name, tool.Raw)...)}
 		var before []byte
 		if there {
 			var err error
-			if before, _, err = b.definitions(ctx, server, key{Tool, tool.Name}); err != nil {
+			if before, _, err = b.definitions(ctx, server, recordKey{Tool, tool.Name}); err != nil {
 				return nil, err
 			}
 		} else {
@@ -297,12 +297,12 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 		c.Diff = Diff(Text(before), Text(definition))
 		list = append(list, c)
 	}
-	for _, name := range sorted(known) {
-		before, _, err := b.definitions(ctx, server, key{Tool, name})
+	for _, name := range sortedKeys(known) {
+		before, _, err := b.definitions(ctx, server, recordKey{Tool, name})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, ToolChange{Server: server, Kind: Tool, Name: name, At: b.o.Now(), State: Removed, OldHash: known[name].String(), Diff: Diff(Text(before), nil), Warnings: []Warning{}})
+		list = append(list, ToolChange{Server: server, Kind: Tool, Name: name, At: b.opts.Now(), State: Removed, OldHash: known[name].String(), Diff: Diff(Text(before), nil), Warnings: []Warning{}})
 	}
 	return list, nil
 }
@@ -321,7 +321,7 @@ func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item,
 	s := b.serverBaseline(server)
 	b.load(s)
 	for _, tool := range tools {
-		k, definition := key{Tool, tool.Name}, canonical(tool.Raw)
+		k, definition := recordKey{Tool, tool.Name}, canonical(tool.Raw)
 		h := hashOf(definition)
 		it := s.items[k]
 		if it == nil || it.hash == h || slices.Contains(it.earlier, h) {
@@ -330,7 +330,7 @@ func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item,
 		old := it.hash
 		// The old definition stays trusted until the new one is listed.
 		it.earlier = append(it.earlier, h)
-		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlier):]
+		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlierHashes):]
 		it.version++
 		b.recordEvent(s, k, it, EventAccepted, why, &old, &h)
 	}

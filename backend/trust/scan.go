@@ -33,18 +33,18 @@ const (
 	SameName      = "same-name"
 )
 
-// rule is a pattern for folded text. Patterns match instructions to the model, not single words:
+// rule is a pattern for normalized text. Patterns match instructions to the model, not single words:
 // the descriptions of harmless tools often mention secrets, files and users.
 type rule struct {
 	code, reason string
 	pattern      *regexp.Regexp
-	unless       *regexp.Regexp // pattern in or just before the match that makes it harmless
+	exception    *regexp.Regexp // pattern in or just before the match that makes it harmless
 }
 
 const (
-	people  = `(the |this |any |your )?(end[- ]?)?(user|users|human|person|operator|anyone|anybody|customer|owner|them|him|her)\b`
-	secrets = `(~?/?\.ssh\b|id_rsa|id_ed25519|/etc/(passwd|shadow)|~?/?\.aws/|\.git-credentials|\.netrc|\.npmrc|\.pypirc|\.kube/config|\.docker/config\.json|\.cursor/|mcp\.json|claude_desktop_config|\.bash_history|\.zsh_history|\.gnupg|wallet\.dat|keychain|login\.keychain|cookies\.sqlite|/proc/self/environ)`
-	private = `(conversation|chat|message|prompt|session) (history|log|context|transcript)|(whole|entire|full|complete|previous|prior|all) (of )?(the |your |our )?(conversation|chat|dialog(ue)?|messages|context window|prompts?)|system (prompt|message|instructions)|(environment|env) variables?|env vars|api[- ]?keys?|access tokens?|credentials|passwords?|private keys?|ssh keys?|secrets?|\.env( file)?\b`
+	peoplePattern      = `(the |this |any |your )?(end[- ]?)?(user|users|human|person|operator|anyone|anybody|customer|owner|them|him|her)\b`
+	secretFilePattern  = `(~?/?\.ssh\b|id_rsa|id_ed25519|/etc/(passwd|shadow)|~?/?\.aws/|\.git-credentials|\.netrc|\.npmrc|\.pypirc|\.kube/config|\.docker/config\.json|\.cursor/|mcp\.json|claude_desktop_config|\.bash_history|\.zsh_history|\.gnupg|wallet\.dat|keychain|login\.keychain|cookies\.sqlite|/proc/self/environ)`
+	privateDataPattern = `(conversation|chat|message|prompt|session) (history|log|context|transcript)|(whole|entire|full|complete|previous|prior|all) (of )?(the |your |our )?(conversation|chat|dialog(ue)?|messages|context window|prompts?)|system (prompt|message|instructions)|(environment|env) variables?|env vars|api[- ]?keys?|access tokens?|credentials|passwords?|private keys?|ssh keys?|secrets?|\.env( file)?\b`
 )
 
 // rules are compiled on first use, because the shim and the watchdog, which are the same program,
@@ -53,11 +53,11 @@ var rules = sync.OnceValue(func() []rule {
 	return []rule{
 		// Hiding something from the user.
 		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
-			`\b(do not|don't|dont|never|must not|should not|shouldn't|mustn't|without|no need to|avoid|refrain from) (ever |explicitly |directly |also )?(tell(ing)?|inform(ing)?|mention(ing)?|notif(y|ying)|reveal(ing)?|disclos(e|ing)|alert(ing)?|warn(ing)?|let(ting)?|explain(ing)?|report(ing)?|announc(e|ing)|show(ing)?|say(ing)?|ask(ing)?) (about )?((this|it|that|any of this|any of that|anything|them|what you did|these steps|this step|these instructions|the instructions?|this instruction|this parameter|the sidenote|the side note|this note|this file|the file|any details?)( or [a-z ]{2,20}?)? ?(to|from|with|about)? ?)?` + people), regexp.MustCompile(`asking (the )?user|ask (the )?user|(tell|show|inform|explain)(ing)? (the )?users? (how|to|which|what|where|when|why|that you can|can|unless)`)},
+			`\b(do not|don't|dont|never|must not|should not|shouldn't|mustn't|without|no need to|avoid|refrain from) (ever |explicitly |directly |also )?(tell(ing)?|inform(ing)?|mention(ing)?|notif(y|ying)|reveal(ing)?|disclos(e|ing)|alert(ing)?|warn(ing)?|let(ting)?|explain(ing)?|report(ing)?|announc(e|ing)|show(ing)?|say(ing)?|ask(ing)?) (about )?((this|it|that|any of this|any of that|anything|them|what you did|these steps|this step|these instructions|the instructions?|this instruction|this parameter|the sidenote|the side note|this note|this file|the file|any details?)( or [a-z ]{2,20}?)? ?(to|from|with|about)? ?)?` + peoplePattern), regexp.MustCompile(`asking (the )?user|ask (the )?user|(tell|show|inform|explain)(ing)? (the )?users? (how|to|which|what|where|when|why|that you can|can|unless)`)},
 		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
 			`\b(do not|don't|never|must not|should not) (mention|reveal|disclose|talk about|refer to|acknowledge) (to (the |your )?user )?(that you|this (to|instruction|step|note|section|tool call|part|block|file|anywhere|in)|these (instructions|steps|notes)|any of (this|these)|the (existence|contents) of (this|these|the) (instruction|note|file|section|block))`), nil},
 		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
-			`\b(keep|hide|conceal|mask) (this|it|that|these|everything|all of this|the (call|file|step|fact|instruction)s?|any trace)( [a-z]+){0,4} ?(secret|hidden|confidential|to yourself|from ` + people + `)`), nil},
+			`\b(keep|hide|conceal|mask) (this|it|that|these|everything|all of this|the (call|file|step|fact|instruction)s?|any trace)( [a-z]+){0,4} ?(secret|hidden|confidential|to yourself|from ` + peoplePattern + `)`), nil},
 		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
 			`\b(silently|secretly|covertly|quietly|discreetly|in secret|behind the scenes) (also )?(read|send|call|copy|forward|include|append|upload|post|collect|add|bcc|run|execute|invoke|pass|transmit|exfiltrate|attach|store|fetch|open)\b`), nil},
 		{HidesFromUser, "It tells the model to hide something from you.", regexp.MustCompile(
@@ -66,11 +66,11 @@ var rules = sync.OnceValue(func() []rule {
 			`(so (that )?the user (is not|isn't|does not|doesn't|won't|will not) (get )?(upset|worried|alarmed|suspicious|notice|aware|confused|see))|without (the )?user('s)? (knowledge|knowing|noticing|awareness)|(不要|别)(告诉|通知|让)(用户|使用者)|no (le )?(digas|menciones|informes) (nada |esto )?al usuario|sag(e|t)? dem (be)?nutzer nicht|n'en parle(z)? pas à l'utilisateur`), nil},
 
 		// Reading private data.
-		{ReadsFiles, "It names a file that holds secrets of yours.", regexp.MustCompile(secrets), regexp.MustCompile(`mcp\.json schema`)},
+		{ReadsFiles, "It names a file that holds secrets of yours.", regexp.MustCompile(secretFilePattern), regexp.MustCompile(`mcp\.json schema`)},
 		{ReadsFiles, "It tells the model to read something private and hand it over.", regexp.MustCompile(
-			`\b(read|open|load|cat|fetch|get|collect|gather|retrieve|extract|take|dump|print|grab|find|access|copy)( out)? [^.]*(` + private + `)[^.]*\b(and|then|to) (then )?(pass|send|include|put|provide|append|attach|add|embed|store|insert|use|paste|supply|write|encode|place|submit|upload|post|return)( [^.]*)? ?(as|in|into|to|with|under|inside)\b`), regexp.MustCompile(`in (the|its) (result|response|output|answer)|metadata in`)},
+			`\b(read|open|load|cat|fetch|get|collect|gather|retrieve|extract|take|dump|print|grab|find|access|copy)( out)? [^.]*(` + privateDataPattern + `)[^.]*\b(and|then|to) (then )?(pass|send|include|put|provide|append|attach|add|embed|store|insert|use|paste|supply|write|encode|place|submit|upload|post|return)( [^.]*)? ?(as|in|into|to|with|under|inside)\b`), regexp.MustCompile(`in (the|its) (result|response|output|answer)|metadata in`)},
 		{ReadsFiles, "It tells the model to hand over something private.", regexp.MustCompile(
-			`\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|submit|upload|place|write|fill|leak|share|encode) [^.]*(` + private + `)[^.]*\b(as|in|into|to|with|under|inside) (the |this |a |an )?['"` + "`" + `]?[a-z_]* ?['"` + "`" + `]?(parameter|argument|field|sidenote|side note|note|notes|context|metadata|property|value|input|comment|header|body|url|query|tool|server|endpoint|webhook)`), regexp.MustCompile(`(do not|don't|never|must not|should not|avoid|without|authorization|cannot) [^.]*$`)},
+			`\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|submit|upload|place|write|fill|leak|share|encode) [^.]*(` + privateDataPattern + `)[^.]*\b(as|in|into|to|with|under|inside) (the |this |a |an )?['"` + "`" + `]?[a-z_]* ?['"` + "`" + `]?(parameter|argument|field|sidenote|side note|note|notes|context|metadata|property|value|input|comment|header|body|url|query|tool|server|endpoint|webhook)`), regexp.MustCompile(`(do not|don't|never|must not|should not|avoid|without|authorization|cannot) [^.]*$`)},
 		{ReadsFiles, "It asks for the conversation or the system prompt.", regexp.MustCompile(
 			`\b(must|always|should|required to|need to|please|you have to|make sure to|be sure to|first)\b[^.]*\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|fill|contain|hold|repeat)[^.]*((whole|entire|full|complete|verbatim|all( of)?( the)?|previous|prior) ?(the |your |our |of )?(the )?(conversation|chat|dialog(ue)?|messages|system prompt|context window|prompts?)|system prompt|(conversation|chat|message) (history|log|transcript))`), nil},
 		{ReadsFiles, "A parameter asks for the conversation or for what the model was told.", regexp.MustCompile(
@@ -109,8 +109,8 @@ var rules = sync.OnceValue(func() []rule {
 	}
 })
 
-// blob matches a long run of characters that looks like encoded data.
-var blob = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}`) })
+// encodedData matches a long run of characters that looks like encoded data.
+var encodedData = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}`) })
 
 // Limits of the scan of one definition.
 const (
@@ -130,25 +130,25 @@ func Scan(name string, definition []byte) []Warning {
 	s := scanner{}
 	s.lookalike("name", name)
 	s.walk("", definition)
-	return s.found
+	return s.warnings
 }
 
 type scanner struct {
-	found []Warning
-	texts int
-	codes map[string]bool
+	warnings []Warning
+	texts    int
+	codes    map[string]bool
 }
 
 func (s *scanner) add(code, reason, where, quote string) {
 	key := code + where
-	if len(s.found) == maxWarnings || s.codes[key] {
+	if len(s.warnings) == maxWarnings || s.codes[key] {
 		return
 	}
 	if s.codes == nil {
 		s.codes = map[string]bool{}
 	}
 	s.codes[key] = true
-	s.found = append(s.found, Warning{code, reason, where, quote})
+	s.warnings = append(s.warnings, Warning{code, reason, where, quote})
 }
 
 // walk scans every string of a definition. Descriptions anywhere in a schema are shown to the
@@ -179,7 +179,7 @@ func (s *scanner) value(path string, value any, depth int) {
 			s.value(path, one, depth+1)
 		}
 	case map[string]any:
-		for _, key := range sorted(v) {
+		for _, key := range sortedKeys(v) {
 			at := key
 			if path != "" {
 				at = path + "." + key
@@ -194,8 +194,8 @@ func (s *scanner) value(path string, value any, depth int) {
 
 // key scans the name of a parameter.
 func (s *scanner) key(path, key string) {
-	if hidden := concealed(key); hidden != "" {
-		s.add(HiddenText, "Its parameters hold "+hidden+".", Visible(path), quote(key, 0, len(key)))
+	if hidden := findHiddenText(key); hidden != "" {
+		s.add(HiddenText, "Its parameters hold "+hidden+".", Visible(path), excerpt(key, 0, len(key)))
 	}
 	s.lookalike(path, key)
 	if len(key) > 60 { // a sentence instead of a name
@@ -204,7 +204,7 @@ func (s *scanner) key(path, key string) {
 }
 
 func (s *scanner) lookalike(path, word string) {
-	if mixed(word) {
+	if mixesAlphabets(word) {
 		s.add(Lookalike, "Its name mixes letters of two alphabets that look alike.", Visible(path), Visible(word))
 	}
 }
@@ -212,18 +212,18 @@ func (s *scanner) lookalike(path, word string) {
 func (s *scanner) text(path, text string) {
 	s.texts++
 	text = text[:min(len(text), maxScanned)]
-	if hidden := concealed(text); hidden != "" {
+	if hidden := findHiddenText(text); hidden != "" {
 		s.add(HiddenText, "It holds "+hidden+".", Visible(path), "")
 	}
-	if at, ok := pushed(text); ok {
-		s.add(HiddenText, "Its text goes on far out of sight.", Visible(path), quote(text, at, min(len(text), at+maxQuote)))
+	if at, ok := findOffscreenText(text); ok {
+		s.add(HiddenText, "Its text goes on far out of sight.", Visible(path), excerpt(text, at, min(len(text), at+maxQuote)))
 	}
 	if strings.HasSuffix(path, "description") || path == "title" || path == "text" {
-		if m := blob().FindStringIndex(text); m != nil && !strings.Contains(text[max(0, m[0]-60):m[0]], "://") && letters(text[m[0]:m[1]]) > 12 {
-			s.add(Encoded, "It holds a long text that is encoded.", Visible(path), quote(text, m[0], min(m[1], m[0]+40)))
+		if m := encodedData().FindStringIndex(text); m != nil && !strings.Contains(text[max(0, m[0]-60):m[0]], "://") && distinctChars(text[m[0]:m[1]]) > 12 {
+			s.add(Encoded, "It holds a long text that is encoded.", Visible(path), excerpt(text, m[0], min(m[1], m[0]+40)))
 		}
 		for _, word := range strings.Fields(text) {
-			if mixed(strings.Trim(word, ".,;:!?()\"'`")) {
+			if mixesAlphabets(strings.Trim(word, ".,;:!?()\"'`")) {
 				s.add(Lookalike, "A word of it mixes letters of two alphabets that look alike.", Visible(path), Visible(word))
 				break
 			}
@@ -232,8 +232,8 @@ func (s *scanner) text(path, text string) {
 	s.match(path, text)
 }
 
-// letters returns the number of distinct characters in text.
-func letters(text string) int {
+// distinctChars returns the number of distinct characters in text.
+func distinctChars(text string) int {
 	seen := map[rune]bool{}
 	for _, c := range text {
 		seen[c] = true
@@ -245,26 +245,26 @@ func (s *scanner) match(path, text string) {
 	if len(text) < 12 {
 		return
 	}
-	plain := folded(text)
+	plain := normalize(text)
 	all := rules()
 	for i := range all {
-		if !couldMatch(i, plain) {
+		if !mayMatch(i, plain) {
 			continue
 		}
 		r := &all[i]
 		for _, m := range r.pattern.FindAllStringIndex(plain, 4) {
-			if r.unless != nil && (r.unless.MatchString(plain[m[0]:m[1]]) || r.unless.MatchString(plain[max(0, m[0]-50):m[1]])) {
+			if r.exception != nil && (r.exception.MatchString(plain[m[0]:m[1]]) || r.exception.MatchString(plain[max(0, m[0]-50):m[1]])) {
 				continue
 			}
-			s.add(r.code, r.reason, Visible(path), quote(plain, m[0], m[1]))
+			s.add(r.code, r.reason, Visible(path), excerpt(plain, m[0], m[1]))
 			break
 		}
 	}
 }
 
-// pushed finds text that is preceded by so much white space that it is out of sight, and returns
-// its index.
-func pushed(text string) (at int, ok bool) {
+// findOffscreenText finds text that is preceded by so much white space that it is out of sight, and
+// returns its index.
+func findOffscreenText(text string) (at int, ok bool) {
 	columns, rows := 0, 0
 	for i, c := range text {
 		switch {
@@ -282,7 +282,7 @@ func pushed(text string) (at int, ok bool) {
 	return 0, false
 }
 
-func quote(text string, from, to int) string {
+func excerpt(text string, from, to int) string {
 	start, end := max(0, from-quoteAround), min(len(text), to+quoteAround)
 	out := strings.ToValidUTF8(text[start:end], "")
 	if start > 0 {
@@ -297,14 +297,14 @@ func quote(text string, from, to int) string {
 	return Visible(strings.Join(strings.Fields(out), " "))
 }
 
-// word matches words in a sentence that can be the name of a tool.
-var word = sync.OnceValue(func() *regexp.Regexp {
+// toolNamePattern matches words in a sentence that can be the name of a tool.
+var toolNamePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `] (?:tool|function)|(?:tool|function) ['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `]`)
 })
 
-// mentions returns the words in a definition's descriptions that can be names of tools, at most
+// mentionedTools returns the words in a definition's descriptions that can be names of tools, at most
 // maxMentions.
-func mentions(definition []byte) []string {
+func mentionedTools(definition []byte) []string {
 	var value any
 	if json.Unmarshal(definition, &value) != nil {
 		value = string(definition)
@@ -317,7 +317,7 @@ func mentions(definition []byte) []string {
 			if key != "description" && key != "" {
 				return
 			}
-			for _, w := range word().FindAllString(v[:min(len(v), maxScanned)], 4*maxMentions) {
+			for _, w := range toolNamePattern().FindAllString(v[:min(len(v), maxScanned)], 4*maxMentions) {
 				w = strings.Trim(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(w, "tool "), "function "), " tool"), " function"), "'\"`")
 				if !seen[w] && len(list) < maxMentions {
 					seen[w] = true
@@ -330,7 +330,7 @@ func mentions(definition []byte) []string {
 			}
 		case map[string]any:
 			if depth < maxNesting {
-				for _, k := range sorted(v) {
+				for _, k := range sortedKeys(v) {
 					walk(k, v[k], depth+1)
 				}
 			}
@@ -340,10 +340,10 @@ func mentions(definition []byte) []string {
 	return list
 }
 
-func shadowed(tool, server string) Warning {
+func shadowingWarning(tool, server string) Warning {
 	return Warning{Shadowing, fmt.Sprintf("It speaks of %q, a tool of your server %q: a description has no business with another server's tools.", tool, server), "description", Visible(tool)}
 }
 
-func sameName(server string) Warning {
+func sameNameWarning(server string) Warning {
 	return Warning{SameName, fmt.Sprintf("Your server %q has a tool of this name too.", server), "name", ""}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// readAll scans the queued definitions. It runs in the goroutine of Run, so that no server waits
+// scanQueued scans the queued definitions. It runs in the goroutine of Run, so that no server waits
 // for it.
-func (b *Baseline) readAll(ctx context.Context) {
+func (b *Baseline) scanQueued(ctx context.Context) {
 	b.mu.Lock()
-	jobs := b.jobs
-	b.jobs = nil
+	jobs := b.scanQueue
+	b.scanQueue = nil
 	b.mu.Unlock()
 	fresh := map[string]bool{}
 	for _, j := range jobs {
@@ -21,7 +21,7 @@ func (b *Baseline) readAll(ctx context.Context) {
 			return
 		}
 		warnings := Scan(j.key.name, j.raw)
-		named := mentions(j.raw)
+		named := mentionedTools(j.raw)
 		b.mu.Lock()
 		b.storeWarnings(j, warnings, named)
 		b.mu.Unlock()
@@ -31,12 +31,12 @@ func (b *Baseline) readAll(ctx context.Context) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.compare(fresh)
+	b.updateShadowing(fresh)
 }
 
 // storeWarnings stores the result of a scan, unless the definition has changed in the meantime. The
 // caller must hold b.mu.
-func (b *Baseline) storeWarnings(j job, warnings []Warning, named []string) {
+func (b *Baseline) storeWarnings(j scanJob, warnings []Warning, named []string) {
 	s := b.servers[j.server]
 	if s == nil {
 		return // removed in the meantime
@@ -47,42 +47,42 @@ func (b *Baseline) storeWarnings(j job, warnings []Warning, named []string) {
 	}
 	switch {
 	case it.hash == j.hash:
-		it.read, it.warnings, it.mentions = j.hash, warnings, named
-	case it.waiting != nil && it.waiting.hash == j.hash:
-		it.waiting.read, it.waiting.warnings = true, warnings
+		it.scannedHash, it.warnings, it.mentions = j.hash, warnings, named
+	case it.pending != nil && it.pending.hash == j.hash:
+		it.pending.scanned, it.pending.warnings = true, warnings
 		it.mentions = named
 	default:
 		return
 	}
-	b.touched[j.server] = true
+	b.changedServers[j.server] = true
 	if j.fresh {
 		for _, w := range warnings {
-			b.warn(s, j.key, w, j.hash)
+			b.recordWarning(s, j.key, w, j.hash)
 		}
 	}
 }
 
-// warn records a warning as an event, once per definition. The caller must hold b.mu.
-func (b *Baseline) warn(s *serverBaseline, k key, w Warning, h Hash) {
+// recordWarning records a warning as an event, once per definition. The caller must hold b.mu.
+func (b *Baseline) recordWarning(s *serverBaseline, k recordKey, w Warning, h Hash) {
 	if w.Code == SameName {
 		return
 	}
 	id := strings.Join([]string{s.id, k.kind, k.name, w.Code, w.Reason, h.String()}, "\x00")
-	if b.told[id] {
+	if b.recordedWarnings[id] {
 		return
 	}
-	if len(b.told) > 20_000 {
-		clear(b.told)
+	if len(b.recordedWarnings) > 20_000 {
+		clear(b.recordedWarnings)
 	}
-	b.told[id] = true
-	b.event(s, store.TrustEvent{At: b.o.Now(), Server: s.id, Kind: k.kind, Name: k.name, What: EventWarned, Detail: w.Reason + " " + w.Quote, NewHash: slices.Clone(h[:])})
+	b.recordedWarnings[id] = true
+	b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: k.kind, Name: k.name, What: EventWarned, Detail: w.Reason + " " + w.Quote, NewHash: slices.Clone(h[:])})
 }
 
-// compare updates the warnings about definitions that mention tools of other servers or share a
-// name with them. The caller must hold b.mu.
-func (b *Baseline) compare(fresh map[string]bool) {
+// updateShadowing updates the warnings about definitions that mention tools of other servers or
+// share a name with them. The caller must hold b.mu.
+func (b *Baseline) updateShadowing(fresh map[string]bool) {
 	holders := map[string][]*serverBaseline{}
-	for _, id := range sorted(b.servers) {
+	for _, id := range sortedKeys(b.servers) {
 		s := b.servers[id]
 		if !s.configured {
 			continue
@@ -101,31 +101,31 @@ func (b *Baseline) compare(fresh map[string]bool) {
 			if !it.present {
 				continue
 			}
-			found := b.shadows(s, k, it, holders)
+			found := b.shadowWarnings(s, k, it, holders)
 			if slices.Equal(found, it.shadows) {
 				continue
 			}
 			it.shadows = found
-			b.touched[s.id] = true
+			b.changedServers[s.id] = true
 			for _, w := range found {
 				if fresh[s.id] {
-					b.warn(s, k, w, it.hash)
+					b.recordWarning(s, k, w, it.hash)
 				}
 			}
 		}
 	}
 }
 
-// shadows returns the warnings about one definition that depend on the tools of other servers.
+// shadowWarnings returns the warnings about one definition that depend on the tools of other servers.
 // holders maps a tool name to the servers that list it.
-func (b *Baseline) shadows(s *serverBaseline, k key, it *item, holders map[string][]*serverBaseline) (found []Warning) {
+func (b *Baseline) shadowWarnings(s *serverBaseline, k recordKey, it *record, holders map[string][]*serverBaseline) (found []Warning) {
 	for _, name := range it.mentions {
 		tool := name
-		if _, own := s.items[key{Tool, tool}]; own {
+		if _, own := s.items[recordKey{Tool, tool}]; own {
 			continue
 		}
 		if _, rest, prefixed := strings.Cut(name, "__"); prefixed {
-			if _, own := s.items[key{Tool, rest}]; own {
+			if _, own := s.items[recordKey{Tool, rest}]; own {
 				continue
 			}
 			if len(holders[tool]) == 0 {
@@ -134,7 +134,7 @@ func (b *Baseline) shadows(s *serverBaseline, k key, it *item, holders map[strin
 		}
 		for _, other := range holders[tool] {
 			if other != s && len(found) < maxWarnings {
-				found = append(found, shadowed(tool, other.id))
+				found = append(found, shadowingWarning(tool, other.id))
 				break
 			}
 		}
@@ -142,7 +142,7 @@ func (b *Baseline) shadows(s *serverBaseline, k key, it *item, holders map[strin
 	if k.kind == Tool {
 		for _, other := range holders[k.name] {
 			if other != s && len(found) < maxWarnings {
-				found = append(found, sameName(other.id))
+				found = append(found, sameNameWarning(other.id))
 				break
 			}
 		}

@@ -22,9 +22,9 @@ type cleanTool struct {
 	raw  []byte
 }
 
-// clean returns n definitions in the style of public servers: those of the file, and generated ones
-// that combine typical sentences with many kinds of objects.
-func clean(t testing.TB, n int) []cleanTool {
+// cleanTools returns n definitions in the style of public servers: those of the file, and generated
+// ones that combine typical sentences with many kinds of objects.
+func cleanTools(t testing.TB, n int) []cleanTool {
 	t.Helper()
 	var list []cleanTool
 	add := func(name, text, parameter string) {
@@ -77,7 +77,7 @@ func clean(t testing.TB, n int) []cleanTool {
 }
 
 func TestCleanDefinitionsRaiseWarningsBelowOnePercent(t *testing.T) {
-	tools := clean(t, cleanDefinitions)
+	tools := cleanTools(t, cleanDefinitions)
 	warned := 0
 	for _, c := range tools {
 		if w := Scan(c.name, c.raw); len(w) > 0 {
@@ -99,8 +99,8 @@ func TestCleanDefinitionsRaiseWarningsBelowOnePercent(t *testing.T) {
 	if known > 1 {
 		t.Errorf("%d of the written ones raise a warning", known)
 	}
-	if len(needs) != len(rules()) {
-		t.Errorf("%d lists of words for %d rules", len(needs), len(rules()))
+	if len(prefilterWords) != len(rules()) {
+		t.Errorf("%d lists of words for %d rules", len(prefilterWords), len(rules()))
 	}
 }
 
@@ -158,7 +158,7 @@ func FuzzScanAndTextNeverFail(f *testing.F) {
 }
 
 func BenchmarkScan(b *testing.B) {
-	tools := clean(b, 1000)
+	tools := cleanTools(b, 1000)
 	for n := 0; b.Loop(); n++ {
 		c := tools[n%len(tools)]
 		Scan(c.name, c.raw)
@@ -166,7 +166,7 @@ func BenchmarkScan(b *testing.B) {
 }
 
 func BenchmarkCanonical(b *testing.B) {
-	tools := clean(b, 1000)
+	tools := cleanTools(b, 1000)
 	for n := 0; b.Loop(); n++ {
 		hashOf(canonical(tools[n%len(tools)].raw))
 	}
