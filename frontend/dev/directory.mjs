@@ -236,7 +236,11 @@ function planned(world, { name, way = 0, upload, label, values = {} }) {
         'the bundle is not a zip archive: zip: not a valid zip file',
       );
     if (up.got.includes('../'))
-      return refused(400, 'validation', 'the bundle contains "../../evil", which is a path outside of it');
+      return refused(
+        400,
+        'validation',
+        'the bundle contains "../../evil", which is a path outside of it',
+      );
     fields = bundleFields(say);
     const folder = '/home/ada/.config/drawbridge/bundles/notes-1a2b3c';
     words = ['node', `${folder}/server/index.js`];
