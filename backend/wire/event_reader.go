@@ -24,7 +24,7 @@ type sseEvent struct {
 	name  string
 	id    string
 	retry time.Duration // delay before the stream is reopened; 0 if absent
-	data  []byte        // of its own
+	data  []byte        // not reused by the reader
 }
 
 func newEventReader(r io.Reader, limit int) *eventReader {

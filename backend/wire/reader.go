@@ -38,7 +38,7 @@ var errEndlessLine = errors.New("the server sent a line that does not end")
 // frame is one message as it was read.
 type frame struct {
 	data []byte // without the line end; valid until the next read unless owned
-	// owned: data is a buffer of its own that may be kept.
+	// owned means that data is not reused and may be retained.
 	owned bool
 	// framed: it came with a Content-Length header.
 	framed bool

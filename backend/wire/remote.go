@@ -231,7 +231,7 @@ func (r *Remote) sendCancelled(id int64, cause error) {
 }
 
 // exchange posts one request and reads until its reply. A request that the server refuses because
-// it lost the session is sent once more in a new session.
+// it lost the session is sent again in a new session.
 func (r *Remote) exchange(ctx context.Context, pc *pendingCall, method string, params, body []byte, header http.Header) (core.Reply, error) {
 	resp, err := r.post(ctx, method, params, body, header)
 	if err == nil && r.isSessionRefused(ctx, resp, pc.id) {

@@ -27,7 +27,7 @@ const (
 // session.
 //
 // Each of these comes from the HTTP layer, which looks up the session before it forwards the
-// message: the request had no effect and may be sent once more.
+// message: the request had no effect and may be sent again.
 func (r *Remote) isSessionRefused(ctx context.Context, resp *http.Response, id int64) bool {
 	if sessionIDOf(resp) == "" {
 		return false
