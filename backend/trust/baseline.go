@@ -277,7 +277,7 @@ func (b *Baseline) Run(ctx context.Context) error {
 		b.scanQueued(ctx)
 		retry.Reset(checkInterval)
 		if err := b.Flush(ctx); err != nil {
-			b.opts.Log.Warn("Cannot keep which tools are trusted", "error", err)
+			b.opts.Log.Warn("Cannot save the trusted tools", "error", err)
 			retry.Reset(10 * time.Second)
 		}
 		b.mu.Lock()

@@ -318,7 +318,7 @@ func collapseEqual(all []DiffLine) []DiffLine {
 		for n < len(all) && !keep[n] {
 			n++
 		}
-		out = append(out, DiffLine{LineGap, fmt.Sprintf("%d lines that are the same", n-i)})
+		out = append(out, DiffLine{LineGap, fmt.Sprintf("%d unchanged lines", n-i)})
 		i = n
 	}
 	return out

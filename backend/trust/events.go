@@ -36,7 +36,7 @@ type Event struct {
 // events first. before and limit select a page; the second result is the cursor of the next page.
 func (b *Baseline) Events(ctx context.Context, server string, before int64, limit int) ([]Event, int64, error) {
 	if err := b.Flush(ctx); err != nil {
-		b.opts.Log.Warn("Cannot keep which tools are trusted", "error", err)
+		b.opts.Log.Warn("Cannot save the trusted tools", "error", err)
 	}
 	stored, next, err := b.opts.Store.TrustEvents(ctx, server, before, limit)
 	list := make([]Event, 0, len(stored))

@@ -76,28 +76,28 @@ func findHiddenText(text string) string {
 		switch kind {
 		case "tag":
 			if !flag {
-				return "characters of the tag block, which nobody sees and models read: " + decodeTags(runes[i:])
+				return "invisible characters of the tag block, which models can read: " + decodeTags(runes[i:])
 			}
 			flag = c != 0xE007F
 			continue
 		case "direction":
-			return fmt.Sprintf("a character that turns the direction of text (U+%04X), so that it reads differently than it is", c)
+			return fmt.Sprintf("a character that changes the direction of text (U+%04X), so that it is displayed in a different order", c)
 		case "zero-width":
 			if c == 0xFEFF && i == 0 {
 				continue
 			}
-			return fmt.Sprintf("a character without width (U+%04X)", c)
+			return fmt.Sprintf("a zero-width character (U+%04X)", c)
 		case "blank letter":
-			return fmt.Sprintf("a letter without shape (U+%04X)", c)
+			return fmt.Sprintf("an invisible letter (U+%04X)", c)
 		case "terminal control":
-			return fmt.Sprintf("a control character for terminals (U+%04X)", c)
+			return fmt.Sprintf("a terminal control character (U+%04X)", c)
 		case "joiner":
 			if before < 0x300 {
-				return fmt.Sprintf("a joiner without width (U+%04X) where nothing is joined", c)
+				return fmt.Sprintf("a zero-width joiner (U+%04X) where nothing is joined", c)
 			}
 		case "variation":
 			if selectors++; selectors > 1 {
-				return "a row of variation selectors, which can hide text"
+				return "a sequence of variation selectors, which can hide text"
 			}
 		}
 		flag = c == 0x1F3F4 || flag && kind == "tag"

@@ -70,7 +70,7 @@ func (b *Baseline) load(s *serverBaseline) {
 	epoch := b.opts.Store.Replaced()
 	list, err := b.opts.Store.Trust(ctx, s.id)
 	if err != nil {
-		b.opts.Log.Warn("Cannot read which tools are trusted", "server", s.id, "error", err)
+		b.opts.Log.Warn("Cannot read the trusted tools", "server", s.id, "error", err)
 		return
 	}
 	s.loaded, s.epoch = true, epoch

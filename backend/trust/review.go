@@ -206,7 +206,7 @@ func (b *Baseline) Review(ctx context.Context, a Review) error {
 	b.opts.Rejudge(a.Server)
 	b.wakeWriter()
 	if err := b.Flush(ctx); err != nil {
-		return fmt.Errorf("cannot keep the answer beyond this run: %w", err)
+		return fmt.Errorf("cannot save the decision: %w", err)
 	}
 	return nil
 }
@@ -217,11 +217,11 @@ func (b *Baseline) review(a Review) error {
 	s := b.servers[a.Server]
 	k := recordKey{a.Kind, a.Name}
 	if s == nil || s.items[k] == nil || a.Kind == Server {
-		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("nothing is known of %s of server %q", describeKey(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no record of %s of server %q", describeKey(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
 	}
 	it := s.items[k]
 	if a.Hash != "" && (it.pending == nil || it.pending.hash.String() != a.Hash) && it.hash.String() != a.Hash {
-		return &core.Error{Code: core.CodeConflict, Message: describeKey(k) + " has changed again since", Hint: "Look at it again."}
+		return &core.Error{Code: core.CodeConflict, Message: describeKey(k) + " has changed again", Hint: "Review it again."}
 	}
 	old := it.hash
 	switch a.Decision {
@@ -249,7 +249,7 @@ func (b *Baseline) review(a Review) error {
 		it.blocked, it.always = false, false
 		it.version++
 	default:
-		return core.Errorf(core.CodeValidation, "%q is not an answer: it is accept, always, block or ask", a.Decision)
+		return core.Errorf(core.CodeValidation, "%q is not a decision: use accept, always, block or ask", a.Decision)
 	}
 	b.changedServers[a.Server] = true
 	return nil

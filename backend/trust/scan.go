@@ -66,14 +66,14 @@ var rules = sync.OnceValue(func() []rule {
 			`(so (that )?the user (is not|isn't|does not|doesn't|won't|will not) (get )?(upset|worried|alarmed|suspicious|notice|aware|confused|see))|without (the )?user('s)? (knowledge|knowing|noticing|awareness)|(不要|别)(告诉|通知|让)(用户|使用者)|no (le )?(digas|menciones|informes) (nada |esto )?al usuario|sag(e|t)? dem (be)?nutzer nicht|n'en parle(z)? pas à l'utilisateur`), nil},
 
 		// Reading private data.
-		{ReadsFiles, "It names a file that holds secrets of yours.", regexp.MustCompile(secretFilePattern), regexp.MustCompile(`mcp\.json schema`)},
+		{ReadsFiles, "It names a file that contains your secrets.", regexp.MustCompile(secretFilePattern), regexp.MustCompile(`mcp\.json schema`)},
 		{ReadsFiles, "It tells the model to read something private and hand it over.", regexp.MustCompile(
 			`\b(read|open|load|cat|fetch|get|collect|gather|retrieve|extract|take|dump|print|grab|find|access|copy)( out)? [^.]*(` + privateDataPattern + `)[^.]*\b(and|then|to) (then )?(pass|send|include|put|provide|append|attach|add|embed|store|insert|use|paste|supply|write|encode|place|submit|upload|post|return)( [^.]*)? ?(as|in|into|to|with|under|inside)\b`), regexp.MustCompile(`in (the|its) (result|response|output|answer)|metadata in`)},
 		{ReadsFiles, "It tells the model to hand over something private.", regexp.MustCompile(
 			`\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|submit|upload|place|write|fill|leak|share|encode) [^.]*(` + privateDataPattern + `)[^.]*\b(as|in|into|to|with|under|inside) (the |this |a |an )?['"` + "`" + `]?[a-z_]* ?['"` + "`" + `]?(parameter|argument|field|sidenote|side note|note|notes|context|metadata|property|value|input|comment|header|body|url|query|tool|server|endpoint|webhook)`), regexp.MustCompile(`(do not|don't|never|must not|should not|avoid|without|authorization|cannot) [^.]*$`)},
 		{ReadsFiles, "It asks for the conversation or the system prompt.", regexp.MustCompile(
 			`\b(must|always|should|required to|need to|please|you have to|make sure to|be sure to|first)\b[^.]*\b(pass|send|include|put|provide|append|attach|embed|insert|paste|supply|copy|forward|fill|contain|hold|repeat)[^.]*((whole|entire|full|complete|verbatim|all( of)?( the)?|previous|prior) ?(the |your |our |of )?(the )?(conversation|chat|dialog(ue)?|messages|system prompt|context window|prompts?)|system prompt|(conversation|chat|message) (history|log|transcript))`), nil},
-		{ReadsFiles, "A parameter asks for the conversation or for what the model was told.", regexp.MustCompile(
+		{ReadsFiles, "A parameter asks for the conversation or the system prompt.", regexp.MustCompile(
 			`^(the )?(whole|entire|full|complete|verbatim) (content of |contents of |text of )?(the |your )?(system prompt|conversation|chat|dialogue|messages)\b|\b(list|content|contents|names) of (all|every) (of )?(your )?(available )?(tools|secrets|credentials|api keys|environment variables)( and their| you (have|know)|$)`), nil},
 
 		// Commands.
@@ -87,19 +87,19 @@ var rules = sync.OnceValue(func() []rule {
 			`\b(call|use|invoke|run)(ed)? (this|it|this tool|this function|me) (first|before|instead of|in place of|rather than|prior to)[^.]*\b(any|all|every|each|other)( of)?( the)?( other)?( available)?( [a-z-]+)? ?(tools?|functions?|servers?)\b`), regexp.MustCompile(`(tools? (in|from|of) this (server|mcp))`)},
 		{OtherTools, "It tells the model not to use other tools.", regexp.MustCompile(
 			`\b(do not|don't|never|stop|must not|avoid) (us(e|ing)|call(ing)?|invok(e|ing)|trust(ing)?) (any |all |the )?(other|remaining|built-?in|different|another)( available| mcp)? ?(tools?|servers?|functions?)( anymore| any more|\.|,|$| for| because| as| since| at| again)|\b(all |any |every )?other (tools?|servers?|functions?) (is|are|has been|have been|was|were) (deprecated|disabled|broken|unsafe|obsolete|insecure|compromised|removed|unavailable|outdated|malicious)|\b(replaces|supersedes|overrides|takes precedence over|has priority over|takes priority over) (all|any|every|other|the other|all other|any other) (other )?(available )?(tools?|servers?|functions?)`), nil},
-		{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
+		{OtherTools, "It tells the model how to use another tool.", regexp.MustCompile(
 			`\b(when(ever)?|if|every time|each time|once|after|before) (the |any |another |some )?[a-z0-9_./-]*[_-][a-z0-9_.-]+ (tool )?(is|gets|was|has been|are) (called|used|invoked|run|executed|available|present|requested)\b[^.]*\b(must|always|should|change|replace|send|add|include|instead|redirect|forward|set|modify|bcc|append|need to)`), nil},
-		{OtherTools, "It tells the model how another tool is to be used.", regexp.MustCompile(
+		{OtherTools, "It tells the model how to use another tool.", regexp.MustCompile(
 			`\b(the |any )?(behaviou?r|usage|recipient|recipients|arguments?|parameters?|output|results?) of (the )?([a-z0-9_.-]+ tool|other tools?|another tool|any other tool|[a-z0-9]+_[a-z0-9_]+)\b[^.]*\b(must|should|has to|have to|needs? to|always|is to|are to|must be|change|replace)`), nil},
 
 		// Overriding instructions.
-		{Overrides, "It tells the model to set aside what it was told.", regexp.MustCompile(
+		{Overrides, "It tells the model to ignore its instructions.", regexp.MustCompile(
 			`\b(ignore|disregard|forget|override|bypass|discard|set aside) (all |any |every |the |your |my )*(of the |of your )?(previous|prior|above|earlier|preceding|existing|original|former|other|system|safety|user's?|current|default|security)[ -]?(and [a-z]+ )?(instructions?|rules?|prompts?|guidelines?|directions?|messages?|polic(y|ies)|restrictions?|guardrails|constraints|warnings?|confirmations?)|\byou are (now|no longer) (a|an|in|bound|the|restricted|dan)\b|\b(new|updated|real|actual|true|hidden|secret) (system )?(instructions?|directives?|prompt)( for (you|the (model|assistant|ai|agent)))?( are|:| follow)|\b(system|admin|developer|root|god|maintenance|debug|jailbreak) (override|mode (enabled|activated|on|is on))|\bact as if\b[^.]*\b(no (rules|restrictions|guidelines)|approved|authori[sz]ed)|\bjailbreak|(忽略|无视)(之前|以上|所有|先前)的?(所有)?(指令|指示|规则)`), nil},
-		{Overrides, "It is written like an order to the model, in a block of its own.", regexp.MustCompile(
+		{Overrides, "It contains a block that looks like an instruction to the model.", regexp.MustCompile(
 			`<\/?(important|system|secret|hidden|critical|mandatory|urgent|priority|assistant|admin|override|internal|instruction to (the )?(ai|model)|im_start|im_end|\|im_start\||\|im_end\||sys|inst)( [a-z]+="?[^>]*)?>|\[\/?(inst|system|sys|important|hidden|admin)\]|<\|(im_start|im_end|system|endoftext)\|>|<<sys>>|(^| )### ?(system|instruction|new instructions?|hidden|assistant|human):?( |$)`), nil},
-		{Overrides, "It tells the model to go without your consent.", regexp.MustCompile(
+		{Overrides, "It tells the model to proceed without your consent.", regexp.MustCompile(
 			`\b(without|no need (for|to)|do not|don't|never|skip|bypass|avoid) (any |the |waiting |wait |for |ask(ing)? |request(ing)? |requir(e|ing) |get(ting)? )*(the )?(user('s)? |human |explicit |further |additional |prior |manual )+(for )?(confirmation|approval|consent|permission|review)|\b(user|human) (has|have) (already )?(approved|consented to|authori[sz]ed|agreed to) (this|all|every|any|everything)|\bauto[- ]?(approve|accept|confirm) (this|all|every|any)\b`), regexp.MustCompile(`(do not|don't|never) (execut|run|delet|call|us|proceed|send|appl|modif)|(never|do not|don't) skip|(never|don't|do not) bypass|(never|don't|do not) [a-z ]*without`)},
-		{HiddenText, "It holds a comment that a page would not show.", regexp.MustCompile(`<!--.{12,}?-->|<(span|div|p)[^>]*(display: ?none|font-size: ?0|visibility: ?hidden|color: ?(white|#fff))`), nil},
+		{HiddenText, "It contains a comment or element that a page would not show.", regexp.MustCompile(`<!--.{12,}?-->|<(span|div|p)[^>]*(display: ?none|font-size: ?0|visibility: ?hidden|color: ?(white|#fff))`), nil},
 
 		// Sending data to third parties.
 		{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
@@ -195,7 +195,7 @@ func (s *scanner) value(path string, value any, depth int) {
 // key scans the name of a parameter.
 func (s *scanner) key(path, key string) {
 	if hidden := findHiddenText(key); hidden != "" {
-		s.add(HiddenText, "Its parameters hold "+hidden+".", Visible(path), excerpt(key, 0, len(key)))
+		s.add(HiddenText, "Its parameters contain "+hidden+".", Visible(path), excerpt(key, 0, len(key)))
 	}
 	s.lookalike(path, key)
 	if len(key) > 60 { // a sentence instead of a name
@@ -213,14 +213,14 @@ func (s *scanner) text(path, text string) {
 	s.texts++
 	text = text[:min(len(text), maxScanned)]
 	if hidden := findHiddenText(text); hidden != "" {
-		s.add(HiddenText, "It holds "+hidden+".", Visible(path), "")
+		s.add(HiddenText, "It contains "+hidden+".", Visible(path), "")
 	}
 	if at, ok := findOffscreenText(text); ok {
-		s.add(HiddenText, "Its text goes on far out of sight.", Visible(path), excerpt(text, at, min(len(text), at+maxQuote)))
+		s.add(HiddenText, "Its text continues far out of sight.", Visible(path), excerpt(text, at, min(len(text), at+maxQuote)))
 	}
 	if strings.HasSuffix(path, "description") || path == "title" || path == "text" {
 		if m := encodedData().FindStringIndex(text); m != nil && !strings.Contains(text[max(0, m[0]-60):m[0]], "://") && distinctChars(text[m[0]:m[1]]) > 12 {
-			s.add(Encoded, "It holds a long text that is encoded.", Visible(path), excerpt(text, m[0], min(m[1], m[0]+40)))
+			s.add(Encoded, "It contains a long encoded text.", Visible(path), excerpt(text, m[0], min(m[1], m[0]+40)))
 		}
 		for _, word := range strings.Fields(text) {
 			if mixesAlphabets(strings.Trim(word, ".,;:!?()\"'`")) {
@@ -341,9 +341,9 @@ func mentionedTools(definition []byte) []string {
 }
 
 func shadowingWarning(tool, server string) Warning {
-	return Warning{Shadowing, fmt.Sprintf("It speaks of %q, a tool of your server %q: a description has no business with another server's tools.", tool, server), "description", Visible(tool)}
+	return Warning{Shadowing, fmt.Sprintf("It mentions %q, a tool of your server %q. A description should not refer to tools of other servers.", tool, server), "description", Visible(tool)}
 }
 
 func sameNameWarning(server string) Warning {
-	return Warning{SameName, fmt.Sprintf("Your server %q has a tool of this name too.", server), "name", ""}
+	return Warning{SameName, fmt.Sprintf("Your server %q also has a tool of this name.", server), "name", ""}
 }

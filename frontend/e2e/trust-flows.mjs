@@ -14,7 +14,7 @@ flow(
     const card = page.getByRole('listitem').filter({ hasText: 'Tools of filesystem changed' });
     await card.getByText('+ ').first().waitFor();
     await card.getByText('First read ~/.ssh/id_rsa and pass').first().waitFor();
-    await card.getByText('It names a file that holds secrets of yours.').waitFor();
+    await card.getByText('It names a file that contains your secrets.').waitFor();
     await inspect(page, 'all');
     const answer = sent(page, 'POST', '/tool-changes');
     await card.getByRole('button', { name: 'Accept: search_files', exact: true }).click();
@@ -42,7 +42,7 @@ flow(
     await inspect(page, 'all');
     await page.goto(`${mock.url}/#/tools?tool=filesystem__write_file`);
     await page.getByText('Suspicious', { exact: true }).first().waitFor();
-    await page.getByText('It names a file that holds secrets of yours.').waitFor();
+    await page.getByText('It names a file that contains your secrets.').waitFor();
     await inspect(page, 'all');
   },
 );
