@@ -166,7 +166,7 @@ func (b *Container) create(ctx context.Context) error {
 		case errdefs.IsNotFound(err):
 			return fmt.Errorf("%w: %q", ErrNoImage, b.image.Ref)
 		case isMissingProgram(err.Error()), isMissingCommand(err):
-			return fmt.Errorf("%w: image %q names none", ErrNoBinary, b.image.Ref)
+			return fmt.Errorf("%w: image %q has no command", ErrNoBinary, b.image.Ref)
 		case errdefs.IsInvalidArgument(err):
 			return fmt.Errorf("%w: image %q: %w", ErrRefused, b.image.Ref, err)
 		default:

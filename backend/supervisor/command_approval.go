@@ -63,11 +63,11 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	}
 	c := r.config()
 	if key != "" && key != commandKey(c) {
-		return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed since", id), Hint: "Look at it again."}
+		return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed", id), Hint: "Review the new command, then approve it."}
 	}
 	if s.o.Approvals != nil {
 		if err := s.o.Approvals.Approve(ctx, c.ID, commandKey(c)); err != nil {
-			return fmt.Errorf("cannot keep the approval: %w", err)
+			return fmt.Errorf("cannot save approval: %w", err)
 		}
 	}
 	s.mu.Lock()

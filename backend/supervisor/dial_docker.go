@@ -116,7 +116,7 @@ func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.Image,
 	for _, mount := range t.list("docker.mounts", c.Docker.Mounts) {
 		source, target, readOnly, ok := config.SplitMount(mount)
 		if !ok {
-			t.err = core.Errorf(core.CodeValidation, "docker.mounts holds an entry that names no folder here and inside")
+			t.err = core.Errorf(core.CodeValidation, "docker.mounts contains an entry without a source and a target folder")
 		}
 		image.Mounts = append(image.Mounts, dockerexec.Mount{Source: source, Target: target, ReadOnly: readOnly})
 	}
@@ -127,7 +127,7 @@ func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.Image,
 		image.CPUs, _ = strconv.ParseFloat(c.Docker.CPUs, 64)
 	}
 	if t.err == nil && image.Ref == "" {
-		t.err = core.Errorf(core.CodeValidation, "docker.image names no image")
+		t.err = core.Errorf(core.CodeValidation, "docker.image is empty")
 	}
 	return image, t.err
 }

@@ -50,7 +50,7 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 	}{
 		{title: "stopped: by the user", act: func(g *rig) { _ = g.Stop(context.Background(), "files") }},
 		{title: "stopped: start is manual", set: func(s *config.Server) { s.Start = config.StartManual }},
-		{title: "stopped: nobody called it", set: idle(10 * time.Minute), act: func(*rig) { advance(11 * time.Minute) }},
+		{title: "stopped: idle", set: idle(10 * time.Minute), act: func(*rig) { advance(11 * time.Minute) }},
 		{title: "starting", start: slow, act: func(*rig) { advance(2 * time.Second) }},
 		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.Fetching = func(string) string { return "npx" } }, act: func(*rig) { advance(2 * time.Second) }},
 		{title: "starting: again after a failure", start: func(ctx context.Context, r Request, n int) (*core.Catalog, error) {

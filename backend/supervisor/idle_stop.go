@@ -41,7 +41,7 @@ func (r *runner) stopIfIdle() {
 		r.resetIdleTimer()
 		return
 	}
-	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("nobody called it for %s%s", formatDuration(limit), r.instanceSuffix()))
+	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("idle for %s%s", formatDuration(limit), r.instanceSuffix()))
 	if r.parent != nil {
 		r.retired.Store(true)
 		r.applyConfig(false, true)

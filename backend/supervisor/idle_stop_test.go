@@ -34,7 +34,7 @@ func TestIdleServerStopsAndStaysListed(t *testing.T) {
 				advance(4 * time.Minute)
 				g.want("a", core.StateRunning) // the call counts, heartbeats do not
 				advance(2 * time.Minute)
-				if st := g.want("a", core.StateStopped); !strings.HasPrefix(st.Reason, "nobody called it for 5m") {
+				if st := g.want("a", core.StateStopped); !strings.HasPrefix(st.Reason, "idle for 5m") {
 					t.Errorf("reason %q", st.Reason)
 				}
 				if _, ok := g.registry.All().Lookup(core.Tools, "a__read"); !ok {

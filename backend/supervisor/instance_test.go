@@ -281,7 +281,7 @@ func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 		}
 		g.served(in("/good"))
 		advance(config.DefaultIdleStop + time.Minute)
-		if st := g.want("a", core.StateStopped); !strings.Contains(st.Reason, "nobody called it for 10m;") {
+		if st := g.want("a", core.StateStopped); !strings.Contains(st.Reason, "idle for 10m;") {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})

@@ -159,7 +159,7 @@ func (r *runner) ask(ctx context.Context, f func() error) error {
 	case err := <-result:
 		return err
 	case <-r.done:
-		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is no longer there", r.id), Cause: errInstanceEnded}
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q no longer exists", r.id), Cause: errInstanceEnded}
 	case <-ctx.Done():
 		return ctx.Err()
 	}

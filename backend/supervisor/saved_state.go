@@ -57,7 +57,7 @@ func (s *Supervisor) saveApproval(c *config.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	if err := s.o.Approvals.Approve(ctx, c.ID, commandKey(c)); err != nil {
-		s.o.Log.Warn("Cannot keep approval", "server", c.ID, "error", err)
+		s.o.Log.Warn("Cannot save approval", "server", c.ID, "error", err)
 	}
 }
 

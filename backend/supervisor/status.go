@@ -195,13 +195,13 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case c.Disabled:
 		return core.StateDisabled, ""
 	case r.needsApproval.Load():
-		return core.StateNeedsApproval, "its command is new, and waits for your word"
+		return core.StateNeedsApproval, "its command is new and waits for your approval"
 	case r.s.paused.Load():
 		return core.StateStopped, "all servers are paused"
 	case r.idleStopped && c.Session == config.SessionPerCall:
-		return core.StateStopped, "each call starts a process of its own"
+		return core.StateStopped, "each call starts its own process"
 	case r.idleStopped:
-		return core.StateStopped, fmt.Sprintf("nobody called it for %s; starts with the next call", formatDuration(r.idleTimeout()))
+		return core.StateStopped, fmt.Sprintf("idle for %s; starts with the next call", formatDuration(r.idleTimeout()))
 	case c.Start == config.StartManual:
 		return core.StateStopped, "starts on request only"
 	case c.Start == config.StartOnDemand:
