@@ -15,11 +15,11 @@ import (
 // watchClients watches the configuration files of the clients. Entries that contain our address are
 // updated when it changes. A lost entry is reported but never restored.
 func watchClients(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, vault *secret.Store, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
-	connector, err := clientconf.Here(o.Folders.Data, o.Folders.Own, o.Sources.Main(), vault, os.Getenv)
+	connector, err := clientconf.NewDefault(o.Folders.Data, o.Folders.Own, o.Sources.Main(), vault, os.Getenv)
 	if err != nil {
 		return nil, nil, err
 	}
-	rewritten, err := connector.Rewrite(context.Background(), "", url, func(client string) (string, error) {
+	rewritten, err := connector.UpdateEntries(context.Background(), "", url, func(client string) (string, error) {
 		t, err := tokens.Create(client)
 		return t.Token, err
 	})
@@ -33,7 +33,7 @@ func watchClients(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, v
 		}
 		log.Info("A client's entry follows our address", "client", r.Key, "path", r.Path)
 	}
-	guard := &clientconf.Guard{Connector: connector, Log: log, Tell: func(s clientconf.Status) {
+	guard := &clientconf.Guard{Connector: connector, Log: log, OnChange: func(s clientconf.Status) {
 		notice := event.Notice{Subject: "clients/" + s.Key}
 		switch s.State {
 		case clientconf.Vanished:

@@ -183,14 +183,14 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 
 // notifications sets the callbacks of the watcher that sends notifications.
 func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
-	o.Log, o.Connect, o.Open, o.Present = d.log, desktop.NewNotifier, d.open, d.present
+	o.Log, o.Connect, o.Open, o.Snapshot = d.log, desktop.NewNotifier, d.open, d.present
 	d.watcher.Store(o)
 	return o
 }
 
 // present returns the current state, for a watcher that has lost events.
-func (d *desktopServices) present() desktop.Present {
-	now := desktop.Present{Servers: d.servers.Statuses(), Questions: d.questions.List(), Commands: map[string]string{}}
+func (d *desktopServices) present() desktop.Snapshot {
+	now := desktop.Snapshot{Servers: d.servers.Statuses(), Questions: d.questions.List(), Commands: map[string]string{}}
 	for _, n := range d.servers.Notices() {
 		now.Commands[strings.TrimPrefix(n.Subject, event.CommandSubject)] = n.Message
 	}

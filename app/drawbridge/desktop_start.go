@@ -33,7 +33,7 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	to := ""
 	if o.Link != "" {
 		var err error
-		if to, err = desktop.Page(o.Link); err != nil {
+		if to, err = desktop.ResolveLink(o.Link); err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ func doctorOptions(current func() *config.Config) func(context.Context) (doctor.
 			path = login["PATH"]
 		}
 		return doctor.Options{
-			Config: current(), Getenv: os.Getenv, Listening: doctor.Listening, Docker: doctor.AskDocker,
-			LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShell: noLogin,
+			Config: current(), Getenv: os.Getenv, Listening: doctor.Listening, Docker: doctor.CheckDocker,
+			LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShellError: noLogin,
 		}, nil
 	}
 }

@@ -210,7 +210,7 @@ func troubledFirst(statuses []core.ServerStatus) []core.ServerStatus {
 }
 
 // oneLine shortens a server's text to one line for an entry.
-func oneLine(text string) string { return desktop.Line(text, maxReason) }
+func oneLine(text string) string { return desktop.SingleLine(text, maxReason) }
 
 // label doubles the character that menus of this system use to mark the access key.
 func label(text string) string {

@@ -110,7 +110,7 @@ func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigCopyText]
 		return nil, err
 	}
 	_, problems := config.Parse(path, text)
-	return reply(ConfigCopyText{Name: in.Name, Text: clientconf.Masked(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: full(problems)})
+	return reply(ConfigCopyText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: full(problems)})
 }
 
 func (a *API) putBack(ctx context.Context, in *putBackInput) (*answer[PutBack], error) {

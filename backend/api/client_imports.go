@@ -53,9 +53,9 @@ type bundleAnswer struct {
 
 // TokenChange describes the changes of a rotated or revoked token in the files of clients.
 type TokenChange struct {
-	Name      string                 `json:"name"`
-	Rewritten []clientconf.Rewritten `json:"rewritten" nullable:"false"`
-	Token     string                 `json:"token,omitempty" doc:"New token, for the user to enter in a client, if no client's file was updated"`
+	Name      string                   `json:"name"`
+	Rewritten []clientconf.EntryUpdate `json:"rewritten" nullable:"false"`
+	Token     string                   `json:"token,omitempty" doc:"New token, for the user to enter in a client, if no client's file was updated"`
 }
 
 type tokenInput struct {
@@ -77,18 +77,18 @@ func (a *API) registerTaking(doc huma.API) {
 }
 
 // taking plans the import of a shared file.
-func (a *API) taking(in *importInput) (*clientconf.Taking, *ImportPlan, error) {
+func (a *API) taking(in *importInput) (*clientconf.ImportPlan, *ImportPlan, error) {
 	c, err := a.connector()
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := c.Take(clientconf.Choice{Client: in.Key}, in.Body.Servers)
+	t, err := c.PlanImport(clientconf.Choice{Client: in.Key}, in.Body.Servers)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := &ImportPlan{Path: t.Path, Diff: t.Diff, Servers: importable(t.Servers), Secrets: []string{}}
 	for _, i := range t.Servers {
-		p.Secrets = append(p.Secrets, i.Secrets...)
+		p.Secrets = append(p.Secrets, i.SecretNames...)
 	}
 	return t, p, nil
 }
@@ -143,7 +143,7 @@ func (a *API) undoImport(ctx context.Context, in *importIDInput) (*answer[Undone
 	return reply(Undone{Key: in.ID, Result: string(how)})
 }
 
-func (a *API) handout(_ context.Context, in *handoutInput) (*answer[clientconf.Handout], error) {
+func (a *API) handout(_ context.Context, in *handoutInput) (*answer[clientconf.ManualSetup], error) {
 	c, err := a.connector()
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (a *API) handout(_ context.Context, in *handoutInput) (*answer[clientconf.H
 		}
 		choice.URL, choice.ByVariable, choice.Token = a.URL, true, t.Token
 	}
-	h, err := c.Handout(choice)
+	h, err := c.ManualSetup(choice)
 	if err != nil {
 		return nil, err
 	}
@@ -200,11 +200,11 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 		}
 		return nil, err
 	}
-	out := TokenChange{Name: in.Name, Rewritten: []clientconf.Rewritten{}}
+	out := TokenChange{Name: in.Name, Rewritten: []clientconf.EntryUpdate{}}
 	if in.Body != nil && in.Body.Dry {
-		would := c.WouldTakeOut(in.Name)
+		would := c.PreviewRemoveTokenEntries(in.Name)
 		if in.Action == "rotate" {
-			if would, err = c.WouldRewrite(in.Name); err != nil {
+			if would, err = c.PreviewUpdate(in.Name); err != nil {
 				return nil, err
 			}
 		}
@@ -215,14 +215,14 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 		if err := a.Tokens.Revoke(in.Name); err != nil {
 			return nil, err
 		}
-		out.Rewritten = append(out.Rewritten, c.TakeOut(ctx, in.Name)...)
+		out.Rewritten = append(out.Rewritten, c.RemoveTokenEntries(ctx, in.Name)...)
 		return reply(out)
 	}
 	token, err := a.Tokens.Rotate(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	done, err := c.Rewrite(ctx, in.Name, "", a.tokenFor)
+	done, err := c.UpdateEntries(ctx, in.Name, "", a.tokenFor)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (a *API) createToken(name string, taken bool) (*answer[TokenChange], error)
 	if err != nil {
 		return nil, err
 	}
-	return reply(TokenChange{Name: name, Rewritten: []clientconf.Rewritten{}, Token: token.Token})
+	return reply(TokenChange{Name: name, Rewritten: []clientconf.EntryUpdate{}, Token: token.Token})
 }
 
 func (a *API) tokenFor(client string) (string, error) {

@@ -165,7 +165,7 @@ func TestMovesAreUndoneOneByOne(t *testing.T) {
 
 func TestSnippetAndBundleContainNoToken(t *testing.T) {
 	s, _, _ := connectable(t)
-	var h clientconf.Handout
+	var h clientconf.ManualSetup
 	s.get(t, "/api/v1/connections/cursor/snippet", &h)
 	if !strings.HasPrefix(h.Link, "cursor://") || !strings.Contains(h.Text, "/opt/drawbridge") {
 		t.Fatalf("%+v", h)

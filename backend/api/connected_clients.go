@@ -26,7 +26,7 @@ func (a *API) watchOver(c *Connection, s clientconf.Status) {
 	}
 	tools := a.offeredTo(s)
 	c.Offered = len(tools)
-	c.Warnings = append(c.Warnings, clientconf.Limits(s.Client, tools)...)
+	c.Warnings = append(c.Warnings, clientconf.LimitWarnings(s.Client, tools)...)
 	came := func(at time.Time) {
 		if at = at.UTC(); at.Before(s.At) {
 			return // that was the previous connection
@@ -73,7 +73,7 @@ func nextStep(c clientconf.Client) string {
 }
 
 // offeredTo lists the tools that a client sees now, through all of its entries.
-func (a *API) offeredTo(s clientconf.Status) (tools []clientconf.Offered) {
+func (a *API) offeredTo(s clientconf.Status) (tools []clientconf.OfferedTool) {
 	wanted := map[string]string{} // server to entry
 	for _, one := range s.Choice.Servers {
 		if one.Server != "" {
@@ -84,9 +84,9 @@ func (a *API) offeredTo(s clientconf.Status) (tools []clientconf.Offered) {
 		entry, ok := wanted[item.Server]
 		switch {
 		case len(wanted) == 0:
-			tools = append(tools, clientconf.Offered{Entry: clientconf.EntryName, Name: item.Public})
+			tools = append(tools, clientconf.OfferedTool{Entry: clientconf.EntryName, Name: item.Public})
 		case ok:
-			tools = append(tools, clientconf.Offered{Entry: entry, Name: item.Name})
+			tools = append(tools, clientconf.OfferedTool{Entry: entry, Name: item.Name})
 		}
 	}
 	return tools

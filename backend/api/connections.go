@@ -159,13 +159,13 @@ func (a *API) listImportable(_ context.Context, in *connectionInput) (*answer[Li
 	return &answer[List[ImportableServer]]{Body: out}, nil
 }
 
-func importable(all []clientconf.Import) []ImportableServer {
+func importable(all []clientconf.ImportedServer) []ImportableServer {
 	out := []ImportableServer{}
 	for _, i := range all {
 		out = append(out, ImportableServer{
-			Name: i.Name, Scope: i.Scope, Label: i.Label, Entry: string(i.Entry), Have: i.Have,
-			Same: append([]string{}, i.Same...), Notes: append([]string{}, i.Notes...), Skip: i.Skip,
-			Source: i.Source, Secrets: append([]string{}, i.Secrets...),
+			Name: i.Name, Scope: i.Scope, Label: i.Label, Entry: string(i.Entry), Have: i.Exists,
+			Same: append([]string{}, i.SharedWith...), Notes: append([]string{}, i.Notes...), Skip: i.SkipReason,
+			Source: i.Source, Secrets: append([]string{}, i.SecretNames...),
 		})
 	}
 	return out
@@ -191,7 +191,7 @@ func (a *API) plan(in *connectionRequestInput) (*clientconf.Connector, *clientco
 		choice.URL = ""
 	}
 	if in.Body.Move {
-		p, err := c.Move(choice, in.Body.Servers, in.Body.Together)
+		p, err := c.PlanMove(choice, in.Body.Servers, in.Body.Together)
 		return c, p, err
 	}
 	p, err := c.Plan(choice)
@@ -225,7 +225,7 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	if _, err := a.Tokens.Create(in.Key); err != nil {
 		return nil, err
 	}
-	if err := c.KeepSavings(os.Getpid()); err != nil {
+	if err := c.SaveSavingsBaseline(os.Getpid()); err != nil {
 		return nil, err
 	}
 	if err := c.Apply(ctx, p); err != nil {
@@ -242,7 +242,7 @@ func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (
 	out := Undone{Key: in.Key}
 	switch in.Action {
 	case "undo":
-		var how clientconf.Undone
+		var how clientconf.UndoOutcome
 		if in.Body != nil && len(in.Body.Servers) > 0 {
 			how, err = c.UndoServers(ctx, in.Key, in.Body.Servers, false)
 		} else {

@@ -34,12 +34,12 @@ func (a *API) patient(ctx context.Context) (doctor.Options, error) {
 		return o, err
 	}
 	o.Daemon, o.Servers, o.Clients = a.URL, a.Servers.Statuses(), c.List()
-	o.Reach = func(ctx context.Context, client string) error {
+	o.Ping = func(ctx context.Context, client string) error {
 		t, ok, err := a.Tokens.Get(client)
 		if err != nil || !ok {
 			return err // the shim makes one when it starts
 		}
-		return doctor.Reach(ctx, a.URL, t.Token)
+		return doctor.PingBridge(ctx, a.URL, t.Token)
 	}
 	for _, s := range o.Clients {
 		if s.State != clientconf.Connected {
@@ -47,20 +47,20 @@ func (a *API) patient(ctx context.Context) (doctor.Options, error) {
 		}
 		var one Connection
 		if a.watchOver(&one, s); one.Tools > 0 {
-			o.Lists = append(o.Lists, doctor.ShownList{Client: s.Key, Name: s.Client.Name, Shown: one.Tools, Offered: one.Offered, Reload: s.Client.Reload})
+			o.ToolLists = append(o.ToolLists, doctor.ToolListState{Client: s.Key, Name: s.Client.Name, Shown: one.Tools, Offered: one.Offered, Reload: s.Client.Reload})
 		}
 	}
 	if a.Secrets != nil {
 		st := a.Secrets.Status(ctx)
-		o.Locked, o.Vault, o.Unlock = st.Locked, st.Notice, a.Secrets.Unlock
+		o.KeyringLocked, o.VaultProblem, o.Unlock = st.Locked, st.Notice, a.Secrets.Unlock
 		if !st.Locked {
-			o.Missing = config.SecretsOf(a.Files.Current())
+			o.MissingSecrets = config.SecretsOf(a.Files.Current())
 			all, err := a.Secrets.List(ctx)
 			if err != nil {
 				return o, err
 			}
 			for _, e := range all {
-				delete(o.Missing, e.Name)
+				delete(o.MissingSecrets, e.Name)
 			}
 		}
 	}
@@ -73,11 +73,11 @@ func (a *API) patient(ctx context.Context) (doctor.Options, error) {
 		if _, err := a.Tokens.Rotate(client); err != nil {
 			return err
 		}
-		_, err := c.Rewrite(ctx, client, "", a.tokenFor)
+		_, err := c.UpdateEntries(ctx, client, "", a.tokenFor)
 		return err
 	}
-	o.Readdress = func(ctx context.Context, client string) error {
-		_, err := c.Rewrite(ctx, client, a.URL, a.tokenFor)
+	o.UpdateURL = func(ctx context.Context, client string) error {
+		_, err := c.UpdateEntries(ctx, client, a.URL, a.tokenFor)
 		return err
 	}
 	return o, nil

@@ -89,7 +89,7 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 	// Values that only the store identifies as secrets.
 	known := func(text string) bool { said := a.Redact(text); return said != text && said != store.Redacted(text) }
 	for label, entry := range raw {
-		plain, names, err := clientconf.Shareable(label, entry, known)
+		plain, names, err := clientconf.ReplaceSecrets(label, entry, known)
 		if err != nil {
 			return nil, core.Errorf(core.CodeUnavailable, "the server %q cannot be shared", label)
 		}

@@ -76,15 +76,15 @@ func (a *API) planTakeover(context.Context, *none) (*answer[TakeoverPlan], error
 	if err != nil {
 		return nil, err
 	}
-	return reply(takeoverPlan(c.MoveAll()))
+	return reply(takeoverPlan(c.PlanMoveAll()))
 }
 
-func takeoverPlan(t *clientconf.Together) TakeoverPlan {
-	out := TakeoverPlan{Servers: t.Servers(), Clients: []TakeoverClient{}, Skipped: []TakeoverSkip{}}
+func takeoverPlan(t *clientconf.Batch) TakeoverPlan {
+	out := TakeoverPlan{Servers: t.ServerCount(), Clients: []TakeoverClient{}, Skipped: []TakeoverSkip{}}
 	digest := sha256.New()
 	for _, p := range t.Plans {
 		out.Clients = append(out.Clients, TakeoverClient{
-			Key: p.Key(), Name: p.Client.Name, Path: p.Path, Servers: p.Moves(), Diff: p.Diff,
+			Key: p.Key(), Name: p.Client.Name, Path: p.Path, Servers: p.MovedCount(), Diff: p.Diff,
 			Warnings: append([]string{}, p.Warnings...),
 		})
 		digest.Write([]byte(p.Key() + "\x00" + p.Diff + "\x00"))
@@ -101,11 +101,11 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 	if err != nil {
 		return nil, err
 	}
-	t := c.MoveAll()
+	t := c.PlanMoveAll()
 	if takeoverPlan(t).Plan != in.Body.Plan {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file changed since the change was shown", Hint: "Nothing was written. Review it again."}
 	}
-	if err := c.KeepSavings(os.Getpid()); err != nil {
+	if err := c.SaveSavingsBaseline(os.Getpid()); err != nil {
 		return nil, err
 	}
 	token := func(client string) error { // the client may start the shim immediately
@@ -113,7 +113,7 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 		return err
 	}
 	out := List[TakeoverResult]{Items: []TakeoverResult{}}
-	_ = t.Apply(ctx, token, func(d clientconf.OneDone) { // each result has its own error
+	_ = t.Apply(ctx, token, func(d clientconf.ClientResult) { // each result has its own error
 		one := TakeoverResult{Key: d.Client.ID, Name: d.Client.Name, Servers: d.Servers, Error: d.Reason()}
 		if one.Error == "" {
 			one.Reload = d.Client.Reload
@@ -129,7 +129,7 @@ func (a *API) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*answer[
 		return nil, err
 	}
 	out := List[TakeoverUndone]{Items: []TakeoverUndone{}}
-	failed := c.UndoSome(ctx, in.Body.Keys, func(u clientconf.UndoneOne) {
+	failed := c.UndoKeys(ctx, in.Body.Keys, func(u clientconf.UndoResult) {
 		out.Items = append(out.Items, TakeoverUndone{Key: u.Key, Result: string(u.Undone), Error: u.Error})
 	})
 	if failed != nil && len(out.Items) == 0 { // otherwise each result has its own error

@@ -129,10 +129,10 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 	}
 	st, _ := a.Servers.Status(s.ID)
 	home, _ := os.UserHomeDir()
-	found := version.Resolve(spec, version.Where{Home: home, Getenv: os.Getenv}, pids, st.Info)
+	found := version.Resolve(spec, version.Environment{Home: home, Getenv: os.Getenv}, pids, st.Info)
 	if spec.Launcher == version.Image {
 		var is version.Resolved
-		if is, v.Pin, spec = version.OfImage(ctx, s, spec); is.Version != "" {
+		if is, v.Pin, spec = version.ResolveImage(ctx, s, spec); is.Version != "" {
 			found = is
 		}
 	}
@@ -151,7 +151,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 		}
 	}
 	if len(v.Earlier) > 0 {
-		spec = spec.Named(v.Earlier[0].Written)
+		spec = spec.WithImageName(v.Earlier[0].Written)
 	}
 	v.Package = spec.Package
 	return v, spec, nil

@@ -96,7 +96,7 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 }
 
 // prepare builds entries from the recognized servers and the flags.
-func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*clientconf.Pasted, error) {
+func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*clientconf.PastedServers, error) {
 	if a.block != "" {
 		if len(f.env)+len(f.headers)+len(f.secrets) > 0 || f.cwd != "" || f.disabled {
 			return nil, usageError{errors.New("a JSON block defines its servers completely: pass it without flags")}
@@ -109,7 +109,7 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 			}
 			text = string(all)
 		}
-		return c.Paste(text, a.name)
+		return c.ParsePasted(text, a.name)
 	}
 	s := clientconf.NewServer{Name: a.name, URL: a.url, Cwd: f.cwd, Disabled: f.disabled}
 	if len(a.command) > 0 {
@@ -141,7 +141,7 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 			return nil, err
 		}
 	}
-	return c.Describe(s)
+	return c.PrepareServer(s)
 }
 
 // pairs parses flags of the form NAME=VALUE.
@@ -165,7 +165,7 @@ func pairs(all []string, between, flag, form string) (map[string]string, error) 
 
 // addRunning adds servers through the daemon. Secrets are stored first, because the daemon starts the
 // servers immediately.
-func (p *program) addRunning(ctx context.Context, servers *clientconf.Pasted, noTest bool) error {
+func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServers, noTest bool) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
@@ -178,12 +178,12 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.Pasted, no
 	}
 	var added []core.ServerStatus
 	for _, s := range servers.Servers {
-		if s.Have {
+		if s.Exists {
 			continue
 		}
 		raw, err := d.raw(ctx, http.MethodPost, "servers", nil, newServer{s.Label, s.Entry})
 		if err != nil {
-			return errors.Join(err, p.dropSecrets(ctx, s.Secrets))
+			return errors.Join(err, p.dropSecrets(ctx, s.SecretNames))
 		}
 		if p.json {
 			if err := p.document(json.RawMessage(raw)); err != nil {
@@ -224,15 +224,15 @@ func (p *program) dropSecrets(ctx context.Context, names []string) error {
 	return nil
 }
 
-func (p *program) sayAdded(servers *clientconf.Pasted) {
+func (p *program) sayAdded(servers *clientconf.PastedServers) {
 	for _, s := range servers.Servers {
-		if s.Have {
+		if s.Exists {
 			fmt.Fprintln(p.Stdout, line(s.Label+": exists already"))
 			continue
 		}
 		fmt.Fprintln(p.Stdout, line(s.Label+": added"))
-		if len(s.Secrets) > 0 {
-			fmt.Fprintln(p.Stdout, "  "+line("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.Secrets)), ", ")))
+		if len(s.SecretNames) > 0 {
+			fmt.Fprintln(p.Stdout, "  "+line("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.SecretNames)), ", ")))
 		}
 		for _, note := range s.Notes {
 			fmt.Fprintln(p.Stdout, "  "+line("note: "+note))

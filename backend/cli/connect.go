@@ -82,7 +82,7 @@ func (p *program) choice(client string, f connectFlags) (choice clientconf.Choic
 		}
 	}
 	if f.server != "" {
-		choice.Servers = []clientconf.Single{{Name: f.server, Server: f.server}}
+		choice.Servers = []clientconf.ServerEntry{{Name: f.server, Server: f.server}}
 	}
 	if !f.http {
 		return choice, nil
@@ -138,7 +138,7 @@ func (p *program) clientsConnect() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := c.ConnectAll()
+		t := c.PlanConnectAll()
 		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Connect " + counted(t) + "?" })
 	})
 	return cmd
@@ -146,7 +146,7 @@ func (p *program) clientsConnect() *cobra.Command {
 
 // handout prints what the user needs for a manual setup.
 func (p *program) handout(r onClient) error {
-	h, err := r.c.Handout(r.choice)
+	h, err := r.c.ManualSetup(r.choice)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (p *program) carryOut(r onClient, plan *clientconf.Plan, yes bool) error {
 			return err
 		}
 	}
-	if err := r.c.KeepSavings(p.daemonPID()); err != nil {
+	if err := r.c.SaveSavingsBaseline(p.daemonPID()); err != nil {
 		return err
 	}
 	if err := r.c.Apply(r.ctx, plan); err != nil {

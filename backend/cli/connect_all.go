@@ -36,11 +36,11 @@ func (p *program) withAll(cmd *cobra.Command, about string, run func(ctx context
 }
 
 // carryOutAll shows one plan for all clients, asks once, and applies it.
-func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *clientconf.Together, yes bool, question func() string) error {
+func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *clientconf.Batch, yes bool, question func() string) error {
 	if !p.json {
 		p.showTogether(t)
 	}
-	if t.Clients() == 0 {
+	if t.ClientCount() == 0 {
 		return p.say(map[string]any{"items": []any{}, "skipped": skipped(t), "next": ""}, "There is nothing to do.")
 	}
 	if !yes {
@@ -48,7 +48,7 @@ func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *c
 			return err
 		}
 	}
-	if err := c.KeepSavings(p.daemonPID()); err != nil {
+	if err := c.SaveSavingsBaseline(p.daemonPID()); err != nil {
 		return err
 	}
 	token := func(client string) error { // the client may start the shim immediately
@@ -56,7 +56,7 @@ func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *c
 		return err
 	}
 	var done doneAll
-	failed := t.Apply(ctx, token, func(d clientconf.OneDone) { done = append(done, d) })
+	failed := t.Apply(ctx, token, func(d clientconf.ClientResult) { done = append(done, d) })
 	if p.json {
 		return errors.Join(p.document(map[string]any{"items": done.documents(t), "skipped": skipped(t), "next": ""}), failed)
 	}
@@ -65,9 +65,9 @@ func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *c
 }
 
 // doneAll holds the result for each client.
-type doneAll []clientconf.OneDone
+type doneAll []clientconf.ClientResult
 
-func (all doneAll) documents(t *clientconf.Together) []map[string]any {
+func (all doneAll) documents(t *clientconf.Batch) []map[string]any {
 	docs := []map[string]any{}
 	for n, d := range all {
 		doc := map[string]any{}
@@ -106,7 +106,7 @@ func (all doneAll) sentences() string {
 	return strings.Join(append([]string{first}, lines...), "\n")
 }
 
-func (p *program) showTogether(t *clientconf.Together) {
+func (p *program) showTogether(t *clientconf.Batch) {
 	for _, plan := range t.Plans {
 		fmt.Fprintf(p.Stdout, "%s\n%s\n%s\n", line(plan.Client.Name), line(plan.Path), clean(plan.Diff))
 		for _, w := range plan.Warnings {
@@ -122,7 +122,7 @@ func (p *program) showTogether(t *clientconf.Together) {
 	}
 }
 
-func skipped(t *clientconf.Together) []map[string]string {
+func skipped(t *clientconf.Batch) []map[string]string {
 	all := []map[string]string{}
 	for _, s := range t.Skipped {
 		all = append(all, map[string]string{"client": s.Client, "reason": s.Reason})
@@ -131,7 +131,7 @@ func skipped(t *clientconf.Together) []map[string]string {
 }
 
 // counted is the number of items of a step.
-func counted(t *clientconf.Together) string { return countedOf(t.Servers(), t.Clients()) }
+func counted(t *clientconf.Batch) string { return countedOf(t.ServerCount(), t.ClientCount()) }
 
 func countedOf(servers, clients int) string {
 	if servers > 0 {
@@ -168,8 +168,8 @@ func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 // takeBackAll undoes every connection and, if requested, every import; a failure does not stop the
 // others.
 func (p *program) takeBackAll(ctx context.Context, c *clientconf.Connector, imports, force bool) error {
-	list := []clientconf.UndoneOne{}
-	failed := c.UndoAll(ctx, imports, force, func(u clientconf.UndoneOne) {
+	list := []clientconf.UndoResult{}
+	failed := c.UndoAll(ctx, imports, force, func(u clientconf.UndoResult) {
 		list = append(list, u)
 		if p.json || u.Error != "" {
 			return

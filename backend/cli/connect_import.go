@@ -17,7 +17,7 @@ import (
 func (p *program) clientsImport() *cobra.Command {
 	var f connectFlags
 	cmd := p.clientCommand(&f, "import CLIENT [SERVER...]", "Copy a client's servers to the configuration of Drawbridge", 1000, func(r onClient) error {
-		t, err := r.c.Take(r.choice, r.rest)
+		t, err := r.c.PlanImport(r.choice, r.rest)
 		if err != nil {
 			return err
 		}
@@ -50,21 +50,21 @@ func (p *program) clientsImport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := c.ImportAll()
+		t := c.PlanImportAll()
 		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Copy " + counted(t) + "?" })
 	})
 	return cmd
 }
 
-func (p *program) printImports(all []clientconf.Import) {
+func (p *program) printImports(all []clientconf.ImportedServer) {
 	for _, i := range all {
 		how := "becomes " + i.Label
-		if i.Have {
+		if i.Exists {
 			how = "exists already as " + i.Label
 		}
 		fmt.Fprintf(p.Stdout, "%s %s: %s\n", line(i.Name), how, line(string(i.Entry)))
-		if len(i.Same) > 0 {
-			fmt.Fprintf(p.Stdout, "  also in: %s\n", strings.Join(i.Same, ", "))
+		if len(i.SharedWith) > 0 {
+			fmt.Fprintf(p.Stdout, "  also in: %s\n", strings.Join(i.SharedWith, ", "))
 		}
 		if i.Source != "" {
 			fmt.Fprintf(p.Stdout, "  found in: %s\n", line(i.Source))
@@ -111,7 +111,7 @@ func (p *program) clientsMove() *cobra.Command {
 	var f connectFlags
 	var together bool
 	cmd := p.clientCommand(&f, "move CLIENT [SERVER...]", "Move a client's servers to Drawbridge and connect the client", 1000, func(r onClient) error {
-		plan, err := r.c.Move(r.choice, r.rest, together)
+		plan, err := r.c.PlanMove(r.choice, r.rest, together)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (p *program) clientsMove() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := c.MoveAll()
+		t := c.PlanMoveAll()
 		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Take over " + counted(t) + "?" })
 	})
 	return cmd

@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var undoneWords = map[clientconf.Undone]string{
+var undoneWords = map[clientconf.UndoOutcome]string{
 	clientconf.Restored:  "The file was restored byte for byte.",
 	clientconf.Removed:   "The entry of Drawbridge was removed; other changes since then were kept.",
 	clientconf.WasAbsent: "There was no entry of Drawbridge to remove.",
 }
 
-var undoneImportWords = map[clientconf.Undone]string{
+var undoneImportWords = map[clientconf.UndoOutcome]string{
 	clientconf.Restored:  "The configuration of Drawbridge was restored byte for byte.",
 	clientconf.Removed:   "The imported servers were removed; other changes since then were kept.",
 	clientconf.WasAbsent: "None of the imported servers were left to remove.",
@@ -98,7 +98,7 @@ func (p *program) undo(r onClient, force bool) error {
 		if err != nil {
 			return err
 		}
-		if at := slices.IndexFunc(all, func(t clientconf.Taken) bool { return t.Client == r.choice.Client }); at >= 0 {
+		if at := slices.IndexFunc(all, func(t clientconf.ImportRecord) bool { return t.Client == r.choice.Client }); at >= 0 {
 			return p.undoImport(r.ctx, r.c, all[at].ID)
 		}
 	}

@@ -134,8 +134,8 @@ func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 		path = login["PATH"]
 	}
 	o = doctor.Options{
-		Config: current, Getenv: p.Getenv, Clients: c.List(), Listening: doctor.Listening, Docker: doctor.AskDocker,
-		LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShell: noLogin,
+		Config: current, Getenv: p.Getenv, Clients: c.List(), Listening: doctor.Listening, Docker: doctor.CheckDocker,
+		LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShellError: noLogin,
 		Restore: func(ctx context.Context, key string) error {
 			_, err := c.Restore(ctx, key, p.tokenOf)
 			return err
@@ -146,11 +146,11 @@ func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 		return o, err
 	}
 	st := vault.Status(ctx)
-	o.Locked, o.Vault, o.Unlock = st.Locked, st.Notice, vault.Unlock
+	o.KeyringLocked, o.VaultProblem, o.Unlock = st.Locked, st.Notice, vault.Unlock
 	if all, err := vault.List(ctx); err == nil {
-		o.Missing = config.SecretsOf(current)
+		o.MissingSecrets = config.SecretsOf(current)
 		for _, e := range all {
-			delete(o.Missing, e.Name)
+			delete(o.MissingSecrets, e.Name)
 		}
 	}
 	return o, nil

@@ -75,7 +75,7 @@ func (p *program) rewrite(ctx context.Context, client string) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.Rewrite(ctx, client, "", p.tokenOf)
+	done, err := c.UpdateEntries(ctx, client, "", p.tokenOf)
 	for _, r := range done {
 		if r.Error != "" {
 			return fmt.Errorf("the new token is not in %s yet: %s", r.Path, r.Error)
@@ -91,7 +91,7 @@ func (p *program) disconnectAddresses(ctx context.Context, client string) (faile
 	if err != nil {
 		return err
 	}
-	for _, r := range c.TakeOut(ctx, client) {
+	for _, r := range c.RemoveTokenEntries(ctx, client) {
 		if r.Error != "" {
 			failed = errors.Join(failed, fmt.Errorf("the revoked token is still in %s: %s", r.Path, r.Error))
 			continue

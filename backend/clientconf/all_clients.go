@@ -11,23 +11,23 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Together is a batch of plans for all clients of this machine. Each plan starts from the
+// Batch is a batch of plans for all clients of this machine. Each plan starts from the
 // state that the preceding one leaves, so that the preview equals the result.
-type Together struct {
-	Plans   []*Plan      // clients to move or connect
-	Imports []*Taking    // clients whose servers are copied
-	Skipped []SkippedOne // clients that are left out, with the reason
+type Batch struct {
+	Plans   []*Plan         // clients to move or connect
+	Imports []*ImportPlan   // clients whose servers are copied
+	Skipped []SkippedClient // clients that are left out, with the reason
 
 	c *Connector
 }
 
-// SkippedOne is a client that a batch leaves out.
-type SkippedOne struct{ Client, Reason string }
+// SkippedClient is a client that a batch leaves out.
+type SkippedClient struct{ Client, Reason string }
 
-// Servers returns the number of servers that the batch moves or imports.
-func (t *Together) Servers() (n int) {
+// ServerCount returns the number of servers that the batch moves or imports.
+func (t *Batch) ServerCount() (n int) {
 	for _, p := range t.Plans {
-		n += p.Moves()
+		n += p.MovedCount()
 	}
 	for _, i := range t.Imports {
 		n += len(i.Servers)
@@ -35,82 +35,84 @@ func (t *Together) Servers() (n int) {
 	return n
 }
 
-// Clients returns the number of clients that the batch changes or imports from.
-func (t *Together) Clients() int { return len(t.Plans) + len(t.Imports) }
+// ClientCount returns the number of clients that the batch changes or imports from.
+func (t *Batch) ClientCount() int { return len(t.Plans) + len(t.Imports) }
 
-// Moves returns the number of the client's servers that the plan moves.
-func (p *Plan) Moves() int {
-	if p.own == nil {
+// MovedCount returns the number of the client's servers that the plan moves.
+func (p *Plan) MovedCount() int {
+	if p.config == nil {
 		return 0
 	}
-	return len(p.takes)
+	return len(p.originals)
 }
 
-// MoveAll plans a Move for every installed client that has servers and is not connected.
-func (c *Connector) MoveAll() *Together {
-	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
-		p, err := ahead.Move(Choice{Client: id}, nil, false)
-		if err != nil || p.shares(t.Plans) {
+// PlanMoveAll plans to move the servers of every installed client that
+// has servers and is not connected.
+func (c *Connector) PlanMoveAll() *Batch {
+	return c.planBatch(func(planner *Connector, t *Batch, id string) (*configChange, error) {
+		p, err := planner.PlanMove(Choice{Client: id}, nil, false)
+		if err != nil || p.sharesFile(t.Plans) {
 			return nil, err
 		}
 		t.Plans = append(t.Plans, p)
-		return p.own, nil
+		return p.config, nil
 	})
 }
 
-// ImportAll plans an import for every installed client that has servers and is not connected.
-func (c *Connector) ImportAll() *Together {
-	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
-		i, err := ahead.Take(Choice{Client: id}, nil)
-		if err != nil || len(i.own.Servers) == 0 {
+// PlanImportAll plans an import for every installed client that
+// has servers and is not connected.
+func (c *Connector) PlanImportAll() *Batch {
+	return c.planBatch(func(planner *Connector, t *Batch, id string) (*configChange, error) {
+		i, err := planner.PlanImport(Choice{Client: id}, nil)
+		if err != nil || len(i.config.Servers) == 0 {
 			return nil, err
 		}
 		i.c = c
 		t.Imports = append(t.Imports, i)
-		return i.own, nil
+		return i.config, nil
 	})
 }
 
-// ConnectAll plans to connect every installed client that is not connected.
-func (c *Connector) ConnectAll() *Together {
-	return c.together(func(ahead *Connector, t *Together, id string) (*ownChange, error) {
-		p, err := ahead.Plan(Choice{Client: id})
-		if err == nil && p.Action != Equal && !p.shares(t.Plans) {
+// PlanConnectAll plans to connect every installed client that is not connected.
+func (c *Connector) PlanConnectAll() *Batch {
+	return c.planBatch(func(planner *Connector, t *Batch, id string) (*configChange, error) {
+		p, err := planner.Plan(Choice{Client: id})
+		if err == nil && p.Action != Equal && !p.sharesFile(t.Plans) {
 			t.Plans = append(t.Plans, p)
 		}
 		return nil, err
 	})
 }
 
-// shares reports whether another plan writes the same file. Some clients share one file.
-func (p *Plan) shares(others []*Plan) bool {
+// sharesFile reports whether another plan writes the same file. Some clients share one file.
+func (p *Plan) sharesFile(others []*Plan) bool {
 	return slices.ContainsFunc(others, func(o *Plan) bool { return o.target == p.target })
 }
 
-// together calls plan for each installed client that is not connected.
-func (c *Connector) together(plan func(ahead *Connector, t *Together, id string) (*ownChange, error)) *Together {
-	t := &Together{c: c}
-	ahead := *c
+// planBatch calls plan for each installed client that is not connected.
+func (c *Connector) planBatch(plan func(planner *Connector, t *Batch, id string) (*configChange, error)) *Batch {
+	t := &Batch{c: c}
+	planner := *c
 	pending := &pendingVault{Vault: c.vault, values: map[string]string{}}
 	if c.vault != nil {
-		ahead.vault = pending
+		planner.vault = pending
 	}
 	for _, s := range c.List() {
 		if !s.Detected || s.Project != "" || s.Path == "" || s.Connected {
 			continue
 		}
-		own, err := plan(&ahead, t, s.Client.ID)
+		own, err := plan(&planner, t, s.Client.ID)
 		if err != nil {
 			if core.CodeOf(err) != core.CodeNotFound { // it has no servers
 				message, _ := core.Describe(err)
-				t.Skipped = append(t.Skipped, SkippedOne{s.Client.Name, message})
+				t.Skipped = append(t.Skipped, SkippedClient{s.Client.Name, message})
 			}
 			continue
 		}
 		if own != nil {
 			own.vault = c.vault
-			ahead.ownText = own.after
-			for name, value := range own.values {
+			planner.plannedConfig = own.after
+			for name, value := range own.secretValues {
 				pending.values[name] = value
 			}
 		}
@@ -131,15 +133,15 @@ func (v *pendingVault) Get(ctx context.Context, name string) (string, error) {
 	return v.Vault.Get(ctx, name)
 }
 
-// OneDone is the result for one client of a batch.
-type OneDone struct {
+// ClientResult is the result for one client of a batch.
+type ClientResult struct {
 	Client  Client
 	Servers int   // number of servers that were moved or imported
 	Err     error // why the client was left unchanged; nil on success
 }
 
 // Reason returns Err as text for the user, or "" on success.
-func (d OneDone) Reason() string {
+func (d ClientResult) Reason() string {
 	var known *core.Error
 	switch {
 	case d.Err == nil:
@@ -156,52 +158,52 @@ func (d OneDone) Reason() string {
 // others: the plans that follow it are made again from the current configuration, so a server
 // may get another name there than the preview showed. The returned error names each client
 // that failed.
-func (t *Together) Apply(ctx context.Context, before func(client string) error, tell func(OneDone)) error {
+func (t *Batch) Apply(ctx context.Context, before func(client string) error, report func(ClientResult)) error {
 	var failed error
-	note := func(client Client, servers int, err error) {
-		done := OneDone{client, servers, err}
+	finish := func(client Client, servers int, err error) {
+		done := ClientResult{client, servers, err}
 		if err != nil {
 			done.Servers = 0
 			failed = errors.Join(failed, fmt.Errorf("%s: %s", client.Name, done.Reason()))
 		}
-		tell(done)
+		report(done)
 	}
 	for _, p := range t.Plans {
 		err := before(p.Client.ID)
 		if err == nil {
-			err = t.c.applyBehind(ctx, p, failed != nil)
+			err = t.c.applyInBatch(ctx, p, failed != nil)
 		}
-		note(p.Client, p.Moves(), err)
+		finish(p.Client, p.MovedCount(), err)
 	}
 	for _, i := range t.Imports {
 		client, err := ByID(i.client)
 		if err == nil {
-			err = t.c.takeBehind(ctx, i, failed != nil)
+			err = t.c.importInBatch(ctx, i, failed != nil)
 		}
-		note(client, len(i.Servers), err)
+		finish(client, len(i.Servers), err)
 	}
 	return failed
 }
 
-// applyBehind applies a plan. If again is set, a preceding plan failed: our configuration
+// applyInBatch applies a plan. If again is set, a preceding plan failed: our configuration
 // differs from the plan's starting point, so the plan is made again first.
-func (c *Connector) applyBehind(ctx context.Context, p *Plan, again bool) error {
-	if !again || p.own == nil {
+func (c *Connector) applyInBatch(ctx context.Context, p *Plan, replan bool) error {
+	if !replan || p.config == nil {
 		return c.Apply(ctx, p)
 	}
-	now, err := c.Move(Choice{Client: p.Client.ID}, nil, false)
+	now, err := c.PlanMove(Choice{Client: p.Client.ID}, nil, false)
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(now.before, p.before) || now.Moves() != p.Moves() {
+	if !bytes.Equal(now.before, p.before) || now.MovedCount() != p.MovedCount() {
 		return core.Errorf(core.CodeConflict, "the file changed since the change was shown")
 	}
 	return c.Apply(ctx, now)
 }
 
-func (c *Connector) takeBehind(ctx context.Context, i *Taking, again bool) error {
-	if again {
-		now, err := c.Take(Choice{Client: i.client}, nil)
+func (c *Connector) importInBatch(ctx context.Context, i *ImportPlan, replan bool) error {
+	if replan {
+		now, err := c.PlanImport(Choice{Client: i.client}, nil)
 		if err != nil {
 			return err
 		}
@@ -212,29 +214,29 @@ func (c *Connector) takeBehind(ctx context.Context, i *Taking, again bool) error
 }
 
 type undoStep struct {
-	at  time.Time
-	one UndoneOne
+	at     time.Time
+	result UndoResult
 }
 
-// UndoneOne is the result of undoing one connection or import.
-type UndoneOne struct {
-	Key    string `json:"key,omitempty"`
-	Import string `json:"import,omitempty"`
-	Undone Undone `json:"undone,omitempty"`
-	Error  string `json:"error,omitempty"`
+// UndoResult is the result of undoing one connection or import.
+type UndoResult struct {
+	Key    string      `json:"key,omitempty"`
+	Import string      `json:"import,omitempty"`
+	Undone UndoOutcome `json:"undone,omitempty"`
+	Error  string      `json:"error,omitempty"`
 }
 
 // UndoAll undoes every connection and, if imports is set, every import, newest first: undoing
 // in reverse order lets each file return to its original content. A failure does not stop the
 // others.
-func (c *Connector) UndoAll(ctx context.Context, imports, force bool, tell func(UndoneOne)) error {
+func (c *Connector) UndoAll(ctx context.Context, imports, force bool, report func(UndoResult)) error {
 	records, err := c.records()
 	if err != nil {
 		return err
 	}
 	var steps []undoStep
 	for key, r := range records {
-		steps = append(steps, undoStep{at: r.At, one: UndoneOne{Key: key}})
+		steps = append(steps, undoStep{at: r.At, result: UndoResult{Key: key}})
 	}
 	if imports {
 		all, err := c.Imports()
@@ -242,15 +244,15 @@ func (c *Connector) UndoAll(ctx context.Context, imports, force bool, tell func(
 			return err
 		}
 		for _, i := range all {
-			steps = append(steps, undoStep{at: i.At, one: UndoneOne{Import: i.ID}})
+			steps = append(steps, undoStep{at: i.At, result: UndoResult{Import: i.ID}})
 		}
 	}
-	return c.undoSteps(ctx, steps, force, tell)
+	return c.undoSteps(ctx, steps, force, report)
 }
 
-// UndoSome undoes the connections with these keys in the same way as UndoAll. Keys without a
+// UndoKeys undoes the connections with these keys in the same way as UndoAll. Keys without a
 // connection are ignored: they were undone before.
-func (c *Connector) UndoSome(ctx context.Context, keys []string, tell func(UndoneOne)) error {
+func (c *Connector) UndoKeys(ctx context.Context, keys []string, report func(UndoResult)) error {
 	records, err := c.records()
 	if err != nil {
 		return err
@@ -258,29 +260,29 @@ func (c *Connector) UndoSome(ctx context.Context, keys []string, tell func(Undon
 	var steps []undoStep
 	for key, r := range records {
 		if slices.Contains(keys, key) {
-			steps = append(steps, undoStep{at: r.At, one: UndoneOne{Key: key}})
+			steps = append(steps, undoStep{at: r.At, result: UndoResult{Key: key}})
 		}
 	}
-	return c.undoSteps(ctx, steps, false, tell)
+	return c.undoSteps(ctx, steps, false, report)
 }
 
-func (c *Connector) undoSteps(ctx context.Context, steps []undoStep, force bool, tell func(UndoneOne)) error {
+func (c *Connector) undoSteps(ctx context.Context, steps []undoStep, force bool, report func(UndoResult)) error {
 	slices.SortFunc(steps, func(a, b undoStep) int { return b.at.Compare(a.at) })
 	var failed error
 	for _, s := range steps {
 		var err error
-		name := s.one.Key
-		if s.one.Import != "" {
-			name = "import " + s.one.Import
-			s.one.Undone, err = c.UndoImport(ctx, s.one.Import)
+		name := s.result.Key
+		if s.result.Import != "" {
+			name = "import " + s.result.Import
+			s.result.Undone, err = c.UndoImport(ctx, s.result.Import)
 		} else {
-			s.one.Undone, err = c.Undo(ctx, s.one.Key, force)
+			s.result.Undone, err = c.Undo(ctx, s.result.Key, force)
 		}
 		if err != nil {
-			s.one.Error = err.Error()
+			s.result.Error = err.Error()
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
 		}
-		tell(s.one)
+		report(s.result)
 	}
 	return failed
 }

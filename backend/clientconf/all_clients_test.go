@@ -24,9 +24,9 @@ var elevenClients = map[string]string{
 	".lmstudio/mcp.json":                `{"mcpServers":{"hf":{"url":"https://hf.co/mcp","headers":{"Authorization":"Bearer hf_abcdef0123456789"}}}}`,
 }
 
-// elevenFilesOf writes the files of elevenClients and returns a function that fails unless
+// writeElevenClients writes the files of elevenClients and returns a function that fails unless
 // the files still have these contents.
-func elevenFilesOf(t *testing.T, home string) (compare func(when string)) {
+func writeElevenClients(t *testing.T, home string) (compare func(when string)) {
 	t.Helper()
 	for path, text := range elevenClients {
 		write(t, filepath.Join(home, path), text)
@@ -43,29 +43,29 @@ func elevenFilesOf(t *testing.T, home string) (compare func(when string)) {
 
 // TestElevenClientsAreMovedAndUndoneTogether moves all clients with one plan and undoes it.
 func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
-	c, vault, home, config := newSafe(t)
+	c, vault, home, config := newImporter(t)
 	const ours = "{\n  // mine\n  \"mcpServers\": {\"mine\": {\"command\": \"mine\"}}\n}\n"
 	write(t, config, ours)
-	compare := elevenFilesOf(t, home)
-	plan := c.MoveAll()
-	if plan.Clients() != 11 || plan.Servers() != 14 || len(plan.Skipped) != 0 {
-		t.Fatalf("%d servers of %d clients, left out %v", plan.Servers(), plan.Clients(), plan.Skipped)
+	compare := writeElevenClients(t, home)
+	plan := c.PlanMoveAll()
+	if plan.ClientCount() != 11 || plan.ServerCount() != 14 || len(plan.Skipped) != 0 {
+		t.Fatalf("%d servers of %d clients, left out %v", plan.ServerCount(), plan.ClientCount(), plan.Skipped)
 	}
 	compare("while planning")
 	for n, p := range plan.Plans[1:] { // each plan starts from the result of the preceding one
-		if before := plan.Plans[n]; !bytes.Equal(p.own.before, before.own.after) {
+		if before := plan.Plans[n]; !bytes.Equal(p.config.before, before.config.after) {
 			t.Errorf("%s does not begin where %s ends", p.Client.ID, before.Client.ID)
 		}
 	}
 	var tokens []string
-	if err := plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }, func(OneDone) {}); err != nil {
+	if err := plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }, func(ClientResult) {}); err != nil {
 		t.Fatal(err)
 	}
 	if len(tokens) != 11 {
 		t.Errorf("tokens for %v", tokens)
 	}
 	now := content(t, config)
-	if now != string(plan.Plans[10].own.after) || !strings.Contains(now, `"github-cursor"`) || strings.Count(now, `"gh"`) != 1 {
+	if now != string(plan.Plans[10].config.after) || !strings.Contains(now, `"github-cursor"`) || strings.Count(now, `"gh"`) != 1 {
 		t.Errorf("our configuration is\n%s", now)
 	}
 	for path := range elevenClients {
@@ -78,8 +78,8 @@ func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 			t.Errorf("our configuration holds %s", secret)
 		}
 	}
-	var undone []UndoneOne
-	if err := c.UndoAll(t.Context(), true, false, func(u UndoneOne) { undone = append(undone, u) }); err != nil {
+	var undone []UndoResult
+	if err := c.UndoAll(t.Context(), true, false, func(u UndoResult) { undone = append(undone, u) }); err != nil {
 		t.Fatal(err)
 	}
 	compare("after undo")
@@ -92,20 +92,20 @@ func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 }
 
 func TestElevenClientsAreImportedAndUndoneTogether(t *testing.T) {
-	c, vault, home, config := newSafe(t)
-	compare := elevenFilesOf(t, home)
-	plan := c.ImportAll()
-	if plan.Clients() < 9 || len(plan.Skipped) != 0 {
-		t.Fatalf("%d servers of %d clients, left out %v", plan.Servers(), plan.Clients(), plan.Skipped)
+	c, vault, home, config := newImporter(t)
+	compare := writeElevenClients(t, home)
+	plan := c.PlanImportAll()
+	if plan.ClientCount() < 9 || len(plan.Skipped) != 0 {
+		t.Fatalf("%d servers of %d clients, left out %v", plan.ServerCount(), plan.ClientCount(), plan.Skipped)
 	}
-	if err := plan.Apply(t.Context(), nil, func(OneDone) {}); err != nil {
+	if err := plan.Apply(t.Context(), nil, func(ClientResult) {}); err != nil {
 		t.Fatal(err)
 	}
 	compare("after the import")
-	if again := c.ImportAll(); again.Clients() != 0 {
-		t.Errorf("there is something left: %d clients", again.Clients())
+	if again := c.PlanImportAll(); again.ClientCount() != 0 {
+		t.Errorf("there is something left: %d clients", again.ClientCount())
 	}
-	if err := c.UndoAll(t.Context(), true, false, func(UndoneOne) {}); err != nil {
+	if err := c.UndoAll(t.Context(), true, false, func(UndoResult) {}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
@@ -114,17 +114,17 @@ func TestElevenClientsAreImportedAndUndoneTogether(t *testing.T) {
 }
 
 func TestConnectAllSkipsBrokenFile(t *testing.T) {
-	c, _, home, _ := newSafe(t)
-	compare := elevenFilesOf(t, home)
+	c, _, home, _ := newImporter(t)
+	compare := writeElevenClients(t, home)
 	write(t, filepath.Join(home, ".lmstudio/mcp.json"), `{"mcpServers":`)
-	plan := c.ConnectAll()
-	if plan.Clients() != 10 || len(plan.Skipped) != 1 || !strings.Contains(plan.Skipped[0].Client, "LM Studio") {
-		t.Fatalf("%d clients, left out %+v", plan.Clients(), plan.Skipped)
+	plan := c.PlanConnectAll()
+	if plan.ClientCount() != 10 || len(plan.Skipped) != 1 || !strings.Contains(plan.Skipped[0].Client, "LM Studio") {
+		t.Fatalf("%d clients, left out %+v", plan.ClientCount(), plan.Skipped)
 	}
-	if err := plan.Apply(t.Context(), func(string) error { return nil }, func(OneDone) {}); err != nil {
+	if err := plan.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.UndoAll(t.Context(), true, false, func(UndoneOne) {}); err != nil {
+	if err := c.UndoAll(t.Context(), true, false, func(UndoResult) {}); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(home, ".lmstudio/mcp.json"), elevenClients[".lmstudio/mcp.json"])
@@ -134,14 +134,14 @@ func TestConnectAllSkipsBrokenFile(t *testing.T) {
 // TestUnwritableClientDoesNotStopOthers changes the first of eleven files after planning, so
 // that all following plans start from another state than they were made for.
 func TestUnwritableClientDoesNotStopOthers(t *testing.T) {
-	c, vault, home, config := newSafe(t)
-	compare := elevenFilesOf(t, home)
-	plan := c.MoveAll()
+	c, vault, home, config := newImporter(t)
+	compare := writeElevenClients(t, home)
+	plan := c.PlanMoveAll()
 	first := plan.Plans[0]
 	changed := string(first.before) + " "
 	write(t, first.Path, changed)
-	var done []OneDone
-	err := plan.Apply(t.Context(), func(string) error { return nil }, func(d OneDone) { done = append(done, d) })
+	var done []ClientResult
+	err := plan.Apply(t.Context(), func(string) error { return nil }, func(d ClientResult) { done = append(done, d) })
 	if err == nil || !strings.Contains(err.Error(), first.Client.Name) || strings.Contains(err.Error(), plan.Plans[1].Client.Name) {
 		t.Errorf("the error is %v", err)
 	}
@@ -149,7 +149,7 @@ func TestUnwritableClientDoesNotStopOthers(t *testing.T) {
 		t.Fatalf("done: %+v", done)
 	}
 	for n, d := range done[1:] {
-		if d.Err != nil || d.Servers != plan.Plans[n+1].Moves() {
+		if d.Err != nil || d.Servers != plan.Plans[n+1].MovedCount() {
 			t.Errorf("%s: %d servers, %v", d.Client.Name, d.Servers, d.Err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestUnwritableClientDoesNotStopOthers(t *testing.T) {
 		keys = append(keys, p.Key())
 	}
 	undone := 0
-	if err := c.UndoSome(t.Context(), keys, func(UndoneOne) { undone++ }); err != nil || undone != 10 {
+	if err := c.UndoKeys(t.Context(), keys, func(UndoResult) { undone++ }); err != nil || undone != 10 {
 		t.Errorf("undone %d, %v", undone, err)
 	}
 	write(t, first.Path, string(first.before))

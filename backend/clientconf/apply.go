@@ -19,7 +19,7 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	if p.Action == Equal && recorded && p.own == nil {
+	if p.Action == Equal && recorded && p.config == nil {
 		return nil
 	}
 	r, err := c.newRecord(p, old, recorded)
@@ -35,23 +35,23 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 	if err := c.saveRecord(r); err != nil {
 		return err
 	}
-	if p.own != nil {
-		if err := p.own.carryOut(ctx); err != nil {
+	if p.config != nil {
+		if err := p.config.apply(ctx); err != nil {
 			c.restoreRecord(old, recorded, p.Key())
 			return err
 		}
 	}
 	if p.Action != Equal {
-		if err := replace(p.target, p.before, p.existed, p.after); err != nil {
-			if p.own != nil {
-				_, undone := p.own.undo(ctx)
+		if err := replaceFile(p.target, p.before, p.existed, p.after); err != nil {
+			if p.config != nil {
+				_, undone := p.config.undo(ctx)
 				err = errors.Join(err, undone)
 			}
 			c.restoreRecord(old, recorded, p.Key())
 			return err
 		}
 	}
-	if now, _, err := read(p.target); err != nil || !bytes.Equal(now, p.after) {
+	if now, _, err := readFile(p.target); err != nil || !bytes.Equal(now, p.after) {
 		return errors.Join(core.Errorf(core.CodeConflict, "the file was changed again right after it was written"), err)
 	}
 	return nil
@@ -59,19 +59,19 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 
 // newRecord returns the record that undo needs, and saves the backup.
 func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err error) {
-	r = record{Choice: p.choice, Path: p.target, At: c.now().UTC(), Existed: p.existed, PostHash: hash(p.after)}
-	if p.own != nil {
-		if p.own.Existed {
-			if p.own.Backup, err = c.saveBackup("config", p.own.before); err != nil {
+	r = record{Choice: p.choice, Path: p.target, At: c.now().UTC(), Existed: p.existed, PostHash: hashBytes(p.after)}
+	if p.config != nil {
+		if p.config.Existed {
+			if p.config.Backup, err = c.saveBackup("config", p.config.before); err != nil {
 				return r, err
 			}
 		}
-		r.Own = p.own.joined(old.Own)
+		r.Own = p.config.merge(old.Own)
 	} else if recorded {
 		r.Own = old.Own
 	}
 	switch {
-	case recorded && old.Path == p.target && old.PostHash == hash(p.before):
+	case recorded && old.Path == p.target && old.PostHash == hashBytes(p.before):
 		// The file still holds our last write: keep the first backup.
 		r.Existed, r.Backup, r.MadeDirs = old.Existed, old.Backup, old.MadeDirs
 	case p.Action == Add:
@@ -90,12 +90,12 @@ func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err
 	} else {
 		r.Version = old.Version
 	}
-	r.Edits, err = p.done(old)
+	r.Edits, err = p.entryChanges(old)
 	return r, err
 }
 
-// done returns the record of each entry that the plan writes or removes.
-func (p *Plan) done(old record) ([]done, error) {
+// entryChanges returns the record of each entry that the plan writes or removes.
+func (p *Plan) entryChanges(old record) ([]entryChange, error) {
 	before, err := parse(p.before, p.Client)
 	if err != nil {
 		return nil, err
@@ -104,10 +104,10 @@ func (p *Plan) done(old record) ([]done, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []done
+	var all []entryChange
 	for _, e := range p.edits {
-		d := done{Path: e.path, Name: e.name}
-		if i := slices.IndexFunc(old.Edits, func(o done) bool { return o.same(e) }); i >= 0 {
+		d := entryChange{Path: e.path, Name: e.name}
+		if i := slices.IndexFunc(old.Edits, func(o entryChange) bool { return o.matches(e) }); i >= 0 {
 			d.Before, d.Value = old.Edits[i].Before, old.Edits[i].Value
 		} else if raw, value, _ := before.entry(e.path, e.name); value != nil && !isOurs(value) {
 			d.Before, d.Value = string(raw), value
@@ -117,7 +117,7 @@ func (p *Plan) done(old record) ([]done, error) {
 			if err != nil {
 				return nil, err
 			}
-			d.Hash = hashMeaning(value)
+			d.Hash = hashValue(value)
 		}
 		if d.Hash != "" || d.Value != nil && e.value == nil {
 			all = append(all, d)
@@ -138,12 +138,12 @@ func (c *Connector) lock(ctx context.Context, p *Plan) (unlock func(), err error
 	if p.Client.Lock == "" || p.Action == Equal || p.choice.Project != "" {
 		return func() {}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	if p.Client.Lock == "flock" {
 		return lockFile(ctx, filepath.Join(filepath.Dir(p.target), ".mcp-writer.lock"))
 	}
-	return lockFolder(ctx, p.target)
+	return lockDir(ctx, p.target)
 }
 
 // makeDirs creates dir and returns the directories that were missing, outermost first.

@@ -27,9 +27,9 @@ func (c *Connector) Bundle(client, version string) ([]byte, error) {
 	if c.data != "" {
 		args = append(args, "--data", c.data)
 	}
-	launcher, script := "server/drawbridge", "#!/bin/sh\nexec "+shellWord(c.program)
+	launcher, script := "server/drawbridge", "#!/bin/sh\nexec "+shellQuote(c.program)
 	for _, a := range args {
-		script += " " + shellWord(a)
+		script += " " + shellQuote(a)
 	}
 	script += "\n"
 	platform := runtime.GOOS
@@ -80,5 +80,5 @@ func (c *Connector) Bundle(client, version string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// shellWord quotes s as one word for a POSIX shell.
-func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// shellQuote quotes s as one word for a POSIX shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

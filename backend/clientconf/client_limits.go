@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Offered is one tool as a client would see it.
-type Offered struct {
+// OfferedTool is one tool as a client would see it.
+type OfferedTool struct {
 	Entry string // the entry through which it is offered: EntryName, or the name of a single-server entry
 	Name  string
 }
 
-// Limits returns a sentence for each limit of the client that the offered tools exceed.
-func Limits(client Client, tools []Offered) (all []string) {
+// LimitWarnings returns a sentence for each limit of the client that the offered tools exceed.
+func LimitWarnings(client Client, tools []OfferedTool) (all []string) {
 	if client.MaxTools > 0 && len(tools) > client.MaxTools {
 		all = append(all, fmt.Sprintf("%s takes at most %d tools and would be offered %d: switch some servers off for it, or connect fewer.", client.Name, client.MaxTools, len(tools)))
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// lockWait is how long a write waits for the client's own lock.
-const lockWait = 5 * time.Second
+// lockTimeout is how long a write waits for the client's own lock.
+const lockTimeout = 5 * time.Second
 
 // Options configures a Connector.
 type Options struct {
@@ -24,7 +24,7 @@ type Options struct {
 	Program string
 	// Data is the data directory to name in the entry; "" for the default one.
 	Data string
-	// Config is our own configuration file, which Move and imports write; "" disables both.
+	// Config is our own configuration file, which moves and imports write; "" disables both.
 	Config string
 	// Vault stores the literal secrets of imported servers. If nil, they stay in their
 	// entries.
@@ -35,14 +35,14 @@ type Options struct {
 // Connector plans, writes and undoes our entries in client files. Its methods may be called
 // from any goroutine, but not concurrently for the same client.
 type Connector struct {
-	system  System
-	dir     string
-	program string
-	data    string
-	config  string
-	vault   Vault
-	now     func() time.Time
-	ownText []byte // our configuration as preceding plans will leave it; nil: read the file
+	system        System
+	dir           string
+	program       string
+	data          string
+	config        string
+	vault         Vault
+	now           func() time.Time
+	plannedConfig []byte // our configuration as preceding plans will leave it; nil: read the file
 }
 
 // New validates the options. It does not access any file.
@@ -76,14 +76,14 @@ type Plan struct {
 	// Warnings are sentences to show before the user confirms.
 	Warnings []string
 
-	choice  Choice
-	target  string // Path with symbolic links resolved
-	before  []byte
-	existed bool
-	after   []byte
-	edits   []edit
-	takes   []edit // originals that Move removes or replaces: they may be overwritten
-	own     *ownChange
+	choice    Choice
+	target    string // Path with symbolic links resolved
+	before    []byte
+	existed   bool
+	after     []byte
+	edits     []edit
+	originals []edit // entries that PlanMove removes or replaces: they may be overwritten
+	config    *configChange
 }
 
 // Key returns the key of the connection that the plan creates.
@@ -92,28 +92,28 @@ func (p *Plan) Key() string { return Key(p.choice.Client, p.choice.Project) }
 // Plan prepares the connection of a client. If the file cannot be edited safely, it returns
 // an error whose hint is the snippet to paste.
 func (c *Connector) Plan(choice Choice) (*Plan, error) {
-	p, err := c.open(choice)
+	p, err := c.openPlan(choice)
 	if err != nil {
 		return nil, err
 	}
-	if p.edits, err = c.entries(p.Client, choice, p.target); err != nil {
+	if p.edits, err = c.buildEdits(p.Client, choice, p.target); err != nil {
 		return nil, err
 	}
 	p.Entry = p.edits[0].value
 	if p.Path == "" {
-		return nil, p.refuse(errors.New("it has no configuration file on this system"))
+		return nil, p.refusal(errors.New("it has no configuration file on this system"))
 	}
-	if err := p.read(); err != nil {
+	if err := p.readFile(); err != nil {
 		return nil, err
 	}
-	if err := c.replaceOld(p); err != nil {
+	if err := c.removeStaleEntries(p); err != nil {
 		return nil, err
 	}
 	return p, p.splice()
 }
 
-// open locates the file of a choice and returns an empty plan for it.
-func (c *Connector) open(choice Choice) (*Plan, error) {
+// openPlan locates the file of a choice and returns an empty plan for it.
+func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 	client, err := ByID(choice.Client)
 	if err != nil {
 		return nil, err
@@ -136,9 +136,9 @@ func (c *Connector) open(choice Choice) (*Plan, error) {
 	if p.Path == "" {
 		return p, nil
 	}
-	if p.target, err = target(p.Path); err != nil {
-		p.Entry = c.shimEntry(client, Single{Name: EntryName})
-		return nil, p.refuse(err)
+	if p.target, err = resolveTarget(p.Path); err != nil {
+		p.Entry = c.shimEntry(client, ServerEntry{Name: EntryName})
+		return nil, p.refusal(err)
 	}
 	p.Warnings = c.warnings(p)
 	return p, nil
@@ -151,7 +151,7 @@ func (c *Connector) warnings(p *Plan) (all []string) {
 	if p.choice.HTTP {
 		all = append(all, "Nothing starts Drawbridge for this entry: let it start at login.")
 	}
-	if p.Client.Rewrites && p.Client.ID != "claude-code" && c.running(p.Client) {
+	if p.Client.Rewrites && p.Client.ID != "claude-code" && c.isRunning(p.Client) {
 		all = append(all, p.Client.Name+" is running and writes its whole file back from memory: quit it completely first, or it will wipe the entry.")
 	}
 	if info, err := os.Stat(p.target); err == nil && p.choice.HTTP && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
@@ -160,25 +160,25 @@ func (c *Connector) warnings(p *Plan) (all []string) {
 	return all
 }
 
-func (p *Plan) read() error {
+func (p *Plan) readFile() error {
 	if !editable(p.Client) {
-		return p.refuse(errors.New("files of this format are not edited"))
+		return p.refusal(errors.New("files of this format are not edited"))
 	}
 	var err error
-	if p.before, p.existed, err = read(p.target); err != nil {
-		return p.refuse(err)
+	if p.before, p.existed, err = readFile(p.target); err != nil {
+		return p.refusal(err)
 	}
 	return nil
 }
 
-// replaceOld removes the entries of an earlier choice that the new one does not contain.
-func (c *Connector) replaceOld(p *Plan) error {
+// removeStaleEntries removes the entries of an earlier choice that the new one does not contain.
+func (c *Connector) removeStaleEntries(p *Plan) error {
 	old, recorded, err := c.loadRecord(p.Key())
 	if err != nil || !recorded || old.Path != p.target {
 		return err
 	}
 	for _, o := range old.Edits {
-		if o.Hash == "" || slices.ContainsFunc(p.edits, o.same) {
+		if o.Hash == "" || slices.ContainsFunc(p.edits, o.matches) {
 			continue
 		}
 		back := edit{path: o.Path, name: o.Name}
@@ -201,11 +201,11 @@ func (p *Plan) splice() error {
 	for _, e := range p.edits {
 		file, err := parse(content, p.Client)
 		if err != nil {
-			return p.refuse(err)
+			return p.refusal(err)
 		}
 		_, present, err := file.entry(e.path, e.name)
 		if err != nil {
-			return p.refuse(err)
+			return p.refusal(err)
 		}
 		switch {
 		case present == nil && e.value == nil, present != nil && e.value != nil && sameJSON(present, e.value):
@@ -213,10 +213,10 @@ func (p *Plan) splice() error {
 		case present == nil:
 		case isOurs(present):
 			ours = true
-		case slices.ContainsFunc(p.takes, e.same):
+		case slices.ContainsFunc(p.originals, e.matches):
 			foreign = true
 		default:
-			return p.refuse(errors.New("it already has a server called " + quote(e.name) + " that is not ours"))
+			return p.refusal(errors.New("it already has a server called " + quote(e.name) + " that is not ours"))
 		}
 		equal = false
 		if e.value == nil {
@@ -225,7 +225,7 @@ func (p *Plan) splice() error {
 			content, err = file.set(e.path, e.name, e.value)
 		}
 		if err != nil {
-			return p.refuse(err)
+			return p.refusal(err)
 		}
 	}
 	switch {
@@ -247,19 +247,19 @@ func (p *Plan) splice() error {
 	if !p.existed {
 		before = []byte(p.Client.Header)
 	}
-	if err := checkAfter(p.Client, before, p.after, p.edits); err != nil {
-		return p.refuse(err)
+	if err := verifyEdits(p.Client, before, p.after, p.edits); err != nil {
+		return p.refusal(err)
 	}
 	p.Diff = diff(p.Path, p.before, p.after)
 	return nil
 }
 
-// checkAfter returns an error unless after parses, contains every edit, and otherwise decodes
+// verifyEdits returns an error unless after parses, contains every edit, and otherwise decodes
 // to the same value as before.
-func checkAfter(client Client, before, after []byte, edits []edit) error {
+func verifyEdits(client Client, before, after []byte, edits []edit) error {
 	touched := errors.New("it cannot be edited without touching other parts")
 	file, err := parse(after, client)
-	if err != nil || !sameElse(before, after, client, edits) {
+	if err != nil || !sameExcept(before, after, client, edits) {
 		return touched
 	}
 	for _, e := range edits {
@@ -271,8 +271,8 @@ func checkAfter(client Client, before, after []byte, edits []edit) error {
 	return nil
 }
 
-// refuse returns the error that asks the user to make the change by hand.
-func (p *Plan) refuse(why error) error {
+// refusal returns the error that asks the user to make the change by hand.
+func (p *Plan) refusal(why error) error {
 	where := p.Path
 	if where == "" {
 		where = "its settings"
@@ -305,7 +305,7 @@ func (c *Connector) Snippet(choice Choice) (string, error) {
 		return "", err
 	}
 	p := &Plan{Client: client}
-	if p.edits, err = c.entries(client, choice, ""); err != nil {
+	if p.edits, err = c.buildEdits(client, choice, ""); err != nil {
 		return "", err
 	}
 	return p.snippet(), nil

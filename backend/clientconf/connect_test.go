@@ -60,7 +60,7 @@ func connect(t *testing.T, c *Connector, id string) *Plan {
 	return p
 }
 
-func undo(t *testing.T, c *Connector, id string) Undone {
+func undo(t *testing.T, c *Connector, id string) UndoOutcome {
 	t.Helper()
 	done, err := c.Undo(context.Background(), id, false)
 	if err != nil {
@@ -125,7 +125,7 @@ func TestUndoNeverDeletesJustWrittenFile(t *testing.T) {
 	looked := []byte(content(t, p.Path))
 	theirs := `{"theirs": true}`
 	write(t, p.Path, theirs)
-	if _, err := c.restore(r, looked); core.CodeOf(err) != core.CodeConflict {
+	if _, err := c.restoreBackup(r, looked); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("got %v", err)
 	}
 	if got := content(t, p.Path); got != theirs {
@@ -358,12 +358,12 @@ func TestClientTableIsComplete(t *testing.T) {
 func TestKilledWriterNeverTearsFile(t *testing.T) {
 	if path := os.Getenv("CLIENTCONF_TEST_WRITE"); path != "" {
 		for {
-			before, existed, _ := read(path)
+			before, existed, _ := readFile(path)
 			after := []byte(claudeFile)
 			if len(before) == len(after) {
 				after = []byte("{}")
 			}
-			if err := replace(path, before, existed, after); err != nil {
+			if err := replaceFile(path, before, existed, after); err != nil {
 				os.Exit(3)
 			}
 		}

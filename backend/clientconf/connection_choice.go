@@ -27,7 +27,7 @@ type Choice struct {
 	Project string `json:"project,omitempty"`
 	// Servers gives each server an entry of its own, under the name that the client knows. If
 	// empty, one entry provides all servers.
-	Servers []Single `json:"servers,omitempty"`
+	Servers []ServerEntry `json:"servers,omitempty"`
 	// HTTP writes a URL instead of a program; nothing then starts Drawbridge when the client
 	// needs it. URL is the daemon's base URL without a trailing slash.
 	HTTP bool   `json:"http,omitempty"`
@@ -38,8 +38,8 @@ type Choice struct {
 	Token string `json:"-"`
 }
 
-// Single is one server with an entry of its own.
-type Single struct {
+// ServerEntry is one server with an entry of its own.
+type ServerEntry struct {
 	Name   string `json:"name"`   // name of the entry, as the client's permission rules refer to it
 	Server string `json:"server"` // id of the server in our configuration
 	// Scope is the project whose section of the user's file contains the entry; "" for all
@@ -63,11 +63,11 @@ type edit struct {
 	value json.RawMessage
 }
 
-// entries returns the edits that the choice needs.
-func (c *Connector) entries(client Client, choice Choice, file string) ([]edit, error) {
+// buildEdits returns the edits that the choice needs.
+func (c *Connector) buildEdits(client Client, choice Choice, file string) ([]edit, error) {
 	singles := choice.Servers
 	if len(singles) == 0 {
-		singles = []Single{{Name: EntryName}}
+		singles = []ServerEntry{{Name: EntryName}}
 	}
 	var all []edit
 	for _, s := range singles {
@@ -90,7 +90,7 @@ func scopePath(client Client, scope string) []string {
 	return append([]string{"projects", scope}, client.KeyPath...)
 }
 
-func (c *Connector) shimEntry(client Client, s Single) json.RawMessage {
+func (c *Connector) shimEntry(client Client, s ServerEntry) json.RawMessage {
 	args := []string{"stdio", "--client", client.ID}
 	if s.Server != "" {
 		args = append(args, "--server", s.Server)
@@ -103,7 +103,7 @@ func (c *Connector) shimEntry(client Client, s Single) json.RawMessage {
 
 // httpEntry fills the client's HTTP template. The token is written only if the file stays on
 // this machine and belongs to the user.
-func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMessage, error) {
+func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.RawMessage, error) {
 	if client.HTTP == nil {
 		return nil, core.Errorf(core.CodeValidation, "%s takes programs only, no addresses", client.Name)
 	}
@@ -113,7 +113,7 @@ func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMes
 	}
 	token := choice.Token
 	if choice.ByVariable || choice.Project != "" || client.Synced || inRepository(file) {
-		if token = reference(client, TokenVar); token == "" {
+		if token = variableReference(client, TokenVar); token == "" {
 			return nil, &core.Error{
 				Code:    core.CodeRejected,
 				Message: "the file leaves this machine, and " + client.Name + " cannot take a token from a variable",
@@ -125,19 +125,19 @@ func httpEntry(client Client, s Single, choice Choice, file string) (json.RawMes
 		return nil, errors.New("an address needs the client's token")
 	}
 	return json.RawMessage(strings.NewReplacer(
-		`{{URL}}`, inString(address), `{{TOKEN}}`, inString(token), `{{NAME}}`, inString(s.Name),
+		`{{URL}}`, jsonStringContent(address), `{{TOKEN}}`, jsonStringContent(token), `{{NAME}}`, jsonStringContent(s.Name),
 	).Replace(string(client.HTTP))), nil
 }
 
-// inString returns s as the content of a JSON string, without the quotes.
-func inString(s string) string {
+// jsonStringContent returns s as the content of a JSON string, without the quotes.
+func jsonStringContent(s string) string {
 	quoted := jsonString(s)
 	return quoted[1 : len(quoted)-1]
 }
 
-// reference returns the reference to a variable in a form that the client expands, or "" if
+// variableReference returns the reference to a variable in a form that the client expands, or "" if
 // it expands none.
-func reference(client Client, name string) string {
+func variableReference(client Client, name string) string {
 	for _, form := range client.Vars {
 		switch form {
 		case "${}":
@@ -172,7 +172,7 @@ func isOurAddress(entry json.RawMessage) bool {
 	if json.Unmarshal(entry, &m) != nil {
 		return false
 	}
-	address := firstText(m, "url", "httpUrl", "serverUrl", "uri", "baseUrl")
+	address := firstString(m, "url", "httpUrl", "serverUrl", "uri", "baseUrl")
 	u, err := url.Parse(address)
 	if err != nil || !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname()) || !bridgePath().MatchString(u.Path) {
 		return false
@@ -181,7 +181,7 @@ func isOurAddress(entry json.RawMessage) bool {
 	return strings.Contains(text, "Bearer dbr_") || strings.Contains(text, TokenVar)
 }
 
-func firstText(m map[string]any, keys ...string) string {
+func firstString(m map[string]any, keys ...string) string {
 	for _, key := range keys {
 		if s, ok := m[key].(string); ok && s != "" {
 			return s

@@ -75,7 +75,7 @@ func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 					src = change(base)
 				}
 				c, home := newConnector(t)
-				p, _ := c.open(Choice{Client: id})
+				p, _ := c.openPlan(Choice{Client: id})
 				write(t, p.Path, string(src))
 				if name == "symlink" {
 					real := filepath.Join(home, "dotfiles", "the file")
@@ -122,7 +122,7 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 	if err := c.Apply(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
-	checkKept(t, p.Client, []byte(src), []byte(content(t, path)))
+	requireKept(t, p.Client, []byte(src), []byte(content(t, path)))
 	if how := undo(t, c, id); how != Restored || content(t, path) != src {
 		t.Fatalf("undone as %s:\n%.2000q\nwant\n%.2000q", how, content(t, path), src)
 	}
@@ -135,15 +135,15 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 		t.Fatalf("undone as %s", how)
 	}
 	edits := []edit{{path: p.Client.KeyPath, name: EntryName}}
-	if after := content(t, path); !sameElse([]byte(src), []byte(after), p.Client, edits) || strings.Contains(after, c.program) {
+	if after := content(t, path); !sameExcept([]byte(src), []byte(after), p.Client, edits) || strings.Contains(after, c.program) {
 		t.Fatalf("disconnect changed other parts:\n%.2000s", after)
 	}
 	return true
 }
 
-// checkKept fails unless every byte of the old file, except for white space and braces, is in
+// requireKept fails unless every byte of the old file, except for white space and braces, is in
 // the new one, in order.
-func checkKept(t *testing.T, client Client, src, out []byte) {
+func requireKept(t *testing.T, client Client, src, out []byte) {
 	t.Helper()
 	if _, err := parse(out, client); err != nil {
 		t.Fatalf("the client cannot read it any more: %v\n%.2000s", err, out)

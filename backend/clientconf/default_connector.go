@@ -7,11 +7,11 @@ import (
 	"runtime"
 )
 
-// Here returns a Connector for the user who runs this program. Records are in data/clients,
+// NewDefault returns a Connector for the user who runs this program. Records are in data/clients,
 // and config is our own configuration file. own is set if the data directory was given
 // explicitly, so that entries have to name it as well. vault stores the secrets of imported
 // servers.
-func Here(data string, own bool, config string, vault Vault, getenv func(string) string) (*Connector, error) {
+func NewDefault(data string, own bool, config string, vault Vault, getenv func(string) string) (*Connector, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find our own program: %w", err)

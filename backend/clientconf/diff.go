@@ -23,11 +23,11 @@ var (
 // secretMember matches "key": "value" if the name of the key indicates a secret.
 var secretMember = lazyregexp.New(`(?i)("[^"]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"]*"\s*[:=]\s*)"(?:[^"\\]|\\.)*"`)
 
-// secretInside matches NAME=value or a header within a string, and secretNext the argument
+// secretAssignment matches NAME=value or a header within a string, and secretFlag the argument
 // after a flag, if the name indicates a secret.
 var (
-	secretInside = lazyregexp.New(`(?i)("[^"\s\\]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))((?:[^"\\]|\\.)+)"|('[^'\s]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))([^']+)'`)
-	secretNext   = lazyregexp.New(`(?i)(["']--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']\s*,\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
+	secretAssignment = lazyregexp.New(`(?i)("[^"\s\\]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))((?:[^"\\]|\\.)+)"|('[^'\s]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[\w.-]*(?:=|:\s+))([^']+)'`)
+	secretFlag       = lazyregexp.New(`(?i)(["']--?[^"'\s=]*(?:token|secret|password|passwd|api[-_]?key|authorization|credential)[^"'\s=]*["']\s*,\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
 )
 
 // flagLine matches a line that ends with a flag, and valueLine one that begins with the value
@@ -37,43 +37,43 @@ var (
 	valueLine = lazyregexp.New(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
 )
 
-// onlyRef matches a value that consists of nothing but a reference in our syntax.
-var onlyRef = lazyregexp.New(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
+// referenceOnly matches a value that consists of nothing but a reference in our syntax.
+var referenceOnly = lazyregexp.New(`^"(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}"$`)
 
 // Diff returns a unified diff of two versions of a file, with secrets masked.
 func Diff(path string, before, after []byte) string { return diff(path, before, after) }
 
-// Masked returns the text of a configuration with secrets masked as in Diff.
-func Masked(text []byte) string {
-	all := lines(text)
-	return strings.Join(masked(all, 0, len(all)), "\n")
+// MaskSecrets returns the text of a configuration with secrets masked as in Diff.
+func MaskSecrets(text []byte) string {
+	all := splitLines(text)
+	return strings.Join(maskLines(all, 0, len(all)), "\n")
 }
 
-// masked returns the lines all[from:to] with secrets masked. A value may be on the line after
+// maskLines returns the lines all[from:to] with secrets masked. A value may be on the line after
 // its flag.
-func masked(all []string, from, to int) []string {
+func maskLines(all []string, from, to int) []string {
 	out := make([]string, 0, to-from)
 	for i := from; i < to; i++ {
 		line := strings.TrimRight(all[i], "\r")
 		if i > 0 {
 			if m := flagLine().FindStringSubmatch(strings.TrimRight(all[i-1], "\r")); m != nil && namesSecret(m[1]) {
-				line = maskValue(line)
+				line = maskFirstValue(line)
 			}
 		}
-		out = append(out, mask(line))
+		out = append(out, maskLine(line))
 	}
 	return out
 }
 
-// maskValue masks the first value of a line, unless it is another flag or a reference.
-func maskValue(line string) string {
+// maskFirstValue masks the first value of a line, unless it is another flag or a reference.
+func maskFirstValue(line string) string {
 	m := valueLine().FindStringSubmatchIndex(line)
 	if m == nil {
 		return line
 	}
 	for group := 2; group < len(m); group += 2 {
 		from, to := m[group], m[group+1]
-		if from < 0 || from == to || line[from] == '-' || onlyRef().MatchString(`"`+line[from:to]+`"`) {
+		if from < 0 || from == to || line[from] == '-' || referenceOnly().MatchString(`"`+line[from:to]+`"`) {
 			continue
 		}
 		return line[:from] + "***" + line[to:]
@@ -84,7 +84,7 @@ func maskValue(line string) string {
 // diff returns the difference between before and after as a unified diff with one hunk and
 // secrets masked. Our changes are in one place, so one hunk is always enough.
 func diff(path string, before, after []byte) string {
-	a, b := lines(before), lines(after)
+	a, b := splitLines(before), splitLines(after)
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++
@@ -101,7 +101,7 @@ func diff(path string, before, after []byte) string {
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%d,%d +%d,%d @@\n", path, path,
 		from+1, min(len(a), len(a)-tail+diffContext)-from, from+1, min(len(b), len(b)-tail+diffContext)-from)
 	write := func(mark string, all []string, from, to int) {
-		for _, line := range masked(all, from, to) {
+		for _, line := range maskLines(all, from, to) {
 			out.WriteString(mark + line + "\n")
 		}
 	}
@@ -112,35 +112,35 @@ func diff(path string, before, after []byte) string {
 	return out.String()
 }
 
-// mask masks the secrets of a line and keeps the quotes around them.
-func mask(line string) string {
+// maskLine masks the secrets of a line and keeps the quotes around them.
+func maskLine(line string) string {
 	found := false
 	// hide masks value unless it is a reference, which reveals nothing about the secret.
 	hide := func(value string) string {
 		found = true
-		if onlyRef().MatchString(`"` + value + `"`) {
+		if referenceOnly().MatchString(`"` + value + `"`) {
 			return value
 		}
 		return "***"
 	}
-	for _, p := range []*regexp.Regexp{secretMember(), secretNext()} {
+	for _, p := range []*regexp.Regexp{secretMember(), secretFlag()} {
 		line = p.ReplaceAllStringFunc(line, func(member string) string {
 			before := p.FindStringSubmatch(member)[1]
 			quoted := member[len(before):]
 			return before + quoted[:1] + hide(quoted[1:len(quoted)-1]) + quoted[:1]
 		})
 	}
-	line = secretInside().ReplaceAllStringFunc(line, func(text string) string {
-		m := secretInside().FindStringSubmatch(text)
+	line = secretAssignment().ReplaceAllStringFunc(line, func(text string) string {
+		m := secretAssignment().FindStringSubmatch(text)
 		return m[1] + m[3] + hide(m[2]+m[4]) + text[:1]
 	})
 	if !found {
 		line = secretLine().ReplaceAllString(line, `$1***`)
 	}
-	return maskWords(secretText().ReplaceAllString(line, "***"))
+	return maskValues(secretText().ReplaceAllString(line, "***"))
 }
 
-func lines(b []byte) []string {
+func splitLines(b []byte) []string {
 	if len(b) == 0 {
 		return nil
 	}

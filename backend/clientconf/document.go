@@ -17,8 +17,8 @@ type document interface {
 	remove(path []string, name string) (out []byte, ok bool, err error)
 	// replace returns the file with the bytes of an existing entry replaced by raw.
 	replace(path []string, name string, raw []byte) ([]byte, error)
-	// meaning returns the decoded file. Numbers keep their digits.
-	meaning() (map[string]any, error)
+	// decode returns the decoded file. Numbers keep their digits.
+	decode() (map[string]any, error)
 }
 
 // parse parses src as leniently as the client does. An empty file is an empty document.
@@ -38,33 +38,33 @@ func editable(c Client) bool {
 	return c.Format == TOML || c.Format == YAML || c.Container == ""
 }
 
-// sameElse reports whether before and after decode to the same value except for the edited
+// sameExcept reports whether before and after decode to the same value except for the edited
 // entries. It is the last check before a write.
-func sameElse(before, after []byte, client Client, edits []edit) bool {
-	a, okA := meaningOf(before, client)
-	b, okB := meaningOf(after, client)
+func sameExcept(before, after []byte, client Client, edits []edit) bool {
+	a, okA := decodeFile(before, client)
+	b, okB := decodeFile(after, client)
 	if !okA || !okB {
 		return false
 	}
 	for _, e := range edits {
-		strip(a, e.path, e.name)
-		strip(b, e.path, e.name)
+		stripEntry(a, e.path, e.name)
+		stripEntry(b, e.path, e.name)
 	}
 	return reflect.DeepEqual(a, b)
 }
 
-func meaningOf(src []byte, client Client) (map[string]any, bool) {
+func decodeFile(src []byte, client Client) (map[string]any, bool) {
 	d, err := parse(src, client)
 	if err != nil {
 		return nil, false
 	}
-	m, err := d.meaning()
+	m, err := d.decode()
 	return m, err == nil && m != nil
 }
 
-// strip removes the entry path/name from m, and the containers on the path that are empty
+// stripEntry removes the entry path/name from m, and the containers on the path that are empty
 // afterwards. A container may be a list of entries that carry their name.
-func strip(m map[string]any, path []string, name string) {
+func stripEntry(m map[string]any, path []string, name string) {
 	if len(path) == 0 {
 		delete(m, name)
 		return
@@ -73,7 +73,7 @@ func strip(m map[string]any, path []string, name string) {
 	case nil:
 		delete(m, path[0])
 	case map[string]any:
-		strip(child, path[1:], name)
+		stripEntry(child, path[1:], name)
 		if len(child) == 0 {
 			delete(m, path[0])
 		}

@@ -19,8 +19,8 @@ type Process struct {
 	Bytes       int64 // resident memory
 }
 
-// Started is one running MCP server that a client started itself.
-type Started struct {
+// RunningServer is one running MCP server that a client started itself.
+type RunningServer struct {
 	Client string `json:"client"` // the client whose configuration has it; "" if the server was recognized only by its name
 	Name   string `json:"name"`
 	PID    int    `json:"pid"`
@@ -31,18 +31,18 @@ type Started struct {
 // Savings reports the MCP servers that clients start themselves, and the memory that sharing
 // them would save.
 type Savings struct {
-	Configured int       `json:"configured"` // servers in client files
-	Clients    int       `json:"clients"`    // clients that have any
-	Running    []Started `json:"running"`
-	Copies     int       `json:"copies"`
-	Bytes      int64     `json:"bytes"`     // memory of all running servers
-	CopyBytes  int64     `json:"copyBytes"` // memory of the copies
+	Configured int             `json:"configured"` // servers in client files
+	Clients    int             `json:"clients"`    // clients that have any
+	Running    []RunningServer `json:"running"`
+	Copies     int             `json:"copies"`
+	Bytes      int64           `json:"bytes"`     // memory of all running servers
+	CopyBytes  int64           `json:"copyBytes"` // memory of the copies
 	// Before is the measurement from before the first client was connected; nil until then.
-	Before *Saved `json:"before,omitempty"`
+	Before *SavingsBaseline `json:"before,omitempty"`
 }
 
-// Saved is one measurement of Savings.
-type Saved struct {
+// SavingsBaseline is one measurement of Savings.
+type SavingsBaseline struct {
 	At         time.Time `json:"at"`
 	Configured int       `json:"configured"`
 	Clients    int       `json:"clients"`
@@ -52,44 +52,44 @@ type Saved struct {
 	CopyBytes  int64     `json:"copyBytes"`
 }
 
-func (c *Connector) savedPath() string { return filepath.Join(c.dir, "before", "savings") }
+func (c *Connector) baselinePath() string { return filepath.Join(c.dir, "before", "savings") }
 
-// KeepSavings stores the current Savings as the baseline for comparison, unless there already
+// SaveSavingsBaseline stores the current Savings as the baseline for comparison, unless there already
 // is one. Call it before the first client is connected.
-func (c *Connector) KeepSavings(self int) error {
-	if exists(c.savedPath()) {
+func (c *Connector) SaveSavingsBaseline(self int) error {
+	if exists(c.baselinePath()) {
 		return nil
 	}
 	s := c.Savings(self)
-	b, err := json.Marshal(Saved{c.now().UTC(), s.Configured, s.Clients, len(s.Running), s.Copies, s.Bytes, s.CopyBytes})
+	b, err := json.Marshal(SavingsBaseline{c.now().UTC(), s.Configured, s.Clients, len(s.Running), s.Copies, s.Bytes, s.CopyBytes})
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(c.savedPath(), append(b, '\n'), 0o600)
+	return atomicfile.Write(c.baselinePath(), append(b, '\n'), 0o600)
 }
 
 // Savings inspects the client files and the current user's processes. Descendants of process
 // self, the daemon, are Drawbridge's own servers and are not counted.
 func (c *Connector) Savings(self int) Savings {
 	var found Savings
-	var known []Import
+	var known []ImportedServer
 	for _, client := range Known() {
-		p, err := c.open(Choice{Client: client.ID})
+		p, err := c.openPlan(Choice{Client: client.ID})
 		if err != nil {
 			continue
 		}
 		servers, _ := c.readServers(p)
-		servers = slices.DeleteFunc(servers, func(i Import) bool { return i.Skip != "" })
+		servers = slices.DeleteFunc(servers, func(i ImportedServer) bool { return i.SkipReason != "" })
 		if len(servers) > 0 {
 			found.Clients++
 			found.Configured += len(servers)
 			known = append(known, servers...)
 		}
 	}
-	found.Running = []Started{}
-	found.count(processes(), known, self)
-	if b, err := os.ReadFile(c.savedPath()); err == nil {
-		var before Saved
+	found.Running = []RunningServer{}
+	found.countServers(processes(), known, self)
+	if b, err := os.ReadFile(c.baselinePath()); err == nil {
+		var before SavingsBaseline
 		if json.Unmarshal(b, &before) == nil {
 			found.Before = &before
 		}
@@ -97,11 +97,11 @@ func (c *Connector) Savings(self int) Savings {
 	return found
 }
 
-var looksLikeServer = lazyregexp.New(`(?i)(@modelcontextprotocol/server-|(^|[/@_.-])mcp[-_](server|remote|proxy)|mcp[-_]server|[-_]mcp(@|$|\.[cm]?js$))`)
+var serverPattern = lazyregexp.New(`(?i)(@modelcontextprotocol/server-|(^|[/@_.-])mcp[-_](server|remote|proxy)|mcp[-_]server|[-_]mcp(@|$|\.[cm]?js$))`)
 
-// count finds the servers among the processes. The topmost matching process of each tree
+// countServers finds the servers among the processes. The topmost matching process of each tree
 // counts as one server, with the memory of the whole tree.
-func (s *Savings) count(all []Process, known []Import, self int) {
+func (s *Savings) countServers(all []Process, known []ImportedServer, self int) {
 	byPID := map[int]Process{}
 	children := map[int][]int{}
 	for _, p := range all {
@@ -118,9 +118,9 @@ func (s *Savings) count(all []Process, known []Import, self int) {
 		}
 		return sum
 	}
-	match := map[int]Started{}
+	match := map[int]RunningServer{}
 	for _, p := range all {
-		if m, ok := serverOf(p, known); ok {
+		if m, ok := matchServer(p, known); ok {
 			match[p.PID] = m
 		}
 	}
@@ -136,7 +136,7 @@ func (s *Savings) count(all []Process, known []Import, self int) {
 			continue
 		}
 		m.PID, m.Bytes = p.PID, tree(p.PID, 0)
-		kind := strings.Join(essence(p.Args), " ")
+		kind := strings.Join(normalizeCommand(p.Args), " ")
 		if seen[kind]++; seen[kind] > 1 {
 			m.Copy = true
 			s.Copies++
@@ -147,34 +147,34 @@ func (s *Savings) count(all []Process, known []Import, self int) {
 	}
 }
 
-// serverOf returns the configured server that a process runs, or the name of a process that
+// matchServer returns the configured server that a process runs, or the name of a process that
 // looks like an MCP server.
-func serverOf(p Process, known []Import) (Started, bool) {
+func matchServer(p Process, known []ImportedServer) (RunningServer, bool) {
 	if len(p.Args) > 1 && programName(p.Args[0]) == "drawbridge" {
-		return Started{}, false
+		return RunningServer{}, false
 	}
-	words := essence(p.Args)
+	words := normalizeCommand(p.Args)
 	for _, i := range known {
-		m, err := decodeObject(i.plain)
+		m, err := decodeObject(i.literal)
 		if err != nil || m["command"] == nil {
 			continue
 		}
-		want := essence(append([]string{m["command"].(string)}, texts(m["args"])...))
+		want := normalizeCommand(append([]string{m["command"].(string)}, stringList(m["args"])...))
 		if len(want) > 0 && len(words) >= len(want) && slices.Equal(words[len(words)-len(want):], want) {
-			return Started{Client: i.Client, Name: i.Name}, true
+			return RunningServer{Client: i.Client, Name: i.Name}, true
 		}
 	}
 	for _, w := range p.Args[:min(len(p.Args), 4)] {
-		if looksLikeServer().MatchString(w) && !strings.Contains(w, " ") {
-			return Started{Name: programName(w)}, true
+		if serverPattern().MatchString(w) && !strings.Contains(w, " ") {
+			return RunningServer{Name: programName(w)}, true
 		}
 	}
-	return Started{}, false
+	return RunningServer{}, false
 }
 
-// essence returns a command line without the parts that differ between two starts of the same
+// normalizeCommand returns a command line without the parts that differ between two starts of the same
 // server: the interpreter, the directory of the program, and options of the launcher.
-func essence(args []string) (words []string) {
+func normalizeCommand(args []string) (words []string) {
 	for i, a := range args {
 		name := filepath.Base(a)
 		switch {
@@ -188,8 +188,8 @@ func essence(args []string) (words []string) {
 	return words
 }
 
-// running reports whether one of the client's programs is running.
-func (c *Connector) running(client Client) bool {
+// isRunning reports whether one of the client's programs is running.
+func (c *Connector) isRunning(client Client) bool {
 	names := append([]string{}, client.Binaries...)
 	if client.ID == "claude-desktop" {
 		names = append(names, "claude-desktop", "Claude", "claude.exe")

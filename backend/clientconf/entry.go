@@ -60,7 +60,7 @@ func programName(path string) string {
 // snippet returns the text to paste where the file cannot be edited.
 func snippet(c Client, name string, entry json.RawMessage) string {
 	if c.Format == TOML {
-		if text, err := (&tomlFile{newline: "\n", list: c.Container == "list"}).table(c.KeyPath, name, entry); err == nil {
+		if text, err := (&tomlFile{newline: "\n", list: c.Container == "list"}).renderTable(c.KeyPath, name, entry); err == nil {
 			return text
 		}
 	}

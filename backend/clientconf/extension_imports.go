@@ -14,7 +14,7 @@ import (
 // legacyImports returns the servers that the client keeps, or kept, in other places:
 // locations of earlier versions, and extensions of Claude Desktop. These files are only read.
 // Servers that are also in the client's file are omitted.
-func (c *Connector) legacyImports(p *Plan, known []Import) (all []Import) {
+func (c *Connector) legacyImports(p *Plan, known []ImportedServer) (all []ImportedServer) {
 	if p.choice.Project != "" {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (c *Connector) legacyImports(p *Plan, known []Import) (all []Import) {
 	for _, i := range known {
 		seen[i.Name] = true
 	}
-	add := func(found []Import, source string) {
+	add := func(found []ImportedServer, source string) {
 		for _, i := range found {
 			if i.Source = source; !seen[i.Name] {
 				seen[i.Name] = true
@@ -43,21 +43,21 @@ func (c *Connector) legacyImports(p *Plan, known []Import) (all []Import) {
 		}
 		old.Client.TrailingCommas = old.Client.TrailingCommas || old.Client.Format == JSONC
 		for _, path := range c.system.expand(cand.Path) {
-			src, existed, err := read(path)
+			src, existed, err := readFile(path)
 			if err != nil || !existed || path == p.target {
 				continue
 			}
-			if m, ok := meaningOf(src, old.Client); ok {
+			if m, ok := decodeFile(src, old.Client); ok {
 				if m, err = cloneMap(m); err == nil {
-					add(importsAt(&old, m, old.Client.KeyPath, ""), path)
+					add(readContainer(&old, m, old.Client.KeyPath, ""), path)
 				}
 			}
 		}
 	}
 	if p.Client.ID == "claude-desktop" && p.target != "" {
 		dir := filepath.Join(filepath.Dir(p.target), "Claude Extensions")
-		for _, i := range extensions(p, dir) {
-			add([]Import{i}, filepath.Join(dir, i.Scope))
+		for _, i := range readExtensions(p, dir) {
+			add([]ImportedServer{i}, filepath.Join(dir, i.Scope))
 		}
 		for n := range all {
 			all[n].Scope = ""
@@ -72,8 +72,8 @@ type manifest struct {
 	Server struct {
 		Type   string `json:"type"`
 		Config struct {
-			run
-			Platforms map[string]run `json:"platform_overrides"`
+			runConfig
+			Platforms map[string]runConfig `json:"platform_overrides"`
 		} `json:"mcp_config"`
 	} `json:"server"`
 	UserConfig map[string]struct {
@@ -83,15 +83,15 @@ type manifest struct {
 	} `json:"user_config"`
 }
 
-type run struct {
+type runConfig struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 }
 
-// here returns how the extension is run on this system.
-func (m *manifest) here() run {
-	r := m.Server.Config.run
+// forThisSystem returns how the extension is run on this system.
+func (m *manifest) forThisSystem() runConfig {
+	r := m.Server.Config.runConfig
 	system := runtime.GOOS
 	if system == "windows" {
 		system = "win32"
@@ -111,11 +111,11 @@ func (m *manifest) here() run {
 
 var bundleVar = lazyregexp.New(`\$\{([^}]*)\}`)
 
-// extensions reads the bundles that are installed in Claude Desktop. It runs none of them.
-func extensions(p *Plan, dir string) (all []Import) {
+// readExtensions reads the bundles that are installed in Claude Desktop. It runs none of them.
+func readExtensions(p *Plan, dir string) (all []ImportedServer) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		src, existed, err := read(filepath.Join(dir, e.Name(), "manifest.json"))
+		src, existed, err := readFile(filepath.Join(dir, e.Name(), "manifest.json"))
 		if err != nil || !existed || len(src) > 1<<20 {
 			continue
 		}
@@ -127,20 +127,20 @@ func extensions(p *Plan, dir string) (all []Import) {
 			IsEnabled  *bool          `json:"isEnabled"`
 			UserConfig map[string]any `json:"userConfig"`
 		}
-		if s, ok, err := read(filepath.Join(filepath.Dir(dir), "Claude Extensions Settings", e.Name()+".json")); err == nil && ok {
+		if s, ok, err := readFile(filepath.Join(filepath.Dir(dir), "Claude Extensions Settings", e.Name()+".json")); err == nil && ok {
 			_ = json.Unmarshal(s, &settings) // an invalid file counts as absent
 		}
-		all = append(all, extension(p, m, filepath.Join(dir, e.Name()), settings.UserConfig, settings.IsEnabled != nil && !*settings.IsEnabled))
+		all = append(all, convertExtension(p, m, filepath.Join(dir, e.Name()), settings.UserConfig, settings.IsEnabled != nil && !*settings.IsEnabled))
 		all[len(all)-1].Scope = e.Name()
 	}
 	return all
 }
 
-func extension(p *Plan, m manifest, dir string, given map[string]any, disabled bool) Import {
-	i := Import{Client: p.Client.ID, Name: m.Name, Label: m.Name}
-	r := m.here()
+func convertExtension(p *Plan, m manifest, dir string, given map[string]any, disabled bool) ImportedServer {
+	i := ImportedServer{Client: p.Client.ID, Name: m.Name, Label: m.Name}
+	r := m.forThisSystem()
 	if r.Command == "" {
-		i.Skip = errNoServer.Error()
+		i.SkipReason = errNoServer.Error()
 		return i
 	}
 	fixed := map[string]string{"__dirname": dir, "HOME": "${HOME}", "DESKTOP": "${HOME}/Desktop", "DOCUMENTS": "${HOME}/Documents", "DOWNLOADS": "${HOME}/Downloads", "pathSeparator": string(os.PathSeparator), "/": string(os.PathSeparator)}
@@ -163,14 +163,14 @@ func extension(p *Plan, m manifest, dir string, given map[string]any, disabled b
 			v = m.UserConfig[key].Default
 		}
 		var out []string
-		for _, text := range settingTexts(v) {
+		for _, text := range settingStrings(v) {
 			if strings.HasPrefix(text, "__encrypted__") || v == nil {
 				continue
 			}
 			out = append(out, strings.ReplaceAll(text, "${", "$${"))
 		}
 		if len(out) == 0 {
-			variable := strings.ToUpper(strings.Trim(notName().ReplaceAllString(m.Name+"_"+key, "_"), "_"))
+			variable := strings.ToUpper(strings.Trim(nonAlphanumeric().ReplaceAllString(m.Name+"_"+key, "_"), "_"))
 			note("Claude Desktop keeps " + quote(key) + " for itself: set the variable " + variable)
 			return []string{"${" + variable + ":-}"}
 		}
@@ -179,7 +179,7 @@ func extension(p *Plan, m manifest, dir string, given map[string]any, disabled b
 	fill := func(s string) string {
 		return bundleVar().ReplaceAllStringFunc(s, func(ref string) string { return strings.Join(values(ref[2:len(ref)-1]), ",") })
 	}
-	e := ownEntry{Command: fill(r.Command), Disabled: disabled, Env: map[string]string{}}
+	e := configEntry{Command: fill(r.Command), Disabled: disabled, Env: map[string]string{}}
 	for _, a := range r.Args {
 		if m := bundleVar().FindStringSubmatch(a); m != nil && m[0] == a {
 			e.Args = append(e.Args, values(m[1])...)
@@ -191,12 +191,12 @@ func extension(p *Plan, m manifest, dir string, given map[string]any, disabled b
 		e.Env[key] = fill(value)
 	}
 	note("It is an extension of Claude Desktop and stays installed there: switch it off in its settings, or it runs twice")
-	i.Entry, _ = encode(e)
-	i.plain = i.Entry
+	i.Entry, _ = encodeJSON(e)
+	i.literal = i.Entry
 	return i
 }
 
-func settingTexts(v any) (all []string) {
+func settingStrings(v any) (all []string) {
 	switch v := v.(type) {
 	case string:
 		return []string{v}
@@ -210,7 +210,7 @@ func settingTexts(v any) (all []string) {
 		return []string{string(b)}
 	case []any:
 		for _, one := range v {
-			all = append(all, settingTexts(one)...)
+			all = append(all, settingStrings(one)...)
 		}
 	}
 	return all

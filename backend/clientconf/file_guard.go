@@ -15,24 +15,24 @@ import (
 // entry of ours disappears or changes, and once when it is back.
 type Guard struct {
 	Connector *Connector
-	// Tell is called on every change of state. It must not block.
-	Tell func(Status)
-	Log  *slog.Logger
-	// Quiet is the debounce interval after the first change of a file; 300 ms if zero.
-	Quiet time.Duration
-	// Every is the interval at which all files are checked regardless of events; 15 s if
+	// OnChange is called on every change of state. It must not block.
+	OnChange func(Status)
+	Log      *slog.Logger
+	// Debounce is the debounce interval after the first change of a file; 300 ms if zero.
+	Debounce time.Duration
+	// Interval is the interval at which all files are checked regardless of events; 15 s if
 	// zero.
-	Every time.Duration
+	Interval time.Duration
 }
 
 // Run watches until ctx is done, and returns nil. It picks up connections that are made or
 // undone in the meantime.
 func (g *Guard) Run(ctx context.Context) error {
-	if g.Quiet == 0 {
-		g.Quiet = 300 * time.Millisecond
+	if g.Debounce == 0 {
+		g.Debounce = 300 * time.Millisecond
 	}
-	if g.Every == 0 {
-		g.Every = 15 * time.Second
+	if g.Interval == 0 {
+		g.Interval = 15 * time.Second
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -46,14 +46,14 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 	known := map[string]State{}
 	watched := map[string]bool{}
-	files, again := g.look(known, watcher, watched)
-	every := time.NewTicker(g.Every)
+	files, rescan := g.check(known, watcher, watched)
+	every := time.NewTicker(g.Interval)
 	defer every.Stop()
-	quiet, armed := time.NewTimer(g.Quiet), true
+	quiet, armed := time.NewTimer(g.Debounce), true
 	for {
-		if again && !armed { // changes made before the watch was added were missed
-			quiet.Reset(g.Quiet)
-			armed, again = true, false
+		if rescan && !armed { // changes made before the watch was added were missed
+			quiet.Reset(g.Debounce)
+			armed, rescan = true, false
 		}
 		select {
 		case <-ctx.Done():
@@ -65,21 +65,21 @@ func (g *Guard) Run(ctx context.Context) error {
 			}
 			// Events do not extend a running timer: some files change constantly.
 			if !armed && (files[e.Name] || filepath.Dir(e.Name) == g.Connector.dir) {
-				quiet.Reset(g.Quiet)
+				quiet.Reset(g.Debounce)
 				armed = true
 			}
 		case <-quiet.C:
 			armed = false
-			files, again = g.look(known, watcher, watched)
+			files, rescan = g.check(known, watcher, watched)
 		case <-every.C:
-			files, again = g.look(known, watcher, watched)
+			files, rescan = g.check(known, watcher, watched)
 		}
 	}
 }
 
-// look compares every connection with its last known state, and returns the paths whose
+// check compares every connection with its last known state, and returns the paths whose
 // events matter. again is set if a new directory is now watched.
-func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched map[string]bool) (files map[string]bool, again bool) {
+func (g *Guard) check(known map[string]State, watcher *fsnotify.Watcher, watched map[string]bool) (files map[string]bool, rescan bool) {
 	files = map[string]bool{}
 	records, err := g.Connector.records()
 	if err != nil {
@@ -89,7 +89,7 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 	dirs := map[string]bool{}
 	// The creation of a missing directory is detected by watching its nearest existing
 	// parent.
-	follow := func(path string) {
+	watchPath := func(path string) {
 		files[path] = true
 		for dir := filepath.Dir(path); ; path, dir = dir, filepath.Dir(dir) {
 			files[path] = true
@@ -99,9 +99,9 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 			}
 		}
 	}
-	follow(filepath.Join(g.Connector.dir, "any"))
+	watchPath(filepath.Join(g.Connector.dir, "any"))
 	for key, r := range records {
-		follow(r.Path)
+		watchPath(r.Path)
 		s, ok := g.Connector.Status(key)
 		if !ok {
 			continue
@@ -109,7 +109,7 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 		before, was := known[key]
 		known[key] = s.State
 		if was && before != s.State || !was && (s.State == Vanished || s.State == Changed) {
-			g.Tell(s)
+			g.OnChange(s)
 		}
 	}
 	maps.DeleteFunc(known, func(key string, _ State) bool { _, there := records[key]; return !there })
@@ -118,7 +118,7 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 	}
 	for dir := range dirs {
 		if !watched[dir] && watcher.Add(dir) == nil {
-			watched[dir], again = true, true
+			watched[dir], rescan = true, true
 		}
 	}
 	for dir := range watched {
@@ -127,7 +127,7 @@ func (g *Guard) look(known map[string]State, watcher *fsnotify.Watcher, watched 
 			delete(watched, dir)
 		}
 	}
-	return files, again
+	return files, rescan
 }
 
 // Status returns the state of one connection. ok is false if it does not exist.

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// guarded runs a guard and returns a channel with its reports.
-func guarded(t *testing.T, c *Connector) <-chan Status {
+// startGuard runs a guard and returns a channel with its reports.
+func startGuard(t *testing.T, c *Connector) <-chan Status {
 	t.Helper()
 	told := make(chan Status, 64)
-	g := &Guard{Connector: c, Log: slog.New(slog.DiscardHandler), Tell: func(s Status) { told <- s }, Quiet: 50 * time.Millisecond, Every: time.Hour}
+	g := &Guard{Connector: c, Log: slog.New(slog.DiscardHandler), OnChange: func(s Status) { told <- s }, Debounce: 50 * time.Millisecond, Interval: time.Hour}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { g.Run(ctx); close(done) }()
@@ -22,12 +22,12 @@ func guarded(t *testing.T, c *Connector) <-chan Status {
 	return told
 }
 
-func hears(t *testing.T, told <-chan Status, want State) time.Duration {
+func waitForState(t *testing.T, reports <-chan Status, want State) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for {
 		select {
-		case s := <-told:
+		case s := <-reports:
 			if s.State == want {
 				return time.Since(began)
 			}
@@ -43,7 +43,7 @@ func noToken(string) (string, error) { return "", nil }
 
 func TestWipedFileIsReportedAndRestoredExactly(t *testing.T) {
 	c, home := newConnector(t)
-	told := guarded(t, c) // before any record or its directory exists
+	told := startGuard(t, c) // before any record or its directory exists
 	path := filepath.Join(home, ".config", "Claude", "claude_desktop_config.json")
 	write(t, path, desktopFile)
 	connect(t, c, "claude-desktop")
@@ -51,7 +51,7 @@ func TestWipedFileIsReportedAndRestoredExactly(t *testing.T) {
 	for _, wiped := range []string{"", "{\"globalShortcut\": \"x\"}", "{\"globalShortcut\": \"x\", \"mcpServers\": {}}"} {
 		// The guard must have seen the connection before it is lost.
 		write(t, path, wiped)
-		if took := hears(t, told, Vanished); took > 10*time.Second { // five times the documented delay
+		if took := waitForState(t, told, Vanished); took > 10*time.Second { // five times the documented delay
 			t.Errorf("told after %s", took)
 		}
 		if whole, err := c.Restore(context.Background(), "claude-desktop", noToken); err != nil || !whole {
@@ -60,12 +60,12 @@ func TestWipedFileIsReportedAndRestoredExactly(t *testing.T) {
 		if content(t, path) != connected {
 			t.Fatalf("restored\n%s", content(t, path))
 		}
-		hears(t, told, Connected)
+		waitForState(t, told, Connected)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	hears(t, told, Vanished)
+	waitForState(t, told, Vanished)
 }
 
 func TestRestoreKeepsLaterForeignChanges(t *testing.T) {
@@ -119,7 +119,7 @@ func TestChangedAddressAndTokenReachClientFile(t *testing.T) {
 	if err := c.Apply(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
-	done, err := c.Rewrite(context.Background(), "", "http://127.0.0.1:7600", func(string) (string, error) { return "dbr_newtoken", nil })
+	done, err := c.UpdateEntries(context.Background(), "", "http://127.0.0.1:7600", func(string) (string, error) { return "dbr_newtoken", nil })
 	if err != nil || len(done) != 1 || done[0].Diff == "" || strings.Contains(done[0].Diff, "dbr_newtoken") {
 		t.Fatalf("%+v %v", done, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Handout is what the user needs to connect a client by hand.
-type Handout struct {
+// ManualSetup is what the user needs to connect a client by hand.
+type ManualSetup struct {
 	Text   string `json:"text"`   // text to paste into the client's file or settings
 	Format Format `json:"format"` // format of Text
 	Path   string `json:"path"`   // path of the file; "" if the client has settings instead
@@ -20,31 +20,37 @@ type Handout struct {
 	Steps  []string `json:"steps"`
 }
 
-// links maps a client to a function that returns the install link for an entry in the format
+// installLinks maps a client to a function that returns the install link for an entry in the format
 // of that client.
-var links = map[string]func(name string, entry json.RawMessage) string{
-	"vscode": func(n string, e json.RawMessage) string { return "vscode:mcp/install?" + escaped(withName(n, e)) },
-	"vscode-insiders": func(n string, e json.RawMessage) string {
-		return "vscode-insiders:mcp/install?" + escaped(withName(n, e))
+var installLinks = map[string]func(name string, entry json.RawMessage) string{
+	"vscode": func(n string, e json.RawMessage) string {
+		return "vscode:mcp/install?" + queryEscape(prependName(n, e))
 	},
-	"visual-studio": func(n string, e json.RawMessage) string { return "vsweb+mcp:/install?" + escaped(withName(n, e)) },
-	"raycast":       func(n string, e json.RawMessage) string { return "raycast://mcp/install?" + escaped(withName(n, e)) },
+	"vscode-insiders": func(n string, e json.RawMessage) string {
+		return "vscode-insiders:mcp/install?" + queryEscape(prependName(n, e))
+	},
+	"visual-studio": func(n string, e json.RawMessage) string {
+		return "vsweb+mcp:/install?" + queryEscape(prependName(n, e))
+	},
+	"raycast": func(n string, e json.RawMessage) string {
+		return "raycast://mcp/install?" + queryEscape(prependName(n, e))
+	},
 	"cursor": func(n string, e json.RawMessage) string {
-		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + escaped(n) + "&config=" + escaped(base64.StdEncoding.EncodeToString(e))
+		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + queryEscape(n) + "&config=" + queryEscape(base64.StdEncoding.EncodeToString(e))
 	},
 	"lm-studio": func(n string, e json.RawMessage) string {
-		return "lmstudio://add_mcp?name=" + escaped(n) + "&config=" + escaped(base64.StdEncoding.EncodeToString(e))
+		return "lmstudio://add_mcp?name=" + queryEscape(n) + "&config=" + queryEscape(base64.StdEncoding.EncodeToString(e))
 	},
 	"cherry-studio": func(n string, e json.RawMessage) string {
-		return "cherrystudio://mcp/install?servers=" + escaped(base64.StdEncoding.EncodeToString([]byte(`{"mcpServers":{`+jsonString(n)+`:`+string(e)+`}}`)))
+		return "cherrystudio://mcp/install?servers=" + queryEscape(base64.StdEncoding.EncodeToString([]byte(`{"mcpServers":{`+jsonString(n)+`:`+string(e)+`}}`)))
 	},
 }
 
-// escaped returns s escaped for a query, with a space as %20, as custom schemes require.
-func escaped(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+// queryEscape returns s escaped for a query, with a space as %20, as custom schemes require.
+func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// withName returns the entry with its name as the first member.
-func withName(name string, entry json.RawMessage) string {
+// prependName returns the entry with its name as the first member.
+func prependName(name string, entry json.RawMessage) string {
 	text := strings.TrimSpace(string(entry))
 	if text = strings.TrimPrefix(text, "{"); strings.TrimSpace(text) == "}" {
 		return `{"name":` + jsonString(name) + "}"
@@ -53,32 +59,32 @@ func withName(name string, entry json.RawMessage) string {
 }
 
 // HasLink reports whether the client can be connected by an install link.
-func HasLink(client Client) bool { return links[client.ID] != nil }
+func HasLink(client Client) bool { return installLinks[client.ID] != nil }
 
 // HasBundle reports whether the client installs MCP bundles.
 func HasBundle(client Client) bool { return client.ID == "claude-desktop" }
 
-// Handout returns what the user needs to connect a client by hand. It makes links for the
+// ManualSetup returns what the user needs to connect a client by hand. It makes links for the
 // shim only: with a URL, the link would contain the token, and links end up in histories and
 // logs.
-func (c *Connector) Handout(choice Choice) (Handout, error) {
+func (c *Connector) ManualSetup(choice Choice) (ManualSetup, error) {
 	client, err := ByID(choice.Client)
 	if err != nil {
-		return Handout{}, err
+		return ManualSetup{}, err
 	}
 	text, err := c.Snippet(choice)
 	if err != nil {
-		return Handout{}, err
+		return ManualSetup{}, err
 	}
-	h := Handout{Text: text, Format: client.Format, Steps: []string{}}
-	if p, err := c.open(choice); err == nil {
+	h := ManualSetup{Text: text, Format: client.Format, Steps: []string{}}
+	if p, err := c.openPlan(choice); err == nil {
 		h.Path = p.Path
 	}
-	single := Single{Name: EntryName}
+	single := ServerEntry{Name: EntryName}
 	if len(choice.Servers) == 1 {
 		single = choice.Servers[0]
 	}
-	if link := links[client.ID]; link != nil && !choice.HTTP && choice.Project == "" && len(choice.Servers) < 2 {
+	if link := installLinks[client.ID]; link != nil && !choice.HTTP && choice.Project == "" && len(choice.Servers) < 2 {
 		var compact strings.Builder
 		entry := c.shimEntry(client, single)
 		var v any

@@ -18,7 +18,7 @@ import (
 func TestLinksAndSnippetsContainNoToken(t *testing.T) {
 	c, _ := newConnector(t)
 	for id, prefix := range map[string]string{"cursor": "cursor://anysphere.cursor-deeplink/mcp/install?", "vscode": "vscode:mcp/install?", "vscode-insiders": "vscode-insiders:mcp/install?", "lm-studio": "lmstudio://add_mcp?", "raycast": "raycast://mcp/install?", "cherry-studio": "cherrystudio://mcp/install?"} {
-		h, err := c.Handout(Choice{Client: id})
+		h, err := c.ManualSetup(Choice{Client: id})
 		if err != nil || !strings.HasPrefix(h.Link, prefix) || strings.ContainsAny(h.Link, " \"{}+") {
 			t.Errorf("%s: %q %v", id, h.Link, err)
 			continue
@@ -44,7 +44,7 @@ func TestLinksAndSnippetsContainNoToken(t *testing.T) {
 			t.Errorf("%s: %+v", id, h)
 		}
 	}
-	h, err := c.Handout(Choice{Client: "cursor", HTTP: true, URL: "http://127.0.0.1:1", Token: "dbr_canary"})
+	h, err := c.ManualSetup(Choice{Client: "cursor", HTTP: true, URL: "http://127.0.0.1:1", Token: "dbr_canary"})
 	if err != nil || h.Link != "" {
 		t.Fatalf("a link with a token: %q %v", h.Link, err)
 	}
@@ -97,9 +97,9 @@ func TestBundleManifestStartsShim(t *testing.T) {
 }
 
 func TestClientLimitsAreSentences(t *testing.T) {
-	tools := make([]Offered, 130)
+	tools := make([]OfferedTool, 130)
 	for n := range tools {
-		tools[n] = Offered{EntryName, strings.Repeat("x", 40)}
+		tools[n] = OfferedTool{EntryName, strings.Repeat("x", 40)}
 	}
 	tools[7].Name = strings.Repeat("y", 50)
 	for id, want := range map[string]string{"vscode": "at most 128 tools", "claude-code": strings.Repeat("y", 50), "cursor": "at most 40 tools", "zed": ""} {
@@ -107,11 +107,11 @@ func TestClientLimitsAreSentences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(Limits(client, tools), "\n")
+		got := strings.Join(LimitWarnings(client, tools), "\n")
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", id, got)
 		}
-		if strings.Contains(strings.Join(Limits(client, tools[8:20]), "\n"), "too long") {
+		if strings.Contains(strings.Join(LimitWarnings(client, tools[8:20]), "\n"), "too long") {
 			t.Errorf("%s: short names are called too long", id)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Import is one server of a client and its conversion into our configuration.
-type Import struct {
+// ImportedServer is one server of a client and its conversion into our configuration.
+type ImportedServer struct {
 	Client string `json:"client"`
 	Name   string `json:"name"`
 	// Scope is the project whose section of the file contains it; "" for all projects.
@@ -22,31 +22,31 @@ type Import struct {
 	// Label is its name in our configuration, Entry its content there.
 	Label string          `json:"label"`
 	Entry json.RawMessage `json:"entry"`
-	// Have is set if our configuration already has the server, under Label.
-	Have bool `json:"have"`
-	// Same lists the other clients that have the same server.
-	Same []string `json:"same,omitempty"`
+	// Exists is set if our configuration already has the server, under Label.
+	Exists bool `json:"have"`
+	// SharedWith lists the other clients that have the same server.
+	SharedWith []string `json:"same,omitempty"`
 	// Notes inform the user about the conversion. Skip is the reason why it cannot be
 	// imported.
-	Notes []string `json:"notes,omitempty"`
-	Skip  string   `json:"skip,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
+	SkipReason string   `json:"skip,omitempty"`
 	// Source is the file that contains it, if not the one that the client reads now.
 	Source string `json:"source,omitempty"`
-	// Secrets are the names under which its literal secrets will be stored.
-	Secrets []string `json:"secrets,omitempty"`
+	// SecretNames are the names under which its literal secrets will be stored.
+	SecretNames []string `json:"secrets,omitempty"`
 
-	path    []string
-	value   json.RawMessage   // entry of the client
-	plain   json.RawMessage   // Entry with literal secrets
-	secrets map[string]string // values by name
-	secret  []string          // variables or headers to treat as secrets regardless of their values
+	keyPath      []string
+	original     json.RawMessage   // entry of the client
+	literal      json.RawMessage   // Entry with literal secrets
+	secretValues map[string]string // values by name
+	secretKeys   []string          // variables or headers to treat as secrets regardless of their values
 }
 
 // Servers returns the servers of a client with the conversion of each. Nothing is evaluated:
 // references remain references, and commands that produce values are only marked. Our own
 // entry is omitted.
-func (c *Connector) Servers(choice Choice) ([]Import, error) {
-	p, err := c.open(choice)
+func (c *Connector) Servers(choice Choice) ([]ImportedServer, error) {
+	p, err := c.openPlan(choice)
 	if err != nil {
 		return nil, err
 	}
@@ -55,22 +55,22 @@ func (c *Connector) Servers(choice Choice) ([]Import, error) {
 		return nil, err
 	}
 	all = append(all, c.legacyImports(p, all)...)
-	if err := c.label(all); err != nil {
+	if err := c.assignLabels(all); err != nil {
 		return nil, err
 	}
-	if err := c.hide(all); err != nil {
+	if err := c.extractSecrets(all); err != nil {
 		return nil, err
 	}
-	c.markSame(all, choice.Client)
+	c.markShared(all, choice.Client)
 	return all, nil
 }
 
 // readServers returns the servers in the file of p.
-func (c *Connector) readServers(p *Plan) ([]Import, error) {
+func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 	if p.Path == "" {
 		return nil, nil
 	}
-	src, existed, err := read(p.target)
+	src, existed, err := readFile(p.target)
 	if err != nil || !existed {
 		return nil, err
 	}
@@ -78,20 +78,20 @@ func (c *Connector) readServers(p *Plan) ([]Import, error) {
 	if err != nil {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name, Cause: err}
 	}
-	m, err := file.meaning()
+	m, err := file.decode()
 	if err == nil {
 		m, err = cloneMap(m) // TOML numbers become JSON numbers
 	}
 	if err != nil {
 		return nil, err
 	}
-	all := importsAt(p, m, p.Client.KeyPath, p.choice.Project)
+	all := readContainer(p, m, p.Client.KeyPath, p.choice.Project)
 	if p.choice.Project != "" || p.Client.ID != "claude-code" {
 		return all, nil
 	}
 	projects, _ := m["projects"].(map[string]any)
 	for _, dir := range slices.Sorted(maps.Keys(projects)) {
-		found := importsAt(p, m, scopePath(p.Client, dir), dir)
+		found := readContainer(p, m, scopePath(p.Client, dir), dir)
 		for i := range found {
 			found[i].Scope = dir
 		}
@@ -100,8 +100,8 @@ func (c *Connector) readServers(p *Plan) ([]Import, error) {
 	return all, nil
 }
 
-// importsAt returns the servers of one container: a map, or a list of entries with a name.
-func importsAt(p *Plan, m map[string]any, path []string, dir string) (all []Import) {
+// readContainer returns the servers of one container: a map, or a list of entries with a name.
+func readContainer(p *Plan, m map[string]any, path []string, dir string) (all []ImportedServer) {
 	var container any = m
 	for _, key := range path {
 		object, _ := container.(map[string]any)
@@ -119,27 +119,27 @@ func importsAt(p *Plan, m map[string]any, path []string, dir string) (all []Impo
 			}
 		}
 	}
-	inputs := inputsIn(m, path)
+	inputs := promptedInputs(m, path)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		raw, err := json.Marshal(entries[name])
 		if err != nil || isOurs(raw) {
 			continue
 		}
-		i := Import{Client: p.Client.ID, Name: name, Label: name, path: path, value: raw}
-		b := becoming{client: p.Client, dir: dir, inputs: inputs}
-		entry, err := b.from(entries[name])
+		i := ImportedServer{Client: p.Client.ID, Name: name, Label: name, keyPath: path, original: raw}
+		b := entryConverter{client: p.Client, dir: dir, inputs: inputs}
+		entry, err := b.convert(entries[name])
 		if err != nil {
-			i.Skip = err.Error()
+			i.SkipReason = err.Error()
 		} else {
-			i.Entry, _ = encode(entry)
-			i.plain, i.Notes = i.Entry, b.notes
+			i.Entry, _ = encodeJSON(entry)
+			i.literal, i.Notes = i.Entry, b.notes
 		}
 		all = append(all, i)
 	}
 	return all
 }
 
-func encode(v any) (json.RawMessage, error) {
+func encodeJSON(v any) (json.RawMessage, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -147,12 +147,12 @@ func encode(v any) (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSpace(b.String())), err
 }
 
-// label sets the name of each server in our configuration: the client's name, unless our
+// assignLabels sets the name of each server in our configuration: the client's name, unless our
 // configuration or a preceding import has another server with that name.
-func (c *Connector) label(all []Import) error {
+func (c *Connector) assignLabels(all []ImportedServer) error {
 	have := map[string]json.RawMessage{}
 	if c.config != "" {
-		o, err := c.openOwn()
+		o, err := c.openConfig()
 		if err != nil {
 			return err
 		}
@@ -160,12 +160,12 @@ func (c *Connector) label(all []Import) error {
 			return err
 		}
 		for label, entry := range have {
-			have[label] = c.plainOf(entry)
+			have[label] = c.expandSecrets(entry)
 		}
 	}
 	for n := range all {
 		i := &all[n]
-		if i.Skip != "" {
+		if i.SkipReason != "" {
 			continue
 		}
 		candidates := []string{i.Name, i.Name + "-" + i.Client}
@@ -177,12 +177,12 @@ func (c *Connector) label(all []Import) error {
 		}
 		for _, label := range candidates {
 			key := strings.ToLower(label)
-			if other, taken := have[key]; taken && !sameServer(other, i.plain) {
+			if other, taken := have[key]; taken && !sameServer(other, i.literal) {
 				continue
 			} else if taken {
-				i.Have = true
+				i.Exists = true
 			}
-			i.Label, have[key] = label, i.plain
+			i.Label, have[key] = label, i.literal
 			break
 		}
 	}
@@ -190,11 +190,11 @@ func (c *Connector) label(all []Import) error {
 }
 
 // sameServer reports whether two entries of our configuration run the same server.
-func sameServer(a, b json.RawMessage) bool { return identity(a) == identity(b) }
+func sameServer(a, b json.RawMessage) bool { return serverKey(a) == serverKey(b) }
 
-// identity returns a key that is equal for entries that run the same server: program or URL,
+// serverKey returns a key that is equal for entries that run the same server: program or URL,
 // directory and settings, but not timeouts or whether it is disabled.
-func identity(entry json.RawMessage) string {
+func serverKey(entry json.RawMessage) string {
 	m, err := decodeObject(entry)
 	if err != nil {
 		return string(entry)
@@ -220,28 +220,28 @@ func identity(entry json.RawMessage) string {
 	return string(b)
 }
 
-// markSame sets Same on each import.
-func (c *Connector) markSame(all []Import, client string) {
+// markShared sets Same on each import.
+func (c *Connector) markShared(all []ImportedServer, client string) {
 	index := map[string][]string{}
 	for _, other := range Known() {
 		if other.ID == client {
 			continue
 		}
-		p, err := c.open(Choice{Client: other.ID})
+		p, err := c.openPlan(Choice{Client: other.ID})
 		if err != nil {
 			continue
 		}
 		theirs, _ := c.readServers(p)
 		for _, i := range theirs {
-			key := identity(i.plain)
-			if i.Skip == "" && !slices.Contains(index[key], other.ID) {
+			key := serverKey(i.literal)
+			if i.SkipReason == "" && !slices.Contains(index[key], other.ID) {
 				index[key] = append(index[key], other.ID)
 			}
 		}
 	}
 	for n := range all {
-		if all[n].Skip == "" {
-			all[n].Same = index[identity(all[n].plain)]
+		if all[n].SkipReason == "" {
+			all[n].SharedWith = index[serverKey(all[n].literal)]
 		}
 	}
 }
@@ -249,8 +249,8 @@ func (c *Connector) markSame(all []Import, client string) {
 // errNoServer is the error for an entry with neither a command nor a URL.
 var errNoServer = errors.New("it says neither a command nor an address")
 
-// millis multiplies a JSON number by factor. It returns 0 for anything that is not positive.
-func millis(v any, factor float64) int64 {
+// toMillis multiplies a JSON number by factor. It returns 0 for anything that is not positive.
+func toMillis(v any, factor float64) int64 {
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0
@@ -262,8 +262,8 @@ func millis(v any, factor float64) int64 {
 	return int64(f * factor)
 }
 
-// firstOf returns the first of the members that exists.
-func firstOf(m map[string]any, keys ...string) any {
+// firstMember returns the first of the members that exists.
+func firstMember(m map[string]any, keys ...string) any {
 	for _, key := range keys {
 		if v, ok := m[key]; ok && v != nil {
 			return v
@@ -272,7 +272,7 @@ func firstOf(m map[string]any, keys ...string) any {
 	return nil
 }
 
-func texts(v any) (all []string) {
+func stringList(v any) (all []string) {
 	switch v := v.(type) {
 	case string:
 		return []string{v}
@@ -283,7 +283,7 @@ func texts(v any) (all []string) {
 			} else if n, ok := item.(json.Number); ok {
 				all = append(all, n.String())
 			} else if m, ok := item.(map[string]any); ok { // codex: {name, source}
-				all = append(all, cmp.Or(firstText(m, "name"), ""))
+				all = append(all, cmp.Or(firstString(m, "name"), ""))
 			}
 		}
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// safe is an in-memory vault.
-type safe struct {
+// memoryVault is an in-memory vault.
+type memoryVault struct {
 	values map[string]string
 	locked bool
 }
 
-func (s *safe) Get(_ context.Context, name string) (string, error) {
+func (s *memoryVault) Get(_ context.Context, name string) (string, error) {
 	if s.locked {
 		return "", core.Errorf(core.CodeUnavailable, "needs-unlock")
 	}
@@ -32,7 +32,7 @@ func (s *safe) Get(_ context.Context, name string) (string, error) {
 	return v, nil
 }
 
-func (s *safe) SetAll(_ context.Context, values map[string]string) error {
+func (s *memoryVault) SetAll(_ context.Context, values map[string]string) error {
 	if s.locked {
 		return core.Errorf(core.CodeUnavailable, "needs-unlock")
 	}
@@ -40,17 +40,17 @@ func (s *safe) SetAll(_ context.Context, values map[string]string) error {
 	return nil
 }
 
-func (s *safe) Remove(_ context.Context, names ...string) (ok bool, err error) {
+func (s *memoryVault) Remove(_ context.Context, names ...string) (ok bool, err error) {
 	for _, name := range names {
 		delete(s.values, name)
 	}
 	return len(names) > 0, nil
 }
 
-func newSafe(t *testing.T) (c *Connector, v *safe, home, config string) {
+func newImporter(t *testing.T) (c *Connector, v *memoryVault, home, config string) {
 	t.Helper()
 	c, home, config = newMover(t)
-	v = &safe{values: map[string]string{}}
+	v = &memoryVault{values: map[string]string{}}
 	c.vault = v
 	return c, v, home, config
 }
@@ -63,9 +63,9 @@ const literals = `{"mcpServers": {
 `
 
 func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
-	c, vault, home, config := newSafe(t)
+	c, vault, home, config := newImporter(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
-	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 		}
 	}
 	again, err := c.Servers(Choice{Client: "cursor"})
-	if err != nil || len(again) != 2 || !again[0].Have || !again[1].Have {
+	if err != nil || len(again) != 2 || !again[0].Exists || !again[1].Exists {
 		t.Errorf("what is there already is not recognised: %+v (%v)", again, err)
 	}
 	vault.values["github.GITHUB_TOKEN"] = "another"
 	again, err = c.Servers(Choice{Client: "cursor"})
-	if err != nil || again[0].Have || again[0].Label == "github" {
+	if err != nil || again[0].Exists || again[0].Label == "github" {
 		t.Errorf("another token, and it counts as the same: %+v (%v)", again, err)
 	}
 	if how, err := c.UndoImport(t.Context(), id); err != nil || how != Restored {
@@ -115,10 +115,10 @@ func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 }
 
 func TestLockedVaultStopsImportBeforeWriting(t *testing.T) {
-	c, vault, home, config := newSafe(t)
+	c, vault, home, config := newImporter(t)
 	vault.locked = true
 	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
-	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +134,10 @@ func TestLockedVaultStopsImportBeforeWriting(t *testing.T) {
 }
 
 func TestStoredSecretOfSameNameIsNeverReplaced(t *testing.T) {
-	c, vault, home, config := newSafe(t)
+	c, vault, home, config := newImporter(t)
 	vault.values["github.GITHUB_TOKEN"] = "mine"
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
-	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +150,9 @@ func TestStoredSecretOfSameNameIsNeverReplaced(t *testing.T) {
 }
 
 func TestConcurrentlyStoredSecretIsNotReplaced(t *testing.T) {
-	c, vault, home, config := newSafe(t)
+	c, vault, home, config := newImporter(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
-	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,13 +166,13 @@ func TestConcurrentlyStoredSecretIsNotReplaced(t *testing.T) {
 }
 
 func TestBareImportIsUndoneExactlyOrPerServer(t *testing.T) {
-	c, _, home, config := newSafe(t)
+	c, _, home, config := newImporter(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
 	const mine = "{\n  // mine\n  \"mcpServers\": {},\n}\n"
 	write(t, config, mine)
 	take := func(names ...string) string {
 		t.Helper()
-		taking, err := c.Take(Choice{Client: "cursor"}, names)
+		taking, err := c.PlanImport(Choice{Client: "cursor"}, names)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestBareImportIsUndoneExactlyOrPerServer(t *testing.T) {
 }
 
 func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
-	c, vault, home, config := newSafe(t)
+	c, vault, home, config := newImporter(t)
 	path := filepath.Join(home, ".claude.json")
 	file := strings.Replace(fiveServers, `"args": ["f"], "alwaysAllow"`, `"args": ["f"], "env": {"API_KEY": "canary-1"}, "alwaysAllow"`, 1)
 	write(t, path, file)
@@ -216,7 +216,7 @@ func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 	write(t, config, mine)
 	move := func(name string) {
 		t.Helper()
-		p, err := c.Move(Choice{Client: "claude-code"}, []string{name}, false)
+		p, err := c.PlanMove(Choice{Client: "claude-code"}, []string{name}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestLegacyFilesAreImportedAndNeverWritten(t *testing.T) {
 		{"continue", ".continue/config.yaml", "name: x\nmcpServers:\n  - name: old\n    command: o\n  - name: both\n    command: legacy\n", ""},
 	} {
 		t.Run(one.client, func(t *testing.T) {
-			c, _, home, config := newSafe(t)
+			c, _, home, config := newImporter(t)
 			path := filepath.Join(home, one.file)
 			write(t, path, one.text)
 			count := 2
@@ -291,10 +291,10 @@ func TestLegacyFilesAreImportedAndNeverWritten(t *testing.T) {
 					t.Errorf("%+v", i)
 				}
 			}
-			if _, err := c.Move(Choice{Client: one.client}, []string{"old"}, false); core.CodeOf(err) != core.CodeValidation {
+			if _, err := c.PlanMove(Choice{Client: one.client}, []string{"old"}, false); core.CodeOf(err) != core.CodeValidation {
 				t.Errorf("moved: %v", err)
 			}
-			taking, err := c.Take(Choice{Client: one.client}, []string{"old"})
+			taking, err := c.PlanImport(Choice{Client: one.client}, []string{"old"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +309,7 @@ func TestLegacyFilesAreImportedAndNeverWritten(t *testing.T) {
 }
 
 func TestExtensionsOfClaudeDesktopBecomeServers(t *testing.T) {
-	c, vault, home, config := newSafe(t)
+	c, vault, home, config := newImporter(t)
 	dir := filepath.Join(home, ".config/Claude")
 	write(t, filepath.Join(dir, "claude_desktop_config.json"), "{}")
 	ext := filepath.Join(dir, "Claude Extensions", "ant.dir.files")
@@ -327,7 +327,7 @@ func TestExtensionsOfClaudeDesktopBecomeServers(t *testing.T) {
 	if string(all[0].Entry) != want {
 		t.Fatalf("becomes\n%s\nwant\n%s", all[0].Entry, want)
 	}
-	taking, err := c.Take(Choice{Client: "claude-desktop"}, nil)
+	taking, err := c.PlanImport(Choice{Client: "claude-desktop"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,11 +342,11 @@ func TestOriginalEntryBeforeFirstConnectIsKept(t *testing.T) {
 	if s := c.Savings(0); s.Before != nil {
 		t.Fatalf("%+v", s.Before)
 	}
-	if err := c.KeepSavings(0); err != nil {
+	if err := c.SaveSavingsBaseline(0); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{}`)
-	if err := c.KeepSavings(0); err != nil {
+	if err := c.SaveSavingsBaseline(0); err != nil {
 		t.Fatal(err)
 	}
 	if s := c.Savings(0); s.Before == nil || s.Before.Configured != 2 || s.Before.Clients != 1 || time.Since(s.Before.At) > time.Hour || s.Configured != 0 {
@@ -362,7 +362,7 @@ func TestRulesInOtherFilesAreReported(t *testing.T) {
 	} {
 		c, home, _ := newMover(t)
 		write(t, filepath.Join(home, one.file), one.text)
-		p, err := c.Move(Choice{Client: one.client}, nil, true)
+		p, err := c.PlanMove(Choice{Client: one.client}, nil, true)
 		if err != nil {
 			t.Fatal(one.client, err)
 		}
@@ -380,7 +380,7 @@ func TestRulesInOtherFilesAreReported(t *testing.T) {
 
 // Ten different servers with the same name get distinct labels.
 func TestImportedServersOfSameNameGetDistinctLabels(t *testing.T) {
-	c, _, home, config := newSafe(t)
+	c, _, home, config := newImporter(t)
 	var ours strings.Builder
 	ours.WriteString(`{"mcpServers": {"db": {"command": "own"}, "db-cursor": {"command": "own-1"}`)
 	for k := 2; k < 15; k++ {
@@ -389,7 +389,7 @@ func TestImportedServersOfSameNameGetDistinctLabels(t *testing.T) {
 	ours.WriteString("}}\n")
 	write(t, config, ours.String())
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"db": {"command": "theirs"}}}`)
-	taking, err := c.Take(Choice{Client: "cursor"}, nil)
+	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +402,7 @@ func TestImportedServersOfSameNameGetDistinctLabels(t *testing.T) {
 }
 
 func TestTrailingQuoteStaysEscaped(t *testing.T) {
-	if got := inString(`say "hi"`); got != `say \"hi\"` {
+	if got := jsonStringContent(`say "hi"`); got != `say \"hi\"` {
 		t.Errorf("got %s", got)
 	}
 }

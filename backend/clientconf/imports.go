@@ -14,24 +14,24 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Taken is an applied import that can be undone.
-type Taken struct {
-	ID      string    `json:"id"`
-	Client  string    `json:"client"`
-	At      time.Time `json:"at"`
-	Servers []string  `json:"servers"` // labels in our configuration
-	Own     ownRecord `json:"own"`
+// ImportRecord is an applied import that can be undone.
+type ImportRecord struct {
+	ID      string       `json:"id"`
+	Client  string       `json:"client"`
+	At      time.Time    `json:"at"`
+	Servers []string     `json:"servers"` // labels in our configuration
+	Own     configRecord `json:"own"`
 }
 
 func (c *Connector) importsDir() string { return filepath.Join(c.dir, "imports") }
 
 // Imports returns the imports that can be undone, newest first.
-func (c *Connector) Imports() ([]Taken, error) {
+func (c *Connector) Imports() ([]ImportRecord, error) {
 	entries, err := os.ReadDir(c.importsDir())
 	if err != nil && !isNotExist(err) {
 		return nil, err
 	}
-	var all []Taken
+	var all []ImportRecord
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue
@@ -40,13 +40,13 @@ func (c *Connector) Imports() ([]Taken, error) {
 		if err != nil {
 			return nil, err
 		}
-		var t Taken
+		var t ImportRecord
 		if err := json.Unmarshal(b, &t); err != nil {
 			return nil, err
 		}
 		all = append(all, t)
 	}
-	slices.SortFunc(all, func(a, b Taken) int { return b.At.Compare(a.At) })
+	slices.SortFunc(all, func(a, b ImportRecord) int { return b.At.Compare(a.At) })
 	return all, nil
 }
 
@@ -55,8 +55,8 @@ const maxImports = 50
 
 // Apply stores the secrets and writes our configuration; a running daemon reloads it. The
 // record is saved first, so that the import can be undone even after a crash.
-func (t *Taking) Apply(ctx context.Context) (id string, err error) {
-	o := t.own
+func (t *ImportPlan) Apply(ctx context.Context) (id string, err error) {
+	o := t.config
 	if len(o.Servers) == 0 {
 		return "", nil
 	}
@@ -66,7 +66,7 @@ func (t *Taking) Apply(ctx context.Context) (id string, err error) {
 		}
 	}
 	at := t.c.now().UTC()
-	done := Taken{ID: t.client + "-" + at.Format("20060102T150405.000000000"), Client: t.client, At: at, Own: o.ownRecord}
+	done := ImportRecord{ID: t.client + "-" + at.Format("20060102T150405.000000000"), Client: t.client, At: at, Own: o.configRecord}
 	for label := range o.Servers {
 		done.Servers = append(done.Servers, label)
 	}
@@ -79,7 +79,7 @@ func (t *Taking) Apply(ctx context.Context) (id string, err error) {
 	if err := atomicfile.Write(path, append(b, '\n'), 0o600); err != nil {
 		return "", err
 	}
-	if err := o.carryOut(ctx); err != nil {
+	if err := o.apply(ctx); err != nil {
 		return "", errors.Join(err, os.Remove(path))
 	}
 	if all, err := t.c.Imports(); err == nil {
@@ -92,16 +92,16 @@ func (t *Taking) Apply(ctx context.Context) (id string, err error) {
 
 // UndoImport undoes an import. Our configuration gets its original content byte for byte if
 // nothing else changed it since; else it loses the imported servers that were not modified.
-func (c *Connector) UndoImport(ctx context.Context, id string) (Undone, error) {
+func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, error) {
 	all, err := c.Imports()
 	if err != nil {
 		return "", err
 	}
-	at := slices.IndexFunc(all, func(t Taken) bool { return t.ID == id })
+	at := slices.IndexFunc(all, func(t ImportRecord) bool { return t.ID == id })
 	if at < 0 {
 		return "", &core.Error{Code: core.CodeNotFound, Message: "no import is called " + quote(id), Hint: "List them with: drawbridge clients imports."}
 	}
-	how, err := (&ownChange{ownRecord: all[at].Own, dir: c.dir, vault: c.vault}).undo(ctx)
+	how, err := (&configChange{configRecord: all[at].Own, dir: c.dir, vault: c.vault}).undo(ctx)
 	if err != nil {
 		return "", err
 	}

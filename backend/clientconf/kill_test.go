@@ -18,7 +18,7 @@ import (
 // TestMain lets the test binary act as the writer that is killed.
 func TestMain(m *testing.M) {
 	if home := os.Getenv("CLIENTCONF_WRITE"); home != "" {
-		writeForEver(home, os.Getenv("CLIENTCONF_DIR"))
+		writeForever(home, os.Getenv("CLIENTCONF_DIR"))
 	}
 	if home := os.Getenv("CLIENTCONF_WRITE_ONCE"); home != "" {
 		writeOnce(home, os.Getenv("CLIENTCONF_DIR"))
@@ -48,8 +48,8 @@ func writeOnce(home, dir string) {
 	fmt.Println(err)
 }
 
-// writeForEver connects and disconnects until it is killed.
-func writeForEver(home, dir string) {
+// writeForever connects and disconnects until it is killed.
+func writeForever(home, dir string) {
 	c := writer(home, dir)
 	for {
 		os.Stdout.WriteString(".") // the next step writes to the disk
@@ -89,7 +89,7 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Read(make([]byte, 1))
-		moment(filepath.Dir(path), round)
+		waitForKillMoment(filepath.Dir(path), round)
 		cmd.Process.Kill()
 		cmd.Wait()
 		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), tempPrefix+"*")); len(temps) > 0 {
@@ -115,9 +115,9 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 	}
 }
 
-// moment waits until the next kill: a random time in every other round, else until a
+// waitForKillMoment waits until the next kill: a random time in every other round, else until a
 // temporary file exists that has probably not been renamed yet.
-func moment(dir string, round int) {
+func waitForKillMoment(dir string, round int) {
 	if round%2 == 0 {
 		time.Sleep(time.Duration(rand.IntN(40_000)) * time.Microsecond) // random on purpose
 		return

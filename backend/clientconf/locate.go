@@ -56,7 +56,7 @@ func (s System) detected(c Client) bool {
 			if exists(path) {
 				return true
 			}
-			if dir := filepath.Dir(path); !slices.Contains([]string{s.Home, s.configHome(), "/", "."}, dir) && exists(dir) {
+			if dir := filepath.Dir(path); !slices.Contains([]string{s.Home, s.configDir(), "/", "."}, dir) && exists(dir) {
 				return true
 			}
 		}
@@ -74,7 +74,7 @@ func (s System) expand(pattern string) []string {
 	if strings.Contains(pattern, "{VSCODE_USER}") {
 		paths = paths[:0]
 		for _, family := range []string{"Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"} {
-			paths = append(paths, strings.ReplaceAll(pattern, "{VSCODE_USER}", s.appConfig()+"/"+family+"/User"))
+			paths = append(paths, strings.ReplaceAll(pattern, "{VSCODE_USER}", s.appConfigDir()+"/"+family+"/User"))
 		}
 	}
 	var found []string
@@ -107,7 +107,7 @@ func (s System) replaceTokens(path string) (string, bool) {
 		if length < 0 {
 			return "", false
 		}
-		value := s.token(path[start+1 : start+length])
+		value := s.tokenValue(path[start+1 : start+length])
 		if value == "" {
 			return "", false
 		}
@@ -115,20 +115,20 @@ func (s System) replaceTokens(path string) (string, bool) {
 	}
 }
 
-func (s System) token(name string) string {
+func (s System) tokenValue(name string) string {
 	switch name {
 	case "HOME":
 		return s.Home
 	case "XDG_CONFIG_HOME":
-		return s.configHome()
+		return s.configDir()
 	case "XDG_DATA_HOME":
-		return s.variable("XDG_DATA_HOME", filepath.Join(s.Home, ".local", "share"))
+		return s.envOr("XDG_DATA_HOME", filepath.Join(s.Home, ".local", "share"))
 	case "APPSUPPORT":
 		return filepath.Join(s.Home, "Library", "Application Support")
 	case "APPDATA":
-		return s.variable("APPDATA", filepath.Join(s.Home, "AppData", "Roaming"))
+		return s.envOr("APPDATA", filepath.Join(s.Home, "AppData", "Roaming"))
 	case "LOCALAPPDATA":
-		return s.variable("LOCALAPPDATA", filepath.Join(s.Home, "AppData", "Local"))
+		return s.envOr("LOCALAPPDATA", filepath.Join(s.Home, "AppData", "Local"))
 	}
 	if name, ok := strings.CutPrefix(name, "env:"); ok {
 		return s.Getenv(name)
@@ -136,23 +136,23 @@ func (s System) token(name string) string {
 	return ""
 }
 
-func (s System) configHome() string {
-	return s.variable("XDG_CONFIG_HOME", filepath.Join(s.Home, ".config"))
+func (s System) configDir() string {
+	return s.envOr("XDG_CONFIG_HOME", filepath.Join(s.Home, ".config"))
 }
 
-// appConfig returns the directory in which desktop programs of this system keep their
+// appConfigDir returns the directory in which desktop programs of this system keep their
 // settings.
-func (s System) appConfig() string {
+func (s System) appConfigDir() string {
 	switch s.GOOS {
 	case "darwin":
-		return filepath.ToSlash(s.token("APPSUPPORT"))
+		return filepath.ToSlash(s.tokenValue("APPSUPPORT"))
 	case "windows":
-		return filepath.ToSlash(s.token("APPDATA"))
+		return filepath.ToSlash(s.tokenValue("APPDATA"))
 	}
-	return filepath.ToSlash(s.configHome())
+	return filepath.ToSlash(s.configDir())
 }
 
-func (s System) variable(name, otherwise string) string {
+func (s System) envOr(name, otherwise string) string {
 	if v := s.Getenv(name); v != "" {
 		return v
 	}
@@ -164,9 +164,9 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// target resolves symbolic links to the file that is written, so that a dotfile manager's
+// resolveTarget resolves symbolic links to the file that is written, so that a dotfile manager's
 // link remains a link. A path that does not exist is its own target.
-func target(path string) (string, error) {
+func resolveTarget(path string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		return resolved, nil

@@ -28,8 +28,8 @@ func TestDiffMasksEverySecretShapeEverywhere(t *testing.T) {
 			"  \"args\": [\"run\", \"%s\"],", "\"%s\",", "args = ['x', '%s']", "  - %s", "  plain: %s", "plain = \"%s\"", "\"url\": \"https://example.com/mcp?v=1&x=%s\"",
 			"\"X\": \"Bearer %s\"", "\"-e\", \"X=%s\"", "  - X=%s", "\"json\": \"{\\\"a\\\": \\\"%s\\\"}\"", "# %s",
 		} {
-			if line := fmt.Sprintf(place, secret); strings.Contains(mask(line), secret) {
-				t.Errorf("%s\nis shown as %s", line, mask(line))
+			if line := fmt.Sprintf(place, secret); strings.Contains(maskLine(line), secret) {
+				t.Errorf("%s\nis shown as %s", line, maskLine(line))
 			}
 		}
 	}
@@ -41,12 +41,12 @@ func TestDiffMasksValuesOfSecretNames(t *testing.T) {
 			"  \"env\": {\"%s\": \"hunter22\"},", "\"%s\" : \"hunter22\"", "%s = \"hunter22\"", "env = { %s = 'hunter22', X = \"1\" }", "    %s: hunter22", "    %s: \"hunter22\"",
 			"\"-e\", \"%s=hunter22\"", "  - %s=hunter22", "\"--header\", \"%s: hunter22\"", "\"url\": \"https://example.com/?%s=hunter22\"", "\"--%s\", \"hunter22\"", "\"--%s=hunter22\"",
 		} {
-			if line := fmt.Sprintf(place, name); strings.Contains(mask(line), "hunter22") {
-				t.Errorf("%s\nis shown as %s", line, mask(line))
+			if line := fmt.Sprintf(place, name); strings.Contains(maskLine(line), "hunter22") {
+				t.Errorf("%s\nis shown as %s", line, maskLine(line))
 			}
 		}
-		if text := fmt.Sprintf("[\n  \"--%s\",\n  \"hunter22\"\n]", name); strings.Contains(Masked([]byte(text)), "hunter22") {
-			t.Errorf("%s\nis shown as %s", text, Masked([]byte(text)))
+		if text := fmt.Sprintf("[\n  \"--%s\",\n  \"hunter22\"\n]", name); strings.Contains(MaskSecrets([]byte(text)), "hunter22") {
+			t.Errorf("%s\nis shown as %s", text, MaskSecrets([]byte(text)))
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestDiffMasksValuesOfSecretNames(t *testing.T) {
 func TestDiffMasksPasswordsInURLs(t *testing.T) {
 	for _, place := range []string{"\"args\": [\"run\", \"%s\"]", "  - %s", "url: %s", "url = '%s'", "\"DATABASE\": \"%s\""} {
 		line := fmt.Sprintf(place, "postgresql://alice:s3cretPGpass@host.docker.internal:5432/app")
-		if got := mask(line); strings.Contains(got, "s3cret") || !strings.Contains(got, "postgresql://") {
+		if got := maskLine(line); strings.Contains(got, "s3cret") || !strings.Contains(got, "postgresql://") {
 			t.Errorf("%s\nis shown as %s", line, got)
 		}
 	}
@@ -66,7 +66,7 @@ func TestDiffShowsNonSecrets(t *testing.T) {
 		"  \"command\": \"npx\",", "  \"args\": [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/home/me/notes\"],", "  - /home/me/notes", "url: https://example.com/mcp?v=1",
 		"\"env\": {\"LOG_LEVEL\": \"debug\", \"PORT\": \"8080\"}", "args = ['--port', '8080']", "timeout: 300", "\"type\": \"stdio\"", "[mcp_servers.files]", "  # a comment",
 	} {
-		if got := mask(line); got != line {
+		if got := maskLine(line); got != line {
 			t.Errorf("%s\nis shown as %s", line, got)
 		}
 	}

@@ -9,50 +9,50 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Take plans to import servers of a client into our configuration without changing the
+// PlanImport plans to import servers of a client into our configuration without changing the
 // client. names selects servers; none means all.
-func (c *Connector) Take(choice Choice, names []string) (*Taking, error) {
-	all, err := c.chosen(choice, names, true)
+func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, error) {
+	all, err := c.selectServers(choice, names, true)
 	if err != nil {
 		return nil, err
 	}
-	o, _, err := c.takeIn(all)
+	o, _, err := c.addToConfig(all)
 	if err != nil {
 		return nil, err
 	}
-	return &Taking{Servers: all, Path: o.Path, Diff: diff(o.Path, o.before, o.after), own: o, c: c, client: choice.Client}, nil
+	return &ImportPlan{Servers: all, Path: o.Path, Diff: diff(o.Path, o.before, o.after), config: o, c: c, client: choice.Client}, nil
 }
 
-// Taking is a planned import.
-type Taking struct {
-	Servers []Import
+// ImportPlan is a planned import.
+type ImportPlan struct {
+	Servers []ImportedServer
 	Path    string // path of our configuration
 	Diff    string
-	own     *ownChange
+	config  *configChange
 	c       *Connector
 	client  string
 }
 
-// chosen returns the selected servers of a client. legacy includes those in locations that
+// selectServers returns the selected servers of a client. legacy includes those in locations that
 // are only read.
-func (c *Connector) chosen(choice Choice, names []string, legacy bool) (all []Import, err error) {
+func (c *Connector) selectServers(choice Choice, names []string, legacy bool) (all []ImportedServer, err error) {
 	found, err := c.Servers(choice)
 	if err != nil {
 		return nil, err
 	}
 	for _, i := range found {
 		wanted := len(names) == 0 || slices.Contains(names, i.Name)
-		if wanted && i.Skip == "" && (legacy || i.Source == "") {
+		if wanted && i.SkipReason == "" && (legacy || i.Source == "") {
 			all = append(all, i)
 		}
 	}
 	for _, name := range names {
-		at := slices.IndexFunc(found, func(i Import) bool { return i.Name == name })
+		at := slices.IndexFunc(found, func(i ImportedServer) bool { return i.Name == name })
 		if at < 0 {
 			return nil, core.Errorf(core.CodeNotFound, "%s has no server called %q", choice.Client, name)
 		}
-		if found[at].Skip != "" {
-			return nil, core.Errorf(core.CodeValidation, "%q cannot be taken over: %s", name, found[at].Skip)
+		if found[at].SkipReason != "" {
+			return nil, core.Errorf(core.CodeValidation, "%q cannot be taken over: %s", name, found[at].SkipReason)
 		}
 		if found[at].Source != "" && !legacy {
 			return nil, &core.Error{Code: core.CodeValidation, Message: quote(name) + " cannot be replaced where it is: " + found[at].Source,
@@ -65,72 +65,72 @@ func (c *Connector) chosen(choice Choice, names []string, legacy bool) (all []Im
 	return all, nil
 }
 
-func (c *Connector) takeIn(all []Import) (*ownChange, map[string]string, error) {
+func (c *Connector) addToConfig(all []ImportedServer) (*configChange, map[string]string, error) {
 	if c.config == "" {
 		return nil, nil, errors.New("there is no configuration of ours to take servers into")
 	}
-	o, err := c.openOwn()
+	o, err := c.openConfig()
 	if err != nil {
 		return nil, nil, err
 	}
 	o.vault = c.vault
-	ids, err := o.add(all)
+	ids, err := o.addServers(all)
 	return o, ids, err
 }
 
-// Move plans to import servers of a client and to connect the client in the same step. Each
+// PlanMove plans to import servers of a client and to connect the client in the same step. Each
 // original is replaced by an entry of ours with the same name, so that tool names, switches
 // and permission rules keep working. With together, one entry replaces all of them, and the
 // permission rules that no longer match are reported as warnings. Undo reverts both files.
-func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, error) {
-	all, err := c.chosen(choice, names, false)
+func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Plan, error) {
+	all, err := c.selectServers(choice, names, false)
 	if err != nil {
 		return nil, err
 	}
-	o, ids, err := c.takeIn(all)
+	o, ids, err := c.addToConfig(all)
 	if err != nil {
 		return nil, err
 	}
-	earlier, err := c.movedBefore(choice)
+	previous, err := c.previousMoves(choice)
 	if err != nil {
 		return nil, err
 	}
 	choice.Servers = nil
-	if !together {
+	if !combined {
 		for _, i := range all {
 			id := ids[strings.ToLower(i.Label)]
 			if id == "" {
 				return nil, core.Errorf(core.CodeValidation, "our configuration does not take %q", i.Label)
 			}
-			choice.Servers = append(choice.Servers, Single{Name: i.Name, Server: id, Scope: i.Scope})
+			choice.Servers = append(choice.Servers, ServerEntry{Name: i.Name, Server: id, Scope: i.Scope})
 		}
-		choice.Servers = append(choice.Servers, earlier.singlesBut(choice.Servers)...)
+		choice.Servers = append(choice.Servers, previous.entriesExcept(choice.Servers)...)
 	}
-	p, err := c.open(choice)
+	p, err := c.openPlan(choice)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.read(); err != nil {
+	if err := p.readFile(); err != nil {
 		return nil, err
 	}
-	if p.edits, err = c.entries(p.Client, choice, p.target); err != nil {
+	if p.edits, err = c.buildEdits(p.Client, choice, p.target); err != nil {
 		return nil, err
 	}
 	for n, i := range all {
-		p.takes = append(p.takes, edit{path: i.path, name: i.Name})
-		if together {
-			p.edits = append(p.edits, edit{path: i.path, name: i.Name})
-			p.Warnings = append(p.Warnings, c.orphans(p, i)...)
+		p.originals = append(p.originals, edit{path: i.keyPath, name: i.Name})
+		if combined {
+			p.edits = append(p.edits, edit{path: i.keyPath, name: i.Name})
+			p.Warnings = append(p.Warnings, c.orphanedRules(p, i)...)
 			continue
 		}
 		e := &p.edits[n]
-		e.path = i.path
-		if e.value, err = keepSwitches(e.value, i.value); err != nil {
+		e.path = i.keyPath
+		if e.value, err = mergeSwitches(e.value, i.original); err != nil {
 			return nil, err
 		}
 	}
-	if !together {
-		if err := earlier.keep(p); err != nil {
+	if !combined {
+		if err := previous.retainIn(p); err != nil {
 			return nil, err
 		}
 	}
@@ -140,64 +140,64 @@ func (c *Connector) Move(choice Choice, names []string, together bool) (*Plan, e
 		}
 	}
 	p.Entry = p.edits[0].value
-	if err := c.replaceOld(p); err != nil {
+	if err := c.removeStaleEntries(p); err != nil {
 		return nil, err
 	}
 	if err := p.splice(); err != nil {
 		return nil, err
 	}
-	p.own = o
+	p.config = o
 	p.Diff = diff(o.Path, o.before, o.after) + p.Diff
 	return p, nil
 }
 
-// movedBefore returns the record of earlier moves of the same client.
-func (c *Connector) movedBefore(choice Choice) (earlier, error) {
+// previousMoves returns the record of earlier moves of the same client.
+func (c *Connector) previousMoves(choice Choice) (previousMoves, error) {
 	r, recorded, err := c.loadRecord(Key(choice.Client, choice.Project))
-	if err != nil || !recorded || r.Gone {
-		return earlier{}, err
+	if err != nil || !recorded || r.RemovedByUser {
+		return previousMoves{}, err
 	}
-	return earlier{r}, nil
+	return previousMoves{r}, nil
 }
 
-type earlier struct{ record }
+type previousMoves struct{ record }
 
-// singlesBut returns the single-server entries of earlier moves that are not in now.
-func (e earlier) singlesBut(now []Single) (all []Single) {
+// entriesExcept returns the single-server entries of earlier moves that are not in now.
+func (e previousMoves) entriesExcept(now []ServerEntry) (all []ServerEntry) {
 	for _, s := range e.Choice.Servers {
-		if !slices.ContainsFunc(now, func(n Single) bool { return n.Name == s.Name && n.Scope == s.Scope }) {
+		if !slices.ContainsFunc(now, func(n ServerEntry) bool { return n.Name == s.Name && n.Scope == s.Scope }) {
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
-// keep retains the entries that earlier moves wrote, with the switches of their originals.
-func (e earlier) keep(p *Plan) (err error) {
+// retainIn retains the entries that earlier moves wrote, with the switches of their originals.
+func (e previousMoves) retainIn(p *Plan) (err error) {
 	for _, d := range e.Edits {
-		at := slices.IndexFunc(p.edits, d.same)
-		if at < 0 || d.Value == nil || slices.ContainsFunc(p.takes, d.same) {
+		at := slices.IndexFunc(p.edits, d.matches)
+		if at < 0 || d.Value == nil || slices.ContainsFunc(p.originals, d.matches) {
 			continue
 		}
-		if p.edits[at].value, err = keepSwitches(p.edits[at].value, d.Value); err != nil {
+		if p.edits[at].value, err = mergeSwitches(p.edits[at].value, d.Value); err != nil {
 			return err
 		}
-		p.takes = append(p.takes, edit{path: d.Path, name: d.Name})
+		p.originals = append(p.originals, edit{path: d.Path, name: d.Name})
 	}
 	return nil
 }
 
-// runs are the members of an entry that define what is run or called. All others are switches
+// runMembers are the members of an entry that define what is run or called. All others are switches
 // of the client.
-var runs = []string{
+var runMembers = []string{
 	"command", "cmd", "args", "env", "envs", "environment", "cwd", "workingDirectory", "env_vars", "env_keys", "envFile",
 	"url", "httpUrl", "serverUrl", "uri", "baseUrl", "headers", "http_headers", "env_http_headers", "requestOptions", "requestInit",
 	"auth", "oauth", "bearer_token_env_var", "bearerTokenEnvVar", "api_key_env", "headersHelper", "http_headers_helper",
 	"type", "transport", "transportType", "startup_timeout_sec", "connectionTimeout", "sandbox", "sandboxEnabled", "dev",
 }
 
-// keepSwitches returns our entry with the switches of the original added.
-func keepSwitches(ours, original json.RawMessage) (json.RawMessage, error) {
+// mergeSwitches returns our entry with the switches of the original added.
+func mergeSwitches(ours, original json.RawMessage) (json.RawMessage, error) {
 	mine, err := orderedMembers(ours)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func keepSwitches(ours, original json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	for _, m := range theirs {
-		if slices.Contains(runs, m.key) || string(m.value) == "null" {
+		if slices.Contains(runMembers, m.key) || string(m.value) == "null" {
 			continue
 		}
 		if at := slices.IndexFunc(mine, func(o member) bool { return o.key == m.key }); at >= 0 {

@@ -27,8 +27,8 @@ func newMover(t *testing.T) (c *Connector, home, config string) {
 	return c, home, config
 }
 
-// becomes returns the conversion of one server of a client's file.
-func becomes(t *testing.T, id, file, text string) Import {
+// convertServer returns the conversion of one server of a client's file.
+func convertServer(t *testing.T, id, file, text string) ImportedServer {
 	t.Helper()
 	c, home, _ := newMover(t)
 	write(t, filepath.Join(home, file), text)
@@ -69,7 +69,7 @@ func TestServersOfEveryShapeAreConverted(t *testing.T) {
 		{"windsurf", "windsurf", ".codeium/windsurf/mcp_config.json", `{"mcpServers": {"a": {"serverUrl": "https://x/mcp"}}}`, `{"type":"http","url":"https://x/mcp"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := becomes(t, c.id, c.file, c.text); string(got.Entry) != c.want {
+			if got := convertServer(t, c.id, c.file, c.text); string(got.Entry) != c.want {
 				t.Fatalf("becomes\n%s\nwant\n%s", got.Entry, c.want)
 			}
 		})
@@ -78,12 +78,12 @@ func TestServersOfEveryShapeAreConverted(t *testing.T) {
 
 func TestValueCommandsAreMarkedAndNeverRun(t *testing.T) {
 	trap := filepath.Join(t.TempDir(), "ran")
-	for name, i := range map[string]Import{
-		"cmd":    becomes(t, "mcphub-nvim", ".config/mcphub/servers.json", `{"mcpServers": {"a": {"command": "x", "env": {"K": "${cmd: touch `+trap+`}"}}}}`),
-		"shell":  becomes(t, "crush", ".config/crush/crush.json", `{"mcp": {"a": {"command": "x", "env": {"K": "$(touch `+trap+`)"}}}}`),
-		"helper": becomes(t, "claude-code", ".claude.json", `{"mcpServers": {"a": {"type": "http", "url": "https://x", "headersHelper": "touch `+trap+`"}}}`),
+	for name, i := range map[string]ImportedServer{
+		"cmd":    convertServer(t, "mcphub-nvim", ".config/mcphub/servers.json", `{"mcpServers": {"a": {"command": "x", "env": {"K": "${cmd: touch `+trap+`}"}}}}`),
+		"shell":  convertServer(t, "crush", ".config/crush/crush.json", `{"mcp": {"a": {"command": "x", "env": {"K": "$(touch `+trap+`)"}}}}`),
+		"helper": convertServer(t, "claude-code", ".claude.json", `{"mcpServers": {"a": {"type": "http", "url": "https://x", "headersHelper": "touch `+trap+`"}}}`),
 	} {
-		var e ownEntry
+		var e configEntry
 		if json.Unmarshal(i.Entry, &e) != nil || !e.Disabled || len(i.Notes) == 0 {
 			t.Errorf("%s: %s %v", name, i.Entry, i.Notes)
 		}
@@ -125,7 +125,7 @@ func TestMoveKeepsNamesAndUndoesInOneStep(t *testing.T) {
 	write(t, path, fiveServers)
 	write(t, config, "{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"command\": \"o\"},\n  },\n}\n")
 	ours := content(t, config)
-	p, err := c.Move(Choice{Client: "claude-code"}, nil, false)
+	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestUndoOfMoveKeepsLaterChanges(t *testing.T) {
 	c, home, config := newMover(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, fiveServers)
-	p, err := c.Move(Choice{Client: "claude-code"}, nil, false)
+	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestMoveReportsOrphanedRules(t *testing.T) {
 	c, home, _ := newMover(t)
 	write(t, filepath.Join(home, ".claude.json"), fiveServers)
 	write(t, filepath.Join(home, ".claude/settings.json"), `{"permissions": {"allow": ["mcp__github__create_issue", "mcp__files", "mcp__other__x"]}}`)
-	p, err := c.Move(Choice{Client: "claude-code"}, []string{"github", "files"}, true)
+	p, err := c.PlanMove(Choice{Client: "claude-code"}, []string{"github", "files"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestDuplicatesAcrossClientsAreDetected(t *testing.T) {
 	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"files": {"command": "npx", "args": ["f"], "timeout": 9}}}`)
 	write(t, config, `{"mcpServers": {"fs": {"command": "npx", "args": ["f"]}}}`)
 	all, err := c.Servers(Choice{Client: "cursor"})
-	if err != nil || len(all) != 1 || !all[0].Have || !slices.Equal(all[0].Same, []string{"gemini-cli"}) {
+	if err != nil || len(all) != 1 || !all[0].Exists || !slices.Equal(all[0].SharedWith, []string{"gemini-cli"}) {
 		t.Fatalf("%+v %v", all, err)
 	}
 }
@@ -258,9 +258,9 @@ func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 }
 
 func TestSavingsCountEachProcessTreeOnce(t *testing.T) {
-	known := []Import{{Client: "cursor", Name: "fs", plain: json.RawMessage(`{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/tmp"]}`)}}
+	known := []ImportedServer{{Client: "cursor", Name: "fs", literal: json.RawMessage(`{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/tmp"]}`)}}
 	s := Savings{}
-	s.count([]Process{
+	s.countServers([]Process{
 		{PID: 10, Parent: 1, Args: []string{"cursor"}, Bytes: 1000},
 		{PID: 11, Parent: 10, Args: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"}, Bytes: 50},
 		{PID: 12, Parent: 11, Args: []string{"node", "/x/node_modules/.bin/mcp-server-filesystem", "/tmp"}, Bytes: 70},

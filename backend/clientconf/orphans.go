@@ -10,16 +10,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// approvals are the members of an entry that list tools by their old names.
-var approvals = []string{"autoApprove", "alwaysAllow", "disabledTools", "enabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "tools"}
+// toolLists are the members of an entry that list tools by their old names.
+var toolLists = []string{"autoApprove", "alwaysAllow", "disabledTools", "enabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "tools"}
 
-var ruleOf = lazyregexp.New(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
+var rulePattern = lazyregexp.New(`"(mcp__([A-Za-z0-9_-]+?)__[^"]*|mcp__([A-Za-z0-9_-]+))"`)
 
-// orphans returns a warning for each permission rule that refers to server i and will no
+// orphanedRules returns a warning for each permission rule that refers to server i and will no
 // longer match when the server is provided through the common entry.
-func (c *Connector) orphans(p *Plan, i Import) (all []string) {
-	if m, err := decodeObject(i.value); err == nil {
-		for _, key := range approvals {
+func (c *Connector) orphanedRules(p *Plan, i ImportedServer) (all []string) {
+	if m, err := decodeObject(i.original); err == nil {
+		for _, key := range toolLists {
 			if list, ok := m[key].([]any); ok && len(list) > 0 && !(len(list) == 1 && list[0] == "*") {
 				all = append(all, i.Name+": the list "+quote(key)+" would be lost.")
 			}
@@ -32,19 +32,19 @@ func (c *Connector) orphans(p *Plan, i Import) (all []string) {
 	}
 	switch p.Client.ID {
 	case "claude-code":
-		for _, path := range c.claudeRules(p, i) {
+		for _, path := range c.claudeRuleFiles(p, i) {
 			src, err := os.ReadFile(path)
 			if err != nil {
 				continue
 			}
-			for _, m := range ruleOf().FindAllStringSubmatch(string(src), -1) {
+			for _, m := range rulePattern().FindAllStringSubmatch(string(src), -1) {
 				if m[2] == i.Name || m[3] == i.Name {
 					lost(m[1], path)
 				}
 			}
 		}
 	case "opencode", "kilo-code": // {"tools": {"NAME_*": false}, "permission": {"NAME_x": "ask"}}
-		if m, ok := meaningOf(p.before, p.Client); ok {
+		if m, ok := decodeFile(p.before, p.Client); ok {
 			for _, where := range []string{"tools", "permission"} {
 				rules, _ := m[where].(map[string]any)
 				for _, rule := range slices.Sorted(maps.Keys(rules)) {
@@ -55,10 +55,10 @@ func (c *Connector) orphans(p *Plan, i Import) (all []string) {
 			}
 		}
 	case "gemini-cli", "qwen-code": // and formerly
-		if m, ok := meaningOf(p.before, p.Client); ok {
+		if m, ok := decodeFile(p.before, p.Client); ok {
 			mcp, _ := m["mcp"].(map[string]any)
 			for _, list := range []any{mcp["allowed"], mcp["excluded"], m["allowMCPServers"], m["excludeMCPServers"]} {
-				if slices.Contains(texts(list), i.Name) {
+				if slices.Contains(stringList(list), i.Name) {
 					lost(quote(i.Name), p.Path)
 				}
 			}
@@ -67,8 +67,8 @@ func (c *Connector) orphans(p *Plan, i Import) (all []string) {
 	return all
 }
 
-// claudeRules returns the files in which Claude Code keeps rules that may refer to i.
-func (c *Connector) claudeRules(p *Plan, i Import) []string {
+// claudeRuleFiles returns the files in which Claude Code keeps rules that may refer to i.
+func (c *Connector) claudeRuleFiles(p *Plan, i ImportedServer) []string {
 	files := []string{p.target}
 	for _, dir := range []string{c.system.Home, i.Scope, p.choice.Project} {
 		if dir != "" {

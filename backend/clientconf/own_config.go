@@ -15,8 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// ownRecord records what a move or import added to our own configuration.
-type ownRecord struct {
+// configRecord records what a move or import added to our own configuration.
+type configRecord struct {
 	Path     string            `json:"path"`
 	Existed  bool              `json:"existed"`
 	Backup   string            `json:"backup"`
@@ -26,19 +26,19 @@ type ownRecord struct {
 	Secrets map[string][]string `json:"secrets,omitempty"`
 }
 
-// ownChange is a change of our configuration file that preserves its comments.
-type ownChange struct {
-	ownRecord
+// configChange is a change of our configuration file that preserves its comments.
+type configChange struct {
+	configRecord
 	dir           string // directory of the backups
 	before, after []byte
 	vault         Vault             // nil: literal secrets stay
-	values        map[string]string // secrets to store, by name
+	secretValues  map[string]string // secrets to store, by name
 }
 
-// ownClient describes our own file as a client for the splicer.
-func ownClient(src []byte) Client {
+// configClient describes our own file as a client for the splicer.
+func configClient(src []byte) Client {
 	c := Client{ID: "drawbridge", Name: "Drawbridge", Format: JSONC, TrailingCommas: true, KeyPath: []string{"mcpServers"}}
-	m, ok := meaningOf(src, c)
+	m, ok := decodeFile(src, c)
 	if !ok {
 		return c
 	}
@@ -50,23 +50,23 @@ func ownClient(src []byte) Client {
 	return c
 }
 
-// openOwn opens our configuration as it is, or as the preceding plans of a batch will leave
+// openConfig opens our configuration as it is, or as the preceding plans of a batch will leave
 // it.
-func (c *Connector) openOwn() (*ownChange, error) {
-	o, err := openOwn(c.config, c.dir)
-	if err == nil && c.ownText != nil {
-		o.before, o.after, o.Existed = c.ownText, c.ownText, true
+func (c *Connector) openConfig() (*configChange, error) {
+	o, err := openConfigFile(c.config, c.dir)
+	if err == nil && c.plannedConfig != nil {
+		o.before, o.after, o.Existed = c.plannedConfig, c.plannedConfig, true
 	}
 	return o, err
 }
 
-func openOwn(path, dir string) (*ownChange, error) {
-	resolved, err := target(path)
+func openConfigFile(path, dir string) (*configChange, error) {
+	resolved, err := resolveTarget(path)
 	if err != nil {
 		return nil, err
 	}
-	o := &ownChange{ownRecord: ownRecord{Path: resolved, Servers: map[string]string{}}, dir: dir}
-	if o.before, o.Existed, err = read(resolved); err != nil {
+	o := &configChange{configRecord: configRecord{Path: resolved, Servers: map[string]string{}}, dir: dir}
+	if o.before, o.Existed, err = readFile(resolved); err != nil {
 		return nil, err
 	}
 	o.after = o.before
@@ -77,13 +77,13 @@ func openOwn(path, dir string) (*ownChange, error) {
 }
 
 // servers returns the servers of the configuration, by label in lower case.
-func (o *ownChange) servers() (map[string]json.RawMessage, error) {
-	client := ownClient(o.after)
+func (o *configChange) servers() (map[string]json.RawMessage, error) {
+	client := configClient(o.after)
 	file, err := parse(o.after, client)
 	if err != nil {
 		return nil, err
 	}
-	m, err := file.meaning()
+	m, err := file.decode()
 	if err != nil {
 		return nil, err
 	}
@@ -98,21 +98,21 @@ func (o *ownChange) servers() (map[string]json.RawMessage, error) {
 	}
 	all := map[string]json.RawMessage{}
 	for label, value := range object {
-		if all[strings.ToLower(label)], err = encode(value); err != nil {
+		if all[strings.ToLower(label)], err = encodeJSON(value); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// add inserts the servers and validates the result. It returns the server ids by label in
+// addServers inserts the servers and validates the result. It returns the server ids by label in
 // lower case.
-func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
+func (o *configChange) addServers(all []ImportedServer) (ids map[string]string, err error) {
 	for _, i := range all {
-		if i.Have {
+		if i.Exists {
 			continue
 		}
-		client := ownClient(o.after)
+		client := configClient(o.after)
 		file, err := parse(o.after, client)
 		if err != nil {
 			return nil, err
@@ -121,19 +121,19 @@ func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := checkAfter(client, o.after, after, []edit{{client.KeyPath, i.Label, i.Entry}}); err != nil {
+		if err := verifyEdits(client, o.after, after, []edit{{client.KeyPath, i.Label, i.Entry}}); err != nil {
 			return nil, err
 		}
-		o.after, o.Servers[i.Label] = after, hashMeaning(i.Entry)
-		for name, value := range i.secrets {
-			if o.values == nil {
-				o.values, o.Secrets = map[string]string{}, map[string][]string{}
+		o.after, o.Servers[i.Label] = after, hashValue(i.Entry)
+		for name, value := range i.secretValues {
+			if o.secretValues == nil {
+				o.secretValues, o.Secrets = map[string]string{}, map[string][]string{}
 			}
-			o.values[name] = value
+			o.secretValues[name] = value
 			o.Secrets[i.Label] = append(o.Secrets[i.Label], name)
 		}
 	}
-	o.PostHash = hash(o.after)
+	o.PostHash = hashBytes(o.after)
 	parsed, problems := config.Parse(o.Path, o.after)
 	for _, p := range problems {
 		if _, mine := o.Servers[p.Server]; !p.Warning && (mine || p.Server == "") {
@@ -149,11 +149,11 @@ func (o *ownChange) add(all []Import) (ids map[string]string, err error) {
 	return ids, nil
 }
 
-// joined returns the record of this change merged with that of an earlier change for the same
+// merge returns the record of this change merged with that of an earlier change for the same
 // client, so that both are undone together. The earlier backup remains valid if nothing else
 // wrote the file in between; else the record has none.
-func (o *ownChange) joined(old *ownRecord) *ownRecord {
-	r := o.ownRecord
+func (o *configChange) merge(old *configRecord) *configRecord {
+	r := o.configRecord
 	if old == nil || old.Path != o.Path {
 		return &r
 	}
@@ -167,26 +167,26 @@ func (o *ownChange) joined(old *ownRecord) *ownRecord {
 	maps.Copy(r.Servers, o.Servers)
 	maps.Copy(r.Secrets, o.Secrets)
 	r.Existed, r.Backup = old.Existed, old.Backup
-	if old.PostHash != hash(o.before) {
+	if old.PostHash != hashBytes(o.before) {
 		r.Existed, r.Backup = true, ""
 	}
 	return &r
 }
 
-// carryOut stores the secrets and writes the file. Secrets come first, because the daemon may
+// apply stores the secrets and writes the file. Secrets come first, because the daemon may
 // start the servers at once.
-func (o *ownChange) carryOut(ctx context.Context) error {
-	if err := o.keepSecrets(ctx); err != nil {
+func (o *configChange) apply(ctx context.Context) error {
+	if err := o.storeSecrets(ctx); err != nil {
 		return err
 	}
 	err := o.write(ctx)
 	if err != nil {
-		err = errors.Join(err, o.dropSecrets(ctx, slices.Collect(maps.Keys(o.values))))
+		err = errors.Join(err, o.deleteSecrets(ctx, slices.Collect(maps.Keys(o.secretValues))))
 	}
 	return err
 }
 
-func (o *ownChange) write(ctx context.Context) error {
+func (o *configChange) write(ctx context.Context) error {
 	if len(o.Servers) == 0 {
 		return nil
 	}
@@ -195,13 +195,13 @@ func (o *ownChange) write(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	return replace(o.Path, o.before, o.Existed, o.after)
+	return replaceFile(o.Path, o.before, o.Existed, o.after)
 }
 
 // undo removes what was added: the file gets its original content byte for byte if nothing
 // else wrote it since, else it loses the servers that were not modified. Their secrets are
 // removed as well.
-func (o *ownChange) undo(ctx context.Context) (Undone, error) {
+func (o *configChange) undo(ctx context.Context) (UndoOutcome, error) {
 	how, err := o.undoFile(ctx)
 	if err != nil {
 		return how, err
@@ -210,29 +210,29 @@ func (o *ownChange) undo(ctx context.Context) (Undone, error) {
 	for _, list := range o.Secrets {
 		names = append(names, list...)
 	}
-	return how, o.dropSecrets(ctx, names)
+	return how, o.deleteSecrets(ctx, names)
 }
 
-func (o *ownChange) undoFile(ctx context.Context) (Undone, error) {
+func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 	unlock, err := atomicfile.Lock(ctx, o.Path)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	now, existed, err := read(o.Path)
+	now, existed, err := readFile(o.Path)
 	if err != nil || !existed || len(o.Servers) == 0 {
 		return WasAbsent, err
 	}
-	if hash(now) == o.PostHash {
+	if hashBytes(now) == o.PostHash {
 		if !o.Existed {
 			return Restored, os.Remove(o.Path)
 		}
 		before, err := os.ReadFile(filepath.Join(o.dir, "backups", filepath.Base(o.Backup)))
 		if err == nil && o.Backup != "" {
-			return Restored, replace(o.Path, now, true, before)
+			return Restored, replaceFile(o.Path, now, true, before)
 		}
 	}
-	client, content := ownClient(now), now
+	client, content := configClient(now), now
 	for _, label := range slices.Sorted(maps.Keys(o.Servers)) {
 		file, err := parse(content, client)
 		if err != nil {
@@ -242,7 +242,7 @@ func (o *ownChange) undoFile(ctx context.Context) (Undone, error) {
 		if err != nil {
 			return "", err
 		}
-		if value == nil || hashMeaning(value) != o.Servers[label] {
+		if value == nil || hashValue(value) != o.Servers[label] {
 			continue // the user modified it
 		}
 		if content, _, err = file.remove(client.KeyPath, label); err != nil {
@@ -252,5 +252,5 @@ func (o *ownChange) undoFile(ctx context.Context) (Undone, error) {
 	if slices.Equal(content, now) {
 		return WasAbsent, nil
 	}
-	return Removed, replace(o.Path, now, true, content)
+	return Removed, replaceFile(o.Path, now, true, content)
 }

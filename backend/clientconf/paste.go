@@ -14,9 +14,9 @@ import (
 // pastedClient is the client id of servers from pasted text.
 const pastedClient = "pasted"
 
-// Pasted are servers that the user supplied, parsed and with their secrets extracted.
-type Pasted struct {
-	Servers []Import
+// PastedServers are servers that the user supplied, parsed and with their secrets extracted.
+type PastedServers struct {
+	Servers []ImportedServer
 	c       *Connector
 }
 
@@ -35,9 +35,9 @@ type NewServer struct {
 	Secrets map[string]string
 }
 
-// Describe prepares one server to be added to our configuration.
-func (c *Connector) Describe(s NewServer) (*Pasted, error) {
-	entry := ownEntry{Command: s.Command, Args: s.Args, URL: s.URL, Env: maps.Clone(s.Env), Headers: maps.Clone(s.Headers), Cwd: s.Cwd, Disabled: s.Disabled}
+// PrepareServer prepares one server to be added to our configuration.
+func (c *Connector) PrepareServer(s NewServer) (*PastedServers, error) {
+	entry := configEntry{Command: s.Command, Args: s.Args, URL: s.URL, Env: maps.Clone(s.Env), Headers: maps.Clone(s.Headers), Cwd: s.Cwd, Disabled: s.Disabled}
 	table := &entry.Env
 	if s.URL != "" {
 		table = &entry.Headers
@@ -46,75 +46,75 @@ func (c *Connector) Describe(s NewServer) (*Pasted, error) {
 		*table = map[string]string{}
 	}
 	maps.Copy(*table, s.Secrets)
-	raw, err := encode(entry)
+	raw, err := encodeJSON(entry)
 	if err != nil {
 		return nil, err
 	}
-	return c.pasted([]Import{{Client: pastedClient, Name: s.Name, Label: s.Name, Entry: raw, plain: raw, secret: slices.Sorted(maps.Keys(s.Secrets))}})
+	return c.preparePasted([]ImportedServer{{Client: pastedClient, Name: s.Name, Label: s.Name, Entry: raw, literal: raw, secretKeys: slices.Sorted(maps.Keys(s.Secrets))}})
 }
 
-// Paste parses the servers of a text as READMEs and other programs show them: a complete
+// ParsePasted parses the servers of a text as READMEs and other programs show them: a complete
 // configuration of any supported client, the part with the servers, or the entry of one
 // server, for which name is required.
-func (c *Connector) Paste(text, name string) (*Pasted, error) {
-	all, err := readPasted(text, name)
+func (c *Connector) ParsePasted(text, name string) (*PastedServers, error) {
+	all, err := parsePasted(text, name)
 	if err != nil {
 		return nil, err
 	}
-	return c.pasted(all)
+	return c.preparePasted(all)
 }
 
-func (c *Connector) pasted(all []Import) (*Pasted, error) {
-	if err := c.label(all); err != nil {
+func (c *Connector) preparePasted(all []ImportedServer) (*PastedServers, error) {
+	if err := c.assignLabels(all); err != nil {
 		return nil, err
 	}
 	for _, i := range all {
 		switch {
-		case i.Skip != "":
-			return nil, core.Errorf(core.CodeValidation, "%q cannot be added: %s", i.Name, i.Skip)
+		case i.SkipReason != "":
+			return nil, core.Errorf(core.CodeValidation, "%q cannot be added: %s", i.Name, i.SkipReason)
 		case i.Label != i.Name:
 			return nil, &core.Error{Code: core.CodeConflict, Message: "a server called " + quote(i.Name) + " exists already",
 				Hint: "Choose another name, or remove that one with: drawbridge remove."}
 		}
 	}
-	if err := c.hide(all); err != nil {
+	if err := c.extractSecrets(all); err != nil {
 		return nil, err
 	}
-	return &Pasted{Servers: all, c: c}, nil
+	return &PastedServers{Servers: all, c: c}, nil
 }
 
 // Secrets returns the secrets that Write will store, by name.
-func (p *Pasted) Secrets() map[string]string {
+func (p *PastedServers) Secrets() map[string]string {
 	all := map[string]string{}
 	for _, i := range p.Servers {
-		maps.Copy(all, i.secrets)
+		maps.Copy(all, i.secretValues)
 	}
 	return all
 }
 
 // Write stores the secrets and adds the servers to our configuration.
-func (p *Pasted) Write(ctx context.Context) error {
-	o, _, err := p.c.takeIn(p.Servers)
+func (p *PastedServers) Write(ctx context.Context) error {
+	o, _, err := p.c.addToConfig(p.Servers)
 	if err != nil {
 		return err
 	}
-	return o.carryOut(ctx)
+	return o.apply(ctx)
 }
 
-// readPasted returns the servers of a text.
-func readPasted(text, name string) ([]Import, error) {
-	m, err := pastedMeaning(text)
+// parsePasted returns the servers of a text.
+func parsePasted(text, name string) ([]ImportedServer, error) {
+	m, err := decodePasted(text)
 	if err != nil {
 		return nil, err
 	}
-	var all []Import
+	var all []ImportedServer
 	if isEntry(m) {
 		if name == "" {
 			return nil, &core.Error{Code: core.CodeValidation, Message: "the server has no name", Hint: "Write: drawbridge add NAME '{…}'."}
 		}
-		all = pastedAt(Client{}, map[string]any{"mcpServers": map[string]any{name: m}}, []string{"mcpServers"})
+		all = readPastedContainer(Client{}, map[string]any{"mcpServers": map[string]any{name: m}}, []string{"mcpServers"})
 	} else {
-		if all, err = pastedServers(m); err != nil {
+		if all, err = findPasted(m); err != nil {
 			return nil, err
 		}
 		if name != "" && len(all) != 1 {
@@ -129,8 +129,8 @@ func readPasted(text, name string) ([]Import, error) {
 	return all, nil
 }
 
-// pastedMeaning decodes JSON with comments (with or without the outer braces), TOML or YAML.
-func pastedMeaning(text string) (map[string]any, error) {
+// decodePasted decodes JSON with comments (with or without the outer braces), TOML or YAML.
+func decodePasted(text string) (map[string]any, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	client := Client{ID: pastedClient, Format: YAML}
 	switch {
@@ -145,7 +145,7 @@ func pastedMeaning(text string) (map[string]any, error) {
 	file, err := parse([]byte(text), client)
 	if err == nil {
 		var m map[string]any
-		if m, err = file.meaning(); err == nil {
+		if m, err = file.decode(); err == nil {
 			return cloneMap(m)
 		}
 	}
@@ -156,51 +156,51 @@ func pastedMeaning(text string) (map[string]any, error) {
 // isEntry reports whether v is the entry of one server.
 func isEntry(v any) bool {
 	m, _ := v.(map[string]any)
-	command := firstOf(m, "command", "cmd")
+	command := firstMember(m, "command", "cmd")
 	_, nested := command.(map[string]any)
-	return command != nil && !nested || firstText(m, "httpUrl", "url", "serverUrl", "uri", "baseUrl") != ""
+	return command != nil && !nested || firstString(m, "httpUrl", "url", "serverUrl", "uri", "baseUrl") != ""
 }
 
-// pastedServers returns the servers of m, from the location where some client keeps them, or
+// findPasted returns the servers of m, from the location where some client keeps them, or
 // from m itself.
-func pastedServers(m map[string]any) ([]Import, error) {
+func findPasted(m map[string]any) ([]ImportedServer, error) {
 	known := slices.Clone(Known())
 	slices.SortStableFunc(known, func(a, b Client) int { return len(b.KeyPath) - len(a.KeyPath) })
 	known = append(known, Client{KeyPath: []string{"mcp", "servers"}})
 	for _, client := range known {
-		if all := pastedAt(client, m, client.KeyPath); len(all) > 0 && !allSkipped(all) {
+		if all := readPastedContainer(client, m, client.KeyPath); len(all) > 0 && !allSkipped(all) {
 			return all, nil
 		}
 	}
-	if all := pastedAt(Client{}, map[string]any{"mcpServers": m}, []string{"mcpServers"}); len(all) > 0 && !allSkipped(all) {
+	if all := readPastedContainer(Client{}, map[string]any{"mcpServers": m}, []string{"mcpServers"}); len(all) > 0 && !allSkipped(all) {
 		return all, nil
 	}
 	return nil, &core.Error{Code: core.CodeValidation, Message: "the text has no servers",
 		Hint: `A server has a command or a url, such as {"files": {"command": "npx", "args": […]}}.`}
 }
 
-func allSkipped(all []Import) bool {
-	return !slices.ContainsFunc(all, func(i Import) bool { return i.Skip == "" })
+func allSkipped(all []ImportedServer) bool {
+	return !slices.ContainsFunc(all, func(i ImportedServer) bool { return i.SkipReason == "" })
 }
 
-// pastedAt returns the servers at path, in the format of client. All forms of references to
+// readPastedContainer returns the servers at path, in the format of client. All forms of references to
 // variables are supported, because the program that the text was written for is unknown.
-func pastedAt(client Client, m map[string]any, path []string) []Import {
+func readPastedContainer(client Client, m map[string]any, path []string) []ImportedServer {
 	client.Vars = []string{"${}", "${env:}", "${input:}", "{env:}"}
-	all := importsAt(&Plan{Client: client}, m, path, "")
+	all := readContainer(&Plan{Client: client}, m, path, "")
 	for n := range all {
 		i := &all[n]
 		i.Client = pastedClient
-		if value, err := decodeObject(i.value); err == nil && hasOthers(value) && inOurWords(i.value) {
-			i.Entry, i.plain, i.Notes, i.Skip = i.value, i.value, nil, ""
+		if value, err := decodeObject(i.original); err == nil && hasUnknownKeys(value) && isConfigEntry(i.original) {
+			i.Entry, i.literal, i.Notes, i.SkipReason = i.original, i.original, nil, ""
 		}
 	}
 	return all
 }
 
-// inOurWords reports whether the entry is valid in our configuration as it is, with all its
+// isConfigEntry reports whether the entry is valid in our configuration as it is, with all its
 // keys.
-func inOurWords(entry json.RawMessage) bool {
+func isConfigEntry(entry json.RawMessage) bool {
 	_, problems := config.Parse("pasted", []byte(`{"mcpServers":{"pasted":`+string(entry)+`}}`))
 	return len(problems) == 0
 }

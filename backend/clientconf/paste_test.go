@@ -29,7 +29,7 @@ func TestPastedBlocksAreAcceptedInEveryShape(t *testing.T) {
 		"Windsurf":              {text: `{"mcpServers":{"docs":{"serverUrl":"https://example.com/mcp"}}}`, label: "docs", entry: `{"type":"http","url":"https://example.com/mcp"}`},
 	} {
 		t.Run(shape, func(t *testing.T) {
-			all, err := readPasted(c.text, c.name)
+			all, err := parsePasted(c.text, c.name)
 			if err != nil || len(all) != 1 || all[0].Label != c.label || string(all[0].Entry) != c.entry {
 				t.Fatalf("%v, %+v", err, all)
 			}
@@ -38,15 +38,15 @@ func TestPastedBlocksAreAcceptedInEveryShape(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"command":"npx"}`: "no name", `{"a":1}`: "no servers", `{"a":`: "cannot read", ``: "no servers", `hello`: "cannot read",
 	} {
-		if _, err := readPasted(text, ""); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), says) {
+		if _, err := parsePasted(text, ""); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
 }
 
 func TestSecretsOfAddedServersAreStored(t *testing.T) {
-	c, vault, _, path := newSafe(t)
-	p, err := c.Describe(NewServer{
+	c, vault, _, path := newImporter(t)
+	p, err := c.PrepareServer(NewServer{
 		Name: "dock", Command: "docker", Args: []string{"run", "-e", "API_KEY=sk-live-0123456789", "mcp/time"},
 		Env: map[string]string{"REGION": "eu"}, Secrets: map[string]string{"PLAIN": "word"},
 	})
@@ -67,10 +67,10 @@ func TestSecretsOfAddedServersAreStored(t *testing.T) {
 	if value, err := vault.Get(context.Background(), "dock.PLAIN"); value != "word" || err != nil {
 		t.Errorf("stored %q, %v", value, err)
 	}
-	if _, err := c.Describe(NewServer{Name: "dock", Command: "other"}); core.CodeOf(err) != core.CodeConflict {
+	if _, err := c.PrepareServer(NewServer{Name: "dock", Command: "other"}); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("a name that is taken: %v", err)
 	}
-	if again, err := c.Paste(`{"mcpServers":{"files":{"url":"https://u:pw12345@example.com/mcp","headers":{"Authorization":"Bearer abcdefgh"}}}}`, ""); err != nil || len(again.Secrets()) != 2 {
+	if again, err := c.ParsePasted(`{"mcpServers":{"files":{"url":"https://u:pw12345@example.com/mcp","headers":{"Authorization":"Bearer abcdefgh"}}}}`, ""); err != nil || len(again.Secrets()) != 2 {
 		t.Errorf("%v, %+v", err, again)
 	}
 	var valid map[string]any

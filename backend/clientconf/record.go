@@ -22,20 +22,20 @@ type record struct {
 	Existed bool      `json:"existed"` // the file existed before
 	// Backup is the name of the original file in DIR/backups; "" if it is no longer usable
 	// because another program changed the file before we wrote it again.
-	Backup   string `json:"backup"`
-	Version  string `json:"version"`  // name of the backup of the file as we wrote it
-	PostHash string `json:"postHash"` // hash of the whole file after our write
-	Edits    []done `json:"edits"`
+	Backup   string        `json:"backup"`
+	Version  string        `json:"version"`  // name of the backup of the file as we wrote it
+	PostHash string        `json:"postHash"` // hash of the whole file after our write
+	Edits    []entryChange `json:"edits"`
 	// MadeDirs are the directories that were created for the file, outermost first.
 	MadeDirs []string `json:"madeDirs,omitempty"`
-	// Own is what Move added to our own configuration.
-	Own *ownRecord `json:"own,omitempty"`
-	// Gone is set if the user removed our entry on purpose.
-	Gone bool `json:"gone,omitempty"`
+	// Own is what a move added to our own configuration.
+	Own *configRecord `json:"own,omitempty"`
+	// RemovedByUser is set if the user removed our entry on purpose.
+	RemovedByUser bool `json:"gone,omitempty"`
 }
 
-// done records the change of one entry.
-type done struct {
+// entryChange records the change of one entry.
+type entryChange struct {
 	Path []string `json:"path"`
 	Name string   `json:"name"`
 	// Hash is the hash of our decoded entry; "" if an entry of the user was only removed.
@@ -45,21 +45,21 @@ type done struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 }
 
-func (d done) same(e edit) bool { return d.Name == e.name && slices.Equal(d.Path, e.path) }
+func (d entryChange) matches(e edit) bool { return d.Name == e.name && slices.Equal(d.Path, e.path) }
 
-func (e edit) same(o edit) bool { return e.name == o.name && slices.Equal(e.path, o.path) }
+func (e edit) matches(o edit) bool { return e.name == o.name && slices.Equal(e.path, o.path) }
 
-// holds reports whether value is the entry that we wrote.
-func (d done) holds(value json.RawMessage) bool { return d.Hash == hashMeaning(value) }
+// isUnmodified reports whether value is the entry that we wrote.
+func (d entryChange) isUnmodified(value json.RawMessage) bool { return d.Hash == hashValue(value) }
 
-// hashMeaning hashes the decoded value, because clients reformat their files.
-func hashMeaning(value json.RawMessage) string {
+// hashValue hashes the decoded value, because clients reformat their files.
+func hashValue(value json.RawMessage) string {
 	m, err := decodeObject(value)
 	if err != nil {
-		return hash(value)
+		return hashBytes(value)
 	}
 	b, _ := json.Marshal(m)
-	return hash(b)
+	return hashBytes(b)
 }
 
 func (c *Connector) recordPath(key string) string { return filepath.Join(c.dir, key+".json") }

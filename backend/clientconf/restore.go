@@ -26,11 +26,11 @@ func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client
 	if err != nil {
 		return false, err
 	}
-	now, existed, err := read(r.Path)
+	now, existed, err := readFile(r.Path)
 	if err != nil {
 		return false, err
 	}
-	if version, err := os.ReadFile(c.backupPath(r.Version)); err == nil && hash(version) == r.PostHash && wiped(client, r, now, version) {
+	if version, err := os.ReadFile(c.backupPath(r.Version)); err == nil && hashBytes(version) == r.PostHash && isWiped(client, r, now, version) {
 		p := &Plan{Client: client, choice: r.Choice, target: r.Path}
 		unlock, err := c.lock(ctx, p)
 		if err != nil {
@@ -40,58 +40,58 @@ func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client
 		if err := os.MkdirAll(filepath.Dir(r.Path), 0o700); err != nil {
 			return false, err
 		}
-		r.Gone = false
-		return true, cmpErr(replace(r.Path, now, existed, version), c.saveRecord(r))
+		r.RemovedByUser = false
+		return true, firstError(replaceFile(r.Path, now, existed, version), c.saveRecord(r))
 	}
-	return false, c.again(ctx, r, tokenOf)
+	return false, c.reconnect(ctx, r, tokenOf)
 }
 
-func cmpErr(first, second error) error {
+func firstError(first, second error) error {
 	if first != nil {
 		return first
 	}
 	return second
 }
 
-// again makes the same connection again.
-func (c *Connector) again(ctx context.Context, r record, tokenOf func(string) (string, error)) (err error) {
+// reconnect makes the same connection again.
+func (c *Connector) reconnect(ctx context.Context, r record, tokenOf func(string) (string, error)) (err error) {
 	choice := r.Choice
 	if choice.HTTP && !choice.ByVariable {
 		if choice.Token, err = tokenOf(choice.Client); err != nil {
 			return err
 		}
 	}
-	p, err := c.replan(choice, r)
+	p, err := c.planAgain(choice, r)
 	if err != nil {
 		return err
 	}
 	return c.Apply(ctx, p)
 }
 
-// replan is Plan for an existing connection: originals that Move replaced may be overwritten
+// planAgain is Plan for an existing connection: originals that a move replaced may be overwritten
 // if the client restored them, and their switches are preserved.
-func (c *Connector) replan(choice Choice, r record) (*Plan, error) {
-	p, err := c.open(choice)
+func (c *Connector) planAgain(choice Choice, r record) (*Plan, error) {
+	p, err := c.openPlan(choice)
 	if err != nil {
 		return nil, err
 	}
 	p.Path, p.target = r.Path, r.Path
-	if err := p.read(); err != nil {
+	if err := p.readFile(); err != nil {
 		return nil, err
 	}
-	if p.edits, err = c.entries(p.Client, choice, p.target); err != nil {
+	if p.edits, err = c.buildEdits(p.Client, choice, p.target); err != nil {
 		return nil, err
 	}
 	p.Entry = p.edits[0].value
 	for _, d := range r.Edits {
-		at := slices.IndexFunc(p.edits, d.same)
+		at := slices.IndexFunc(p.edits, d.matches)
 		if at >= 0 && d.Value != nil {
-			if p.edits[at].value, err = keepSwitches(p.edits[at].value, d.Value); err != nil {
+			if p.edits[at].value, err = mergeSwitches(p.edits[at].value, d.Value); err != nil {
 				return nil, err
 			}
 		}
 		if d.Value != nil {
-			p.takes = append(p.takes, edit{path: d.Path, name: d.Name})
+			p.originals = append(p.originals, edit{path: d.Path, name: d.Name})
 		}
 		if at < 0 && d.Hash == "" {
 			p.edits = append(p.edits, edit{path: d.Path, name: d.Name})
@@ -100,13 +100,13 @@ func (c *Connector) replan(choice Choice, r record) (*Plan, error) {
 	return p, p.splice()
 }
 
-// wiped reports whether now equals version without its servers, or is empty.
-func wiped(client Client, r record, now, version []byte) bool {
+// isWiped reports whether now equals version without its servers, or is empty.
+func isWiped(client Client, r record, now, version []byte) bool {
 	if len(bytes.TrimSpace(now)) == 0 {
 		return true
 	}
-	a, okA := meaningOf(now, client)
-	b, okB := meaningOf(version, client)
+	a, okA := decodeFile(now, client)
+	b, okB := decodeFile(version, client)
 	if !okA || !okB {
 		return false
 	}
@@ -115,18 +115,18 @@ func wiped(client Client, r record, now, version []byte) bool {
 		paths = append(paths, d.Path)
 	}
 	for _, path := range paths {
-		if !emptied(a, path) {
+		if !isEmptyAt(a, path) {
 			return false
 		}
-		emptied(b, path)
-		drop(b, path)
-		drop(a, path)
+		isEmptyAt(b, path)
+		deletePath(b, path)
+		deletePath(a, path)
 	}
-	return bytesOf(a) == bytesOf(b)
+	return encodeString(a) == encodeString(b)
 }
 
-// emptied reports whether the container at path is empty or missing.
-func emptied(m map[string]any, path []string) bool {
+// isEmptyAt reports whether the container at path is empty or missing.
+func isEmptyAt(m map[string]any, path []string) bool {
 	var v any = m
 	for _, key := range path {
 		object, _ := v.(map[string]any)
@@ -141,15 +141,15 @@ func emptied(m map[string]any, path []string) bool {
 	return v == nil
 }
 
-func drop(m map[string]any, path []string) {
+func deletePath(m map[string]any, path []string) {
 	for _, key := range path[:len(path)-1] {
 		m, _ = m[key].(map[string]any)
 	}
 	delete(m, path[len(path)-1])
 }
 
-func bytesOf(m map[string]any) string {
-	b, _ := encode(m)
+func encodeString(m map[string]any) string {
+	b, _ := encodeJSON(m)
 	return string(b)
 }
 
@@ -162,5 +162,5 @@ func (c *Connector) Forget(key string) error {
 		}
 		return err
 	}
-	return c.forget(key)
+	return c.deleteRecord(key)
 }

@@ -25,22 +25,22 @@ var (
 	// secretName matches the name of a variable, header or option whose value is a secret.
 	secretName = lazyregexp.New(`(?i)(token|secret|passw(or)?d|passphrase|api[-_]?keys?|access[-_]?key|private[-_]?key|auth[-_]?key|authorization|credentials?|cookie|connection[-_]?string|(^|[-_])(pat|pwd|pass|key))([-_]?\d+)?$`)
 	// secretValue matches a secret by its form, regardless of its name.
-	secretValue = lazyregexp.New(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
-	withScheme  = lazyregexp.New(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
-	notInName   = lazyregexp.New(`[^A-Za-z0-9._-]+`)
-	inNamed     = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
-	optionOf    = lazyregexp.New(`^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
-	harmless    = lazyregexp.New(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
+	secretValue      = lazyregexp.New(`^(dbr_|gh[pousr]_|github_pat_|sk-|xox[abeprs]-|glpat-|AKIA|AIza|eyJ[A-Za-z0-9_-]+\.|npm_|pypi-|hf_|SG\.|shp(at|ss)_|-----BEGIN )`)
+	schemePrefix     = lazyregexp.New(`(?i)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
+	invalidNameChars = lazyregexp.New(`[^A-Za-z0-9._-]+`)
+	namedValue       = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
+	optionPattern    = lazyregexp.New(`^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
+	harmlessValue    = lazyregexp.New(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
 )
 
-// hiding replaces the literal secrets of one server by references to a vault.
-type hiding struct {
-	label  string
-	taken  func(name, value string) bool // the name is in use for another value
-	values map[string]string
-	known  func(value string) bool // value contains a secret that is stored elsewhere; may be nil
-	puts   int                     // number of replacements
-	mask   bool                    // replace secrets by *** and store nothing
+// secretExtractor replaces the literal secrets of one server by references to a vault.
+type secretExtractor struct {
+	label         string
+	nameTaken     func(name, value string) bool // the name is in use for another value
+	values        map[string]string
+	containsKnown func(value string) bool // value contains a secret that is stored elsewhere; may be nil
+	replaced      int                     // number of replacements
+	maskOnly      bool                    // replace secrets by *** and store nothing
 }
 
 // isSecret reports whether the value of key must not be written to a file. A value that
@@ -49,8 +49,8 @@ func isSecret(key, value string) bool {
 	if value == "" || strings.Contains(value, "${") {
 		return false
 	}
-	_, bare := scheme(value)
-	return secretValue().MatchString(bare) || secretName().MatchString(key) && len(value) >= 4 && !harmless().MatchString(value) || hasPassword(value)
+	_, bare := splitScheme(value)
+	return secretValue().MatchString(bare) || secretName().MatchString(key) && len(value) >= 4 && !harmlessValue().MatchString(value) || hasPassword(value)
 }
 
 // hasPassword reports whether value is a URL with a password, such as
@@ -64,83 +64,85 @@ func hasPassword(value string) bool {
 	return ok && password != ""
 }
 
-// scheme splits off an authentication scheme such as "Bearer ".
-func scheme(value string) (prefix, rest string) {
-	if m := withScheme().FindStringSubmatch(value); m != nil {
+// splitScheme splits off an authentication scheme such as "Bearer ".
+func splitScheme(value string) (prefix, rest string) {
+	if m := schemePrefix().FindStringSubmatch(value); m != nil {
 		return m[1], m[2]
 	}
 	return "", value
 }
 
-// put stores value under a name derived from key, and returns the reference to it.
-func (h *hiding) put(key, value string) string {
-	if h.mask {
-		h.puts++
+// replaceSecret stores value under a name derived from key, and returns the reference to it.
+func (h *secretExtractor) replaceSecret(key, value string) string {
+	if h.maskOnly {
+		h.replaced++
 		return "***"
 	}
-	prefix, bare := scheme(value)
-	base := strings.Trim(notInName().ReplaceAllString(h.label+"."+key, "-"), ".-_")
+	prefix, bare := splitScheme(value)
+	base := strings.Trim(invalidNameChars().ReplaceAllString(h.label+"."+key, "-"), ".-_")
 	name := base
-	for n := 2; h.taken(name, bare) || h.values[name] != "" && h.values[name] != bare; n++ {
+	for n := 2; h.nameTaken(name, bare) || h.values[name] != "" && h.values[name] != bare; n++ {
 		name = base + "-" + strconv.Itoa(n)
 	}
 	h.values[name] = bare
-	h.puts++
+	h.replaced++
 	return prefix + "${secret:" + name + "}"
 }
 
-func (h *hiding) table(m map[string]string) {
+func (h *secretExtractor) extractMap(m map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		m[key] = h.word(key, m[key])
+		m[key] = h.extractValue(key, m[key])
 	}
 }
 
-// word replaces the value of a key, or its secret parts.
-func (h *hiding) word(key, value string) string {
-	if isSecret(key, value) || h.keeps(value) {
-		return h.put(cmp.Or(key, "value"), value)
+// extractValue replaces the value of a key, or its secret parts.
+func (h *secretExtractor) extractValue(key, value string) string {
+	if isSecret(key, value) || h.isKnown(value) {
+		return h.replaceSecret(cmp.Or(key, "value"), value)
 	}
-	return h.part(value)
+	return h.extractParts(value)
 }
 
-func (h *hiding) keeps(value string) bool { return h.known != nil && h.known(value) }
+func (h *secretExtractor) isKnown(value string) bool {
+	return h.containsKnown != nil && h.containsKnown(value)
+}
 
-// part replaces the secret parts of a value: NAME=VALUE, a header, parameters of a URL, or
+// extractParts replaces the secret parts of a value: NAME=VALUE, a header, parameters of a URL, or
 // values within JSON text.
-func (h *hiding) part(value string) string {
-	if m := inNamed().FindStringSubmatch(value); m != nil && isSecret(m[1], m[3]) {
-		return m[1] + m[2] + h.put(m[1], m[3])
+func (h *secretExtractor) extractParts(value string) string {
+	if m := namedValue().FindStringSubmatch(value); m != nil && isSecret(m[1], m[3]) {
+		return m[1] + m[2] + h.replaceSecret(m[1], m[3])
 	}
 	if strings.Contains(value, "://") {
-		return h.address(value)
+		return h.extractURL(value)
 	}
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
-		return h.inside(value)
+		return h.extractJSON(value)
 	}
 	return value
 }
 
-// inside replaces the secrets in JSON text. It preserves the formatting where possible.
-func (h *hiding) inside(text string) string {
+// extractJSON replaces the secrets in JSON text. It preserves the formatting where possible.
+func (h *secretExtractor) extractJSON(text string) string {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var value any
 	if d.Decode(&value) != nil || d.More() {
 		return text
 	}
-	out, before := text, h.puts
-	plain := h.within("", value, func(old, now string) { out = strings.ReplaceAll(out, quoted(old), quoted(now)) })
-	if h.puts == before {
+	out, before := text, h.replaced
+	plain := h.extractDecoded("", value, func(old, now string) { out = strings.ReplaceAll(out, encodeText(old), encodeText(now)) })
+	if h.replaced == before {
 		return text
 	}
 	var left any
-	if json.Unmarshal([]byte(out), &left) == nil && quoted(left) == quoted(plain) {
+	if json.Unmarshal([]byte(out), &left) == nil && encodeText(left) == encodeText(plain) {
 		return out
 	}
-	return quoted(plain) // the text uses other escapes
+	return encodeText(plain) // the text uses other escapes
 }
 
-func quoted(v any) string {
+func encodeText(v any) string {
 	var out strings.Builder
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -148,21 +150,21 @@ func quoted(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// args replaces the values of --token=VALUE and --token VALUE, secrets recognized by their
+// extractArgs replaces the values of --token=VALUE and --token VALUE, secrets recognized by their
 // form, and secret parts of other arguments.
-func (h *hiding) args(args []string) {
+func (h *secretExtractor) extractArgs(args []string) {
 	option := ""
 	for i, a := range args {
-		m := optionOf().FindStringSubmatch(a)
+		m := optionPattern().FindStringSubmatch(a)
 		switch {
 		case m != nil && m[2] != "":
-			args[i] = a[:len(a)-len(m[3])] + h.word(m[1], m[3])
+			args[i] = a[:len(a)-len(m[3])] + h.extractValue(m[1], m[3])
 		case m == nil && isSecret(cmp.Or(option, "arg"), a):
-			args[i] = h.put(cmp.Or(option, "argument"), a)
-		case m == nil && h.keeps(a):
-			args[i] = h.put("argument", a)
+			args[i] = h.replaceSecret(cmp.Or(option, "argument"), a)
+		case m == nil && h.isKnown(a):
+			args[i] = h.replaceSecret("argument", a)
 		case m == nil:
-			args[i] = h.part(a)
+			args[i] = h.extractParts(a)
 		}
 		if option = ""; m != nil && m[2] == "" {
 			option = m[1]
@@ -170,8 +172,8 @@ func (h *hiding) args(args []string) {
 	}
 }
 
-// address replaces the password and the secret parameters of a URL. The rest stays readable.
-func (h *hiding) address(s string) string {
+// extractURL replaces the password and the secret parameters of a URL. The rest stays readable.
+func (h *secretExtractor) extractURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || strings.Contains(s, "${") {
 		return s
@@ -180,7 +182,7 @@ func (h *hiding) address(s string) string {
 		_, rest, _ := strings.Cut(s, "://")
 		if user, _, ok := strings.Cut(rest, "@"); ok {
 			name, written, _ := strings.Cut(user, ":")
-			s = strings.Replace(s, user+"@", name+":"+h.put("password", written)+"@", 1)
+			s = strings.Replace(s, user+"@", name+":"+h.replaceSecret("password", written)+"@", 1)
 		}
 	}
 	path, query, ok := strings.Cut(s, "?")
@@ -191,7 +193,7 @@ func (h *hiding) address(s string) string {
 	parts := strings.Split(query, "&")
 	for i, part := range parts {
 		if key, value, ok := strings.Cut(part, "="); ok && isSecret(key, value) {
-			parts[i] = key + "=" + h.put(key, value)
+			parts[i] = key + "=" + h.replaceSecret(key, value)
 		}
 	}
 	s = path + "?" + strings.Join(parts, "&")
@@ -201,66 +203,66 @@ func (h *hiding) address(s string) string {
 	return s
 }
 
-// hide replaces the literal secrets of every new server by references. The values stay in the
+// extractSecrets replaces the literal secrets of every new server by references. The values stay in the
 // import until it is applied.
-func (c *Connector) hide(all []Import) error {
+func (c *Connector) extractSecrets(all []ImportedServer) error {
 	if c.vault == nil {
 		return nil
 	}
 	values := map[string]string{} // shared, because two servers may have the same label
 	for n := range all {
 		i := &all[n]
-		if i.Skip != "" || i.Have {
+		if i.SkipReason != "" || i.Exists {
 			continue
 		}
-		e := &ownEntry{}
-		if err := json.Unmarshal(i.plain, e); err != nil {
+		e := &configEntry{}
+		if err := json.Unmarshal(i.literal, e); err != nil {
 			return err
 		}
-		h := &hiding{label: i.Label, values: map[string]string{}, taken: func(name, value string) bool {
+		h := &secretExtractor{label: i.Label, values: map[string]string{}, nameTaken: func(name, value string) bool {
 			if other, ok := values[name]; ok {
 				return other != value
 			}
 			old, err := c.vault.Get(context.Background(), name)
 			return err == nil && old != value
 		}}
-		for _, key := range i.secret {
+		for _, key := range i.secretKeys {
 			for _, table := range []map[string]string{e.Env, e.Headers} {
 				if value, ok := table[key]; ok {
-					table[key] = h.put(key, value)
+					table[key] = h.replaceSecret(key, value)
 				}
 			}
 		}
-		h.table(e.Env)
-		h.table(e.Headers)
+		h.extractMap(e.Env)
+		h.extractMap(e.Headers)
 		before := len(h.values)
-		h.args(e.Args)
+		h.extractArgs(e.Args)
 		if len(h.values) > before {
 			i.Notes = append(i.Notes, "A secret among its arguments can be read by other programs while it runs, as before")
 		}
-		e.URL = h.address(e.URL)
+		e.URL = h.extractURL(e.URL)
 		if len(h.values) == 0 {
 			continue
 		}
 		maps.Copy(values, h.values)
-		i.secrets = h.values
-		i.Secrets = slices.Sorted(maps.Keys(h.values))
+		i.secretValues = h.values
+		i.SecretNames = slices.Sorted(maps.Keys(h.values))
 		var err error
-		if i.Entry, err = withOthers(e, i.plain); err != nil {
+		if i.Entry, err = mergeUnknownKeys(e, i.literal); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// withOthers encodes e together with those keys of plain that ownEntry does not have.
-func withOthers(e *ownEntry, plain json.RawMessage) (json.RawMessage, error) {
-	raw, err := encode(e)
+// mergeUnknownKeys encodes e together with those keys of plain that configEntry does not have.
+func mergeUnknownKeys(e *configEntry, plain json.RawMessage) (json.RawMessage, error) {
+	raw, err := encodeJSON(e)
 	if err != nil {
 		return nil, err
 	}
 	others, err := decodeObject(plain)
-	if err != nil || !hasOthers(others) {
+	if err != nil || !hasUnknownKeys(others) {
 		return raw, err
 	}
 	ours, err := decodeObject(raw)
@@ -268,15 +270,15 @@ func withOthers(e *ownEntry, plain json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	maps.Copy(others, ours)
-	return encode(others)
+	return encodeJSON(others)
 }
 
-// ownKeys are the JSON keys of ownEntry.
-var ownKeys = []string{"type", "command", "args", "env", "inheritEnv", "cwd", "url", "headers", "startupTimeoutMs", "requestTimeoutMs", "disabled"}
+// configEntryKeys are the JSON keys of configEntry.
+var configEntryKeys = []string{"type", "command", "args", "env", "inheritEnv", "cwd", "url", "headers", "startupTimeoutMs", "requestTimeoutMs", "disabled"}
 
-func hasOthers(entry map[string]any) bool {
+func hasUnknownKeys(entry map[string]any) bool {
 	for key := range entry {
-		if !slices.Contains(ownKeys, key) {
+		if !slices.Contains(configEntryKeys, key) {
 			return true
 		}
 	}
@@ -285,9 +287,9 @@ func hasOthers(entry map[string]any) bool {
 
 var secretRef = lazyregexp.New(`\$\{secret:([^}:]+)\}`)
 
-// plainOf returns an entry of our configuration with references to secrets expanded, for
+// expandSecrets returns an entry of our configuration with references to secrets expanded, for
 // comparison with the entries of clients. Secrets that cannot be read stay references.
-func (c *Connector) plainOf(entry json.RawMessage) json.RawMessage {
+func (c *Connector) expandSecrets(entry json.RawMessage) json.RawMessage {
 	if c.vault == nil {
 		return entry
 	}
@@ -296,17 +298,17 @@ func (c *Connector) plainOf(entry json.RawMessage) json.RawMessage {
 		if err != nil {
 			return ref
 		}
-		return inString(value)
+		return jsonStringContent(value)
 	}))
 }
 
-// keepSecrets stores the secrets of an import. If a name has another value in the vault, it
+// storeSecrets stores the secrets of an import. If a name has another value in the vault, it
 // returns a conflict and stores nothing.
-func (o *ownChange) keepSecrets(ctx context.Context) error {
-	if len(o.values) == 0 {
+func (o *configChange) storeSecrets(ctx context.Context) error {
+	if len(o.secretValues) == 0 {
 		return nil
 	}
-	for name, value := range o.values {
+	for name, value := range o.secretValues {
 		old, err := o.vault.Get(ctx, name)
 		switch {
 		case err == nil && old != value:
@@ -315,15 +317,15 @@ func (o *ownChange) keepSecrets(ctx context.Context) error {
 			return err
 		}
 	}
-	return o.vault.SetAll(ctx, o.values)
+	return o.vault.SetAll(ctx, o.secretValues)
 }
 
-// dropSecrets deletes those of the named secrets that our configuration no longer refers to.
-func (o *ownChange) dropSecrets(ctx context.Context, names []string) error {
+// deleteSecrets deletes those of the named secrets that our configuration no longer refers to.
+func (o *configChange) deleteSecrets(ctx context.Context, names []string) error {
 	if o.vault == nil || len(names) == 0 {
 		return nil
 	}
-	now, _, err := read(o.Path)
+	now, _, err := readFile(o.Path)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 func TestSharedFileContainsNoSecret(t *testing.T) {
-	out, names, err := Shareable("git", []byte(`{"command":"g","args":["--token=ghp_abcdefgh12345678","--dir","/x"],"env":{"API_KEY":"hunter2hunter2","LEVEL":"info","KEPT":"${secret:OTHER}"},"headers":{"Authorization":"Bearer tok_99887766"},"url":"https://me:pw123456@x.example/?api_key=zzzzyyyy1"}`), nil)
+	out, names, err := ReplaceSecrets("git", []byte(`{"command":"g","args":["--token=ghp_abcdefgh12345678","--dir","/x"],"env":{"API_KEY":"hunter2hunter2","LEVEL":"info","KEPT":"${secret:OTHER}"},"headers":{"Authorization":"Bearer tok_99887766"},"url":"https://me:pw123456@x.example/?api_key=zzzzyyyy1"}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestSharedFileContainsNoSecret(t *testing.T) {
 }
 
 func TestSharedFileContainsNoSecretOfAnyKey(t *testing.T) {
-	out, names, err := Shareable("docs", []byte(`{"url":"https://x.example","oauth":{"clientId":"me","clientSecret":"cnry-client-1"},"docker":{"mounts":["/a:/b"],"env":{"DB_PASSWORD":"cnry-docker-2"}},"odd":[{"x":"ghp_cnry0123456789"}],"requestTimeoutMs":9007199254740993,"rules":{"a":1}}`), nil)
+	out, names, err := ReplaceSecrets("docs", []byte(`{"url":"https://x.example","oauth":{"clientId":"me","clientSecret":"cnry-client-1"},"docker":{"mounts":["/a:/b"],"env":{"DB_PASSWORD":"cnry-docker-2"}},"odd":[{"x":"ghp_cnry0123456789"}],"requestTimeoutMs":9007199254740993,"rules":{"a":1}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSharedFileContainsNoSecretInAnyEncoding(t *testing.T) {
 		"one that is known":                    `{"command":"npx","args":["--say","known-to-us"],"env":{"WORD":"known-to-us"},"cwd":"/x/known-to-us","url":"https://x.example/known-to-us"}`,
 		"an entry that is not a server at all": `{"comand":"npx","things":[{"deep":[{"secret":"cnry-tok-1"}]}]}`,
 	} {
-		out, names, err := Shareable("x", []byte(entry), func(text string) bool { return strings.Contains(text, "known-to-us") })
+		out, names, err := ReplaceSecrets("x", []byte(entry), func(text string) bool { return strings.Contains(text, "known-to-us") })
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -84,7 +84,7 @@ func TestSharedFileContainsNoSecretInAnyEncoding(t *testing.T) {
 		`{"command":"npx","args":["-y","pkg@1.2.3","--tokens","4096","C:\\a b","https://x.example/a?b=c"],"env":{"MAX_TOKENS":"100000","A":"x=y","J":"{\"a\":1}","T":"{not json"}}`,
 		`{"url":"https://x.example/?q=1","headers":{"Accept":"a/b; q=1"},"tools":{"get_token":{"description":"Gets it: now"}}}`,
 	} {
-		out, names, err := Shareable("x", []byte(entry), nil)
+		out, names, err := ReplaceSecrets("x", []byte(entry), nil)
 		if err != nil || len(names) != 0 {
 			t.Errorf("%s needs %v (%v)", out, names, err)
 		}

@@ -89,7 +89,7 @@ func (f *jsonFile) findIndent(o *hujson.Object, depth int) bool {
 func (f *jsonFile) find(path []string) (o node, missing []string, err error) {
 	o = f.root
 	for i, key := range path {
-		member, err := only(o, key)
+		member, err := uniqueMember(o, key)
 		if err != nil {
 			return node{}, nil, err
 		}
@@ -105,8 +105,8 @@ func (f *jsonFile) find(path []string) (o node, missing []string, err error) {
 	return o, nil, nil
 }
 
-// only returns the single member with this key, or nil.
-func only(o node, key string) (*hujson.ObjectMember, error) {
+// uniqueMember returns the single member with this key, or nil.
+func uniqueMember(o node, key string) (*hujson.ObjectMember, error) {
 	var found *hujson.ObjectMember
 	for i := range o.Members {
 		if o.Members[i].Name.Value.(hujson.Literal).String() == key {
@@ -124,7 +124,7 @@ func (f *jsonFile) entry(path []string, name string) ([]byte, json.RawMessage, e
 	if err != nil || len(missing) > 0 {
 		return nil, nil, err
 	}
-	m, err := only(o, name)
+	m, err := uniqueMember(o, name)
 	if err != nil || m == nil {
 		return nil, nil, err
 	}
@@ -133,7 +133,7 @@ func (f *jsonFile) entry(path []string, name string) ([]byte, json.RawMessage, e
 	return raw, value, err
 }
 
-func (f *jsonFile) meaning() (map[string]any, error) {
+func (f *jsonFile) decode() (map[string]any, error) {
 	standard, err := hujson.Standardize(bytes.Clone(f.src))
 	if err != nil {
 		return nil, err
@@ -157,48 +157,48 @@ func (f *jsonFile) set(path []string, name string, value json.RawMessage) ([]byt
 	}
 	depth := len(path) - len(missing) + 1
 	if len(missing) == 0 {
-		m, err := only(o, name)
+		m, err := uniqueMember(o, name)
 		if err != nil {
 			return nil, err
 		}
 		if m != nil {
-			return f.bytes(m.Value.StartOffset, m.Value.EndOffset, f.layout(value, depth)), nil
+			return f.splice(m.Value.StartOffset, m.Value.EndOffset, f.formatValue(value, depth)), nil
 		}
-		return f.append(o, name, value, depth), nil
+		return f.appendMember(o, name, value, depth), nil
 	}
 	keys := append(slices.Clone(missing[1:]), name)
 	for i := len(keys) - 1; i >= 0; i-- {
 		key, _ := json.Marshal(keys[i])
 		value = json.RawMessage("{" + string(key) + ":" + string(value) + "}")
 	}
-	return f.append(o, missing[0], value, depth), nil
+	return f.appendMember(o, missing[0], value, depth), nil
 }
 
-// append adds a member after the last one of o, whose members are depth levels deep.
-func (f *jsonFile) append(o node, name string, value json.RawMessage, depth int) []byte {
+// appendMember adds a member after the last one of o, whose members are depth levels deep.
+func (f *jsonFile) appendMember(o node, name string, value json.RawMessage, depth int) []byte {
 	key, _ := json.Marshal(name)
-	member := f.newline + strings.Repeat(f.indent, depth) + string(key) + ": " + f.layout(value, depth)
+	member := f.newline + strings.Repeat(f.indent, depth) + string(key) + ": " + f.formatValue(value, depth)
 	closing := f.newline + strings.Repeat(f.indent, depth-1)
 	if len(o.Members) == 0 {
 		// Keep a comment in the empty object; remove only white space.
 		inside := strings.TrimRight(string(f.src[o.start+1:o.end-1]), " \t\r\n")
-		return f.bytes(o.start+1, o.end-1, inside+member+closing)
+		return f.splice(o.start+1, o.end-1, inside+member+closing)
 	}
 	last := &o.Members[len(o.Members)-1]
 	end := last.Value.EndOffset + len(last.Value.AfterExtra)
 	if trailing := end < len(f.src) && f.src[end] == ','; trailing {
 		// The object has a trailing comma, so our member gets one as well. A comment on the
 		// same line belongs to the last member and stays with it.
-		at := end + 1 + lineRest(f.src[end+1:o.end-1])
-		return f.bytes(at, at, member+",")
+		at := end + 1 + lineRemainder(f.src[end+1:o.end-1])
+		return f.splice(at, at, member+",")
 	}
 	at := last.Value.EndOffset
 	rest := f.src[at : o.end-1]
 	if bytes.IndexByte(rest, '\n') < 0 { // all on one line
-		return f.bytes(at, o.end-1, ","+strings.TrimRight(string(rest), " \t")+member+closing)
+		return f.splice(at, o.end-1, ","+strings.TrimRight(string(rest), " \t")+member+closing)
 	}
-	comment := lineRest(rest)
-	return f.bytes(at, at+comment, ","+string(rest[:comment])+member)
+	comment := lineRemainder(rest)
+	return f.splice(at, at+comment, ","+string(rest[:comment])+member)
 }
 
 func (f *jsonFile) replace(path []string, name string, raw []byte) ([]byte, error) {
@@ -206,11 +206,11 @@ func (f *jsonFile) replace(path []string, name string, raw []byte) ([]byte, erro
 	if err != nil || len(missing) > 0 {
 		return nil, errors.Join(err, errors.New("the entry is not there"))
 	}
-	m, err := only(o, name)
+	m, err := uniqueMember(o, name)
 	if err != nil || m == nil {
 		return nil, errors.Join(err, errors.New("the entry is not there"))
 	}
-	return f.bytes(m.Value.StartOffset, m.Value.EndOffset, string(raw)), nil
+	return f.splice(m.Value.StartOffset, m.Value.EndOffset, string(raw)), nil
 }
 
 // remove removes the member with one comma and the white space before it.
@@ -219,14 +219,14 @@ func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err 
 	if err != nil || len(missing) > 0 {
 		return nil, false, err
 	}
-	m, err := only(o, name)
+	m, err := uniqueMember(o, name)
 	if err != nil || m == nil {
 		return nil, false, err
 	}
 	i := slices.IndexFunc(o.Members, func(other hujson.ObjectMember) bool {
 		return other.Name.StartOffset == m.Name.StartOffset
 	})
-	start := m.Name.StartOffset - len(spaceBefore(f.src[:m.Name.StartOffset]))
+	start := m.Name.StartOffset - len(trailingSpace(f.src[:m.Name.StartOffset]))
 	end := m.Value.EndOffset
 	after := end + len(m.Value.AfterExtra)
 	switch {
@@ -235,13 +235,13 @@ func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err 
 	case i > 0: // the last one: remove the comma before it, keep comments between
 		previous := &o.Members[i-1]
 		comma := previous.Value.EndOffset + len(previous.Value.AfterExtra)
-		return f.bytes(comma, end, string(f.src[comma+1:start])), true, nil
+		return f.splice(comma, end, string(f.src[comma+1:start])), true, nil
 	}
-	return f.bytes(start, end, ""), true, nil
+	return f.splice(start, end, ""), true, nil
 }
 
-// layout formats value for depth levels, with the indent and newline of the file.
-func (f *jsonFile) layout(value json.RawMessage, depth int) string {
+// formatValue formats value for depth levels, with the indent and newline of the file.
+func (f *jsonFile) formatValue(value json.RawMessage, depth int) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, value, strings.Repeat(f.indent, depth), f.indent); err != nil {
 		return string(value)
@@ -249,8 +249,8 @@ func (f *jsonFile) layout(value json.RawMessage, depth int) string {
 	return strings.ReplaceAll(b.String(), "\n", f.newline)
 }
 
-// bytes returns the file with src[start:end] replaced.
-func (f *jsonFile) bytes(start, end int, with string) []byte {
+// splice returns the file with src[start:end] replaced.
+func (f *jsonFile) splice(start, end int, with string) []byte {
 	var out []byte
 	if f.bom {
 		out = append(out, utf8BOM...)
@@ -260,9 +260,9 @@ func (f *jsonFile) bytes(start, end int, with string) []byte {
 	return append(out, f.src[end:]...)
 }
 
-// lineRest returns the length of the white space and comment at the start of b up to the end
+// lineRemainder returns the length of the white space and comment at the start of b up to the end
 // of the line, without the newline. It returns 0 if the line contains anything else.
-func lineRest(b []byte) int {
+func lineRemainder(b []byte) int {
 	line := b
 	if at := bytes.IndexByte(b, '\n'); at >= 0 {
 		line = b[:at]
@@ -273,8 +273,8 @@ func lineRest(b []byte) int {
 	return len(bytes.TrimRight(line, "\r \t"))
 }
 
-// spaceBefore returns the white space at the end of b, from the end of the preceding line.
-func spaceBefore(b []byte) []byte {
+// trailingSpace returns the white space at the end of b, from the end of the preceding line.
+func trailingSpace(b []byte) []byte {
 	trimmed := bytes.TrimRight(b, " \t")
 	trimmed = bytes.TrimSuffix(trimmed, []byte("\n"))
 	trimmed = bytes.TrimSuffix(trimmed, []byte("\r"))

@@ -57,7 +57,7 @@ func TestAddedEntryKeepsEveryOtherByte(t *testing.T) {
 			if c.want != "" && string(out) != c.want {
 				t.Fatalf("got\n%s\nwant\n%s", out, c.want)
 			}
-			checkAdded(t, c.client, []byte(c.src), out)
+			requireAdded(t, c.client, []byte(c.src), out)
 			again, err := parse(out, c.client)
 			if err != nil {
 				t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAddedEntryKeepsEveryOtherByte(t *testing.T) {
 			if err != nil || !ok {
 				t.Fatalf("cannot remove: %v", err)
 			}
-			if !sameElse([]byte(c.src), back, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}) {
+			if !sameExcept([]byte(c.src), back, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}) {
 				t.Fatalf("after removing:\n%s", back)
 			}
 			if _, err := parse(back, c.client); err != nil {
@@ -76,9 +76,9 @@ func TestAddedEntryKeepsEveryOtherByte(t *testing.T) {
 	}
 }
 
-// checkAdded verifies an addition: the client can parse the file, our entry has the intended
+// requireAdded verifies an addition: the client can parse the file, our entry has the intended
 // value, everything else is equal, and bytes were only inserted into the old text.
-func checkAdded(t *testing.T, client Client, src, out []byte) {
+func requireAdded(t *testing.T, client Client, src, out []byte) {
 	t.Helper()
 	again, err := parse(out, client)
 	if err != nil {
@@ -88,7 +88,7 @@ func checkAdded(t *testing.T, client Client, src, out []byte) {
 	if err != nil || !sameJSON(got, entry) {
 		t.Fatalf("our entry is %s (%v)", got, err)
 	}
-	if !sameElse(src, out, client, []edit{{path: client.KeyPath, name: EntryName}}) {
+	if !sameExcept(src, out, client, []edit{{path: client.KeyPath, name: EntryName}}) {
 		t.Fatalf("other parts changed:\n%s", out)
 	}
 	rest := out
@@ -145,7 +145,7 @@ func FuzzJSONEntryKeepsOtherParts(f *testing.F) {
 		if p.splice() != nil || p.Action == Equal {
 			return // refused, or nothing to do
 		}
-		if _, ok := meaningOf(src, client); !ok {
+		if _, ok := decodeFile(src, client); !ok {
 			t.Skip()
 		}
 		if p.Action == Add {
@@ -160,7 +160,7 @@ func FuzzJSONEntryKeepsOtherParts(f *testing.F) {
 			if _, err := parse(back, client); err != nil {
 				t.Fatalf("removing left %q: %v", back, err)
 			}
-			if !sameElse(src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
+			if !sameExcept(src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
 				t.Fatalf("removing changed other parts: %q", back)
 			}
 		}
@@ -197,7 +197,7 @@ func TestDiffMasksSecrets(t *testing.T) {
 		`"args": ["--token", "${TOKEN}"]`:            `"args": ["--token", "${TOKEN}"]`,
 		`"note": "a token: how to get one"`:          `"note": "a token: how to get one"`,
 	} {
-		if got := mask(line); got != want {
+		if got := maskLine(line); got != want {
 			t.Errorf("%s\nis shown as %s\nwant        %s", line, got, want)
 		}
 	}
@@ -215,7 +215,7 @@ func TestSecretOnLineAfterFlagIsMasked(t *testing.T) {
 		{"  \"--token\"\n]", "  \"--token\"\n]"},
 		{"  \"a\": \"--token\",\n  \"command\": \"npx\"", "  \"a\": \"--token\",\n  \"command\": \"npx\""},
 	} {
-		if got := Masked([]byte(c.text)); got != c.want {
+		if got := MaskSecrets([]byte(c.text)); got != c.want {
 			t.Errorf("%s\nis shown as\n%s\nwant\n%s", c.text, got, c.want)
 		}
 	}

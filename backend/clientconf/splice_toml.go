@@ -95,15 +95,15 @@ func contentLength(b []byte) int {
 	return length
 }
 
-// span returns the tables that make up the entry: its own and those below it. The result is
+// entryTables returns the tables that make up the entry: its own and those below it. The result is
 // nil if the entry does not exist. An entry in another notation is an error.
-func (f *tomlFile) span(path []string, name string) (tables []tomlTable, err error) {
-	all, err := f.meaning()
+func (f *tomlFile) entryTables(path []string, name string) (tables []tomlTable, err error) {
+	all, err := f.decode()
 	if err != nil {
 		return nil, err
 	}
 	want := append(slices.Clone(path), name)
-	found := lookup(all, path, name) != nil
+	found := lookupEntry(all, path, name) != nil
 	for i, t := range f.tables {
 		if f.list {
 			if slices.Equal(t.key, path) && f.nameOf(t) == name {
@@ -139,29 +139,29 @@ func (f *tomlFile) nameOf(t tomlTable) string {
 }
 
 func (f *tomlFile) entry(path []string, name string) ([]byte, json.RawMessage, error) {
-	tables, err := f.span(path, name)
+	tables, err := f.entryTables(path, name)
 	if err != nil || len(tables) == 0 {
 		return nil, nil, err
 	}
-	all, err := f.meaning()
+	all, err := f.decode()
 	if err != nil {
 		return nil, nil, err
 	}
-	value, err := json.Marshal(lookup(all, path, name))
+	value, err := json.Marshal(lookupEntry(all, path, name))
 	return f.src[tables[0].start:tables[len(tables)-1].end], value, err
 }
 
 func (f *tomlFile) set(path []string, name string, value json.RawMessage) ([]byte, error) {
-	tables, err := f.span(path, name)
+	tables, err := f.entryTables(path, name)
 	if err != nil {
 		return nil, err
 	}
-	text, err := f.table(path, name, value)
+	text, err := f.renderTable(path, name, value)
 	if err != nil {
 		return nil, err
 	}
 	if len(tables) > 0 {
-		return f.bytes(tables[0].start, tables[len(tables)-1].end, text), nil
+		return f.splice(tables[0].start, tables[len(tables)-1].end, text), nil
 	}
 	lead := ""
 	if len(f.src) > 0 {
@@ -170,19 +170,19 @@ func (f *tomlFile) set(path []string, name string, value json.RawMessage) ([]byt
 			lead += f.newline
 		}
 	}
-	return f.bytes(len(f.src), len(f.src), lead+text), nil
+	return f.splice(len(f.src), len(f.src), lead+text), nil
 }
 
 func (f *tomlFile) replace(path []string, name string, raw []byte) ([]byte, error) {
-	tables, err := f.span(path, name)
+	tables, err := f.entryTables(path, name)
 	if err != nil || len(tables) == 0 {
 		return nil, errors.Join(err, errors.New("the entry is not there"))
 	}
-	return f.bytes(tables[0].start, tables[len(tables)-1].end, string(raw)), nil
+	return f.splice(tables[0].start, tables[len(tables)-1].end, string(raw)), nil
 }
 
 func (f *tomlFile) remove(path []string, name string) ([]byte, bool, error) {
-	tables, err := f.span(path, name)
+	tables, err := f.entryTables(path, name)
 	if err != nil || len(tables) == 0 {
 		return nil, false, err
 	}
@@ -190,10 +190,10 @@ func (f *tomlFile) remove(path []string, name string) ([]byte, bool, error) {
 	if bytes.HasSuffix(f.src[:start], []byte(f.newline+f.newline)) {
 		start -= len(f.newline) // the blank line that set inserted
 	}
-	return f.bytes(start, end, ""), true, nil
+	return f.splice(start, end, ""), true, nil
 }
 
-func (f *tomlFile) meaning() (map[string]any, error) {
+func (f *tomlFile) decode() (map[string]any, error) {
 	var all map[string]any
 	err := toml.Unmarshal(f.src, &all)
 	if all == nil {
@@ -202,8 +202,8 @@ func (f *tomlFile) meaning() (map[string]any, error) {
 	return all, err
 }
 
-// table returns the entry as text, with its keys in the order of the client's template.
-func (f *tomlFile) table(path []string, name string, value json.RawMessage) (string, error) {
+// renderTable returns the entry as text, with its keys in the order of the client's template.
+func (f *tomlFile) renderTable(path []string, name string, value json.RawMessage) (string, error) {
 	members, err := orderedMembers(value)
 	if err != nil {
 		return "", err
@@ -302,7 +302,7 @@ func tomlValue(raw json.RawMessage) (string, error) {
 	return "", fmt.Errorf("cannot write %s as TOML", raw)
 }
 
-func (f *tomlFile) bytes(start, end int, with string) []byte {
+func (f *tomlFile) splice(start, end int, with string) []byte {
 	var out []byte
 	if f.bom {
 		out = append(out, utf8BOM...)
@@ -312,14 +312,14 @@ func (f *tomlFile) bytes(start, end int, with string) []byte {
 	return append(out, f.src[end:]...)
 }
 
-// lookup returns the value at path/name in a decoded file: a map key, or the name in a list.
-func lookup(m map[string]any, path []string, name string) any {
+// lookupEntry returns the value at path/name in a decoded file: a map key, or the name in a list.
+func lookupEntry(m map[string]any, path []string, name string) any {
 	if len(path) == 0 {
 		return m[name]
 	}
 	switch child := m[path[0]].(type) {
 	case map[string]any:
-		return lookup(child, path[1:], name)
+		return lookupEntry(child, path[1:], name)
 	case []any:
 		for _, e := range child {
 			if e, ok := e.(map[string]any); ok && e["name"] == name {

@@ -26,7 +26,7 @@ type yamlFile struct {
 	newline string
 	lines   []int // offset of each line, followed by len(src)
 	root    *ast.MappingNode
-	all     map[string]any
+	decoded map[string]any
 }
 
 // yamlChild is one entry of a container, on lines first to last-1.
@@ -49,13 +49,13 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 	text := bytes.ReplaceAll(f.src, []byte("\r\n"), []byte("\n")) // the parser miscounts columns with CRLF; line numbers do not change
 	tree, err := parser.ParseBytes(text, 0)
 	if err == nil {
-		err = yaml.Unmarshal(text, &f.all)
+		err = yaml.Unmarshal(text, &f.decoded)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the file is not valid YAML: %w", errors.New(strings.SplitN(err.Error(), "\n", 2)[0]))
 	}
-	if f.all == nil {
-		f.all = map[string]any{}
+	if f.decoded == nil {
+		f.decoded = map[string]any{}
 	}
 	f.lines = append(f.lines, 0)
 	for i, c := range f.src {
@@ -95,7 +95,7 @@ func (f *yamlFile) line(n int) string {
 	return strings.TrimRight(string(f.src[f.lines[n]:f.lines[n+1]]), "\r\n")
 }
 
-func (f *yamlFile) count() int { return len(f.lines) - 1 }
+func (f *yamlFile) lineCount() int { return len(f.lines) - 1 }
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
@@ -107,8 +107,8 @@ type yamlContainer struct {
 	children []yamlChild
 }
 
-// container finds the entries. All clients with YAML files have a top-level container.
-func (f *yamlFile) container(path []string) (yamlContainer, error) {
+// findContainer finds the entries. All clients with YAML files have a top-level container.
+func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 	c := yamlContainer{key: -1, column: 2}
 	if len(path) != 1 {
 		return c, errors.New("entries deep in a YAML file cannot be edited safely")
@@ -125,7 +125,7 @@ func (f *yamlFile) container(path []string) (yamlContainer, error) {
 	if c.key < 0 {
 		return c, nil
 	}
-	if c.key >= f.count() {
+	if c.key >= f.lineCount() {
 		return c, errors.New("the file cannot be read line by line")
 	}
 	var names []string
@@ -153,7 +153,7 @@ func (f *yamlFile) container(path []string) (yamlContainer, error) {
 		if v.IsFlowStyle {
 			return c, fmt.Errorf("%s is written in one line, which cannot be edited safely", quote(path[0]))
 		}
-		items, _ := f.all[path[0]].([]any)
+		items, _ := f.decoded[path[0]].([]any)
 		for _, item := range items {
 			m, _ := item.(map[string]any)
 			names = append(names, fmt.Sprint(m["name"]))
@@ -165,12 +165,12 @@ func (f *yamlFile) container(path []string) (yamlContainer, error) {
 	if _, isList := value.(*ast.SequenceNode); isList != f.list {
 		return c, fmt.Errorf("%s is not of the form that the client reads", quote(path[0]))
 	}
-	return c, f.children(&c, names)
+	return c, f.findChildren(&c, names)
 }
 
-// children finds the lines of each entry and checks them against the parsed names.
-func (f *yamlFile) children(c *yamlContainer, names []string) error {
-	for n := c.key + 1; n < f.count(); n++ {
+// findChildren finds the lines of each entry and checks them against the parsed names.
+func (f *yamlFile) findChildren(c *yamlContainer, names []string) error {
+	for n := c.key + 1; n < f.lineCount(); n++ {
 		line := f.line(n)
 		text := strings.TrimLeft(line, " ")
 		deeper := indentOf(line) > c.column
@@ -181,7 +181,7 @@ func (f *yamlFile) children(c *yamlContainer, names []string) error {
 				c.children[k-1].last = n + 1
 			}
 		case indentOf(line) < c.column || f.list && !strings.HasPrefix(text, "-"):
-			n = f.count() // the container ends here
+			n = f.lineCount() // the container ends here
 		default:
 			c.children = append(c.children, yamlChild{first: n})
 		}
@@ -197,8 +197,8 @@ func (f *yamlFile) children(c *yamlContainer, names []string) error {
 }
 
 func (f *yamlFile) find(path []string, name string) (c yamlContainer, child *yamlChild, err error) {
-	if c, err = f.container(path); err != nil {
-		if lookup(f.all, path, name) == nil && !f.present(path) {
+	if c, err = f.findContainer(path); err != nil {
+		if lookupEntry(f.decoded, path, name) == nil && !f.hasContainer(path) {
 			err = nil
 		}
 		return c, nil, err
@@ -215,10 +215,12 @@ func (f *yamlFile) find(path []string, name string) (c yamlContainer, child *yam
 	return c, child, nil
 }
 
-func (f *yamlFile) present(path []string) bool { return len(path) > 0 && f.all[path[0]] != nil }
+func (f *yamlFile) hasContainer(path []string) bool {
+	return len(path) > 0 && f.decoded[path[0]] != nil
+}
 
 func (f *yamlFile) entry(path []string, name string) ([]byte, json.RawMessage, error) {
-	value := lookup(f.all, path, name)
+	value := lookupEntry(f.decoded, path, name)
 	if value == nil {
 		return nil, nil, nil
 	}
@@ -238,13 +240,13 @@ func (f *yamlFile) set(path []string, name string, value json.RawMessage) ([]byt
 	switch {
 	case child != nil:
 		text, err := f.render(name, value, c.column)
-		return f.bytes(f.lines[child.first], f.lines[child.last], text), err
+		return f.splice(f.lines[child.first], f.lines[child.last], text), err
 	case len(c.children) > 0:
 		text, err := f.render(name, value, c.column)
 		at := f.lines[c.children[len(c.children)-1].last]
 		return f.insert(at, text), err
 	case c.key >= 0:
-		return f.fill(c, name, value)
+		return f.fillEmpty(c, name, value)
 	}
 	text, err := f.render(name, value, 2)
 	return f.insert(len(f.src), path[0]+":"+f.newline+text), err
@@ -253,13 +255,13 @@ func (f *yamlFile) set(path []string, name string, value json.RawMessage) ([]byt
 // emptyValue matches the line of an empty container.
 var emptyValue = lazyregexp.New(`^([^:#]+:)[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~)?([ \t]*(?:#.*)?)$`)
 
-func (f *yamlFile) fill(c yamlContainer, name string, value json.RawMessage) ([]byte, error) {
+func (f *yamlFile) fillEmpty(c yamlContainer, name string, value json.RawMessage) ([]byte, error) {
 	m := emptyValue().FindStringSubmatch(f.line(c.key))
 	if m == nil {
 		return nil, errors.New("the empty list of servers is written in a form that cannot be edited safely")
 	}
 	text, err := f.render(name, value, 2)
-	return f.bytes(f.lines[c.key], f.lines[c.key+1], m[1]+m[2]+f.newline+text), err
+	return f.splice(f.lines[c.key], f.lines[c.key+1], m[1]+m[2]+f.newline+text), err
 }
 
 // insert inserts lines at the start of a line or at the end of the file.
@@ -267,7 +269,7 @@ func (f *yamlFile) insert(at int, text string) []byte {
 	if at == len(f.src) && at > 0 && f.src[at-1] != '\n' {
 		text = f.newline + strings.TrimSuffix(text, f.newline)
 	}
-	return f.bytes(at, at, text)
+	return f.splice(at, at, text)
 }
 
 func (f *yamlFile) replace(path []string, name string, raw []byte) ([]byte, error) {
@@ -275,7 +277,7 @@ func (f *yamlFile) replace(path []string, name string, raw []byte) ([]byte, erro
 	if err != nil || child == nil {
 		return nil, errors.Join(err, errors.New("the entry is not there"))
 	}
-	return f.bytes(f.lines[child.first], f.lines[child.last], string(raw)), nil
+	return f.splice(f.lines[child.first], f.lines[child.last], string(raw)), nil
 }
 
 func (f *yamlFile) remove(path []string, name string) ([]byte, bool, error) {
@@ -285,15 +287,15 @@ func (f *yamlFile) remove(path []string, name string) ([]byte, bool, error) {
 	}
 	start, end := f.lines[child.first], f.lines[child.last]
 	if len(c.children) > 1 {
-		return f.bytes(start, end, ""), true, nil
+		return f.splice(start, end, ""), true, nil
 	}
 	if c.key+1 == child.first && strings.TrimSpace(f.line(c.key)) == path[0]+":" {
-		return f.bytes(f.lines[c.key], end, ""), true, nil // an empty key would mean null
+		return f.splice(f.lines[c.key], end, ""), true, nil // an empty key would mean null
 	}
-	return f.bytes(start, end, strings.Repeat(" ", c.column)+"{}"+f.newline), true, nil
+	return f.splice(start, end, strings.Repeat(" ", c.column)+"{}"+f.newline), true, nil
 }
 
-func (f *yamlFile) meaning() (map[string]any, error) { return cloneMap(f.all) }
+func (f *yamlFile) decode() (map[string]any, error) { return cloneMap(f.decoded) }
 
 // cloneMap converts every value to its JSON equivalent, so that files compare by value.
 func cloneMap(m map[string]any) (map[string]any, error) {
@@ -304,7 +306,7 @@ func cloneMap(m map[string]any) (map[string]any, error) {
 	return decodeObject(b)
 }
 
-func (f *yamlFile) bytes(start, end int, with string) []byte {
+func (f *yamlFile) splice(start, end int, with string) []byte {
 	out := slices.Concat(f.src[:start], []byte(with), f.src[end:])
 	if f.bom {
 		out = slices.Concat(utf8BOM, out)
@@ -328,14 +330,14 @@ func (f *yamlFile) render(name string, value json.RawMessage, column int) (strin
 		if f.list && i == 0 {
 			lead = pad + "- "
 		}
-		if err := yamlMember(&b, lead, column+2, m); err != nil {
+		if err := writeYAMLMember(&b, lead, column+2, m); err != nil {
 			return "", err
 		}
 	}
 	return strings.ReplaceAll(b.String(), "\n", f.newline), nil
 }
 
-func yamlMember(b *strings.Builder, lead string, column int, m member) error {
+func writeYAMLMember(b *strings.Builder, lead string, column int, m member) error {
 	b.WriteString(lead + yamlKey(m.key) + ":")
 	pad := strings.Repeat(" ", column+2)
 	switch trimmed := bytes.TrimSpace(m.value); trimmed[0] {
@@ -349,7 +351,7 @@ func yamlMember(b *strings.Builder, lead string, column int, m member) error {
 		}
 		b.WriteString("\n")
 		for _, i := range inner {
-			if err := yamlMember(b, pad, column+2, i); err != nil {
+			if err := writeYAMLMember(b, pad, column+2, i); err != nil {
 				return err
 			}
 		}

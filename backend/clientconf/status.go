@@ -66,19 +66,19 @@ func (c *Connector) inspect(s *Status, r record, recorded bool) {
 	s.Choice, s.At = r.Choice, r.At
 	edits := r.Edits
 	if !recorded {
-		edits = []done{{Path: s.Client.KeyPath, Name: EntryName}}
+		edits = []entryChange{{Path: s.Client.KeyPath, Name: EntryName}}
 	}
 	path := s.Path
 	if recorded {
 		path = r.Path
 	}
-	lost, changed, found, err := look(s.Client, path, edits, recorded)
+	lost, changed, found, err := countEntries(s.Client, path, edits, recorded)
 	switch {
 	case err != nil:
 		s.State, s.Problem = Unreadable, err.Error()
 	case !recorded && found == 0:
 		s.State = NotConnected
-	case r.Gone && found == 0:
+	case r.RemovedByUser && found == 0:
 		s.State = NotConnected
 	case lost > 0:
 		s.State, s.Problem = Vanished, "our entry is no longer in the file"
@@ -90,13 +90,13 @@ func (c *Connector) inspect(s *Status, r record, recorded bool) {
 	s.Connected = found > 0
 }
 
-// look counts the lost, changed and found entries of a connection. Changed entries are found
+// countEntries counts the lost, changed and found entries of a connection. Changed entries are found
 // as well.
-func look(client Client, path string, edits []done, recorded bool) (lost, changed, found int, err error) {
+func countEntries(client Client, path string, edits []entryChange, recorded bool) (lost, changed, found int, err error) {
 	if !editable(client) {
 		return 0, 0, 0, nil
 	}
-	src, existed, err := read(path)
+	src, existed, err := readFile(path)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -117,9 +117,9 @@ func look(client Client, path string, edits []done, recorded bool) (lost, change
 			}
 		}
 		switch {
-		case value == nil || !isOurs(value) && !d.holds(value):
+		case value == nil || !isOurs(value) && !d.isUnmodified(value):
 			lost++
-		case recorded && !d.holds(value):
+		case recorded && !d.isUnmodified(value):
 			changed++
 			found++
 		default:

@@ -10,30 +10,30 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Undone is the way in which a connection was undone.
-type Undone string
+// UndoOutcome is the way in which a connection was undone.
+type UndoOutcome string
 
 const (
-	Restored  Undone = "restored"  // the file has its original content byte for byte
-	Removed   Undone = "removed"   // only our entries were removed: the file had changed since
-	WasAbsent Undone = "wasAbsent" // our entry did not exist any more
+	Restored  UndoOutcome = "restored"  // the file has its original content byte for byte
+	Removed   UndoOutcome = "removed"   // only our entries were removed: the file had changed since
+	WasAbsent UndoOutcome = "wasAbsent" // our entry did not exist any more
 )
 
 // Undo removes our entries from the client's file and restores the entries that Move
 // replaced. If the file did not change since, it gets its original content byte for byte;
 // else only our own spans are edited. An entry that was modified by hand is not touched (code
-// conflict) unless force is set. What Move added to our own configuration is removed as well.
-func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, error) {
+// conflict) unless force is set. What the move added to our own configuration is removed as well.
+func (c *Connector) Undo(ctx context.Context, key string, force bool) (UndoOutcome, error) {
 	r, recorded, err := c.loadRecord(key)
 	if err != nil {
 		return "", err
 	}
 	if !recorded {
-		p, err := c.open(Choice{Client: key})
+		p, err := c.openPlan(Choice{Client: key})
 		if err != nil || p.Path == "" {
 			return WasAbsent, err
 		}
-		r = record{Choice: p.choice, Path: p.target, Edits: []done{{Path: p.Client.KeyPath, Name: EntryName}}}
+		r = record{Choice: p.choice, Path: p.target, Edits: []entryChange{{Path: p.Client.KeyPath, Name: EntryName}}}
 	}
 	p, unlock, err := c.reopen(ctx, r)
 	if err != nil {
@@ -41,18 +41,18 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (Undone, e
 	}
 	defer unlock()
 	if !p.existed {
-		return WasAbsent, errors.Join(c.undoOwn(ctx, r), c.forget(key))
+		return WasAbsent, errors.Join(c.undoConfig(ctx, r), c.deleteRecord(key))
 	}
-	if recorded && r.PostHash == hash(p.before) {
-		if done, err := c.restore(r, p.before); done || err != nil {
-			return Restored, errors.Join(err, c.undoOwn(ctx, r), c.forget(key))
+	if recorded && r.PostHash == hashBytes(p.before) {
+		if done, err := c.restoreBackup(r, p.before); done || err != nil {
+			return Restored, errors.Join(err, c.undoConfig(ctx, r), c.deleteRecord(key))
 		}
 	}
-	how, err := c.takeBack(p, r, recorded, force)
+	how, err := c.undoEntries(p, r, recorded, force)
 	if err != nil {
 		return "", err
 	}
-	return how, errors.Join(c.undoOwn(ctx, r), c.forget(key))
+	return how, errors.Join(c.undoConfig(ctx, r), c.deleteRecord(key))
 }
 
 // reopen returns a plan for the current file of a connection, and acquires the client's lock
@@ -62,7 +62,7 @@ func (c *Connector) reopen(ctx context.Context, r record) (p *Plan, unlock func(
 	if err != nil {
 		return nil, nil, err
 	}
-	now, existed, err := read(r.Path)
+	now, existed, err := readFile(r.Path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,18 +74,18 @@ func (c *Connector) reopen(ctx context.Context, r record) (p *Plan, unlock func(
 	return p, unlock, err
 }
 
-func (c *Connector) undoOwn(ctx context.Context, r record) error {
+func (c *Connector) undoConfig(ctx context.Context, r record) error {
 	if r.Own == nil {
 		return nil
 	}
-	_, err := (&ownChange{ownRecord: *r.Own, dir: c.dir, vault: c.vault}).undo(ctx)
+	_, err := (&configChange{configRecord: *r.Own, dir: c.dir, vault: c.vault}).undo(ctx)
 	return err
 }
 
-// restore restores the backup. done is false if there is none.
-func (c *Connector) restore(r record, now []byte) (done bool, err error) {
+// restoreBackup restores the backup. done is false if there is none.
+func (c *Connector) restoreBackup(r record, now []byte) (done bool, err error) {
 	if !r.Existed {
-		if err := unchanged(r.Path, now, true); err != nil { // the file may have changed while waiting for the lock
+		if err := checkUnchanged(r.Path, now, true); err != nil { // the file may have changed while waiting for the lock
 			return false, err
 		}
 		if err := os.Remove(r.Path); err != nil {
@@ -105,33 +105,33 @@ func (c *Connector) restore(r record, now []byte) (done bool, err error) {
 	if err != nil {
 		return false, nil // the backup was deleted: remove only our own spans
 	}
-	return true, replace(r.Path, now, true, before)
+	return true, replaceFile(r.Path, now, true, before)
 }
 
-// takeBack undoes each entry separately, in reverse order.
-func (c *Connector) takeBack(p *Plan, r record, recorded, force bool) (Undone, error) {
-	content, err := p.without(r, recorded, force)
+// undoEntries undoes each entry separately, in reverse order.
+func (c *Connector) undoEntries(p *Plan, r record, recorded, force bool) (UndoOutcome, error) {
+	content, err := p.contentWithout(r, recorded, force)
 	if err != nil {
 		return "", err
 	}
 	if bytes.Equal(content, p.before) {
 		return WasAbsent, nil
 	}
-	return Removed, replace(p.target, p.before, true, content)
+	return Removed, replaceFile(p.target, p.before, true, content)
 }
 
-// without returns the file without our entries, with the entries that they had replaced.
-func (p *Plan) without(r record, recorded, force bool) ([]byte, error) {
+// contentWithout returns the file without our entries, with the entries that they had replaced.
+func (p *Plan) contentWithout(r record, recorded, force bool) ([]byte, error) {
 	content := p.before
 	var edits []edit
 	for _, d := range slices.Backward(r.Edits) {
 		file, err := parse(content, p.Client)
 		if err != nil {
-			return nil, p.byHand(err)
+			return nil, p.undoRefusal(err)
 		}
 		_, present, err := file.entry(d.Path, d.Name)
 		if err != nil {
-			return nil, p.byHand(err)
+			return nil, p.undoRefusal(err)
 		}
 		e := edit{path: d.Path, name: d.Name, value: d.Value}
 		switch {
@@ -139,7 +139,7 @@ func (p *Plan) without(r record, recorded, force bool) ([]byte, error) {
 			continue
 		case present == nil:
 			content, err = file.set(d.Path, d.Name, d.Value)
-		case (!isOurs(present) || recorded && !d.holds(present)) && !force:
+		case (!isOurs(present) || recorded && !d.isUnmodified(present)) && !force:
 			return nil, &core.Error{
 				Code:    core.CodeConflict,
 				Message: "the entry " + quote(d.Name) + " in " + p.Path + " was changed by hand",
@@ -151,20 +151,20 @@ func (p *Plan) without(r record, recorded, force bool) ([]byte, error) {
 			content, _, err = file.remove(d.Path, d.Name)
 		}
 		if err != nil {
-			return nil, p.byHand(err)
+			return nil, p.undoRefusal(err)
 		}
 		edits = append(edits, e)
 	}
 	if bytes.Equal(content, p.before) {
 		return content, nil
 	}
-	if err := checkAfter(p.Client, p.before, content, edits); err != nil {
-		return nil, p.byHand(err)
+	if err := verifyEdits(p.Client, p.before, content, edits); err != nil {
+		return nil, p.undoRefusal(err)
 	}
 	return content, nil
 }
 
-func (p *Plan) byHand(why error) error {
+func (p *Plan) undoRefusal(why error) error {
 	return &core.Error{
 		Code: core.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
@@ -172,8 +172,8 @@ func (p *Plan) byHand(why error) error {
 	}
 }
 
-// forget deletes the record. Backups stay until newer ones replace them.
-func (c *Connector) forget(key string) error {
+// deleteRecord deletes the record. Backups stay until newer ones replace them.
+func (c *Connector) deleteRecord(key string) error {
 	if err := os.Remove(c.recordPath(key)); err != nil && !isNotExist(err) {
 		return err
 	}

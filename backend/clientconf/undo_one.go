@@ -11,7 +11,7 @@ import (
 // UndoServers undoes the move of some servers: it restores their originals and removes what
 // was added for them to our configuration. The other servers stay moved. Undoing the last one
 // undoes the whole connection.
-func (c *Connector) UndoServers(ctx context.Context, key string, names []string, force bool) (Undone, error) {
+func (c *Connector) UndoServers(ctx context.Context, key string, names []string, force bool) (UndoOutcome, error) {
 	r, ok, err := c.loadRecord(key)
 	if err != nil {
 		return "", err
@@ -19,9 +19,9 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	if !ok {
 		return "", core.Errorf(core.CodeNotFound, "%q is not connected", key)
 	}
-	part, rest := r.divided(names)
+	part, rest := r.splitByServer(names)
 	for _, name := range names {
-		if !slices.ContainsFunc(part.Choice.Servers, func(s Single) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(part.Choice.Servers, func(s ServerEntry) bool { return s.Name == name }) {
 			return "", core.Errorf(core.CodeNotFound, "%q was not moved from %s", name, key)
 		}
 	}
@@ -36,19 +36,19 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	if !p.existed {
 		return "", core.Errorf(core.CodeConflict, "the file %s is gone: take the whole connection back", r.Path)
 	}
-	how, err := c.takeBack(p, part, true, force)
+	how, err := c.undoEntries(p, part, true, force)
 	if err != nil {
 		return "", err
 	}
-	if err := c.undoOwnServers(ctx, &rest, part.Choice.Servers); err != nil {
+	if err := c.undoConfigServers(ctx, &rest, part.Choice.Servers); err != nil {
 		return how, err
 	}
 	after, err := os.ReadFile(r.Path)
 	if err != nil {
 		return how, err
 	}
-	if rest.PostHash == hash(p.before) { // the file had no other changes, so the first backup stays valid
-		rest.PostHash = hash(after)
+	if rest.PostHash == hashBytes(p.before) { // the file had no other changes, so the first backup stays valid
+		rest.PostHash = hashBytes(after)
 		if rest.Version, err = c.saveBackup(key, after); err != nil {
 			return how, err
 		}
@@ -56,8 +56,8 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	return how, c.saveRecord(rest)
 }
 
-// divided splits the record into the named servers and the rest.
-func (r record) divided(names []string) (part, rest record) {
+// splitByServer splits the record into the named servers and the rest.
+func (r record) splitByServer(names []string) (part, rest record) {
 	part, rest = r, r
 	part.Edits, rest.Edits, part.Choice.Servers, rest.Choice.Servers = nil, nil, nil, nil
 	for _, s := range r.Choice.Servers {
@@ -77,37 +77,37 @@ func (r record) divided(names []string) (part, rest record) {
 	return part, rest
 }
 
-// undoOwnServers removes the servers in gone from our configuration and from r.
-func (c *Connector) undoOwnServers(ctx context.Context, r *record, gone []Single) error {
+// undoConfigServers removes the servers in gone from our configuration and from r.
+func (c *Connector) undoConfigServers(ctx context.Context, r *record, gone []ServerEntry) error {
 	if r.Own == nil {
 		return nil
 	}
-	before, _, err := read(r.Own.Path)
+	before, _, err := readFile(r.Own.Path)
 	if err != nil {
 		return err
 	}
-	some := &ownChange{ownRecord: ownRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}}, dir: c.dir, vault: c.vault}
+	removed := &configChange{configRecord: configRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}}, dir: c.dir, vault: c.vault}
 	rest := *r.Own
 	rest.Servers, rest.Secrets = map[string]string{}, map[string][]string{}
 	for label, sum := range r.Own.Servers {
 		to := &rest
-		if slices.ContainsFunc(gone, func(s Single) bool { return s.Server == core.Slug(label) }) {
-			to = &some.ownRecord
+		if slices.ContainsFunc(gone, func(s ServerEntry) bool { return s.Server == core.Slug(label) }) {
+			to = &removed.configRecord
 		}
 		to.Servers[label], to.Secrets[label] = sum, r.Own.Secrets[label]
 	}
-	if len(some.Servers) == 0 {
+	if len(removed.Servers) == 0 {
 		return nil
 	}
-	if _, err := some.undo(ctx); err != nil {
+	if _, err := removed.undo(ctx); err != nil {
 		return err
 	}
-	if rest.PostHash == hash(before) {
-		after, _, err := read(rest.Path)
+	if rest.PostHash == hashBytes(before) {
+		after, _, err := readFile(rest.Path)
 		if err != nil {
 			return err
 		}
-		rest.PostHash = hash(after)
+		rest.PostHash = hashBytes(after)
 	}
 	r.Own = &rest
 	return nil

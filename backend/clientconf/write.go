@@ -22,8 +22,8 @@ const tempPrefix = atomicfile.Prefix
 // maxFile is the maximum size of a client file. Claude Code's contains its history and grows.
 const maxFile = 64 << 20
 
-// read returns the content of path, or nil and false if the file does not exist.
-func read(path string) (src []byte, existed bool, err error) {
+// readFile returns the content of path, or nil and false if the file does not exist.
+func readFile(path string) (src []byte, existed bool, err error) {
 	info, err := os.Stat(path)
 	if isNotExist(err) {
 		return nil, false, nil
@@ -41,23 +41,23 @@ func read(path string) (src []byte, existed bool, err error) {
 	return src, true, err
 }
 
-// replace atomically replaces the content of path, which must still be before (existed is
+// replaceFile atomically replaces the content of path, which must still be before (existed is
 // false if there was no file). Mode and owner are preserved; a new file is 0600. If another
 // program wrote the file in the meantime, nothing is written and the error has code conflict.
-func replace(path string, before []byte, existed bool, content []byte) error {
+func replaceFile(path string, before []byte, existed bool, content []byte) error {
 	mode := os.FileMode(0o600)
 	info, err := os.Stat(path)
 	if err == nil {
 		mode = info.Mode().Perm()
-		if !writable(path, mode) {
+		if !isWritable(path, mode) {
 			return &core.Error{Code: core.CodeRejected, Message: "the file is read-only", Hint: "Make it writable, or paste the entry by hand."}
 		}
 	}
 	dir := filepath.Dir(path)
-	sweep(dir)
+	removeStaleTemps(dir)
 	temp, err := os.OpenFile(filepath.Join(dir, tempPrefix+rand.Text()+".tmp"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return cannotWrite(err)
+		return writeError(err)
 	}
 	defer os.Remove(temp.Name()) // fails after the rename
 	_, err = temp.Write(content)
@@ -71,20 +71,20 @@ func replace(path string, before []byte, existed bool, content []byte) error {
 		err = temp.Sync()
 	}
 	if err = errors.Join(err, temp.Close()); err != nil {
-		return cannotWrite(err)
+		return writeError(err)
 	}
-	if err := unchanged(path, before, existed); err != nil {
+	if err := checkUnchanged(path, before, existed); err != nil {
 		return err
 	}
 	if err := atomicfile.Rename(temp.Name(), path); err != nil {
-		return cannotWrite(err)
+		return writeError(err)
 	}
 	return syncDir(dir)
 }
 
-// writable reports whether an existing file may be written. The directory may permit
+// isWritable reports whether an existing file may be written. The directory may permit
 // replacing a read-only file, but that would override the user's decision.
-func writable(path string, mode os.FileMode) bool {
+func isWritable(path string, mode os.FileMode) bool {
 	if mode&0o200 == 0 {
 		return false
 	}
@@ -95,8 +95,8 @@ func writable(path string, mode os.FileMode) bool {
 	return !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS)
 }
 
-// cannotWrite returns err with a hint for the user. The file is unchanged.
-func cannotWrite(err error) error {
+// writeError returns err with a hint for the user. The file is unchanged.
+func writeError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &core.Error{Code: core.CodeUnavailable, Message: "cannot write the file: the disk is full", Cause: err,
@@ -108,13 +108,13 @@ func cannotWrite(err error) error {
 	return err
 }
 
-// unchanged returns an error with code conflict unless path still contains before.
-func unchanged(path string, before []byte, existed bool) error {
-	now, exists, err := read(path)
+// checkUnchanged returns an error with code conflict unless path still contains before.
+func checkUnchanged(path string, before []byte, existed bool) error {
+	now, exists, err := readFile(path)
 	if err != nil {
 		return err
 	}
-	if exists != existed || hash(now) != hash(before) {
+	if exists != existed || hashBytes(now) != hashBytes(before) {
 		return &core.Error{
 			Code: core.CodeConflict, Retriable: true,
 			Message: "the file was changed by somebody else at the same moment",
@@ -124,8 +124,8 @@ func unchanged(path string, before []byte, existed bool) error {
 	return nil
 }
 
-// sweep deletes the temporary files of writers that were killed.
-func sweep(dir string) {
+// removeStaleTemps deletes the temporary files of writers that were killed.
+func removeStaleTemps(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), tempPrefix) || !strings.HasSuffix(e.Name(), ".tmp") {
@@ -152,9 +152,9 @@ func syncDir(dir string) error {
 // staleLock is the age after which a lock directory is considered abandoned.
 const staleLock = time.Minute
 
-// lockFolder acquires the lock that some clients use: a directory FILE.lock, whose creation
+// lockDir acquires the lock that some clients use: a directory FILE.lock, whose creation
 // is atomic. It waits until ctx is done.
-func lockFolder(ctx context.Context, path string) (unlock func(), err error) {
+func lockDir(ctx context.Context, path string) (unlock func(), err error) {
 	lock := path + ".lock"
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -182,7 +182,7 @@ func lockFolder(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-func hash(b []byte) string {
+func hashBytes(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }

@@ -24,7 +24,7 @@ func (a Autostart) name() string {
 	if a.Data == "" {
 		return "drawbridge"
 	}
-	return "drawbridge-" + slug(a.Data)
+	return "drawbridge-" + shortHash(a.Data)
 }
 
 // arguments returns the command line: the daemon with its tray, without a window.
@@ -50,8 +50,8 @@ func (a Autostart) check() error {
 	return nil
 }
 
-// slug returns a short hash of a path for use in names.
-func slug(path string) string {
+// shortHash returns a short hash of a path for use in names.
+func shortHash(path string) string {
 	sum := uint64(14695981039346656037) // FNV-1a: not used for security
 	for _, b := range []byte(path) {
 		sum = (sum ^ uint64(b)) * 1099511628211

@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// Line formats untrusted text for a menu or a notification: one line, without control or
+// SingleLine formats untrusted text for a menu or a notification: one line, without control or
 // direction characters, at most so many characters.
-func Line(text string, most int) string {
+func SingleLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):

@@ -24,7 +24,7 @@ var linkName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,63}$`)
 })
 
-// Page returns the path of the page that a link opens, such as
+// ResolveLink returns the path of the page that a link opens, such as
 // "/add?name=files&config=%7B…%7D&from=link". A link only displays something: its parameters
 // fill in a form, and nothing is run or stored until the user confirms.
 //
@@ -33,8 +33,8 @@ var linkName = sync.OnceValue(func() *regexp.Regexp {
 //	drawbridge://add?name=files&config=JSON   a server to add; JSON is an entry of mcpServers
 //
 // Any program and any web page can open a link, so every other form is a validation error.
-func Page(link string) (string, error) {
-	wrong := func(what string) (string, error) {
+func ResolveLink(link string) (string, error) {
+	invalid := func(what string) (string, error) {
 		return "", &core.Error{
 			Code: core.CodeValidation, Message: "the link is not valid: " + what,
 			Hint:   "Links look like drawbridge://add?name=NAME&config=JSON and drawbridge://open/servers.",
@@ -42,58 +42,58 @@ func Page(link string) (string, error) {
 		}
 	}
 	if len(link) > maxLink {
-		return wrong("it is longer than 16 KiB")
+		return invalid("it is longer than 16 KiB")
 	}
 	u, err := url.Parse(link)
 	if err != nil || !strings.EqualFold(u.Scheme, Scheme) || u.Opaque != "" || u.User != nil || u.Port() != "" {
-		return wrong("it does not begin with drawbridge://")
+		return invalid("it does not begin with drawbridge://")
 	}
 	switch strings.ToLower(u.Host) {
 	case "":
 		return "/", nil
 	case "open":
-		return place(u.Path, wrong)
+		return resolvePage(u.Path, invalid)
 	case "add":
 		if u.Path != "" && u.Path != "/" {
-			return wrong("it has a path after add")
+			return invalid("it has a path after add")
 		}
-		return addition(u, wrong)
+		return resolveAdd(u, invalid)
 	}
-	return wrong("it asks for something that links cannot do")
+	return invalid("it asks for something that links cannot do")
 }
 
-// places maps the names in links to the pages that a link may open.
-var places = map[string]string{
+// linkPages maps the names in links to the pages that a link may open.
+var linkPages = map[string]string{
 	"servers": "servers", "add": "add", "calls": "calls", "tools": "tools", "clients": "clients",
 	"questions": "questions", "approvals": "questions", // the title of the page
 	"settings": "settings", "usage": "usage", "profiles": "profiles", "directory": "directory",
 	"checks": "checks", "sessions": "sessions", "welcome": "welcome",
 }
 
-func place(p string, wrong func(string) (string, error)) (string, error) {
+func resolvePage(p string, invalid func(string) (string, error)) (string, error) {
 	clean := path.Clean("/" + p)
 	first, rest, _ := strings.Cut(clean[1:], "/")
 	switch {
 	case clean == "/":
 		return clean, nil
-	case places[first] == "", !utf8.ValidString(clean), strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || strings.ContainsRune(`?#\/`, r) }):
-		return wrong("there is no such page")
+	case linkPages[first] == "", !utf8.ValidString(clean), strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || strings.ContainsRune(`?#\/`, r) }):
+		return invalid("there is no such page")
 	}
-	return (&url.URL{Path: "/" + places[first] + clean[1+len(first):]}).EscapedPath(), nil
+	return (&url.URL{Path: "/" + linkPages[first] + clean[1+len(first):]}).EscapedPath(), nil
 }
 
-func addition(u *url.URL, wrong func(string) (string, error)) (string, error) {
+func resolveAdd(u *url.URL, invalid func(string) (string, error)) (string, error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return wrong("its parameters cannot be read")
+		return invalid("its parameters cannot be read")
 	}
 	name, config := query.Get("name"), query.Get("config")
 	if name != "" && !linkName().MatchString(name) {
-		return wrong("the name is not one that a server can have")
+		return invalid("the name is not one that a server can have")
 	}
 	var entry map[string]json.RawMessage
 	if json.Unmarshal([]byte(config), &entry) != nil || entry == nil {
-		return wrong("config is not a JSON object")
+		return invalid("config is not a JSON object")
 	}
 	return "/add?" + url.Values{"name": {name}, "config": {config}, "from": {"link"}}.Encode(), nil
 }

@@ -19,7 +19,7 @@ func TestLinksOpenOnlyThePage(t *testing.T) {
 		`drawbridge://add?name=f&config={"url":"x"}`: "/add?config=%7B%22url%22%3A%22x%22%7D&from=link&name=f",
 		`drawbridge://add/?config=%7B%7D&token=t`:    "/add?config=%7B%7D&from=link&name=",
 	} {
-		if got, err := Page(link); err != nil || got != want {
+		if got, err := ResolveLink(link); err != nil || got != want {
 			t.Errorf("%s leads to %q (%v), want %q", link, got, err, want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestLinksOpenOnlyThePage(t *testing.T) {
 		"drawbridge://add?config=[]", "drawbridge://add?config=null", "drawbridge://add?name=%0a&config={}", "drawbridge://add?name=" + strings.Repeat("a", 65) + "&config={}",
 		"drawbridge://add/x?config={}", "drawbridge://add?config={}&%zz", "drawbridge://add?config={}" + strings.Repeat("%20", maxLink),
 	} {
-		if got, err := Page(link); err == nil {
+		if got, err := ResolveLink(link); err == nil {
 			t.Errorf("%.80q leads to %q", link, got)
 		}
 	}
@@ -46,7 +46,7 @@ func TestLinksMatchPageRoutes(t *testing.T) {
 	for _, m := range regexp.MustCompile(`path: '/([a-z]+)'`).FindAllStringSubmatch(string(router), -1) {
 		has[m[1]], left[m[1]] = true, true
 	}
-	for name, place := range places {
+	for name, place := range linkPages {
 		if !has[place] {
 			t.Errorf("drawbridge://open/%s leads to /%s, which the page does not have", name, place)
 		}
@@ -67,7 +67,7 @@ func FuzzPage(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, link string) {
-		page, err := Page(link)
+		page, err := ResolveLink(link)
 		if err != nil {
 			return
 		}

@@ -18,12 +18,12 @@ const (
 	notifyPath = dbus.ObjectPath("/org/freedesktop/Notifications")
 )
 
-// busLimit is the timeout for a call to the notification server. The first call may have to
+// busTimeout is the timeout for a call to the notification server. The first call may have to
 // start the server.
-const busLimit = 5 * time.Second
+const busTimeout = 5 * time.Second
 
-// freedesktop shows notifications over the D-Bus session bus.
-type freedesktop struct {
+// dbusNotifier shows notifications over the D-Bus session bus.
+type dbusNotifier struct {
 	conn    *dbus.Conn
 	object  dbus.BusObject
 	actions bool // the server supports actions
@@ -51,13 +51,13 @@ func NewNotifier(ctx context.Context) (Notifier, error) {
 		conn.Close()
 		return nil, fmt.Errorf("cannot show notifications: %w", err)
 	}
-	f := &freedesktop{
+	f := &dbusNotifier{
 		conn: conn, object: conn.Object(notifyName, notifyPath),
 		shown: map[string]uint32{}, byID: map[uint32]Notification{},
 		signals: make(chan *dbus.Signal, 16), clicked: make(chan Notification, 8),
 		done: make(chan struct{}),
 	}
-	ctx, cancel := context.WithTimeout(ctx, busLimit)
+	ctx, cancel := context.WithTimeout(ctx, busTimeout)
 	defer cancel()
 	var capabilities []string
 	if err := f.object.CallWithContext(ctx, notifyName+".GetCapabilities", 0).Store(&capabilities); err != nil {
@@ -76,8 +76,8 @@ func NewNotifier(ctx context.Context) (Notifier, error) {
 	return f, nil
 }
 
-func (f *freedesktop) Show(ctx context.Context, n Notification) error {
-	ctx, cancel := context.WithTimeout(ctx, busLimit)
+func (f *dbusNotifier) Show(ctx context.Context, n Notification) error {
+	ctx, cancel := context.WithTimeout(ctx, busTimeout)
 	defer cancel()
 	body := n.Text
 	if f.markup {
@@ -107,7 +107,7 @@ func (f *freedesktop) Show(ctx context.Context, n Notification) error {
 	return nil
 }
 
-func (f *freedesktop) Withdraw(ctx context.Context, subject string) {
+func (f *dbusNotifier) Withdraw(ctx context.Context, subject string) {
 	f.mu.Lock()
 	id, ok := f.shown[subject]
 	delete(f.shown, subject)
@@ -116,22 +116,22 @@ func (f *freedesktop) Withdraw(ctx context.Context, subject string) {
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, busLimit)
+	ctx, cancel := context.WithTimeout(ctx, busTimeout)
 	defer cancel()
 	f.object.CallWithContext(ctx, notifyName+".CloseNotification", 0, id) // ignore the error: it may be closed already
 }
 
-func (f *freedesktop) Clicked() <-chan Notification { return f.clicked }
+func (f *dbusNotifier) Clicked() <-chan Notification { return f.clicked }
 
 // Close disconnects and waits for the listener to return. Visible notifications stay.
-func (f *freedesktop) Close() {
+func (f *dbusNotifier) Close() {
 	f.conn.Close() // closes f.signals
 	<-f.done
 }
 
 // listen forwards clicks and forgets closed notifications. It returns when the connection is
 // closed.
-func (f *freedesktop) listen() {
+func (f *dbusNotifier) listen() {
 	defer close(f.done)
 	for s := range f.signals {
 		if len(s.Body) < 2 {

@@ -9,23 +9,23 @@ import (
 	"github.com/gen2brain/beeep"
 )
 
-// plain shows notifications as text only. The system does not report clicks, so pending
+// textNotifier shows notifications as text only. The system does not report clicks, so pending
 // approvals are also listed in the tray menu.
-type plain struct{}
+type textNotifier struct{}
 
 // NewNotifier returns the notifier of this system.
 func NewNotifier(context.Context) (Notifier, error) {
 	beeep.AppName = "Drawbridge"
-	return plain{}, nil
+	return textNotifier{}, nil
 }
 
-func (plain) Show(_ context.Context, n Notification) error {
+func (textNotifier) Show(_ context.Context, n Notification) error {
 	if err := beeep.Notify(n.Title, n.Text, ""); err != nil {
 		return fmt.Errorf("cannot show a notification: %w", err)
 	}
 	return nil
 }
 
-func (plain) Withdraw(context.Context, string) {}
-func (plain) Clicked() <-chan Notification     { return nil }
-func (plain) Close()                           {}
+func (textNotifier) Withdraw(context.Context, string) {}
+func (textNotifier) Clicked() <-chan Notification     { return nil }
+func (textNotifier) Close()                           {}

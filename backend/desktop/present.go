@@ -9,16 +9,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Present is a snapshot of the state that the watched events describe.
-type Present struct {
+// Snapshot is a snapshot of the state that the watched events describe.
+type Snapshot struct {
 	Servers   []core.ServerStatus
 	Questions []approvals.Item  // pending ones
 	Commands  map[string]string // messages about changed commands, by server
 }
 
-// catchUp reconciles the notifications with a snapshot: it withdraws what no longer applies
+// reconcile reconciles the notifications with a snapshot: it withdraws what no longer applies
 // and shows what is new.
-func (r *watch) catchUp(ctx context.Context, now Present) {
+func (r *watchRun) reconcile(ctx context.Context, now Snapshot) {
 	servers, questions := map[string]bool{}, map[string]bool{}
 	for _, s := range now.Servers {
 		servers[s.ID] = true
@@ -30,7 +30,7 @@ func (r *watch) catchUp(ctx context.Context, now Present) {
 		}
 	}
 	for _, s := range now.Servers {
-		r.server(ctx, s)
+		r.updateServer(ctx, s)
 	}
 	for _, q := range now.Questions {
 		questions[q.ID] = true
@@ -38,22 +38,22 @@ func (r *watch) catchUp(ctx context.Context, now Present) {
 	for id, q := range r.waiting {
 		if !questions[id] {
 			q.State = "withdrawn" // or answered: in both cases it is no longer pending
-			r.question(ctx, q)
+			r.updateQuestion(ctx, q)
 		}
 	}
 	for _, q := range now.Questions {
 		if _, known := r.waiting[q.ID]; !known {
-			r.question(ctx, q)
+			r.updateQuestion(ctx, q)
 		}
 	}
 	for id := range r.commands {
 		if now.Commands[id] == "" {
-			r.command(ctx, id, "")
+			r.updateCommand(ctx, id, "")
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(now.Commands)) {
 		if r.commands[id] != now.Commands[id] {
-			r.command(ctx, id, now.Commands[id])
+			r.updateCommand(ctx, id, now.Commands[id])
 		}
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// quiet is the minimum interval between two notifications with the same subject. A
+// minInterval is the minimum interval between two notifications with the same subject. A
 // notification that becomes due earlier is delayed until the interval ends, unless it is
 // withdrawn before.
-const quiet = time.Minute
+const minInterval = time.Minute
 
 // maxSubjects is the maximum number of subjects that are tracked. Beyond it, new ones are not
 // shown.
 const maxSubjects = 256
 
-// queued is the size of the event queue.
-const queued = 512
+// eventQueueSize is the size of the event queue.
+const eventQueueSize = 512
 
 // Watcher turns events into notifications: a server that crashed or needs the user, a pending
 // question or approval, a lost client entry, a changed command.
@@ -40,8 +40,8 @@ type Watcher struct {
 	Enabled func() bool
 	// Open opens a page of the UI. It may block.
 	Open func(to string)
-	// Present returns a snapshot of the current state. It is called after events were lost.
-	Present func() Present
+	// Snapshot returns a snapshot of the current state. It is called after events were lost.
+	Snapshot func() Snapshot
 
 	reachable atomic.Bool
 }
@@ -50,35 +50,35 @@ type Watcher struct {
 // connected to the notifier. It may be called from any goroutine.
 func (w *Watcher) Reachable() bool { return w.reachable.Load() && w.Enabled() }
 
-// told is the notification state of one subject.
-type told struct {
-	at    time.Time     // when it was last shown; zero if never
-	shown bool          // it is visible, as far as known
-	next  *Notification // shown when the interval ends or a notifier is available
+// subjectState is the notification state of one subject.
+type subjectState struct {
+	shownAt time.Time     // when it was last shown; zero if never
+	visible bool          // it is visible, as far as known
+	pending *Notification // shown when the interval ends or a notifier is available
 }
 
-// watch is the state of one Run. It is used by one goroutine only.
-type watch struct {
+// watchRun is the state of one Run. It is used by one goroutine only.
+type watchRun struct {
 	*Watcher
-	notifier Notifier
-	tried    time.Time // when Connect last failed
-	subjects map[string]*told
-	states   map[string]core.State
-	waiting  map[string]approvals.Item
-	commands map[string]string // messages about changed commands, by server
+	notifier    Notifier
+	lastFailure time.Time // when Connect last failed
+	subjects    map[string]*subjectState
+	states      map[string]core.State
+	waiting     map[string]approvals.Item
+	commands    map[string]string // messages about changed commands, by server
 }
 
 // Run shows notifications until ctx is done, and then returns nil.
 func (w *Watcher) Run(ctx context.Context) error {
-	r := &watch{Watcher: w, subjects: map[string]*told{}, states: map[string]core.State{}, waiting: map[string]approvals.Item{}, commands: map[string]string{}}
+	r := &watchRun{Watcher: w, subjects: map[string]*subjectState{}, states: map[string]core.State{}, waiting: map[string]approvals.Item{}, commands: map[string]string{}}
 	sub := w.subscribe()
 	if w.Enabled() { // approvals depend on Reachable
-		r.connected(ctx)
+		r.ensureNotifier(ctx)
 	}
 	defer func() { sub.Close() }()
-	defer func() { r.end(context.WithoutCancel(ctx)) }()
-	silence := time.NewTimer(time.Hour)
-	defer silence.Stop()
+	defer func() { r.withdrawAll(context.WithoutCancel(ctx)) }()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	for {
 		var clicked <-chan Notification
 		if r.notifier != nil {
@@ -89,32 +89,32 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return nil
 		case n := <-clicked:
 			go w.Open(n.To)
-		case <-silence.C:
-			r.due(ctx)
+		case <-timer.C:
+			r.showDue(ctx)
 		case e, open := <-sub.Events():
 			if open {
-				r.take(ctx, e)
+				r.handleEvent(ctx, e)
 				break
 			}
 			sub = w.subscribe() // events were lost: shown problems may be resolved
-			r.catchUp(ctx, w.Present())
+			r.reconcile(ctx, w.Snapshot())
 		}
-		silence.Reset(r.untilDue())
+		timer.Reset(r.untilDue())
 	}
 }
 
 func (w *Watcher) subscribe() *event.Subscription {
-	return w.Bus.Subscribe(queued, event.Server, event.Removed, event.Health, event.Approval)
+	return w.Bus.Subscribe(eventQueueSize, event.Server, event.Removed, event.Health, event.Approval)
 }
 
-// take handles one event.
-func (r *watch) take(ctx context.Context, e event.Event) {
+// handleEvent handles one event.
+func (r *watchRun) handleEvent(ctx context.Context, e event.Event) {
 	switch data := e.Data.(type) {
 	case core.ServerStatus:
-		r.server(ctx, data)
+		r.updateServer(ctx, data)
 	case event.Notice:
 		if id, ok := strings.CutPrefix(data.Subject, event.CommandSubject); ok {
-			r.command(ctx, id, data.Message)
+			r.updateCommand(ctx, id, data.Message)
 			return
 		}
 		if !strings.HasPrefix(data.Subject, "clients/") && data.Subject != "history" {
@@ -124,9 +124,9 @@ func (r *watch) take(ctx context.Context, e event.Event) {
 			r.withdraw(ctx, data.Subject)
 			return
 		}
-		r.show(ctx, Notification{Subject: data.Subject, Title: "Drawbridge", Text: data.Message, To: noticePlace(data.Subject)})
+		r.show(ctx, Notification{Subject: data.Subject, Title: "Drawbridge", Text: data.Message, To: noticePage(data.Subject)})
 	case approvals.Item:
-		r.question(ctx, data)
+		r.updateQuestion(ctx, data)
 	case string:
 		if e.Kind == event.Removed {
 			delete(r.states, data)
@@ -135,16 +135,16 @@ func (r *watch) take(ctx context.Context, e event.Event) {
 	}
 }
 
-func noticePlace(subject string) string {
+func noticePage(subject string) string {
 	if strings.HasPrefix(subject, "clients/") {
 		return "/clients"
 	}
 	return "/"
 }
 
-// command maintains one notification for all changed commands, because one edit of the
+// updateCommand maintains one notification for all changed commands, because one edit of the
 // configuration may change many. An empty message removes the one of this server.
-func (r *watch) command(ctx context.Context, id, message string) {
+func (r *watchRun) updateCommand(ctx context.Context, id, message string) {
 	const subject = "commands"
 	if message == "" {
 		delete(r.commands, id)
@@ -163,8 +163,8 @@ func (r *watch) command(ctx context.Context, id, message string) {
 	r.show(ctx, n)
 }
 
-// server notifies once about each state that requires action by the user.
-func (r *watch) server(ctx context.Context, s core.ServerStatus) {
+// updateServer notifies once about each state that requires action by the user.
+func (r *watchRun) updateServer(ctx context.Context, s core.ServerStatus) {
 	if r.states[s.ID] == s.State {
 		return
 	}
@@ -191,9 +191,9 @@ func (r *watch) server(ctx context.Context, s core.ServerStatus) {
 	r.show(ctx, n)
 }
 
-// question maintains one notification for all pending questions, so that an agent that asks
+// updateQuestion maintains one notification for all pending questions, so that an agent that asks
 // often does not fill the screen.
-func (r *watch) question(ctx context.Context, item approvals.Item) {
+func (r *watchRun) updateQuestion(ctx context.Context, item approvals.Item) {
 	const subject = "waiting"
 	if item.State != "" {
 		delete(r.waiting, item.ID)
@@ -216,61 +216,61 @@ func (r *watch) question(ctx context.Context, item approvals.Item) {
 }
 
 // show shows n now, or when the interval of its subject ends.
-func (r *watch) show(ctx context.Context, n Notification) {
-	n.Title, n.Text = LeftToRight(Line(n.Title, 80)), Line(n.Text, 300)
+func (r *watchRun) show(ctx context.Context, n Notification) {
+	n.Title, n.Text = LeftToRight(SingleLine(n.Title, 80)), SingleLine(n.Text, 300)
 	t := r.subjects[n.Subject]
 	if t == nil {
-		r.forget()
+		r.dropIdleSubjects()
 		if len(r.subjects) == maxSubjects {
 			return
 		}
-		t = new(told)
+		t = new(subjectState)
 		r.subjects[n.Subject] = t
 	}
-	if !t.at.IsZero() && time.Since(t.at) < quiet {
-		t.next = &n
+	if !t.shownAt.IsZero() && time.Since(t.shownAt) < minInterval {
+		t.pending = &n
 		return
 	}
-	t.next = nil
+	t.pending = nil
 	if !r.Enabled() {
 		return
 	}
-	if !r.connected(ctx) {
-		t.next = &n // the desktop may start later, as at login
+	if !r.ensureNotifier(ctx) {
+		t.pending = &n // the desktop may start later, as at login
 		return
 	}
 	if err := r.notifier.Show(ctx, n); err != nil {
 		r.Log.Warn("Cannot show a notification", "error", err)
 		r.notifier.Close()
-		r.notifier, r.tried = nil, time.Now()
+		r.notifier, r.lastFailure = nil, time.Now()
 		r.reachable.Store(false)
-		t.next = &n
+		t.pending = &n
 		return
 	}
-	t.at, t.shown = time.Now(), true
+	t.shownAt, t.visible = time.Now(), true
 }
 
-func (r *watch) withdraw(ctx context.Context, subject string) {
+func (r *watchRun) withdraw(ctx context.Context, subject string) {
 	t := r.subjects[subject]
 	if t == nil {
 		return
 	}
-	t.next = nil
-	if t.shown && r.notifier != nil {
+	t.pending = nil
+	if t.visible && r.notifier != nil {
 		r.notifier.Withdraw(ctx, subject)
 	}
-	t.shown = false
+	t.visible = false
 }
 
-// endLimit is the timeout for withdrawing notifications at exit.
-const endLimit = time.Second
+// withdrawTimeout is the timeout for withdrawing notifications at exit.
+const withdrawTimeout = time.Second
 
-// end withdraws all notifications, because clicks are no longer handled.
-func (r *watch) end(ctx context.Context) {
+// withdrawAll withdraws all notifications, because clicks are no longer handled.
+func (r *watchRun) withdrawAll(ctx context.Context) {
 	if r.notifier == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	ctx, cancel := context.WithTimeout(ctx, withdrawTimeout)
 	defer cancel()
 	for subject := range r.subjects {
 		r.withdraw(ctx, subject)
@@ -278,55 +278,55 @@ func (r *watch) end(ctx context.Context) {
 	r.notifier.Close()
 }
 
-// connected reports whether there is a notifier, and tries to connect if there is none.
-func (r *watch) connected(ctx context.Context) bool {
+// ensureNotifier reports whether there is a notifier, and tries to connect if there is none.
+func (r *watchRun) ensureNotifier(ctx context.Context) bool {
 	if r.notifier != nil {
 		return true
 	}
-	if !r.tried.IsZero() && time.Since(r.tried) < quiet {
+	if !r.lastFailure.IsZero() && time.Since(r.lastFailure) < minInterval {
 		return false
 	}
 	var err error
 	if r.notifier, err = r.Connect(ctx); err != nil {
-		if r.tried.IsZero() {
+		if r.lastFailure.IsZero() {
 			r.Log.Info("No notifications", "reason", err.Error())
 		}
-		r.notifier, r.tried = nil, time.Now()
+		r.notifier, r.lastFailure = nil, time.Now()
 		return false
 	}
 	r.reachable.Store(true)
 	return true
 }
 
-// due shows the delayed notifications whose interval has ended.
-func (r *watch) due(ctx context.Context) {
+// showDue shows the delayed notifications whose interval has ended.
+func (r *watchRun) showDue(ctx context.Context) {
 	for _, subject := range slices.Sorted(maps.Keys(r.subjects)) {
 		t := r.subjects[subject]
-		if t.next != nil && time.Since(t.at) >= quiet {
-			r.show(ctx, *t.next)
+		if t.pending != nil && time.Since(t.shownAt) >= minInterval {
+			r.show(ctx, *t.pending)
 		}
 	}
 }
 
-func (r *watch) untilDue() time.Duration {
+func (r *watchRun) untilDue() time.Duration {
 	wait, untilTry := time.Hour, time.Duration(0)
-	if r.notifier == nil && !r.tried.IsZero() {
-		untilTry = quiet - time.Since(r.tried)
+	if r.notifier == nil && !r.lastFailure.IsZero() {
+		untilTry = minInterval - time.Since(r.lastFailure)
 	}
 	for _, t := range r.subjects {
-		if t.next != nil {
-			wait = min(wait, max(0, quiet-time.Since(t.at), untilTry))
+		if t.pending != nil {
+			wait = min(wait, max(0, minInterval-time.Since(t.shownAt), untilTry))
 		}
 	}
 	return wait
 }
 
-// forget deletes the state of subjects that are not visible and whose interval has ended.
-func (r *watch) forget() {
+// dropIdleSubjects deletes the state of subjects that are not visible and whose interval has ended.
+func (r *watchRun) dropIdleSubjects() {
 	if len(r.subjects) < maxSubjects {
 		return
 	}
-	maps.DeleteFunc(r.subjects, func(_ string, t *told) bool {
-		return !t.shown && t.next == nil && time.Since(t.at) >= quiet
+	maps.DeleteFunc(r.subjects, func(_ string, t *subjectState) bool {
+		return !t.visible && t.pending == nil && time.Since(t.shownAt) >= minInterval
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// screen is a Notifier that records its calls.
-type screen struct {
+// fakeNotifier is a Notifier that records its calls.
+type fakeNotifier struct {
 	mu      sync.Mutex
 	log     []string
 	click   chan Notification
@@ -26,7 +26,7 @@ type screen struct {
 	visible map[string]Notification
 }
 
-func (s *screen) Show(_ context.Context, n Notification) error {
+func (s *fakeNotifier) Show(_ context.Context, n Notification) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
@@ -36,21 +36,21 @@ func (s *screen) Show(_ context.Context, n Notification) error {
 	s.visible[n.Subject] = n
 	return nil
 }
-func (s *screen) Withdraw(_ context.Context, subject string) {
+func (s *fakeNotifier) Withdraw(_ context.Context, subject string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, "withdrawn "+subject)
 	delete(s.visible, subject)
 }
-func (s *screen) Clicked() <-chan Notification {
+func (s *fakeNotifier) Clicked() <-chan Notification {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.click
 }
-func (s *screen) Close() { s.closed++ }
+func (s *fakeNotifier) Close() { s.closed++ }
 
-type desk struct {
-	*screen
+type fixture struct {
+	*fakeNotifier
 	watcher *Watcher
 	t       *testing.T
 	bus     *event.Bus
@@ -58,29 +58,29 @@ type desk struct {
 	opened  []string
 	connect error
 	tries   int
-	now     Present
+	now     Snapshot
 }
 
-// lose makes the watcher's queue overflow by blocking the notifier.
-func (d *desk) lose() {
+// overflowQueue makes the watcher's queue overflow by blocking the notifier.
+func (d *fixture) overflowQueue() {
 	d.mu.Lock()
-	for range 2 * queued {
+	for range 2 * eventQueueSize {
 		d.bus.Publish(event.Health, event.Notice{Subject: "nothing", Message: "of interest"})
 	}
 	d.mu.Unlock()
 	synctest.Wait()
 }
 
-// watching runs do with a Watcher, in a synctest bubble.
-func watching(t *testing.T, do func(d *desk)) {
+// withWatcher runs do with a Watcher, in a synctest bubble.
+func withWatcher(t *testing.T, do func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{screen: &screen{click: make(chan Notification, 1), visible: map[string]Notification{}}, t: t, bus: new(event.Bus)}
+		d := &fixture{fakeNotifier: &fakeNotifier{click: make(chan Notification, 1), visible: map[string]Notification{}}, t: t, bus: new(event.Bus)}
 		w := &Watcher{
 			Bus: d.bus, Log: slog.New(slog.DiscardHandler), Enabled: func() bool { return !d.off },
-			Connect: d.dial,
-			Present: func() Present { return d.now },
-			Open:    func(to string) { d.opened = append(d.opened, to) },
+			Connect:  d.dial,
+			Snapshot: func() Snapshot { return d.now },
+			Open:     func(to string) { d.opened = append(d.opened, to) },
 		}
 		d.watcher = w
 		ctx, cancel := context.WithCancel(t.Context())
@@ -98,31 +98,31 @@ func watching(t *testing.T, do func(d *desk)) {
 	})
 }
 
-func (d *desk) dial(context.Context) (Notifier, error) {
+func (d *fixture) dial(context.Context) (Notifier, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tries++
-	return d.screen, d.connect
+	return d.fakeNotifier, d.connect
 }
 
-// connects sets the result of Connect and returns the number of calls so far.
-func (d *desk) connects(err error) (tries int) {
+// setConnectError sets the result of Connect and returns the number of calls so far.
+func (d *fixture) setConnectError(err error) (tries int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.connect, tries = err, d.tries
 	return tries
 }
 
-func (d *desk) publish(kind event.Kind, data any) {
+func (d *fixture) publish(kind event.Kind, data any) {
 	d.bus.Publish(kind, data)
 	synctest.Wait()
 }
 
-func (d *desk) server(id string, state core.State, reason string) {
+func (d *fixture) server(id string, state core.State, reason string) {
 	d.publish(event.Server, core.ServerStatus{ID: id, State: state, Reason: reason})
 }
 
-func (d *desk) said(want ...string) {
+func (d *fixture) expectLog(want ...string) {
 	d.t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,86 +133,86 @@ func (d *desk) said(want ...string) {
 }
 
 func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		d.server("files", core.StateRunning, "")
 		d.server("files", core.StateBackoff, "exit 1")
-		d.said()
+		d.expectLog()
 		d.server("files", core.StateCrashed, "exit 1\n\x1b[31mno such file")
 		d.server("files", core.StateCrashed, "exit 1")
-		d.said("files does not run: exit 1 [31mno such file")
-		time.Sleep(2 * quiet) // an unchanged state is not notified again
+		d.expectLog("files does not run: exit 1 [31mno such file")
+		time.Sleep(2 * minInterval) // an unchanged state is not notified again
 		synctest.Wait()
-		d.said()
+		d.expectLog()
 		if n := d.visible["server/files"]; n.To != "/servers/files" || !n.Urgent {
 			t.Fatalf("%+v", n)
 		}
 		d.server("files", core.StateRunning, "")
-		d.said("withdrawn server/files")
+		d.expectLog("withdrawn server/files")
 		d.publish(event.Server, core.ServerStatus{ID: "git", State: core.StateCrashed, Reason: "there is no secret called \"k\".", Hint: "Store it with: drawbridge secret set k."})
-		d.said("git does not run: there is no secret called \"k\". Store it with: drawbridge secret set k.")
+		d.expectLog("git does not run: there is no secret called \"k\". Store it with: drawbridge secret set k.")
 	})
 }
 
 func TestNotificationsPerSubjectAreLimitedToOnePerMinute(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		d.server("a", core.StateCrashed, "one")
 		d.server("a", core.StateRunning, "")
 		d.server("a", core.StateCrashed, "two")
 		d.server("b", core.StateCrashed, "other")
-		d.said("a does not run: one", "withdrawn server/a", "b does not run: other")
-		time.Sleep(quiet - time.Second)
+		d.expectLog("a does not run: one", "withdrawn server/a", "b does not run: other")
+		time.Sleep(minInterval - time.Second)
 		synctest.Wait()
-		d.said()
+		d.expectLog()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		d.said("a does not run: two")
+		d.expectLog("a does not run: two")
 		d.server("a", core.StateRunning, "")
 		d.server("a", core.StateCrashed, "three")
 		d.server("a", core.StateRunning, "") // resolved before the interval ends: not shown
 		d.mu.Lock()
 		d.log = nil
 		d.mu.Unlock()
-		time.Sleep(2 * quiet)
+		time.Sleep(2 * minInterval)
 		synctest.Wait()
-		d.said()
+		d.expectLog()
 	})
 }
 
 func TestManyApprovalsBecomeOneNotification(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		ask := func(i int, state string) {
 			d.publish(event.Approval, approvals.Item{ID: fmt.Sprint(i), Server: "github", Message: fmt.Sprint("delete ", i, "?"), State: state})
 		}
 		ask(1, "")
-		d.said("github asks: delete 1?")
+		d.expectLog("github asks: delete 1?")
 		for i := 2; i <= 20; i++ {
 			ask(i, "")
 		}
-		d.said()
-		time.Sleep(quiet)
+		d.expectLog()
+		time.Sleep(minInterval)
 		synctest.Wait()
-		d.said("20 questions wait for you: github asks: delete 20?")
+		d.expectLog("20 questions wait for you: github asks: delete 20?")
 		for i := range 20 {
 			ask(i+1, "accept")
 		}
-		d.said("withdrawn waiting")
+		d.expectLog("withdrawn waiting")
 	})
 }
 
 func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		d.publish(event.Health, event.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
 		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "files", Message: "Server files runs a new command: x"})
 		d.publish(event.Health, event.Notice{Subject: "bridge", Message: "not worth a notification"})
-		d.said("Drawbridge: Our entry is gone.", "Drawbridge: Server files runs a new command: x")
+		d.expectLog("Drawbridge: Our entry is gone.", "Drawbridge: Server files runs a new command: x")
 		d.publish(event.Health, event.Notice{Subject: "clients/cursor"})
-		d.said("withdrawn clients/cursor")
+		d.expectLog("withdrawn clients/cursor")
 	})
 }
 
 // One edit of the configuration may change many commands.
 func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		tell := func(id, message string) {
 			d.publish(event.Health, event.Notice{Subject: event.CommandSubject + id, Message: message})
 		}
@@ -222,31 +222,31 @@ func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 		}
 		tell("b", "b runs y")
 		tell("c", "c runs z")
-		d.said("Drawbridge: a runs x")
-		time.Sleep(quiet)
+		d.expectLog("Drawbridge: a runs x")
+		time.Sleep(minInterval)
 		synctest.Wait()
-		d.said("3 servers run new commands: c runs z")
+		d.expectLog("3 servers run new commands: c runs z")
 		if to := d.visible["commands"].To; to != "/servers" {
 			t.Errorf("a click leads to %q", to)
 		}
 		tell("a", "")
 		tell("b", "")
-		d.said()
+		d.expectLog()
 		tell("c", "")
-		d.said("withdrawn commands")
+		d.expectLog("withdrawn commands")
 	})
 }
 
 func TestRightToLeftNameKeepsSentenceOrder(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateCrashed, Reason: "x"})
 		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateCrashed, Reason: "x"})
-		d.said("\u200eשלום does not run: x", "Grüße does not run: x")
+		d.expectLog("\u200eשלום does not run: x", "Grüße does not run: x")
 	})
 }
 
 func TestClickOpensItsPage(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		d.server("files", core.StateNeedsApproval, "new command")
 		d.click <- d.visible["server/files"]
 		synctest.Wait()
@@ -257,13 +257,13 @@ func TestClickOpensItsPage(t *testing.T) {
 }
 
 func TestDisabledNotificationsStaySilent(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		if !d.watcher.Reachable() {
 			t.Error("the user with notifications is not reachable")
 		}
 		d.off = true
 		d.server("files", core.StateCrashed, "x")
-		d.said()
+		d.expectLog()
 		if d.watcher.Reachable() {
 			t.Error("the user without notifications counts as reachable")
 		}
@@ -272,7 +272,7 @@ func TestDisabledNotificationsStaySilent(t *testing.T) {
 
 // Notifications without a notifier are shown when one is available, if they still apply.
 func TestNotificationServerMayAppearAndVanish(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		d.refuse = errors.New("gone")
 		d.server("z", core.StateCrashed, "0")
 		if d.closed != 1 || d.watcher.Reachable() {
@@ -280,24 +280,24 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		}
 		gone := errors.New("no session bus")
 		d.refuse = nil
-		before := d.connects(gone)
-		time.Sleep(quiet - time.Second)
+		before := d.setConnectError(gone)
+		time.Sleep(minInterval - time.Second)
 		d.server("a", core.StateCrashed, "1")
 		d.server("b", core.StateCrashed, "2")
-		if tries := d.connects(gone) - before; tries != 0 {
+		if tries := d.setConnectError(gone) - before; tries != 0 {
 			t.Fatalf("%d tries within a minute", tries)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if tries := d.connects(gone) - before; tries != 1 || d.watcher.Reachable() {
+		if tries := d.setConnectError(gone) - before; tries != 1 || d.watcher.Reachable() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
 		}
 		d.server("b", core.StateRunning, "") // resolved before it could be shown
-		d.connects(nil)
-		time.Sleep(quiet)
+		d.setConnectError(nil)
+		time.Sleep(minInterval)
 		synctest.Wait()
-		d.said("a does not run: 1", "z does not run: 0")
-		if tries := d.connects(nil) - before; tries != 2 || !d.watcher.Reachable() {
+		d.expectLog("a does not run: 1", "z does not run: 0")
+		if tries := d.setConnectError(nil) - before; tries != 2 || !d.watcher.Reachable() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
 		}
 	})
@@ -305,7 +305,7 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 
 // A slow watcher may miss that a problem was resolved.
 func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
-	watching(t, func(d *desk) {
+	withWatcher(t, func(d *fixture) {
 		d.publish(event.Approval, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
 		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "git", Message: "a new command"})
 		d.server("web", core.StateCrashed, "exit 1")
@@ -313,12 +313,12 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 			t.Fatalf("shown: %v", d.visible)
 		}
 		// The current state, which the watcher could not follow event by event.
-		d.now = Present{Servers: []core.ServerStatus{{ID: "web", State: core.StateRunning}}}
-		d.lose()
+		d.now = Snapshot{Servers: []core.ServerStatus{{ID: "web", State: core.StateRunning}}}
+		d.overflowQueue()
 		if len(d.visible) != 0 {
 			t.Errorf("still shown: %v", d.visible)
 		}
-		time.Sleep(2 * quiet)
+		time.Sleep(2 * minInterval)
 		d.publish(event.Approval, approvals.Item{ID: "2", Server: "files", Message: "and now?"})
 		if n := d.visible["waiting"]; n.Title != "files asks" {
 			t.Errorf("the next question is shown as %+v", n)
@@ -327,13 +327,13 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 }
 
 func TestProblemsDuringLostEventsAreShown(t *testing.T) {
-	watching(t, func(d *desk) {
-		d.now = Present{
+	withWatcher(t, func(d *fixture) {
+		d.now = Snapshot{
 			Servers:   []core.ServerStatus{{ID: "web", State: core.StateCrashed, Reason: "exit 1"}},
 			Questions: []approvals.Item{{ID: "1", Server: "files", Message: "may I?"}},
 			Commands:  map[string]string{"git": "a new command"},
 		}
-		d.lose()
+		d.overflowQueue()
 		if len(d.visible) != 3 {
 			t.Errorf("shown: %v", d.visible)
 		}

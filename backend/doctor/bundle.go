@@ -51,9 +51,9 @@ func (o BundleOptions) getenv(name string) string {
 
 // Limits of a bundle. Logs are truncated at the beginning, because the end matters most.
 const (
-	mostOfLog  = 256 << 10
-	mostOfEach = 64 << 10 // log of a server
-	mostLogs   = 60
+	maxMainLog    = 256 << 10
+	maxServerLog  = 64 << 10 // log of a server
+	maxServerLogs = 60
 )
 
 const bundleNote = `What Drawbridge found out about itself for a bug report. Nothing was sent anywhere: you decide who gets this file.
@@ -94,27 +94,27 @@ func Bundle(o BundleOptions) []File {
 	if list := o.getenv(config.EnvServers); list != "" {
 		texts["config/environment.json"] = masked("environment.json", []byte(list))
 	}
-	for path, src := range earlier(o.Folders) { // logs may contain secrets of former configurations
+	for path, src := range formerConfigs(o.Folders) { // logs may contain secrets of former configurations
 		masked(path, src)
 	}
 	for name, document := range o.Documents {
-		texts[name+".json"] = indented(document)
+		texts[name+".json"] = formatJSON(document)
 	}
-	texts["versions.json"] = indented(o.versions())
-	addEnd(texts, "logs/drawbridge.log", filepath.Join(o.Folders.Logs, "drawbridge.log"), mostOfLog)
-	addEnd(texts, "logs/last-end.txt", o.Folders.LastEnd(), mostOfEach)
+	texts["versions.json"] = formatJSON(o.versions())
+	addTail(texts, "logs/drawbridge.log", filepath.Join(o.Folders.Logs, "drawbridge.log"), maxMainLog)
+	addTail(texts, "logs/last-end.txt", o.Folders.LastEnd(), maxServerLog)
 	servers, _ := filepath.Glob(filepath.Join(o.Folders.Logs, "servers", "*.log"))
 	for i, path := range servers {
-		if i < mostLogs {
-			addEnd(texts, "logs/servers/"+filepath.Base(path), path, mostOfEach)
+		if i < maxServerLogs {
+			addTail(texts, "logs/servers/"+filepath.Base(path), path, maxServerLog)
 		}
 	}
-	hide := hider(secrets, o.Home)
+	masker := newMasker(secrets, o.Home)
 	files := make([]File, 0, len(texts))
 	for name, text := range texts {
 		clean := string(text)
 		if name != "README.txt" {
-			clean = hide.Replace(clean)
+			clean = masker.Replace(clean)
 			if o.Redact != nil {
 				clean = redactLines(clean, o.Redact)
 			}
@@ -125,15 +125,15 @@ func Bundle(o BundleOptions) []File {
 	return files
 }
 
-// plainValue matches a line of a document whose value cannot be a secret, whatever its name
+// harmlessLine matches a line of a document whose value cannot be a secret, whatever its name
 // is.
-var plainValue = lazyregexp.New(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
+var harmlessLine = lazyregexp.New(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
 
 // redactLines redacts each line separately, so that lines without secrets are preserved.
 func redactLines(text string, redact func(string) string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if plainValue().MatchString(line) {
+		if harmlessLine().MatchString(line) {
 			b.WriteString(line)
 			continue
 		}
@@ -145,9 +145,9 @@ func redactLines(text string, redact func(string) string) string {
 	return b.String()
 }
 
-// hider returns a replacer for the secrets in every encoding that a log or a document may
+// newMasker returns a replacer for the secrets in every encoding that a log or a document may
 // contain.
-func hider(secrets []string, home string) *strings.Replacer {
+func newMasker(secrets []string, home string) *strings.Replacer {
 	longest := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }
 	var forms []string
 	for _, s := range secrets {
@@ -156,7 +156,7 @@ func hider(secrets []string, home string) *strings.Replacer {
 		}
 		quoted, _ := json.Marshal(s)
 		forms = append(forms, s, string(quoted[1:len(quoted)-1]), url.QueryEscape(s))
-		forms = append(forms, inBase64(s)...)
+		forms = append(forms, base64Forms(s)...)
 		for line := range strings.Lines(s) { // a multi-line key, as a log prints it
 			if line = strings.TrimSpace(line); len(line) >= 16 {
 				forms = append(forms, line)
@@ -177,9 +177,9 @@ func hider(secrets []string, home string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// inBase64 returns the forms of s within a base64 text, such as in "user:password": one for
+// base64Forms returns the forms of s within a base64 text, such as in "user:password": one for
 // each alignment, without the characters that depend on the neighbouring bytes.
-func inBase64(s string) []string {
+func base64Forms(s string) []string {
 	if len(s) < 9 {
 		return nil // the unaffected part would be too short to search for
 	}
@@ -215,7 +215,7 @@ func (o BundleOptions) versions() any {
 	return facts
 }
 
-func indented(v any) []byte {
+func formatJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -226,8 +226,8 @@ func indented(v any) []byte {
 	return b.Bytes()
 }
 
-// addEnd adds the last complete lines of a file, at most so many bytes.
-func addEnd(texts map[string][]byte, name, path string, most int64) {
+// addTail adds the last complete lines of a file, at most so many bytes.
+func addTail(texts map[string][]byte, name, path string, most int64) {
 	f, err := os.Open(path)
 	if err != nil {
 		return

@@ -36,7 +36,7 @@ type Finding struct {
 	ID     string `json:"id"`
 	Action string `json:"action,omitempty"`
 
-	do func(context.Context) error
+	apply func(context.Context) error
 }
 
 // Options is the state to examine and the functions that probe and fix it.
@@ -45,38 +45,38 @@ type Options struct {
 	// Getenv reads the environment. LookPath finds a program in the PATH of the servers.
 	Getenv   func(string) string
 	LookPath func(program string) (path string, err error)
-	// LoginShell is the error of reading the environment from the login shell; nil if it
+	// LoginShellError is the error of reading the environment from the login shell; nil if it
 	// succeeded.
-	LoginShell error
+	LoginShellError error
 	// Daemon is the base URL of the running daemon; "" if none is running.
 	Daemon string
 	// Listening reports whether a program listens on an address.
 	Listening func(address string) bool
 	// Docker checks the Docker daemon. If nil, the check is skipped.
 	Docker func(ctx context.Context) error
-	// Reach pings the bridge with a client's own token. If nil, the check is skipped.
-	Reach   func(ctx context.Context, client string) error
+	// Ping pings the bridge with a client's own token. If nil, the check is skipped.
+	Ping    func(ctx context.Context, client string) error
 	Clients []clientconf.Status
-	// Lists compare the tool lists that clients have read with the current ones.
-	Lists []ShownList
-	// Missing maps the secrets that servers refer to and that are not stored to those
+	// ToolLists compare the tool lists that clients have read with the current ones.
+	ToolLists []ToolListState
+	// MissingSecrets maps the secrets that servers refer to and that are not stored to those
 	// servers. Locked is set if the keyring is locked, so that no secret can be read.
-	Missing map[string][]string
-	Locked  bool
-	// Vault describes a problem with the storage of secrets; "" if there is none.
-	Vault string
+	MissingSecrets map[string][]string
+	KeyringLocked  bool
+	// VaultProblem describes a problem with the storage of secrets; "" if there is none.
+	VaultProblem string
 
 	// Functions that fix findings; nil if not available.
 	Restore   func(ctx context.Context, key string) error    // restores a lost entry
 	Rotate    func(ctx context.Context, client string) error // rotates the token of a client
-	Readdress func(ctx context.Context, client string) error // updates the URL in its entry
+	UpdateURL func(ctx context.Context, client string) error // updates the URL in its entry
 	Unlock    func(ctx context.Context) error                // unlocks the keyring
 	Restart   func(ctx context.Context, server string) error // restarts a server
 	Servers   []core.ServerStatus                            // servers of the running daemon
 }
 
-// ShownList compares the number of tools that a client has read with the current number.
-type ShownList struct {
+// ToolListState compares the number of tools that a client has read with the current number.
+type ToolListState struct {
 	Client, Name   string
 	Shown, Offered int
 	Reload         string // how the client reloads the list
@@ -95,15 +95,15 @@ func Examine(ctx context.Context, o Options) []Finding {
 	all = append(all, o.servers()...)
 	all = append(all, o.clients(ctx)...)
 	all = append(all, o.lists()...)
-	name(all)
+	assignIDs(all)
 	return all
 }
 
 var notInID = lazyregexp.New(`[^A-Za-z0-9]+`)
 
-// name sets the ID of each finding: check and subject, limited to characters that are valid
+// assignIDs sets the ID of each finding: check and subject, limited to characters that are valid
 // in a URL path.
-func name(all []Finding) {
+func assignIDs(all []Finding) {
 	seen := map[string]int{}
 	for i := range all {
 		id := strings.Trim(all[i].Check+"-"+notInID().ReplaceAllString(all[i].Subject, "-"), "-")
@@ -122,16 +122,16 @@ func Fix(ctx context.Context, o Options, id string) error {
 	if at < 0 {
 		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no finding called %q", id), Hint: "It may be gone by now: look again with drawbridge doctor."}
 	}
-	if all[at].do == nil {
+	if all[at].apply == nil {
 		return &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("%q cannot be done from here", id), Hint: all[at].Fix}
 	}
-	return all[at].do(ctx)
+	return all[at].apply(ctx)
 }
 
-// offer adds an action to a finding, unless do is nil.
-func offer[T any](f *Finding, label string, do func(context.Context, T) error, what T) {
+// setAction adds an action to a finding, unless do is nil.
+func setAction[T any](f *Finding, label string, do func(context.Context, T) error, what T) {
 	if do != nil {
-		f.Action, f.do = label, func(ctx context.Context) error { return do(ctx, what) }
+		f.Action, f.apply = label, func(ctx context.Context) error { return do(ctx, what) }
 	}
 }
 
@@ -156,7 +156,7 @@ func (o Options) configuration() (all []Finding) {
 		all = append(all, Finding{Check: "config", Subject: fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), Level: level, Message: p.Message, Fix: cmp.Or(p.Suggestion, "Correct it: the file is read again when it is saved.")})
 	}
 	if len(all) == 0 {
-		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + counted(len(o.Config.Servers), "server")}}
+		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + pluralize(len(o.Config.Servers), "server")}}
 	}
 	return all
 }
@@ -164,10 +164,10 @@ func (o Options) configuration() (all []Finding) {
 // shell reports a login shell whose environment could not be read: servers may then lack
 // programs that are only on its PATH.
 func (o Options) shell() []Finding {
-	if o.LoginShell == nil {
+	if o.LoginShellError == nil {
 		return nil
 	}
-	return []Finding{{Check: "shell", Level: Warning, Message: o.LoginShell.Error() + "; servers get the PATH that Drawbridge was started with",
+	return []Finding{{Check: "shell", Level: Warning, Message: o.LoginShellError.Error() + "; servers get the PATH that Drawbridge was started with",
 		Fix: "Find out what its start-up files wait for, such as a question or the network, or raise loginShellTimeoutMs in globalSettings. They are read again when a server is restarted."}}
 }
 
@@ -227,40 +227,40 @@ func (o Options) clients(ctx context.Context) (all []Finding) {
 		case clientconf.Vanished, clientconf.Changed:
 			f.Level, f.Message = Problem, s.Problem+": "+s.Path
 			f.Fix = "Put it back with: drawbridge clients restore " + s.Client.ID + ". If you removed it: drawbridge clients forget " + s.Client.ID
-			offer(&f, "Restore entry", o.Restore, s.Key)
+			setAction(&f, "Restore entry", o.Restore, s.Key)
 		case clientconf.Unreadable:
 			if !s.Detected {
 				continue
 			}
 			f.Level, f.Message, f.Fix = Warning, s.Path+": "+s.Problem, "Correct the file. Drawbridge does not write a file that it cannot read."
 		default:
-			f = o.reach(ctx, s, f)
+			f = o.checkConnection(ctx, s, f)
 		}
 		all = append(all, f)
 	}
 	return all
 }
 
-func (o Options) reach(ctx context.Context, s clientconf.Status, f Finding) Finding {
+func (o Options) checkConnection(ctx context.Context, s clientconf.Status, f Finding) Finding {
 	f.Message = "connected"
 	if s.Choice.HTTP && o.Daemon != "" && s.Choice.URL != o.Daemon {
 		if u, err := url.Parse(s.Choice.URL); err == nil {
 			f.Level, f.Message, f.Fix = Problem, "its entry leads to "+u.Host, "Connect it again: drawbridge clients connect "+s.Client.ID+" --http"
-			offer(&f, "Update address", o.Readdress, s.Client.ID)
+			setAction(&f, "Update address", o.UpdateURL, s.Client.ID)
 			return f
 		}
 	}
-	if o.Daemon == "" || o.Reach == nil {
+	if o.Daemon == "" || o.Ping == nil {
 		return f
 	}
-	if err := o.Reach(ctx, s.Client.ID); err != nil {
+	if err := o.Ping(ctx, s.Client.ID); err != nil {
 		f.Level, f.Message, f.Fix = Problem, "its token is not taken: "+err.Error(), "Make a new one: drawbridge token "+s.Client.ID+" --rotate"
-		offer(&f, "Rotate token", o.Rotate, s.Client.ID)
+		setAction(&f, "Rotate token", o.Rotate, s.Client.ID)
 	}
 	return f
 }
 
-func counted(n int, what string) string {
+func pluralize(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -75,7 +75,7 @@ func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 }
 
 func TestUnresponsiveLoginShellIsFound(t *testing.T) {
-	all := examine(t, `{}`, func(o *Options) { o.LoginShell = errors.New("login shell /bin/zsh did not answer within 10s") })
+	all := examine(t, `{}`, func(o *Options) { o.LoginShellError = errors.New("login shell /bin/zsh did not answer within 10s") })
 	if f := find(t, all, "shell", Warning); !strings.HasPrefix(f.Message, "login shell /bin/zsh did not answer within 10s") || f.Fix == "" {
 		t.Errorf("%+v", f)
 	}
@@ -84,7 +84,7 @@ func TestUnresponsiveLoginShellIsFound(t *testing.T) {
 func TestHealthyMachineHasNoFindings(t *testing.T) {
 	for _, f := range examine(t, `{"mcpServers": {"a": {"command": "npx"}}}`, func(o *Options) {
 		o.Clients = []clientconf.Status{{Key: "cursor", State: clientconf.Connected}, {Key: "zed", State: clientconf.NotConnected}}
-		o.Reach = func(context.Context, string) error { return nil }
+		o.Ping = func(context.Context, string) error { return nil }
 	}) {
 		if f.Level != OK {
 			t.Errorf("%+v", f)
@@ -95,7 +95,7 @@ func TestHealthyMachineHasNoFindings(t *testing.T) {
 func TestRefusedTokenIsFound(t *testing.T) {
 	all := examine(t, `{}`, func(o *Options) {
 		o.Clients = []clientconf.Status{{Key: "cursor", Client: clientconf.Client{ID: "cursor"}, State: clientconf.Connected}}
-		o.Reach = func(context.Context, string) error { return errors.New("401") }
+		o.Ping = func(context.Context, string) error { return errors.New("401") }
 	})
 	if f := find(t, all, "client", Problem); !strings.Contains(f.Fix, "token cursor --rotate") {
 		t.Errorf("%+v", f)

@@ -25,9 +25,9 @@ func Listening(address string) bool {
 	return true
 }
 
-// AskDocker returns an error unless the Docker daemon answers within five seconds. It runs
+// CheckDocker returns an error unless the Docker daemon answers within five seconds. It runs
 // the docker command, which supports contexts and rootless sockets.
-func AskDocker(ctx context.Context) error {
+func CheckDocker(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	name := "docker"
@@ -41,9 +41,9 @@ func AskDocker(ctx context.Context) error {
 	return nil
 }
 
-// Reach pings the bridge at url with a client's own token, for at most five seconds. It
+// PingBridge pings the bridge at url with a client's own token, for at most five seconds. It
 // returns an error if the bridge cannot be reached or rejects the token.
-func Reach(ctx context.Context, url, token string) error {
+func PingBridge(ctx context.Context, url, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`

@@ -12,19 +12,19 @@ import (
 
 // secrets reports secrets that servers refer to and cannot read.
 func (o Options) secrets() (all []Finding) {
-	if o.Locked {
-		f := Finding{Check: "secret", Subject: "keyring", Level: Problem, Message: o.Vault, Fix: "Unlock the keyring, or use: drawbridge secret unlock"}
+	if o.KeyringLocked {
+		f := Finding{Check: "secret", Subject: "keyring", Level: Problem, Message: o.VaultProblem, Fix: "Unlock the keyring, or use: drawbridge secret unlock"}
 		if o.Unlock != nil {
-			f.Action, f.do = "Unlock", o.Unlock
+			f.Action, f.apply = "Unlock", o.Unlock
 		}
 		return []Finding{f}
 	}
-	if o.Vault != "" {
-		all = append(all, Finding{Check: "secret", Subject: "key", Level: Warning, Message: o.Vault, Fix: "With a keyring, such as gnome-keyring, the key would be kept there. Keep the file out of backups that others can read."})
+	if o.VaultProblem != "" {
+		all = append(all, Finding{Check: "secret", Subject: "key", Level: Warning, Message: o.VaultProblem, Fix: "With a keyring, such as gnome-keyring, the key would be kept there. Keep the file out of backups that others can read."})
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Missing)) {
+	for _, name := range slices.Sorted(maps.Keys(o.MissingSecrets)) {
 		all = append(all, Finding{Check: "secret", Subject: name, Level: Problem,
-			Message: "it is not stored; needed by " + strings.Join(o.Missing[name], ", "), Fix: "Store it with: drawbridge secret set " + name})
+			Message: "it is not stored; needed by " + strings.Join(o.MissingSecrets[name], ", "), Fix: "Store it with: drawbridge secret set " + name})
 	}
 	return all
 }
@@ -36,7 +36,7 @@ func (o Options) servers() (all []Finding) {
 			continue
 		}
 		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "Look at its log: drawbridge logs "+s.ID)}
-		offer(&f, "Restart", o.Restart, s.ID)
+		setAction(&f, "Restart", o.Restart, s.ID)
 		all = append(all, f)
 	}
 	return all
@@ -44,7 +44,7 @@ func (o Options) servers() (all []Finding) {
 
 // lists reports clients whose tool list is out of date.
 func (o Options) lists() (all []Finding) {
-	for _, l := range o.Lists {
+	for _, l := range o.ToolLists {
 		if l.Shown == l.Offered {
 			continue
 		}

@@ -11,27 +11,27 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// askLimit is the timeout for a request to a Docker Engine, because the list of servers waits
+// engineTimeout is the timeout for a request to a Docker Engine, because the list of servers waits
 // for it.
-const askLimit = 3 * time.Second
+const engineTimeout = 3 * time.Second
 
-// OfImage returns which image a server runs, according to its Docker Engine. found is the
+// ResolveImage returns which image a server runs, according to its Docker Engine. found is the
 // registry digest, else the image id; it is empty if the Engine does not answer. pin is the
 // image reference that selects exactly this image, "" if spec does already. named is spec
 // with the name that the Engine knows for an image that is written as an id.
-func OfImage(ctx context.Context, s *config.Server, spec Spec) (found Resolved, pin string, named Spec) {
+func ResolveImage(ctx context.Context, s *config.Server, spec Spec) (found Resolved, pin string, named Spec) {
 	engine, ok := engineOf(s)
 	if !ok || strings.Contains(spec.Text, "${") {
 		return Resolved{}, "", spec
 	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	is, err := dockerexec.Identify(ctx, engine, s.ID, spec.Text)
 	if err != nil {
 		return Resolved{}, "", spec
 	}
 	if len(is.Tags) > 0 {
-		spec = spec.Named(is.Tags[0])
+		spec = spec.WithImageName(is.Tags[0])
 	}
 	found = Resolved{is.ID, FromImage}
 	if is.Running {
@@ -52,7 +52,7 @@ func OfImage(ctx context.Context, s *config.Server, spec Spec) (found Resolved, 
 
 // LatestImage returns the digest that the image's tag currently has in the registry.
 func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
 	engine, ok := engineOf(s)
 	if !ok || spec.Package == "" {

@@ -34,36 +34,36 @@ type Resolved struct {
 	Source  string `json:"source" enum:",configuration,process,cache,server,container,image"`
 }
 
-// Where is the environment that determines the caches of launchers.
-type Where struct {
+// Environment is the environment that determines the caches of launchers.
+type Environment struct {
 	Home   string
 	Getenv func(string) string
 }
 
 // Resolve determines which version of spec runs, without network access. pids are the
 // processes of the server, info is its serverInfo.
-func Resolve(spec Spec, where Where, pids []int, info json.RawMessage) Resolved {
+func Resolve(spec Spec, where Environment, pids []int, info json.RawMessage) Resolved {
 	if spec.Launcher == Image {
 		if spec.Wanted != "" {
 			return Resolved{spec.Wanted, FromConfig}
 		}
-		return said(info)
+		return fromServerInfo(info)
 	}
 	for _, pid := range pids {
-		if v := ofProcess(spec, pid); v != "" {
+		if v := fromProcess(spec, pid); v != "" {
 			return Resolved{v, FromProcess}
 		}
 	}
 	if spec.Pinned() {
 		return Resolved{spec.Wanted, FromConfig}
 	}
-	if v := ofCache(spec, where); v != "" {
+	if v := fromCache(spec, where); v != "" {
 		return Resolved{v, FromCache}
 	}
-	return said(info)
+	return fromServerInfo(info)
 }
 
-func said(info json.RawMessage) Resolved {
+func fromServerInfo(info json.RawMessage) Resolved {
 	var about struct{ Version string }
 	if json.Unmarshal(info, &about) != nil || about.Version == "" {
 		return Resolved{}
@@ -76,9 +76,9 @@ var (
 	uvFolder  = lazyregexp.New(`[^\x00]*[/\\](archive-v0|environments-v2)[/\\][^/\\\x00]+[/\\]`)
 )
 
-// ofProcess determines the version from the command line of a process. It is implemented for
+// fromProcess determines the version from the command line of a process. It is implemented for
 // Linux only.
-func ofProcess(spec Spec, pid int) string {
+func fromProcess(spec Spec, pid int) string {
 	if runtime.GOOS != "linux" {
 		return ""
 	}
@@ -100,9 +100,9 @@ func ofProcess(spec Spec, pid int) string {
 
 // npmVersion returns the version of an npm package that is installed in folder.
 func npmVersion(folder, name string) string {
-	text, err := readSome(filepath.Join(folder, "node_modules", filepath.FromSlash(name), "package.json"))
+	text, err := readSmallFile(filepath.Join(folder, "node_modules", filepath.FromSlash(name), "package.json"))
 	var about struct{ Version string }
-	if err != nil || json.Unmarshal(text, &about) != nil || !anyTag().MatchString(about.Version) {
+	if err != nil || json.Unmarshal(text, &about) != nil || !versionTag().MatchString(about.Version) {
 		return ""
 	}
 	return about.Version
@@ -127,16 +127,16 @@ func pyVersion(folder, name string) string {
 // maxFolders is the maximum number of cache folders to inspect.
 const maxFolders = 500
 
-// ofCache returns the most recently fetched version in the launcher's cache.
-func ofCache(spec Spec, where Where) string {
+// fromCache returns the most recently fetched version in the launcher's cache.
+func fromCache(spec Spec, where Environment) string {
 	var roots []string
 	if spec.Launcher == NPX {
-		roots = []string{filepath.Join(or(where.Getenv("npm_config_cache"), filepath.Join(where.Home, ".npm")), "_npx")}
+		roots = []string{filepath.Join(firstNonEmpty(where.Getenv("npm_config_cache"), filepath.Join(where.Home, ".npm")), "_npx")}
 		if runtime.GOOS == "windows" {
 			roots = append(roots, filepath.Join(where.Getenv("LocalAppData"), "npm-cache", "_npx"))
 		}
 	} else {
-		root := or(where.Getenv("UV_CACHE_DIR"), filepath.Join(or(where.Getenv("XDG_CACHE_HOME"), filepath.Join(where.Home, ".cache")), "uv"))
+		root := firstNonEmpty(where.Getenv("UV_CACHE_DIR"), filepath.Join(firstNonEmpty(where.Getenv("XDG_CACHE_HOME"), filepath.Join(where.Home, ".cache")), "uv"))
 		roots = []string{filepath.Join(root, "archive-v0"), filepath.Join(root, "environments-v2")}
 	}
 	best, at := "", time.Time{}
@@ -161,15 +161,15 @@ func ofCache(spec Spec, where Where) string {
 	return best
 }
 
-func or(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-// readSome reads a file of at most 4 MiB.
-func readSome(path string) ([]byte, error) {
+// readSmallFile reads a file of at most 4 MiB.
+func readSmallFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -180,13 +180,13 @@ func readSome(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// lookLimit is the timeout for a request to a registry.
-const lookLimit = 30 * time.Second
+// registryTimeout is the timeout for a request to a registry.
+const registryTimeout = 30 * time.Second
 
 // Latest returns the newest version in the registry. It runs npm or pip, so that their
 // settings apply. Call it only when the user asks for updates.
 func Latest(ctx context.Context, spec Spec) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
 	var cmd *exec.Cmd
 	switch spec.Launcher {
@@ -203,11 +203,11 @@ func Latest(ctx context.Context, spec Spec) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot ask the registry with %q: %w", strings.Join(cmd.Args, " "), err)
 	}
-	return newest(spec.Launcher, string(out))
+	return parseLatest(spec.Launcher, string(out))
 }
 
-// newest parses the output of npm or pip.
-func newest(launcher, out string) (string, error) {
+// parseLatest parses the output of npm or pip.
+func parseLatest(launcher, out string) (string, error) {
 	version := strings.Trim(strings.TrimSpace(out), `"`)
 	if launcher == UVX { // mcp-server-time (1.2.3)
 		if i, j := strings.Index(out, "("), strings.Index(out, ")"); i >= 0 && j > i {
@@ -217,7 +217,7 @@ func newest(launcher, out string) (string, error) {
 	if lines := strings.Fields(version); len(lines) > 1 {
 		version = strings.Trim(lines[len(slices.Compact(lines))-1], `"],[`)
 	}
-	if !anyTag().MatchString(version) {
+	if !versionTag().MatchString(version) {
 		return "", fmt.Errorf("the registry's answer holds no version")
 	}
 	return version, nil

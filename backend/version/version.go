@@ -34,7 +34,7 @@ type Spec struct {
 // repositories, whose version can neither be determined nor changed.
 func Find(s *config.Server) (Spec, bool) {
 	if s.Type == core.Docker {
-		return image(s.Docker.Image, -1)
+		return parseImage(s.Docker.Image, -1)
 	}
 	name := strings.ToLower(filepath.Base(strings.ReplaceAll(s.Command, `\`, "/")))
 	for _, ending := range []string{".exe", ".cmd", ".bat"} {
@@ -42,18 +42,18 @@ func Find(s *config.Server) (Spec, bool) {
 	}
 	switch name {
 	case "npx":
-		return find(s.Args, NPX, map[string]bool{"-p": true, "--package": true}, map[string]bool{"-c": true, "--call": true, "-w": true, "--workspace": true})
+		return findInArgs(s.Args, NPX, map[string]bool{"-p": true, "--package": true}, map[string]bool{"-c": true, "--call": true, "-w": true, "--workspace": true})
 	case "uvx":
-		return find(s.Args, UVX, map[string]bool{"--from": true}, uvValues)
+		return findInArgs(s.Args, UVX, map[string]bool{"--from": true}, uvValues)
 	case "uv":
-		return findAfter(s.Args, []string{"tool", "run"}, map[string]bool{"--from": true})
+		return findAfterVerb(s.Args, []string{"tool", "run"}, map[string]bool{"--from": true})
 	case "pipx":
-		spec, ok := findAfter(s.Args, []string{"run"}, map[string]bool{"--spec": true})
+		spec, ok := findAfterVerb(s.Args, []string{"run"}, map[string]bool{"--spec": true})
 		spec.pip = true
 		return spec, ok
 	case "docker", "podman":
 		if at, ok := dockerexec.RunImage(s.Args); ok {
-			return image(s.Args[at], at)
+			return parseImage(s.Args[at], at)
 		}
 	}
 	return Spec{}, false
@@ -64,8 +64,8 @@ var uvValues = map[string]bool{
 	"--extra-index-url": true, "--with-requirements": true, "--directory": true, "--cache-dir": true, "--pip-args": true, "--config-file": true, "--refresh-package": true,
 }
 
-// findAfter parses the arguments of uv or pipx, which run a package after verb.
-func findAfter(args, verb []string, named map[string]bool) (Spec, bool) {
+// findAfterVerb parses the arguments of uv or pipx, which run a package after verb.
+func findAfterVerb(args, verb []string, named map[string]bool) (Spec, bool) {
 	n := 0
 	for n < len(args) && strings.HasPrefix(args[n], "-") {
 		if uvValues[args[n]] {
@@ -77,46 +77,46 @@ func findAfter(args, verb []string, named map[string]bool) (Spec, bool) {
 	if end > len(args) || !slices.Equal(args[n:end], verb) {
 		return Spec{}, false
 	}
-	spec, ok := find(args[end:], UVX, named, uvValues)
+	spec, ok := findInArgs(args[end:], UVX, named, uvValues)
 	spec.Arg += end
 	return spec, ok
 }
 
-// find parses the arguments of npx or uvx. named are the options whose value is the package,
+// findInArgs parses the arguments of npx or uvx. named are the options whose value is the package,
 // values the options with another value.
-func find(args []string, launcher string, named, values map[string]bool) (Spec, bool) {
+func findInArgs(args []string, launcher string, named, values map[string]bool) (Spec, bool) {
 	for n := 0; n < len(args); n++ {
 		option, value, joined := strings.Cut(args[n], "=")
 		switch {
 		case named[option] && joined:
-			s, ok := split(launcher, value, n, option+"=")
+			s, ok := parsePackage(launcher, value, n, option+"=")
 			s.pip = true
 			return s, ok
 		case named[option] && n+1 < len(args):
-			s, ok := split(launcher, args[n+1], n+1, "")
+			s, ok := parsePackage(launcher, args[n+1], n+1, "")
 			s.pip = true
 			return s, ok
 		case values[option] && !joined:
 			n++
 		case strings.HasPrefix(args[n], "-"):
 		default:
-			return split(launcher, args[n], n, "")
+			return parsePackage(launcher, args[n], n, "")
 		}
 	}
 	return Spec{}, false
 }
 
 var (
-	npmName   = lazyregexp.New(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
-	pyName    = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
-	imageName = lazyregexp.New(`^[a-z0-9][a-z0-9._:/-]*$`)
-	exact     = lazyregexp.New(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
-	imageTag  = lazyregexp.New(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
-	imageID   = lazyregexp.New(`^sha256:[a-f0-9]{64}$`)
-	anyTag    = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
+	npmName      = lazyregexp.New(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
+	pyName       = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
+	imageName    = lazyregexp.New(`^[a-z0-9][a-z0-9._:/-]*$`)
+	exactVersion = lazyregexp.New(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
+	imageTag     = lazyregexp.New(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
+	imageID      = lazyregexp.New(`^sha256:[a-f0-9]{64}$`)
+	versionTag   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
 )
 
-func split(launcher, text string, arg int, prefix string) (Spec, bool) {
+func parsePackage(launcher, text string, arg int, prefix string) (Spec, bool) {
 	s := Spec{Launcher: launcher, Text: text, Arg: arg, prefix: prefix, Package: text}
 	if i := strings.LastIndex(text, "@"); i > 0 {
 		s.Package, s.Wanted = text[:i], text[i+1:]
@@ -131,7 +131,7 @@ func split(launcher, text string, arg int, prefix string) (Spec, bool) {
 	return s, pattern().MatchString(s.Package) && !strings.Contains(text, "${")
 }
 
-func image(text string, arg int) (Spec, bool) {
+func parseImage(text string, arg int) (Spec, bool) {
 	s := Spec{Launcher: Image, Text: text, Arg: arg, Package: text}
 	if imageID().MatchString(text) { // an image without a registry
 		s.Package, s.Wanted = "", text
@@ -149,9 +149,9 @@ func image(text string, arg int) (Spec, bool) {
 	return s, imageName().MatchString(s.Package)
 }
 
-// Named returns s with the name and tag from text, if s is an image that is written as an id.
-func (s Spec) Named(text string) Spec {
-	if other, ok := image(text, s.Arg); ok && s.Launcher == Image && s.Package == "" {
+// WithImageName returns s with the name and tag from text, if s is an image that is written as an id.
+func (s Spec) WithImageName(text string) Spec {
+	if other, ok := parseImage(text, s.Arg); ok && s.Launcher == Image && s.Package == "" {
 		s.Package, s.tag = other.Package, other.tag
 	}
 	return s
@@ -162,7 +162,7 @@ func (s Spec) Pinned() bool {
 	if s.Launcher == Image {
 		return imageID().MatchString(s.Wanted)
 	}
-	return exact().MatchString(s.Wanted)
+	return exactVersion().MatchString(s.Wanted)
 }
 
 // At returns the text that selects another version of the same package. ok is false if
@@ -180,10 +180,10 @@ func (s Spec) At(version string) (text string, ok bool) {
 		return name + ":" + version, name != "" && imageTag().MatchString(version)
 	case UVX:
 		if strings.Contains(s.Text, "==") || s.pip {
-			return s.Package + "==" + version, anyTag().MatchString(version)
+			return s.Package + "==" + version, versionTag().MatchString(version)
 		}
 	}
-	return s.Package + "@" + version, anyTag().MatchString(version)
+	return s.Package + "@" + version, versionTag().MatchString(version)
 }
 
 // Apply returns the server with the text that names the package replaced.

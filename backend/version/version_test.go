@@ -101,12 +101,12 @@ func TestImageIsPinnedToDigestWithTag(t *testing.T) {
 		"localhost:5000/a/b":                    "localhost:5000/a/b@" + someDigest,
 		"mcp/time:1.0@sha256:" + someDigest[7:]: "mcp/time:1.0@" + someDigest,
 	} {
-		spec, ok := image(text, -1)
+		spec, ok := parseImage(text, -1)
 		at, valid := spec.At(someDigest)
 		if !ok || !valid || at != want {
 			t.Errorf("%s: %q, %v", text, at, valid)
 		}
-		if next, ok := image(at, -1); !ok || !next.Pinned() || next.Package != spec.Package {
+		if next, ok := parseImage(at, -1); !ok || !next.Pinned() || next.Package != spec.Package {
 			t.Errorf("%s: %+v", at, next)
 		}
 		for _, bad := range []string{"sha256:" + someDigest[8:], "sha256:x", "1 2", "a@b", ""} {
@@ -115,27 +115,27 @@ func TestImageIsPinnedToDigestWithTag(t *testing.T) {
 			}
 		}
 	}
-	if spec, _ := image("mcp/time@sha256:0123", -1); spec.Pinned() {
+	if spec, _ := parseImage("mcp/time@sha256:0123", -1); spec.Pinned() {
 		t.Error("a torn digest passes for a pin")
 	}
 }
 
 func TestImageIDIsPinnedUnderItsName(t *testing.T) {
-	spec, ok := image(someDigest, 3)
+	spec, ok := parseImage(someDigest, 3)
 	if !ok || !spec.Pinned() || spec.Arg != 3 {
 		t.Fatalf("%+v, %v", spec, ok)
 	}
 	if at, valid := spec.At("2"); valid {
 		t.Errorf("an id alone has no other version, and is given %q", at)
 	}
-	spec = spec.Named("mcp/time:1")
+	spec = spec.WithImageName("mcp/time:1")
 	if at, valid := spec.At("2"); !valid || at != "mcp/time:2" {
 		t.Errorf("%q, %v", at, valid)
 	}
-	if again := spec.Named("other:3"); again.Package != "mcp/time" {
+	if again := spec.WithImageName("other:3"); again.Package != "mcp/time" {
 		t.Errorf("named twice: %+v", again)
 	}
-	if npx := (Spec{Launcher: NPX}).Named("mcp/time:1"); npx.Package != "" {
+	if npx := (Spec{Launcher: NPX}).WithImageName("mcp/time:1"); npx.Package != "" {
 		t.Errorf("%+v", npx)
 	}
 }
@@ -154,7 +154,7 @@ func TestResolvedVersionNamesItsSource(t *testing.T) {
 	}
 	put(".npm/_npx/0123456789abcdef/node_modules/@a/b/package.json", `{"version":"1.4.2"}`)
 	put(".cache/uv/archive-v0/xyz/lib/python3.12/site-packages/mcp_server_time-2025.1.dist-info/METADATA", "")
-	where := Where{Home: home, Getenv: func(string) string { return "" }}
+	where := Environment{Home: home, Getenv: func(string) string { return "" }}
 	info := json.RawMessage(`{"name":"x","version":"0.1"}`)
 	for args, want := range map[[2]string]Resolved{
 		{"npx", "@a/b"}:            {"1.4.2", FromCache},
@@ -175,11 +175,11 @@ func TestRegistryResponsesAreParsed(t *testing.T) {
 		if out[0] != '"' {
 			launcher = UVX
 		}
-		if got, err := newest(launcher, out); err != nil || got != want {
+		if got, err := parseLatest(launcher, out); err != nil || got != want {
 			t.Errorf("%q is read as %q, %v", out, got, err)
 		}
 	}
-	if _, err := newest(NPX, "npm ERR! --evil"); err == nil {
+	if _, err := parseLatest(NPX, "npm ERR! --evil"); err == nil {
 		t.Error("an error is read as a version")
 	}
 }
