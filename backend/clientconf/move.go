@@ -80,7 +80,7 @@ func (c *Connector) addToConfig(all []ImportedServer) (*configChange, map[string
 
 // PlanMove plans to import servers of a client and to connect the client in the same step. Each
 // original is replaced by an entry of ours with the same name, so that tool names, switches
-// and permission rules keep working. With together, one entry replaces all of them, and the
+// and permission rules keep working. With combined, one entry replaces all of them, and the
 // permission rules that no longer match are reported as warnings. Undo reverts both files.
 func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Plan, error) {
 	all, err := c.selectServers(choice, names, false)

@@ -77,7 +77,7 @@ const pairs: [string, string][] = [
   ['Beyond', 'Beyond'],
   ['Frame', 'Frame'],
   ['Timings', 'Timings'],
-  ['Started', 'Started'],
+  ['RunningServer', 'RunningServer'],
   ['CallQuestion', 'Question'],
   ['CommandQuestion', 'Question'],
   ['LiveConnection', 'Connection'],

@@ -1,5 +1,5 @@
 /** One MCP server that a client started by itself. */
-export interface Started {
+export interface RunningServer {
   client: string;
   name: string;
   pid: number;
@@ -12,7 +12,7 @@ export interface Started {
 export interface Savings {
   configured: number;
   clients: number;
-  running: Started[] | null;
+  running: RunningServer[] | null;
   copies: number;
   bytes: number;
   copyBytes: number;

@@ -136,7 +136,7 @@ export function useImport(key: string) {
 }
 
 /** What the user needs to connect a client without our writing its file. */
-export interface Handout {
+export interface ManualSetup {
   text: string;
   format: string;
   path: string;
@@ -151,7 +151,7 @@ export const handoutQuery = (key: string, http: boolean) =>
   queryOptions({
     queryKey: ['connections', key, 'snippet', http],
     queryFn: ({ signal }) =>
-      request<Handout>('GET', `${path(key, 'snippet')}${http ? '?http=true' : ''}`, { signal }),
+      request<ManualSetup>('GET', `${path(key, 'snippet')}${http ? '?http=true' : ''}`, { signal }),
     retry: false,
   });
 
