@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	lookEvery = 5 * time.Second        // interval of reading the clock, and the addresses without system events
-	leap      = 3 * time.Second        // advance of the wall clock over the monotonic clock that indicates sleep
-	calm      = 300 * time.Millisecond // debounce period: changes come in bursts
+	pollInterval = 5 * time.Second        // interval of reading the clock, and the addresses without system events
+	minSleep     = 3 * time.Second        // advance of the wall clock over the monotonic clock that indicates sleep
+	debounce     = 300 * time.Millisecond // debounce period: changes come in bursts
 )
 
 // Watch calls changed after the machine has woken up and after its addresses, links or routes have
 // changed, until ctx is cancelled. It returns nil. A burst of changes is reported once, 300 ms
 // after its start.
 func Watch(ctx context.Context, log *slog.Logger, changed func()) error {
-	return watcher{clock: systemClock, addresses: addresses, subscribe: subscribe, log: log}.run(ctx, changed)
+	return watcher{clock: systemClock, addresses: interfaceAddresses, subscribe: subscribe, log: log}.run(ctx, changed)
 }
 
 // watcher holds the inputs of Watch, which tests replace.
@@ -35,11 +35,11 @@ func (w watcher) run(ctx context.Context, changed func()) error {
 	news := make(chan struct{}, 1)
 	polled := false
 	if err := w.subscribe(ctx, news); err != nil {
-		w.log.Debug("The system does not tell of changes of the network, its addresses are polled", "error", err)
+		w.log.Debug("The system does not report network changes; polling the addresses", "error", err)
 		polled = true
 	}
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
 	wall, monotonic := w.clock()
 	var known []string
 	if polled {
@@ -50,16 +50,16 @@ func (w watcher) run(ctx context.Context, changed func()) error {
 		case <-ctx.Done():
 			return nil
 		case <-news:
-			if !settle(ctx, news) {
+			if !waitForQuiet(ctx, news) {
 				return nil
 			}
 			w.log.Debug("The network changed")
 			changed()
-		case <-look.C:
+		case <-ticker.C:
 			nowWall, nowMonotonic := w.clock()
 			slept := (nowWall - wall) - (nowMonotonic - monotonic)
 			wall, monotonic = nowWall, nowMonotonic
-			woke, moved := slept > leap, false
+			woke, moved := slept > minSleep, false
 			if polled {
 				now := w.addresses()
 				moved, known = !slices.Equal(known, now), now
@@ -72,9 +72,9 @@ func (w watcher) run(ctx context.Context, changed func()) error {
 	}
 }
 
-// settle discards the events of the debounce period. It returns false if ctx is cancelled.
-func settle(ctx context.Context, news <-chan struct{}) bool {
-	timer := time.NewTimer(calm)
+// waitForQuiet discards the events of the debounce period. It returns false if ctx is cancelled.
+func waitForQuiet(ctx context.Context, news <-chan struct{}) bool {
+	timer := time.NewTimer(debounce)
 	defer timer.Stop()
 	for {
 		select {
@@ -95,8 +95,8 @@ func systemClock() (wall, monotonic time.Duration) {
 	return now.Round(0).Sub(started.Round(0)), now.Sub(started)
 }
 
-// addresses returns the sorted interface addresses of this machine.
-func addresses() []string {
+// interfaceAddresses returns the sorted interface addresses of this machine.
+func interfaceAddresses() []string {
 	list, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// rig is a watcher with a clock and addresses that are set by the test.
-type rig struct {
-	asleep atomic.Int64
-	known  atomic.Pointer[[]string]
-	news   chan<- struct{}
-	told   int
+// fakeMachine is a watcher with a clock and addresses that are set by the test.
+type fakeMachine struct {
+	asleep  atomic.Int64
+	known   atomic.Pointer[[]string]
+	news    chan<- struct{}
+	reports int
 }
 
-func watched(t *testing.T, tells bool, f func(*rig)) {
+func testWatcher(t *testing.T, tells bool, f func(*fakeMachine)) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r := &rig{}
+		r := &fakeMachine{}
 		r.known.Store(&[]string{"192.0.2.1/24"})
 		w := watcher{
 			clock: func() (time.Duration, time.Duration) {
@@ -40,7 +40,7 @@ func watched(t *testing.T, tells bool, f func(*rig)) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- w.run(ctx, func() { r.told++ }) }()
+		go func() { ended <- w.run(ctx, func() { r.reports++ }) }()
 		synctest.Wait()
 		f(r)
 		cancel()
@@ -50,57 +50,57 @@ func watched(t *testing.T, tells bool, f func(*rig)) {
 	})
 }
 
-func pass(d time.Duration) {
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
 func TestWakeUpIsReportedWithinFiveSeconds(t *testing.T) {
-	watched(t, true, func(r *rig) {
-		pass(time.Hour)
-		if r.told != 0 {
-			t.Fatalf("told %d times of nothing", r.told)
+	testWatcher(t, true, func(r *fakeMachine) {
+		advance(time.Hour)
+		if r.reports != 0 {
+			t.Fatalf("told %d times of nothing", r.reports)
 		}
 		r.asleep.Store(int64(8 * time.Hour))
-		pass(lookEvery)
-		if r.told != 1 {
-			t.Errorf("told %d times", r.told)
+		advance(pollInterval)
+		if r.reports != 1 {
+			t.Errorf("told %d times", r.reports)
 		}
 		r.asleep.Add(-int64(time.Hour)) // setting the clock back does not count as sleep
-		pass(time.Minute)
-		if r.told != 1 {
-			t.Errorf("told %d times", r.told)
+		advance(time.Minute)
+		if r.reports != 1 {
+			t.Errorf("told %d times", r.reports)
 		}
 	})
 }
 
 func TestChangeBurstIsReportedOnce(t *testing.T) {
-	watched(t, true, func(r *rig) {
+	testWatcher(t, true, func(r *fakeMachine) {
 		for range 20 {
 			select {
 			case r.news <- struct{}{}:
 			default:
 			}
-			pass(10 * time.Millisecond)
+			advance(10 * time.Millisecond)
 		}
-		pass(calm)
-		if r.told != 1 {
-			t.Errorf("told %d times", r.told)
+		advance(debounce)
+		if r.reports != 1 {
+			t.Errorf("told %d times", r.reports)
 		}
 	})
 }
 
 func TestAddressesArePolledWithoutSystemEvents(t *testing.T) {
-	watched(t, false, func(r *rig) {
-		pass(time.Minute)
+	testWatcher(t, false, func(r *fakeMachine) {
+		advance(time.Minute)
 		r.known.Store(&[]string{"192.0.2.1/24", "198.51.100.7/24"})
-		pass(lookEvery)
-		if r.told != 1 {
-			t.Errorf("told %d times", r.told)
+		advance(pollInterval)
+		if r.reports != 1 {
+			t.Errorf("told %d times", r.reports)
 		}
-		pass(time.Minute)
-		if r.told != 1 {
-			t.Errorf("told %d times of one change", r.told)
+		advance(time.Minute)
+		if r.reports != 1 {
+			t.Errorf("told %d times of one change", r.reports)
 		}
 	})
 }
