@@ -95,14 +95,14 @@ type Options struct {
 
 // Inbox holds the pending items. Its methods are safe for concurrent use.
 type Inbox struct {
-	o Options
+	opts Options
 
 	mu      sync.Mutex
-	last    int
-	waiting []*waiting // oldest first
+	lastID  int
+	pending []*pendingItem // oldest first
 }
 
-type waiting struct {
+type pendingItem struct {
 	item   Item
 	answer chan Answer // buffered, for one answer
 }
@@ -110,7 +110,7 @@ type waiting struct {
 // New returns an empty Inbox.
 func New(o Options) *Inbox {
 	if o.Bus == nil {
-		panic("inbox: Bus is missing")
+		panic("approvals: Options.Bus is nil")
 	}
 	if o.Limit <= 0 {
 		o.Limit = 2 * time.Minute
@@ -124,7 +124,7 @@ func New(o Options) *Inbox {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Inbox{o: o}
+	return &Inbox{opts: o}
 }
 
 // Ask adds item and blocks until it is answered or its deadline has passed, which returns Decline.
@@ -135,7 +135,7 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	limit := time.NewTimer(b.o.Limit)
+	limit := time.NewTimer(b.opts.Limit)
 	defer limit.Stop()
 	var state string
 	select {
@@ -163,48 +163,48 @@ const (
 	maxHeld   = 32 << 20
 )
 
-func (b *Inbox) add(item Item) (*waiting, error) {
+func (b *Inbox) add(item Item) (*pendingItem, error) {
 	if len(item.Message) > maxText || len(item.URL) > maxText || len(item.Schema) > maxSchema {
 		return nil, core.Errorf(core.CodeValidation, "the question is too large to be shown to the user")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	same, held := 0, item.size()
-	for _, w := range b.waiting {
+	for _, w := range b.pending {
 		held += w.item.size()
 		if w.item.Server == item.Server {
 			same++
 		}
 	}
-	if len(b.waiting) >= b.o.Most || same >= b.o.Each || held > maxHeld {
+	if len(b.pending) >= b.opts.Most || same >= b.opts.Each || held > maxHeld {
 		return nil, core.Errorf(core.CodeRateLimited, "too many questions wait for the user already")
 	}
-	item.At = b.o.Now().UTC()
-	item.Expires = item.At.Add(b.o.Limit)
-	item.ID, item.State = b.id(item.At), ""
-	w := &waiting{item: item, answer: make(chan Answer, 1)}
-	b.waiting = append(b.waiting, w)
-	b.o.Bus.Publish(event.Approval, item)
+	item.At = b.opts.Now().UTC()
+	item.Expires = item.At.Add(b.opts.Limit)
+	item.ID, item.State = b.newID(item.At), ""
+	w := &pendingItem{item: item, answer: make(chan Answer, 1)}
+	b.pending = append(b.pending, w)
+	b.opts.Bus.Publish(event.Approval, item)
 	return w, nil
 }
 
 // end removes w and reports whether it was still pending.
-func (b *Inbox) end(w *waiting, state string) bool {
+func (b *Inbox) end(w *pendingItem, state string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.remove(w, state)
 }
 
 // remove is end for callers that hold b.mu.
-func (b *Inbox) remove(w *waiting, state string) bool {
-	at := slices.Index(b.waiting, w)
+func (b *Inbox) remove(w *pendingItem, state string) bool {
+	at := slices.Index(b.pending, w)
 	if at < 0 {
 		return false
 	}
-	b.waiting = slices.Delete(b.waiting, at, at+1)
+	b.pending = slices.Delete(b.pending, at, at+1)
 	gone := w.item
 	gone.State = state
-	b.o.Bus.Publish(event.Approval, gone)
+	b.opts.Bus.Publish(event.Approval, gone)
 	return true
 }
 
@@ -219,7 +219,7 @@ func (i *Item) size() int {
 func (b *Inbox) Item(id string) (Item, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, w := range b.waiting {
+	for _, w := range b.pending {
 		if w.item.ID == id {
 			return w.item, true
 		}
@@ -231,8 +231,8 @@ func (b *Inbox) Item(id string) (Item, bool) {
 func (b *Inbox) List() []Item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list := make([]Item, 0, len(b.waiting))
-	for _, w := range b.waiting {
+	list := make([]Item, 0, len(b.pending))
+	for _, w := range b.pending {
 		list = append(list, w.item)
 	}
 	return list
@@ -247,24 +247,24 @@ func (b *Inbox) Answer(id, action string, content json.RawMessage) error {
 // AnswerFor is Answer with a scope, which applies to a Call.
 func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) error {
 	if scope != Once && scope != Minutes && scope != Always {
-		return invalid("scope", "must be once, minutes or always")
+		return invalidAnswer("scope", "must be once, minutes or always")
 	}
 	if action != Accept && action != Decline && action != Cancel {
-		return invalid("action", "must be accept, decline or cancel")
+		return invalidAnswer("action", "must be accept, decline or cancel")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := slices.IndexFunc(b.waiting, func(w *waiting) bool { return w.item.ID == id })
+	at := slices.IndexFunc(b.pending, func(w *pendingItem) bool { return w.item.ID == id })
 	if at < 0 {
 		return core.Errorf(core.CodeNotFound, "this question is no longer pending")
 	}
-	w := b.waiting[at]
+	w := b.pending[at]
 	answer := Answer{Action: action}
 	if w.item.Kind == Call {
 		answer.Scope = scope
 	}
 	if action == Accept && w.item.Kind == Form {
-		fields := check(w.item.Schema, content)
+		fields := validateForm(w.item.Schema, content)
 		if len(fields) > 0 {
 			return &core.Error{Code: core.CodeValidation, Message: "the answer does not fit the form", Fields: fields}
 		}
@@ -275,7 +275,7 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 	return nil
 }
 
-func invalid(field, message string) error {
+func invalidAnswer(field, message string) error {
 	return &core.Error{
 		Code: core.CodeValidation, Message: "the answer is not valid",
 		Fields: []core.FieldError{{Field: field, Error: message}},
@@ -300,7 +300,7 @@ func Question(params []byte) (Item, error) {
 	switch p.Mode {
 	case "", "form":
 	case "url":
-		if !webAddress(p.URL) {
+		if !isWebURL(p.URL) {
 			return Item{}, ErrNoQuestion
 		}
 		item.Kind, item.URL, item.Schema = URL, p.URL, ""

@@ -19,17 +19,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const form = `{"type":"object","properties":{"n":{"type":"integer"},"who":{"type":"string","enum":["a","b"]}},"required":["n"]}`
 
-type said struct {
+type askResult struct {
 	Answer
 	err error
 }
 
-// asked calls Ask in a goroutine and waits until the item is pending.
-func asked(ctx context.Context, b *Inbox, item Item) <-chan said {
-	done := make(chan said, 1)
+// startAsk calls Ask in a goroutine and waits until the item is pending.
+func startAsk(ctx context.Context, b *Inbox, item Item) <-chan askResult {
+	done := make(chan askResult, 1)
 	go func() {
 		a, err := b.Ask(ctx, item)
-		done <- said{a, err}
+		done <- askResult{a, err}
 	}()
 	synctest.Wait()
 	return done
@@ -46,7 +46,7 @@ func TestAnswerReachesRequesterAndEventsAreSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		item.Server = "files"
-		done := asked(t.Context(), b, item)
+		done := startAsk(t.Context(), b, item)
 		list := b.List()
 		if len(list) != 1 || list[0].Message != "How many?" || list[0].Kind != Form || !list[0].Expires.Equal(list[0].At.Add(2*time.Minute)) {
 			t.Fatalf("%+v", list)
@@ -90,7 +90,7 @@ func TestSilenceDeclinesAfterTwoMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Bus: new(event.Bus)})
 		start := time.Now()
-		got := <-asked(t.Context(), b, Item{Kind: Form})
+		got := <-startAsk(t.Context(), b, Item{Kind: Form})
 		if got.Action != Decline || got.err != nil || time.Since(start) != 2*time.Minute {
 			t.Errorf("%+v after %s", got, time.Since(start))
 		}
@@ -104,7 +104,7 @@ func TestItemIsRemovedWithItsRequester(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Bus: new(event.Bus)})
 		ctx, cancel := context.WithCancelCause(t.Context())
-		done := asked(ctx, b, Item{Kind: URL})
+		done := startAsk(ctx, b, Item{Kind: URL})
 		gone := errors.New("gone")
 		cancel(gone)
 		if got := <-done; !errors.Is(got.err, gone) || len(b.List()) != 0 {
@@ -119,14 +119,14 @@ func TestPendingApprovalsAreBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, server := range []string{"a", "a", "b"} {
-			asked(ctx, b, Item{Server: server})
+			startAsk(ctx, b, Item{Server: server})
 		}
 		for _, server := range []string{"a", "c"} {
-			if got := <-asked(ctx, b, Item{Server: server}); core.CodeOf(got.err) != core.CodeRateLimited {
+			if got := <-startAsk(ctx, b, Item{Server: server}); core.CodeOf(got.err) != core.CodeRateLimited {
 				t.Errorf("%s: %+v", server, got)
 			}
 		}
-		if got := <-asked(ctx, b, Item{Message: strings.Repeat("x", maxText+1)}); core.CodeOf(got.err) != core.CodeValidation {
+		if got := <-startAsk(ctx, b, Item{Message: strings.Repeat("x", maxText+1)}); core.CodeOf(got.err) != core.CodeValidation {
 			t.Errorf("%+v", got)
 		}
 		cancel()

@@ -11,16 +11,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// id returns a new item id. It contains the time, so that a stale page never answers an item of a
+// newID returns a new item id. It contains the time, so that a stale page never answers an item of a
 // later run. The caller must hold b.mu.
-func (b *Inbox) id(at time.Time) string {
-	b.last++
-	return strconv.FormatInt(at.UnixMicro(), 36) + "-" + strconv.Itoa(b.last)
+func (b *Inbox) newID(at time.Time) string {
+	b.lastID++
+	return strconv.FormatInt(at.UnixMicro(), 36) + "-" + strconv.Itoa(b.lastID)
 }
 
-// webAddress reports whether text is an http or https URL without credentials, which is safe to
+// isWebURL reports whether text is an http or https URL without credentials, which is safe to
 // open.
-func webAddress(text string) bool {
+func isWebURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
 }
@@ -34,10 +34,10 @@ type property struct {
 	} `json:"oneOf"`
 }
 
-// check validates content against the schema of a form, which is an object with flat properties,
-// and returns the invalid fields. Unsupported keywords are left to the server, which has to
-// validate the answer anyway.
-func check(schema string, content []byte) []core.FieldError {
+// validateForm validates content against the schema of a form, which is an object with flat
+// properties, and returns the invalid fields. Unsupported keywords are left to the server, which
+// has to validate the answer anyway.
+func validateForm(schema string, content []byte) []core.FieldError {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
 	var values map[string]any
@@ -59,7 +59,7 @@ func check(schema string, content []byte) []core.FieldError {
 	}
 	for name, p := range form.Properties {
 		value, there := values[name]
-		if there && !p.takes(value) {
+		if there && !p.accepts(value) {
 			wrong = append(wrong, core.FieldError{Field: "content." + name, Error: "does not fit the form"})
 		}
 	}
@@ -67,7 +67,7 @@ func check(schema string, content []byte) []core.FieldError {
 	return wrong
 }
 
-func (p property) takes(value any) bool {
+func (p property) accepts(value any) bool {
 	text, isText := value.(string)
 	number, isNumber := value.(json.Number)
 	switch p.Type {
