@@ -20,12 +20,12 @@ func WriteFleeting(path string, data []byte, perm os.FileMode) error {
 	return write(path, data, perm, false)
 }
 
-func write(path string, data []byte, perm os.FileMode, lasting bool) error {
-	return writeIf(path, data, perm, lasting, func() error { return nil })
+func write(path string, data []byte, perm os.FileMode, sync bool) error {
+	return writeWithCheck(path, data, perm, sync, func() error { return nil })
 }
 
-// writeIf is write that calls ready just before the rename and aborts if it returns an error.
-func writeIf(path string, data []byte, perm os.FileMode, lasting bool, ready func() error) (err error) {
+// writeWithCheck is write that calls check just before the rename and aborts if it returns an error.
+func writeWithCheck(path string, data []byte, perm os.FileMode, sync bool, check func() error) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -43,13 +43,13 @@ func writeIf(path string, data []byte, perm os.FileMode, lasting bool, ready fun
 	if err == nil && perm != 0o600 {
 		err = f.Chmod(perm)
 	}
-	if err == nil && lasting {
+	if err == nil && sync {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err = ready(); err != nil {
+	if err = check(); err != nil {
 		return err
 	}
 	return Rename(f.Name(), path)
@@ -58,7 +58,7 @@ func writeIf(path string, data []byte, perm os.FileMode, lasting bool, ready fun
 // Replace is Write for a file that the user also edits: it follows a symbolic link and replaces the
 // target, and preserves the permissions of an existing file. A new file gets perm.
 func Replace(path string, data []byte, perm os.FileMode) error {
-	path = target(path)
+	path = resolveSymlinks(path)
 	if info, err := os.Stat(path); err == nil {
 		perm = info.Mode().Perm()
 	}

@@ -22,7 +22,7 @@ const lockWait = 10 * time.Second
 // is cancelled, at most 10 seconds. It creates the directory if necessary. The caller must call
 // unlock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
-	dir := filepath.Dir(target(path))
+	dir := filepath.Dir(resolveSymlinks(path))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 // existed reports whether the file existed when it was read. If the content has changed,
 // ReplaceUnchanged writes nothing and returns ErrChanged.
 func ReplaceUnchanged(path string, before []byte, existed bool, data []byte, perm os.FileMode) error {
-	path = target(path)
+	path = resolveSymlinks(path)
 	if info, err := os.Stat(path); err == nil {
 		perm = info.Mode().Perm()
 	}
-	return writeIf(path, data, perm, true, func() error {
+	return writeWithCheck(path, data, perm, true, func() error {
 		now, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !existed:
@@ -74,8 +74,8 @@ func ReplaceUnchanged(path string, before []byte, existed bool, data []byte, per
 	})
 }
 
-// target resolves symbolic links in path. It returns path if the file does not exist.
-func target(path string) string {
+// resolveSymlinks resolves symbolic links in path. It returns path if the file does not exist.
+func resolveSymlinks(path string) string {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		return resolved
 	}
