@@ -9,38 +9,38 @@ import (
 // Closer runs the shutdown of one resource. Create it with New. All methods are safe for
 // concurrent use.
 type Closer struct {
-	begin     sync.Once
-	expedite  sync.Once
-	expedited chan struct{}
-	over      chan struct{}
-	err       error // set before over closes
+	startOnce    sync.Once
+	expediteOnce sync.Once
+	expedited    chan struct{}
+	finished     chan struct{}
+	err          error // set before finished is closed
 }
 
 // New returns a Closer whose shutdown has not begun.
 func New() *Closer {
-	return &Closer{expedited: make(chan struct{}), over: make(chan struct{})}
+	return &Closer{expedited: make(chan struct{}), finished: make(chan struct{})}
 }
 
 // Run runs end on the first call and returns its error; later calls wait for that run and
 // return the same error. When ctx is done, Run calls Expedite and keeps waiting for end.
 func (e *Closer) Run(ctx context.Context, end func() error) error {
-	e.begin.Do(func() {
+	e.startOnce.Do(func() {
 		go func() {
-			defer close(e.over)
+			defer close(e.finished)
 			e.err = end()
 		}()
 	})
 	select {
-	case <-e.over:
+	case <-e.finished:
 	case <-ctx.Done():
 		e.Expedite()
-		<-e.over
+		<-e.finished
 	}
 	return e.err
 }
 
 // Expedite makes every current and future Wait return at once.
-func (e *Closer) Expedite() { e.expedite.Do(func() { close(e.expedited) }) }
+func (e *Closer) Expedite() { e.expediteOnce.Do(func() { close(e.expedited) }) }
 
 // Expedited reports whether Expedite has been called.
 func (e *Closer) Expedited() bool {
