@@ -44,7 +44,7 @@ func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Brid
 				}
 				return states
 			},
-			Store: func() (writes, queries metrics.Took) {
+			Store: func() (writes, queries metrics.Timing) {
 				writes.Count, writes.Total = history.Writes().Read()
 				queries.Count, queries.Total = history.Queries().Read()
 				return writes, queries

@@ -22,10 +22,10 @@ import (
 // records groups what processes calls besides the recorder: validation of results, the timeline of
 // debugged servers, secrets that must not be recorded, and scheduled checks.
 type records struct {
-	judge    *history.Judge
+	judge    *history.ResultValidator
 	timeline *history.Timeline
 	keeper   *secretFeed
-	watchman *history.Watchman
+	watchman *history.CheckRunner
 
 	views   *registry.Registry
 	servers *supervisor.Supervisor
@@ -34,7 +34,7 @@ type records struct {
 
 func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, secrets ...SecretHolder) *records {
 	return &records{
-		judge:    history.NewJudge(kept.Recorder(), kept, log),
+		judge:    history.NewResultValidator(kept.Recorder(), kept, log),
 		timeline: &history.Timeline{Redact: kept.Recorder().Redact},
 		keeper:   newSecretFeed(kept.Recorder(), log, secrets...),
 		views:    views,
@@ -45,8 +45,8 @@ func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, s
 func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls history.Caller, bus *event.Bus, log *slog.Logger) {
 	r.servers = servers
 	r.keeper.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
-	r.watchman = history.NewWatchman(history.Watchman{
-		Documents: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Label: r.label, Log: log,
+	r.watchman = history.NewCheckRunner(history.CheckRunner{
+		Store: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Label: r.label, Log: log,
 		By: core.Client{Name: "drawbridge-check", Version: version},
 		Failed: func(check, sentence string) {
 			bus.Publish(event.Health, event.Notice{Subject: "check:" + check, Message: sentence})

@@ -15,7 +15,7 @@ import (
 // recordsFor returns records without a history.
 func recordsFor(views *registry.Registry) *records {
 	return &records{
-		judge: history.NewJudge(nil, nil, nil), keeper: newSecretFeed(nil, slog.New(slog.DiscardHandler)), watchman: history.NewWatchman(history.Watchman{}), views: views,
+		judge: history.NewResultValidator(nil, nil, nil), keeper: newSecretFeed(nil, slog.New(slog.DiscardHandler)), watchman: history.NewCheckRunner(history.CheckRunner{}), views: views,
 	}
 }
 

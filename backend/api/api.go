@@ -148,7 +148,7 @@ type Options struct {
 	Metrics  Metrics                                // optional: /metrics; 404 without it
 	Redact   func(string) string                    // optional: redacts text that was not recorded yet
 	Timeline *history.Timeline                      // optional: messages of traced clients
-	Watchman *history.Watchman                      // optional: stores the results of checks
+	Watchman *history.CheckRunner                   // optional: stores the results of checks
 	Notices  func() []event.Notice                  // optional: further notices for the user
 	Log      *slog.Logger                           // optional
 }

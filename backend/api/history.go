@@ -205,9 +205,9 @@ func (a *API) command(ctx context.Context, in *commandInput) (*answer[Command], 
 	if err != nil {
 		return nil, err
 	}
-	text, err := history.CLI(r)
+	text, err := history.CLICommand(r)
 	if in.As == "curl" {
-		text, err = history.Curl(a.URL, r)
+		text, err = history.CurlCommand(a.URL, r)
 	}
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ type replayInput struct {
 
 func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult], error) {
 	id, _ := strconv.ParseInt(in.ID, 10, 64)
-	again := history.Again{ID: id, Confirmed: in.Body.Confirm, By: a.caller(in.By)}
+	again := history.ReplayRequest{ID: id, Confirmed: in.Body.Confirm, By: a.caller(in.By)}
 	if args := in.Body.Arguments; len(args) > 0 && string(args) != "null" {
 		again.Arguments = args
 	}

@@ -20,9 +20,9 @@ func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog
 	if _, ok := a.Servers.Status(in.ID); !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
-	wants, ok := serverlog.Wants(in.Level)
+	wants, ok := serverlog.Filter(in.Level)
 	if !ok {
-		return nil, core.Errorf(core.CodeValidation, "level must be one of %s", serverlog.Choices)
+		return nil, core.Errorf(core.CodeValidation, "level must be one of %s", serverlog.FilterChoices)
 	}
 	list := List[serverlog.Line]{Items: []serverlog.Line{}}
 	all := a.Logs.Tail(in.ID, 0)

@@ -33,8 +33,8 @@ func (p *program) logs() *cobra.Command {
 has the level info. --level stderr shows only stderr output, --level lifecycle only
 lifecycle events.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, ok := serverlog.Wants(level); !ok || level == "" {
-				return usageError{fmt.Errorf("--level must be %s", serverlog.Choices)}
+			if _, ok := serverlog.Filter(level); !ok || level == "" {
+				return usageError{fmt.Errorf("--level must be %s", serverlog.FilterChoices)}
 			}
 			if !p.running() {
 				return p.logsOfFiles(args, level, follow)
@@ -64,7 +64,7 @@ lifecycle events.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until interrupted")
-	cmd.Flags().StringVar(&level, "level", "debug", "the `LEVEL` of lines: "+serverlog.Choices)
+	cmd.Flags().StringVar(&level, "level", "debug", "the `LEVEL` of lines: "+serverlog.FilterChoices)
 	return cmd
 }
 

@@ -51,7 +51,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot read the log: %w", err)
 	}
-	wants, _ := serverlog.Wants(level)
+	wants, _ := serverlog.Filter(level)
 	lines = slices.DeleteFunc(lines, func(l logLine) bool { return !wants(serverlog.Line{Level: serverlog.Level(l.Level)}) })
 	if len(lines) == 0 {
 		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log for " + name + " has no matching lines: " + path, Hint: notRunningHint}

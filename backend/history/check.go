@@ -59,26 +59,26 @@ var checkName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 // Validate returns a *core.Error that names the first invalid field, or nil.
 func (c *Check) Validate() error {
 	if !checkName().MatchString(c.Name) {
-		return field("name", "must be letters, digits, dots, dashes, at most 100")
+		return invalidField("name", "must be letters, digits, dots, dashes, at most 100")
 	}
 	if len(c.Steps) == 0 {
-		return field("steps", "must not be empty")
+		return invalidField("steps", "must not be empty")
 	}
 	for i, s := range c.Steps {
 		at := fmt.Sprintf("steps[%d].", i)
 		if s.Server == "" || s.Tool == "" {
-			return field(at+"tool", "server and tool are needed")
+			return invalidField(at+"tool", "server and tool are needed")
 		}
 		if v, ok := decode([]byte(s.Arguments)); s.Arguments != "" {
 			if _, object := v.(map[string]any); !ok || !object {
-				return field(at+"arguments", "must be a JSON object")
+				return invalidField(at+"arguments", "must be a JSON object")
 			}
 		}
 		if strings.Contains(s.Arguments, redactedMark) {
-			return field(at+"arguments", "were recorded without their secrets")
+			return invalidField(at+"arguments", "were recorded without their secrets")
 		}
 		if s.Expect.Result != "" && !json.Valid([]byte(s.Expect.Result)) {
-			return field(at+"expect.result", "must be JSON")
+			return invalidField(at+"expect.result", "must be JSON")
 		}
 	}
 	return nil

@@ -116,7 +116,7 @@ func (d *differ) objects(path string, a, b map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		x, inA := a[key]
 		y, inB := b[key]
-		at := path + "/" + pointer(key)
+		at := path + "/" + escapePointer(key)
 		switch {
 		case !inA:
 			d.add(Change{Path: at, Kind: "added", After: encode(y)})
@@ -142,7 +142,7 @@ func (d *differ) lists(path string, a, b []any) {
 	}
 }
 
-func pointer(key string) string {
+func escapePointer(key string) string {
 	var b bytes.Buffer
 	for _, c := range key {
 		switch c {

@@ -7,27 +7,27 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// Curl returns a shell command that repeats a recorded tool call through the API at url. The
+// CurlCommand returns a shell command that repeats a recorded tool call through the API at url. The
 // command reads the token from the environment variable DRAWBRIDGE_ADMIN_TOKEN.
-func Curl(url string, r *store.Record) (string, error) {
-	args, err := arguments(r)
+func CurlCommand(url string, r *store.Record) (string, error) {
+	args, err := toolArguments(r)
 	if err != nil {
 		return "", err
 	}
 	body := `{"server":` + encode(r.Server) + `,"tool":` + encode(r.Name) + `,"arguments":` + args + `}`
-	return "curl -sS -X POST " + quote(url+"/api/v1/call") + " \\\n  -H \"Authorization: Bearer $DRAWBRIDGE_ADMIN_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d " + quote(body), nil
+	return "curl -sS -X POST " + shellQuote(url+"/api/v1/call") + " \\\n  -H \"Authorization: Bearer $DRAWBRIDGE_ADMIN_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d " + shellQuote(body), nil
 }
 
-// CLI returns a shell command that repeats a recorded tool call with 'drawbridge call'.
-func CLI(r *store.Record) (string, error) {
-	args, err := arguments(r)
+// CLICommand returns a shell command that repeats a recorded tool call with 'drawbridge call'.
+func CLICommand(r *store.Record) (string, error) {
+	args, err := toolArguments(r)
 	if err != nil {
 		return "", err
 	}
-	return "drawbridge call " + quote(r.Server) + " " + quote(r.Name) + " " + quote(args), nil
+	return "drawbridge call " + shellQuote(r.Server) + " " + shellQuote(r.Name) + " " + shellQuote(args), nil
 }
 
-func arguments(r *store.Record) (string, error) {
+func toolArguments(r *store.Record) (string, error) {
 	if r.Method != "tools/call" || r.FromServer {
 		return "", core.Errorf(core.CodeValidation, "only calls of tools can be copied as a command")
 	}
@@ -37,8 +37,8 @@ func arguments(r *store.Record) (string, error) {
 	return string(r.Arguments), nil
 }
 
-// quote quotes s as one word for a POSIX shell, if necessary.
-func quote(s string) string {
+// shellQuote quotes s as one word for a POSIX shell, if necessary.
+func shellQuote(s string) string {
 	plain := s != ""
 	for _, c := range s {
 		plain = plain && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-./:", c))

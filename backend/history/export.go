@@ -42,7 +42,7 @@ func (r *Row) cells() []string {
 		strconv.FormatInt(r.TookNs, 10), strconv.Itoa(r.BytesIn), strconv.Itoa(r.BytesOut), r.Arguments, r.Result, r.Error}
 }
 
-func rowOf(r *store.Record) *Row {
+func newRow(r *store.Record) *Row {
 	return &Row{
 		ID: strconv.FormatInt(r.ID, 10), At: r.At, Client: r.Client.Name, Token: r.Client.Token, Session: r.Session, Workspace: r.Workspace,
 		Server: r.Server, Method: r.Method, Tool: r.Name, Outcome: string(r.Outcome), Code: string(r.Code), Reason: r.Reason,
@@ -60,7 +60,7 @@ const exportPage = 200
 func JSONL(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return each(ctx, calls, q, func(r *store.Record) error { return e.Encode(rowOf(r)) })
+	return forEachCall(ctx, calls, q, func(r *store.Record) error { return e.Encode(newRow(r)) })
 }
 
 // CSV writes calls from newest to oldest as CSV with a header row. q.Limit is the maximum number
@@ -71,10 +71,10 @@ func CSV(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	if err := out.Write(columns); err != nil {
 		return err
 	}
-	err := each(ctx, calls, q, func(r *store.Record) error {
-		cells := rowOf(r).cells()
+	err := forEachCall(ctx, calls, q, func(r *store.Record) error {
+		cells := newRow(r).cells()
 		for i := range cells {
-			cells[i] = harmless(cells[i])
+			cells[i] = escapeCell(cells[i])
 		}
 		return out.Write(cells)
 	})
@@ -85,9 +85,9 @@ func CSV(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	return err
 }
 
-// harmless returns a cell that spreadsheets do not interpret as a formula, and without NUL
+// escapeCell returns a cell that spreadsheets do not interpret as a formula, and without NUL
 // characters, at which some CSV readers stop.
-func harmless(cell string) string {
+func escapeCell(cell string) string {
 	cell = strings.ReplaceAll(cell, "\x00", "\ufffd")
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) || strings.HasPrefix(cell, "＝") || strings.HasPrefix(cell, "＋") || strings.HasPrefix(cell, "－") || strings.HasPrefix(cell, "＠") {
 		return "'" + cell
@@ -95,8 +95,8 @@ func harmless(cell string) string {
 	return cell
 }
 
-// each calls f with at most q.Limit calls, from newest to oldest; 0 means all.
-func each(ctx context.Context, calls Calls, q store.Query, f func(*store.Record) error) error {
+// forEachCall calls f with at most q.Limit calls, from newest to oldest; 0 means all.
+func forEachCall(ctx context.Context, calls Calls, q store.Query, f func(*store.Record) error) error {
 	left := q.Limit
 	for {
 		q.Limit = exportPage

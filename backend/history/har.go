@@ -19,8 +19,8 @@ func HAR(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 		return err
 	}
 	between := "\n"
-	err := each(ctx, calls, q, func(r *store.Record) error {
-		entry, err := json.Marshal(harEntryOf(r))
+	err := forEachCall(ctx, calls, q, func(r *store.Record) error {
+		entry, err := json.Marshal(newHAREntry(r))
 		if err != nil {
 			return err
 		}
@@ -109,13 +109,13 @@ func harStatus(o core.Outcome) int {
 	return 500
 }
 
-func harEntryOf(r *store.Record) harEntry {
+func newHAREntry(r *store.Record) harEntry {
 	millis := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	queued := min(r.Queued, r.Took)
 	message := func(size int) harMessage {
 		return harMessage{HTTPVersion: "MCP", Headers: []struct{}{}, Cookies: []struct{}{}, HeadersSize: -1, BodySize: size}
 	}
-	row := rowOf(r)
+	row := newRow(r)
 	e := harEntry{
 		Started: row.At, Time: millis(r.Took), Timings: harTimings{Blocked: millis(queued), Wait: millis(r.Took - queued)},
 		Request: harRequest{

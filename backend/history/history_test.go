@@ -37,7 +37,7 @@ func TestCSVFormulasAreEscaped(t *testing.T) {
 	for cell, want := range map[string]string{
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\t=1": "'\t=1", "＝1": "'＝1", "a=1": "a=1", "": "", "1": "1", "a\x00b": "a\ufffdb", "\x00=1": "\ufffd=1",
 	} {
-		if got := harmless(cell); got != want {
+		if got := escapeCell(cell); got != want {
 			t.Errorf("%q became %q, want %q", cell, got, want)
 		}
 	}
@@ -47,7 +47,7 @@ func TestCSVFormulasAreEscaped(t *testing.T) {
 func TestCopiedCommandReachesProgramUnchanged(t *testing.T) {
 	args := `{"text":"it's $HOME ` + "`x`" + ` \"q\" \\ é; rm"}`
 	r := &store.Record{Call: core.Call{Server: "files", Name: "-echo x", Method: "tools/call"}, Arguments: []byte(args)}
-	text, err := CLI(r)
+	text, err := CLICommand(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestCopiedCommandReachesProgramUnchanged(t *testing.T) {
 	if err != nil || string(out) != "call\nfiles\n-echo x\n"+args+"\n" {
 		t.Errorf("%s gave %s, %v", text, out, err)
 	}
-	if text, err = Curl("http://127.0.0.1:1", r); err != nil || strings.Count(text, "DRAWBRIDGE_ADMIN_TOKEN") != 1 {
+	if text, err = CurlCommand("http://127.0.0.1:1", r); err != nil || strings.Count(text, "DRAWBRIDGE_ADMIN_TOKEN") != 1 {
 		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -28,8 +28,8 @@ type Replayer struct {
 	ReadOnly func(server, tool string) bool
 }
 
-// Again describes a call to repeat.
-type Again struct {
+// ReplayRequest describes a call to repeat.
+type ReplayRequest struct {
 	ID        int64
 	Arguments []byte // a JSON object that replaces the recorded arguments; nil: use the recorded ones
 	Confirmed bool   // the user has confirmed the call
@@ -42,7 +42,7 @@ const redactedMark = "[redacted]"
 // Replay repeats a recorded tool call. If the tool is not read-only and the call is not confirmed,
 // Replay returns an error with CodeRejected and calls nothing. Recorded arguments that were
 // redacted or truncated cannot be sent again; this is an error with CodeValidation.
-func (r *Replayer) Replay(ctx context.Context, again Again) (*core.Call, core.Reply, error) {
+func (r *Replayer) Replay(ctx context.Context, again ReplayRequest) (*core.Call, core.Reply, error) {
 	old, err := r.Calls.Call(ctx, again.ID)
 	if err != nil {
 		return nil, core.Reply{}, err
@@ -64,9 +64,9 @@ func (r *Replayer) Replay(ctx context.Context, again Again) (*core.Call, core.Re
 		args = []byte(`{}`)
 	}
 	if v, ok := decode(args); !ok {
-		return nil, core.Reply{}, field("arguments", "must be JSON")
+		return nil, core.Reply{}, invalidField("arguments", "must be JSON")
 	} else if _, object := v.(map[string]any); !object {
-		return nil, core.Reply{}, field("arguments", "must be a JSON object")
+		return nil, core.Reply{}, invalidField("arguments", "must be a JSON object")
 	}
 	if !again.Confirmed && !r.ReadOnly(old.Server, old.Name) {
 		return nil, core.Reply{}, &core.Error{Code: core.CodeRejected, Message: "this tool may change something: making the call again needs a yes", Hint: "Send the request with confirm set to true."}
@@ -76,7 +76,7 @@ func (r *Replayer) Replay(ctx context.Context, again Again) (*core.Call, core.Re
 	return call, reply, err
 }
 
-func field(name, what string) *core.Error {
+func invalidField(name, what string) *core.Error {
 	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: name, Error: what}}}
 }
 

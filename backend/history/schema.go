@@ -8,28 +8,28 @@ import (
 // maxSchema is the maximum number of nodes of a schema with all its references expanded.
 const maxSchema = 2000
 
-// bounded reports whether validation against a schema terminates soon. Schemas are untrusted: a
+// terminates reports whether validation against a schema terminates soon. Schemas are untrusted: a
 // recursive schema could recurse without end or overflow the stack, and a few lines of nested
 // references can expand to millions of nodes. Schemas with references to other documents are
 // rejected.
-func bounded(root any) bool {
-	e := extent{root: root, known: make(map[string]int), open: make(map[string]bool)}
-	n := e.of(root)
+func terminates(root any) bool {
+	e := nodeCounter{root: root, known: make(map[string]int), open: make(map[string]bool)}
+	n := e.count(root)
 	return n > 0 && n <= maxSchema
 }
 
-// extent counts the nodes of a schema with its references expanded. A count of 0 means that the
-// schema is recursive, invalid or too large.
-type extent struct {
+// nodeCounter counts the nodes of a schema with its references expanded. A count of 0 means that
+// the schema is recursive, invalid or too large.
+type nodeCounter struct {
 	root  any
 	known map[string]int // counts of referenced schemas by pointer
 	open  map[string]bool
 }
 
-func (e *extent) of(node any) int {
+func (e *nodeCounter) count(node any) int {
 	n := 1
 	add := func(part any) bool {
-		m := e.of(part)
+		m := e.count(part)
 		n += m
 		return m > 0 && n <= maxSchema
 	}
@@ -40,7 +40,7 @@ func (e *extent) of(node any) int {
 				return 0
 			}
 			if ref, ok := part.(string); ok && key == "$ref" {
-				m := e.target(ref)
+				m := e.countRef(ref)
 				n += m
 				if m == 0 || n > maxSchema {
 					return 0
@@ -61,7 +61,7 @@ func (e *extent) of(node any) int {
 	return n
 }
 
-func (e *extent) target(ref string) int {
+func (e *nodeCounter) countRef(ref string) int {
 	if n, ok := e.known[ref]; ok {
 		return n
 	}
@@ -71,16 +71,16 @@ func (e *extent) target(ref string) int {
 	}
 	e.open[ref] = true
 	n := 0
-	if node, ok := at(e.root, pointer); ok {
-		n = e.of(node)
+	if node, ok := resolvePointer(e.root, pointer); ok {
+		n = e.count(node)
 	}
 	delete(e.open, ref)
 	e.known[ref] = n
 	return n
 }
 
-// at resolves a JSON Pointer (RFC 6901).
-func at(node any, pointer string) (any, bool) {
+// resolvePointer resolves a JSON Pointer (RFC 6901).
+func resolvePointer(node any, pointer string) (any, bool) {
 	for _, key := range strings.Split(pointer, "/")[1:] {
 		key = strings.ReplaceAll(strings.ReplaceAll(key, "~1", "/"), "~0", "~")
 		switch v := node.(type) {

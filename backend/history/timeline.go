@@ -68,14 +68,14 @@ func (t *Timeline) Server(id string) bool {
 	return w != nil && w.servers[id]
 }
 
-// clients reports whether the messages of any client are recorded.
-func (t *Timeline) clients() bool {
+// anyClientWatched reports whether the messages of any client are recorded.
+func (t *Timeline) anyClientWatched() bool {
 	w := t.watched.Load()
 	return w != nil && len(w.clients) > 0
 }
 
-// client reports whether the messages of a client are recorded, under any of its names.
-func (t *Timeline) client(names ...string) bool {
+// clientWatched reports whether the messages of a client are recorded, under any of its names.
+func (t *Timeline) clientWatched(names ...string) bool {
 	w := t.watched.Load()
 	for _, name := range names {
 		if w != nil && name != "" && w.clients[strings.ToLower(name)] {

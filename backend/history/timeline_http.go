@@ -20,11 +20,11 @@ const sessionHeader = "Mcp-Session-Id"
 // on unchanged.
 func (t *Timeline) Clients(next http.Handler, token string, clientOf func(session string) core.Client) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !t.clients() {
+		if !t.anyClientWatched() {
 			next.ServeHTTP(w, r)
 			return
 		}
-		x := &conversation{timeline: t, w: w, began: time.Now().UTC(), token: r.Header.Get(token), session: r.Header.Get(sessionHeader)}
+		x := &exchange{timeline: t, w: w, startedAt: time.Now().UTC(), token: r.Header.Get(token), session: r.Header.Get(sessionHeader)}
 		if server, ok := strings.CutPrefix(r.URL.Path, "/s/"); ok {
 			x.server, _, _ = strings.Cut(server, "/")
 		}
@@ -33,82 +33,82 @@ func (t *Timeline) Clients(next http.Handler, token string, clientOf func(sessio
 		}
 		if r.Body != nil {
 			x.body = r.Body
-			r.Body = (*conversationBody)(x)
+			r.Body = (*exchangeBody)(x)
 		}
 		defer x.end()
 		next.ServeHTTP(x, r)
 	})
 }
 
-// conversation is one HTTP request and its response. The response may be written by several
+// exchange is one HTTP request and its response. The response may be written by several
 // goroutines.
-type conversation struct {
-	timeline *Timeline
-	w        http.ResponseWriter
-	body     io.ReadCloser
-	began    time.Time
-	token    string
-	session  string
-	server   string
-	client   core.Client
+type exchange struct {
+	timeline  *Timeline
+	w         http.ResponseWriter
+	body      io.ReadCloser
+	startedAt time.Time
+	token     string
+	session   string
+	server    string
+	client    core.Client
 
-	mu      sync.Mutex // guards the fields below
-	asked   text
-	told    bool // the request has been recorded
-	wanted  bool // the client is watched
-	stream  bool
-	settled bool // stream has been set
-	answer  text
+	mu           sync.Mutex // guards the fields below
+	request      prefix
+	requestAdded bool // the request has been recorded
+	isWatched    bool // the client is watched
+	stream       bool
+	streamKnown  bool // stream has been set
+	response     prefix
 }
 
-// text is the beginning of a message and the size of the complete message.
-type text struct {
+// prefix is the beginning of a message and the size of the complete message.
+type prefix struct {
 	head []byte
 	size int
 }
 
-func (x *text) add(p []byte) {
+func (x *prefix) add(p []byte) {
 	x.head = append(x.head, p[:min(len(p), MaxFrame+frameAhead-len(x.head))]...)
 	x.size += len(p)
 }
 
-type conversationBody conversation
+type exchangeBody exchange
 
-func (b *conversationBody) Read(p []byte) (int, error) {
+func (b *exchangeBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	b.mu.Lock()
-	b.asked.add(p[:n])
+	b.request.add(p[:n])
 	b.mu.Unlock()
 	return n, err
 }
 
-func (b *conversationBody) Close() error { return b.body.Close() }
+func (b *exchangeBody) Close() error { return b.body.Close() }
 
-// claimed matches the name of the client in the clientInfo of initialize or _meta.
-var claimed = lazyregexp.New(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
+// clientInfoName matches the name of the client in the clientInfo of initialize or _meta.
+var clientInfoName = lazyregexp.New(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
 
-// tell records the request, once, before the first part of its response. It must be called with
-// x.mu held.
-func (x *conversation) tell() {
-	if x.told {
+// addRequest records the request, once, before the first part of its response. It must be called
+// with x.mu held.
+func (x *exchange) addRequest() {
+	if x.requestAdded {
 		return
 	}
-	x.told = true
+	x.requestAdded = true
 	if x.client.Name == "" {
-		if m := claimed().FindSubmatch(x.asked.head); m != nil {
+		if m := clientInfoName().FindSubmatch(x.request.head); m != nil {
 			x.client.Name = string(m[1])
 		}
 	}
 	if x.session == "" {
 		x.session = x.w.Header().Get(sessionHeader)
 	}
-	x.wanted = x.timeline.client(x.token, x.client.Name)
-	if x.wanted && x.asked.size > 0 {
-		x.keep("client", x.began, &x.asked)
+	x.isWatched = x.timeline.clientWatched(x.token, x.client.Name)
+	if x.isWatched && x.request.size > 0 {
+		x.addFrame("client", x.startedAt, &x.request)
 	}
 }
 
-func (x *conversation) keep(from string, at time.Time, what *text) {
+func (x *exchange) addFrame(from string, at time.Time, what *prefix) {
 	name := x.client.Name
 	if name == "" {
 		name = x.token
@@ -117,58 +117,58 @@ func (x *conversation) keep(from string, at time.Time, what *text) {
 }
 
 // Header implements http.ResponseWriter.
-func (x *conversation) Header() http.Header { return x.w.Header() }
+func (x *exchange) Header() http.Header { return x.w.Header() }
 
 // WriteHeader implements http.ResponseWriter.
-func (x *conversation) WriteHeader(status int) { x.w.WriteHeader(status) }
+func (x *exchange) WriteHeader(status int) { x.w.WriteHeader(status) }
 
 // Unwrap returns the original ResponseWriter. It is used by http.ResponseController.
-func (x *conversation) Unwrap() http.ResponseWriter { return x.w }
+func (x *exchange) Unwrap() http.ResponseWriter { return x.w }
 
 // Flush implements http.Flusher.
-func (x *conversation) Flush() { _ = http.NewResponseController(x.w).Flush() }
+func (x *exchange) Flush() { _ = http.NewResponseController(x.w).Flush() }
 
-func (x *conversation) Write(p []byte) (int, error) {
+func (x *exchange) Write(p []byte) (int, error) {
 	x.mu.Lock()
-	x.tell()
-	if x.wanted {
-		if !x.settled {
-			x.settled, x.stream = true, strings.HasPrefix(x.w.Header().Get("Content-Type"), "text/event-stream")
+	x.addRequest()
+	if x.isWatched {
+		if !x.streamKnown {
+			x.streamKnown, x.stream = true, strings.HasPrefix(x.w.Header().Get("Content-Type"), "text/event-stream")
 		}
-		x.see(p)
+		x.addResponse(p)
 	}
 	x.mu.Unlock()
 	return x.w.Write(p)
 }
 
-// see collects a response, and records the events of a stream one by one. It must be called with
-// x.mu held.
-func (x *conversation) see(p []byte) {
+// addResponse collects a response, and records the events of a stream one by one. It must be
+// called with x.mu held.
+func (x *exchange) addResponse(p []byte) {
 	if !x.stream {
-		x.answer.add(p)
+		x.response.add(p)
 		return
 	}
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, []byte{'\n'})
-		x.answer.add(line)
+		x.response.add(line)
 		if !ended {
 			return
 		}
 		p = rest
-		if data, ok := bytes.CutPrefix(x.answer.head, []byte("data:")); ok {
-			size := x.answer.size - (len(x.answer.head) - len(data))
+		if data, ok := bytes.CutPrefix(x.response.head, []byte("data:")); ok {
+			size := x.response.size - (len(x.response.head) - len(data))
 			data = bytes.TrimSpace(data)
-			x.keep("drawbridge", time.Now().UTC(), &text{data, size})
+			x.addFrame("drawbridge", time.Now().UTC(), &prefix{data, size})
 		}
-		x.answer = text{head: x.answer.head[:0]}
+		x.response = prefix{head: x.response.head[:0]}
 	}
 }
 
-func (x *conversation) end() {
+func (x *exchange) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.tell()
-	if x.wanted && !x.stream && x.answer.size > 0 {
-		x.keep("drawbridge", time.Now().UTC(), &x.answer)
+	x.addRequest()
+	if x.isWatched && !x.stream && x.response.size > 0 {
+		x.addFrame("drawbridge", time.Now().UTC(), &x.response)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// looked collects the values that are read at the time of a scrape.
-type looked struct{ o Options }
+// collector collects the values that are read at the time of a scrape.
+type collector struct{ o Options }
 
 var (
 	stateDesc    = prometheus.NewDesc("drawbridge_server_state", "1 for the state that a server is in.", []string{"server", "state"}, nil)
@@ -25,14 +25,14 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (*looked) Describe(ch chan<- *prometheus.Desc) {
+func (*collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{stateDesc, restartsDesc, rssDesc, cpuDesc, sessionsDesc, inFlightDesc, queuedDesc, droppedDesc, connsDesc, breakerDesc, writesDesc, queriesDesc} {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (l *looked) Collect(ch chan<- prometheus.Metric) {
+func (l *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}

@@ -25,15 +25,15 @@ type Options struct {
 	// Running returns the number of calls in flight by server. The caller may modify the map.
 	Running  func() map[string]int
 	Recorder func() (queued int, dropped uint64)
-	Store    func() (writes, queries Took)
+	Store    func() (writes, queries Timing)
 	Breakers func() map[string]string // state of each circuit breaker that is not closed, "open" or "half-open", by server
 	// Connections returns the number of open HTTP connections.
 	Connections func() int
 	Usage       func(server string) (rssBytes uint64, cpuPercent float64, ok bool)
 }
 
-// Took is the number and total duration of operations of one kind.
-type Took struct {
+// Timing is the number and total duration of operations of one kind.
+type Timing struct {
 	Count uint64
 	Total time.Duration
 }
@@ -41,38 +41,38 @@ type Took struct {
 // Metrics counts calls, restarts and HTTP requests. It is the http.Handler of /metrics. Its
 // methods are safe for concurrent use.
 type Metrics struct {
-	o        Options
-	handler  http.Handler
-	registry *prometheus.Registry
-	calls    *prometheus.CounterVec
-	took     *prometheus.HistogramVec
-	ofTools  *prometheus.CounterVec
-	toolTook *prometheus.HistogramVec
-	restarts *prometheus.CounterVec
-	requests *prometheus.CounterVec
-	answered *prometheus.HistogramVec
+	o           Options
+	handler     http.Handler
+	registry    *prometheus.Registry
+	calls       *prometheus.CounterVec
+	took        *prometheus.HistogramVec
+	toolCalls   *prometheus.CounterVec
+	toolTook    *prometheus.HistogramVec
+	restarts    *prometheus.CounterVec
+	requests    *prometheus.CounterVec
+	requestTook *prometheus.HistogramVec
 
 	tools toolLabels
 
-	mu     sync.Mutex     // guards the fields below
-	inARow map[string]int // consecutive restarts of each server, according to its last status
+	mu            sync.Mutex     // guards the fields below
+	restartsInRow map[string]int // consecutive restarts of each server, according to its last status
 }
 
 // New returns Metrics without counts.
 func New(o Options) *Metrics {
 	m := &Metrics{
-		o:        o,
-		inARow:   make(map[string]int),
-		calls:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_calls_total", Help: "Calls that ended, by how."}, []string{"server", "outcome"}),
-		took:     prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_call_duration_seconds", Help: "How long calls took.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"server"}),
-		ofTools:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_tool_calls_total", Help: "Calls of a tool that ended, by how. Tools beyond 64 of a server or 256 in all, and names that no server answered to, are other."}, []string{"server", "tool", "outcome"}),
-		toolTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_tool_call_duration_seconds", Help: "How long calls of a tool took.", Buckets: []float64{.01, .1, 1, 10, 60}}, []string{"server", "tool"}),
-		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_server_restarts_total", Help: "Restarts of a server."}, []string{"server"}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_http_requests_total", Help: "HTTP requests that were answered."}, []string{"route", "status"}),
-		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_http_request_duration_seconds", Help: "How long HTTP requests took.", Buckets: prometheus.DefBuckets}, []string{"route", "status"}),
+		o:             o,
+		restartsInRow: make(map[string]int),
+		calls:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_calls_total", Help: "Calls that ended, by how."}, []string{"server", "outcome"}),
+		took:          prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_call_duration_seconds", Help: "How long calls took.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"server"}),
+		toolCalls:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_tool_calls_total", Help: "Calls of a tool that ended, by how. Tools beyond 64 of a server or 256 in all, and names that no server answered to, are other."}, []string{"server", "tool", "outcome"}),
+		toolTook:      prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_tool_call_duration_seconds", Help: "How long calls of a tool took.", Buckets: []float64{.01, .1, 1, 10, 60}}, []string{"server", "tool"}),
+		restarts:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_server_restarts_total", Help: "Restarts of a server."}, []string{"server"}),
+		requests:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_http_requests_total", Help: "HTTP requests that were answered."}, []string{"route", "status"}),
+		requestTook:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_http_request_duration_seconds", Help: "How long HTTP requests took.", Buckets: prometheus.DefBuckets}, []string{"route", "status"}),
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.calls, m.took, m.ofTools, m.toolTook, m.restarts, m.requests, m.answered, &looked{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(m.calls, m.took, m.toolCalls, m.toolTook, m.restarts, m.requests, m.requestTook, &collector{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry = registry
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m
@@ -94,7 +94,7 @@ func (m *Metrics) Call(c core.Call) {
 	m.took.WithLabelValues(server).Observe(c.Took.Seconds())
 	if c.Method == "tools/call" {
 		tool := m.tools.label(&c)
-		m.ofTools.WithLabelValues(server, tool, string(c.Outcome)).Inc()
+		m.toolCalls.WithLabelValues(server, tool, string(c.Outcome)).Inc()
 		m.toolTook.WithLabelValues(server, tool).Observe(c.Took.Seconds())
 	}
 }
@@ -107,7 +107,7 @@ func (m *Metrics) Request(route string, status int, took time.Duration) {
 		code = strconv.Itoa(status)
 	}
 	m.requests.WithLabelValues(route, code).Inc()
-	m.answered.WithLabelValues(route, code).Observe(took.Seconds())
+	m.requestTook.WithLabelValues(route, code).Observe(took.Seconds())
 }
 
 // Server counts the restarts of a server. A status contains only the number of consecutive
@@ -115,12 +115,12 @@ func (m *Metrics) Request(route string, status int, took time.Duration) {
 func (m *Metrics) Server(s core.ServerStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if more := s.Restarts - m.inARow[s.ID]; more > 0 {
+	if more := s.Restarts - m.restartsInRow[s.ID]; more > 0 {
 		m.restarts.WithLabelValues(s.ID).Add(float64(more))
 	} else {
 		m.restarts.WithLabelValues(s.ID)
 	}
-	m.inARow[s.ID] = s.Restarts
+	m.restartsInRow[s.ID] = s.Restarts
 }
 
 // Forget deletes the series of a server that is no longer configured.
@@ -128,13 +128,13 @@ func (m *Metrics) Forget(server string) {
 	match := prometheus.Labels{"server": server}
 	m.calls.DeletePartialMatch(match)
 	m.took.DeletePartialMatch(match)
-	m.ofTools.DeletePartialMatch(match)
+	m.toolCalls.DeletePartialMatch(match)
 	m.toolTook.DeletePartialMatch(match)
 	m.tools.forget(server)
 	m.restarts.DeletePartialMatch(match)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.inARow, server)
+	delete(m.restartsInRow, server)
 }
 
 // Event updates the counts from an event.

@@ -17,21 +17,21 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-func text(key, value string) *common.KeyValue {
+func stringAttribute(key, value string) *common.KeyValue {
 	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
 }
 
-func ourselves(version string) *resource.Resource {
+func newResource(version string) *resource.Resource {
 	id := make([]byte, 8)
 	_, _ = rand.Read(id)
 	return &resource.Resource{Attributes: []*common.KeyValue{
-		text("service.name", "drawbridge"), text("service.version", version), text("service.instance.id", hex.EncodeToString(id)),
+		stringAttribute("service.name", "drawbridge"), stringAttribute("service.version", version), stringAttribute("service.instance.id", hex.EncodeToString(id)),
 	}}
 }
 
-// spanOf returns the span of a finished call. It belongs to the client's trace if the client sent
+// newSpan returns the span of a finished call. It belongs to the client's trace if the client sent
 // a trace context, otherwise it starts a new trace.
-func spanOf(c *core.Call) *tracepb.Span {
+func newSpan(c *core.Call) *tracepb.Span {
 	s := &tracepb.Span{
 		Name: c.Method, Kind: tracepb.Span_SPAN_KIND_SERVER,
 		StartTimeUnixNano: uint64(c.At.UnixNano()), EndTimeUnixNano: uint64(c.At.Add(c.Took).UnixNano()),
@@ -52,7 +52,7 @@ func spanOf(c *core.Call) *tracepb.Span {
 	}
 	add := func(key, value string) {
 		if value != "" {
-			s.Attributes = append(s.Attributes, text(key, value))
+			s.Attributes = append(s.Attributes, stringAttribute(key, value))
 		}
 	}
 	add("mcp.method.name", c.Method)
@@ -81,7 +81,7 @@ func spanOf(c *core.Call) *tracepb.Span {
 	return s
 }
 
-func tracesOf(about *resource.Resource, version string, spans []*tracepb.Span) *tracepb.TracesData {
+func newTracesData(about *resource.Resource, version string, spans []*tracepb.Span) *tracepb.TracesData {
 	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
 		Resource:   about,
 		ScopeSpans: []*tracepb.ScopeSpans{{Scope: scope(version), Spans: spans}},
@@ -92,9 +92,9 @@ func scope(version string) *common.InstrumentationScope {
 	return &common.InstrumentationScope{Name: "drawbridge", Version: version}
 }
 
-// metricsOf converts metrics from the Prometheus data model to OTLP, so that both exports have the
-// same values.
-func metricsOf(about *resource.Resource, version string, families []*dto.MetricFamily, begun, now time.Time) *metricspb.MetricsData {
+// convertMetrics converts metrics from the Prometheus data model to OTLP, so that both exports
+// have the same values.
+func convertMetrics(about *resource.Resource, version string, families []*dto.MetricFamily, begun, now time.Time) *metricspb.MetricsData {
 	c := converter{uint64(begun.UnixNano()), uint64(now.UnixNano())}
 	var list []*metricspb.Metric
 	for _, f := range families {
@@ -108,7 +108,7 @@ func metricsOf(about *resource.Resource, version string, families []*dto.MetricF
 	}}}
 }
 
-type converter struct{ begun, now uint64 }
+type converter struct{ start, now uint64 }
 
 func (c converter) metric(f *dto.MetricFamily) *metricspb.Metric {
 	m := &metricspb.Metric{Name: f.GetName(), Description: f.GetHelp()}
@@ -140,7 +140,7 @@ func (c converter) metric(f *dto.MetricFamily) *metricspb.Metric {
 
 func (c converter) number(one *dto.Metric, value float64) *metricspb.NumberDataPoint {
 	return &metricspb.NumberDataPoint{
-		Attributes: labels(one), StartTimeUnixNano: c.begun, TimeUnixNano: c.now,
+		Attributes: attributes(one), StartTimeUnixNano: c.start, TimeUnixNano: c.now,
 		Value: &metricspb.NumberDataPoint_AsDouble{AsDouble: value},
 	}
 }
@@ -150,7 +150,7 @@ func (c converter) histogram(one *dto.Metric) *metricspb.HistogramDataPoint {
 	h := one.GetHistogram()
 	sum := h.GetSampleSum()
 	p := &metricspb.HistogramDataPoint{
-		Attributes: labels(one), StartTimeUnixNano: c.begun, TimeUnixNano: c.now, Count: h.GetSampleCount(), Sum: &sum,
+		Attributes: attributes(one), StartTimeUnixNano: c.start, TimeUnixNano: c.now, Count: h.GetSampleCount(), Sum: &sum,
 	}
 	buckets := slices.Clone(h.GetBucket())
 	slices.SortFunc(buckets, func(a, b *dto.Bucket) int { return cmp.Compare(a.GetUpperBound(), b.GetUpperBound()) })
@@ -167,10 +167,10 @@ func (c converter) histogram(one *dto.Metric) *metricspb.HistogramDataPoint {
 	return p
 }
 
-func labels(one *dto.Metric) []*common.KeyValue {
+func attributes(one *dto.Metric) []*common.KeyValue {
 	var list []*common.KeyValue
 	for _, l := range one.GetLabel() {
-		list = append(list, text(l.GetName(), l.GetValue()))
+		list = append(list, stringAttribute(l.GetName(), l.GetValue()))
 	}
 	return list
 }

@@ -128,7 +128,7 @@ func TestReceiverGetsSpansAndMetrics(t *testing.T) {
 		Endpoint: to.URL + "/", Headers: map[string]string{"X-Key": "k"}, Version: "1.2", Traces: true,
 		Gather: m.Gather, Interval: 20 * time.Millisecond,
 	})
-	s.pause = time.Millisecond
+	s.backoff = time.Millisecond
 	var bus event.Bus
 	sub := bus.Subscribe(100)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -18,9 +18,9 @@ const (
 
 // toolLabels is the set of tools that have their own label value.
 type toolLabels struct {
-	mu    sync.Mutex // guards the fields below
-	of    map[string]map[string]bool
-	count int
+	mu       sync.Mutex // guards the fields below
+	byServer map[string]map[string]bool
+	count    int
 }
 
 // label returns the label value for the tool that c called. Only a tool that returned a result
@@ -28,7 +28,7 @@ type toolLabels struct {
 func (l *toolLabels) label(c *core.Call) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	tools := l.of[c.Server]
+	tools := l.byServer[c.Server]
 	if tools[c.Name] {
 		return c.Name
 	}
@@ -37,11 +37,11 @@ func (l *toolLabels) label(c *core.Call) string {
 		return otherTools
 	}
 	if tools == nil {
-		if l.of == nil {
-			l.of = make(map[string]map[string]bool)
+		if l.byServer == nil {
+			l.byServer = make(map[string]map[string]bool)
 		}
 		tools = make(map[string]bool)
-		l.of[c.Server] = tools
+		l.byServer[c.Server] = tools
 	}
 	tools[c.Name] = true
 	l.count++
@@ -52,6 +52,6 @@ func (l *toolLabels) label(c *core.Call) string {
 func (l *toolLabels) forget(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count -= len(l.of[server])
-	delete(l.of, server)
+	l.count -= len(l.byServer[server])
+	delete(l.byServer, server)
 }

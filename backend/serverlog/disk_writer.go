@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// disk writes lines to files in one goroutine, so that a slow disk blocks no server. If more than
-// writeBuffer lines are queued, further lines are missing from the files, but not from memory; the
-// files contain the number of missing lines.
-type disk struct {
+// diskWriter writes lines to files in one goroutine, so that a slow disk blocks no server. If more
+// than writeBuffer lines are queued, further lines are missing from the files, but not from
+// memory; the files contain the number of missing lines.
+type diskWriter struct {
 	dir   string
 	jobs  chan job
-	begin sync.Once
+	start sync.Once
 	done  chan struct{}
 
 	mu     sync.RWMutex // guards closed; read-locked while sending to jobs
 	closed bool
 
-	missMu sync.Mutex
-	missed map[string]int
+	missedMu sync.Mutex
+	missed   map[string]int
 }
 
 // job is a line to write or, if done is not nil, a request to delete a server's files.
@@ -34,11 +34,11 @@ type job struct {
 	done   chan error
 }
 
-func newDisk(dir string) *disk {
-	return &disk{dir: dir, jobs: make(chan job, writeBuffer), done: make(chan struct{}), missed: make(map[string]int)}
+func newDiskWriter(dir string) *diskWriter {
+	return &diskWriter{dir: dir, jobs: make(chan job, writeBuffer), done: make(chan struct{}), missed: make(map[string]int)}
 }
 
-func (d *disk) write(server string, line Line) {
+func (d *diskWriter) write(server string, line Line) {
 	if d.dir == "" {
 		return
 	}
@@ -47,48 +47,48 @@ func (d *disk) write(server string, line Line) {
 	if d.closed {
 		return
 	}
-	d.begin.Do(func() { go d.run() })
+	d.start.Do(func() { go d.run() })
 	select {
 	case d.jobs <- job{server: server, line: line}:
 	default:
-		d.missMu.Lock()
+		d.missedMu.Lock()
 		d.missed[server]++
-		d.missMu.Unlock()
+		d.missedMu.Unlock()
 	}
 }
 
 // remove deletes a server's files after all queued lines were written. It blocks until then.
-func (d *disk) remove(server string) error {
+func (d *diskWriter) remove(server string) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
 		return removeFiles(d.dir, server)
 	}
-	d.begin.Do(func() { go d.run() })
+	d.start.Do(func() { go d.run() })
 	done := make(chan error, 1)
 	d.jobs <- job{server: server, done: done}
 	return <-done
 }
 
-func (d *disk) close() {
+func (d *diskWriter) close() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
-	d.begin.Do(func() { close(d.done) })
+	d.start.Do(func() { close(d.done) })
 	close(d.jobs)
 	<-d.done
 }
 
-// file is an open log file.
-type file struct {
+// logFile is an open log file.
+type logFile struct {
 	f    *os.File
 	w    *bufio.Writer
 	size int64
 }
 
-func (d *disk) run() {
+func (d *diskWriter) run() {
 	defer close(d.done)
-	open := make(map[string]*file)
+	open := make(map[string]*logFile)
 	flush := func() {
 		for server, f := range open {
 			_ = f.w.Flush()
@@ -110,7 +110,7 @@ func (d *disk) run() {
 				j.done <- removeFiles(d.dir, j.server)
 				continue
 			}
-			d.put(open, j)
+			d.writeLine(open, j)
 			if len(d.jobs) == 0 { // the queue is empty: make the lines visible to readers of the file
 				for _, f := range open {
 					_ = f.w.Flush()
@@ -123,9 +123,9 @@ func (d *disk) run() {
 	}
 }
 
-// put writes one line. If the disk is full or missing, lines are lost without affecting the
+// writeLine writes one line. If the disk is full or missing, lines are lost without affecting the
 // server.
-func (d *disk) put(open map[string]*file, j job) {
+func (d *diskWriter) writeLine(open map[string]*logFile, j job) {
 	f := open[j.server]
 	if f != nil && f.size >= fileBytes {
 		_ = f.w.Flush()
@@ -140,19 +140,19 @@ func (d *disk) put(open map[string]*file, j job) {
 		}
 		open[j.server] = f
 	}
-	d.missMu.Lock()
+	d.missedMu.Lock()
 	missed := d.missed[j.server]
 	delete(d.missed, j.server)
-	d.missMu.Unlock()
+	d.missedMu.Unlock()
 	if missed > 0 {
-		f.put(Line{At: j.line.At, Level: Warn, Text: fmt.Sprintf("%d lines not in this file: the disk was too slow", missed)})
+		f.writeLine(Line{At: j.line.At, Level: Warn, Text: fmt.Sprintf("%d lines not in this file: the disk was too slow", missed)})
 	}
-	f.put(j.line)
+	f.writeLine(j.line)
 }
 
-// put writes one line as a JSON object, so that no text can forge another line. Control characters
-// are preserved; bytes that are not UTF-8 become U+FFFD.
-func (f *file) put(line Line) {
+// writeLine writes one line as a JSON object, so that no text can forge another line. Control
+// characters are preserved; bytes that are not UTF-8 become U+FFFD.
+func (f *logFile) writeLine(line Line) {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return
@@ -162,7 +162,7 @@ func (f *file) put(line Line) {
 }
 
 // open opens a server's file. It rotates the file first if it is full.
-func (d *disk) open(server string) (*file, error) {
+func (d *diskWriter) open(server string) (*logFile, error) {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -181,12 +181,12 @@ func (d *disk) open(server string) (*file, error) {
 		f.Close()
 		return nil, err
 	}
-	return &file{f: f, w: bufio.NewWriterSize(f, 32<<10), size: info.Size()}, nil
+	return &logFile{f: f, w: bufio.NewWriterSize(f, 32<<10), size: info.Size()}, nil
 }
 
 func removeFiles(dir, server string) error {
 	for _, suffix := range []string{"", ".1"} {
-		if err := os.Remove(filepath.Join(dir, fileName(server, suffix))); !gone(err) {
+		if err := os.Remove(filepath.Join(dir, fileName(server, suffix))); !isGone(err) {
 			return err
 		}
 	}
@@ -194,7 +194,7 @@ func removeFiles(dir, server string) error {
 }
 
 // load fills the memory of a new log from the files of earlier runs.
-func (g *log) load(dir string) {
+func (g *serverLog) load(dir string) {
 	if dir == "" {
 		return
 	}
@@ -206,7 +206,7 @@ func (g *log) load(dir string) {
 		for raw := range bytes.SplitSeq(text, []byte{'\n'}) {
 			var line Line
 			if len(raw) > 0 && json.Unmarshal(raw, &line) == nil {
-				g.keep(line)
+				g.store(line)
 			}
 		}
 	}

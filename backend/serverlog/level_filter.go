@@ -2,16 +2,16 @@ package serverlog
 
 import "slices"
 
-// weights are the levels of lifecycle lines in ascending order of severity.
-var weights = []Level{"debug", Info, Warn, Error}
+// severities are the levels of lifecycle lines in ascending order of severity.
+var severities = []Level{"debug", Info, Warn, Error}
 
-// Choices lists the values that Wants accepts, for help texts.
-const Choices = "debug, info, warn, error, stderr or lifecycle"
+// FilterChoices lists the values that Filter accepts, for help texts.
+const FilterChoices = "debug, info, warn, error, stderr or lifecycle"
 
-// Wants returns a filter for a choice. A level selects lines of at least this severity, where
+// Filter returns a filter for a choice. A level selects lines of at least this severity, where
 // stderr output counts as info. "stderr" selects only stderr output, "lifecycle" only lifecycle
 // events, and "" all lines. ok is false for any other choice.
-func Wants(choice string) (wants func(Line) bool, ok bool) {
+func Filter(choice string) (wants func(Line) bool, ok bool) {
 	switch choice {
 	case "":
 		choice = "debug"
@@ -20,12 +20,12 @@ func Wants(choice string) (wants func(Line) bool, ok bool) {
 	case "lifecycle":
 		return func(l Line) bool { return l.Level != Stderr }, true
 	}
-	least := slices.Index(weights, Level(choice))
-	return func(l Line) bool { return weight(l.Level) >= least }, least >= 0
+	least := slices.Index(severities, Level(choice))
+	return func(l Line) bool { return severity(l.Level) >= least }, least >= 0
 }
 
-func weight(l Level) int {
-	if i := slices.Index(weights, l); i >= 0 {
+func severity(l Level) int {
+	if i := slices.Index(severities, l); i >= 0 {
 		return i
 	}
 	return 1

@@ -10,7 +10,7 @@ func TestLevelFilterSeparatesServerOutputFromEvents(t *testing.T) {
 	for choice, want := range map[string]string{
 		"": "diswe", "debug": "diswe", "info": "iswe", "warn": "we", "error": "e", "stderr": "s", "lifecycle": "diwe",
 	} {
-		wants, ok := Wants(choice)
+		wants, ok := Filter(choice)
 		if !ok {
 			t.Fatalf("%q is no choice", choice)
 		}
@@ -25,7 +25,7 @@ func TestLevelFilterSeparatesServerOutputFromEvents(t *testing.T) {
 		}
 	}
 	for _, choice := range []string{"nothing", "INFO", "stdout"} {
-		if _, ok := Wants(choice); ok {
+		if _, ok := Filter(choice); ok {
 			t.Errorf("%q is taken for a choice", choice)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// log is the log of one server.
-type log struct {
+// serverLog is the log of one server.
+type serverLog struct {
 	server string
-	disk   *disk
+	disk   *diskWriter
 	now    func() time.Time
 	redact *atomic.Pointer[func(string) string] // shared with Logs; nil: lines are not redacted
 
@@ -33,12 +33,12 @@ type follower struct {
 	missed int
 }
 
-func newLog(server string, d *disk, now func() time.Time) *log {
-	return &log{server: server, disk: d, now: now, followers: make(map[*follower]struct{}), allowance: burst, refilled: now()}
+func newLog(server string, d *diskWriter, now func() time.Time) *serverLog {
+	return &serverLog{server: server, disk: d, now: now, followers: make(map[*follower]struct{}), allowance: burst, refilled: now()}
 }
 
 // add redacts a line, stores it and sends it to the followers. It must be called with mu held.
-func (g *log) add(line Line) {
+func (g *serverLog) add(line Line) {
 	if g.closed {
 		return
 	}
@@ -47,15 +47,15 @@ func (g *log) add(line Line) {
 			line.Text = (*f)(line.Text)
 		}
 	}
-	g.keep(line)
+	g.store(line)
 	g.disk.write(g.server, line)
 	for f := range g.followers {
 		f.send(line)
 	}
 }
 
-// keep stores a line in memory and drops the oldest lines beyond the limits.
-func (g *log) keep(line Line) {
+// store stores a line in memory and drops the oldest lines beyond the limits.
+func (g *serverLog) store(line Line) {
 	g.lines = append(g.lines, line)
 	g.size += len(line.Text)
 	for g.size > ringBytes || len(g.lines)-g.head > ringLines {
@@ -92,7 +92,7 @@ func (f *follower) send(line Line) {
 
 // admit reports whether the rate limit allows another line of stderr. Before the first line after
 // dropped ones, it adds a line with their number. It must be called with mu held.
-func (g *log) admit(now time.Time) bool {
+func (g *serverLog) admit(now time.Time) bool {
 	g.allowance = min(burst, g.allowance+now.Sub(g.refilled).Seconds()*perSecond)
 	g.refilled = now
 	if g.allowance < 1 {
@@ -100,24 +100,24 @@ func (g *log) admit(now time.Time) bool {
 		return false
 	}
 	g.allowance--
-	g.tellDropped(now)
+	g.reportDropped(now)
 	return true
 }
 
-func (g *log) tellDropped(now time.Time) {
+func (g *serverLog) reportDropped(now time.Time) {
 	if g.dropped > 0 {
 		g.add(Line{At: now.UTC(), Level: Warn, Text: fmt.Sprintf("%d lines dropped: the server writes too fast", g.dropped)})
 		g.dropped = 0
 	}
 }
 
-func (g *log) tail(n int) []Line {
+func (g *serverLog) tail(n int) []Line {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.last(n)
 }
 
-func (g *log) last(n int) []Line {
+func (g *serverLog) last(n int) []Line {
 	lines := g.lines[g.head:]
 	if n > 0 && n < len(lines) {
 		lines = lines[len(lines)-n:]
@@ -125,7 +125,7 @@ func (g *log) last(n int) []Line {
 	return append(make([]Line, 0, len(lines)), lines...)
 }
 
-func (g *log) follow(n int) ([]Line, <-chan Line, func()) {
+func (g *serverLog) follow(n int) ([]Line, <-chan Line, func()) {
 	f := &follower{lines: make(chan Line, followBuffer)}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -144,13 +144,13 @@ func (g *log) follow(n int) ([]Line, <-chan Line, func()) {
 	}
 }
 
-func (g *log) close() {
+func (g *serverLog) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return
 	}
-	g.tellDropped(g.now())
+	g.reportDropped(g.now())
 	g.closed = true
 	for f := range g.followers {
 		delete(g.followers, f)
@@ -158,9 +158,9 @@ func (g *log) close() {
 	}
 }
 
-// writer splits the stderr output of one process into lines.
-type writer struct {
-	log *log
+// lineWriter splits the stderr output of one process into lines.
+type lineWriter struct {
+	log *serverLog
 
 	mu      sync.Mutex // guards the fields below
 	partial []byte     // at most MaxLine bytes
@@ -168,7 +168,7 @@ type writer struct {
 }
 
 // Write implements io.Writer. It never fails, so that copying a server's stderr never stops.
-func (w *writer) Write(p []byte) (int, error) {
+func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := w.log
@@ -189,7 +189,7 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 // flush adds the current line to the log. It must be called with both mutexes held.
-func (w *writer) flush(now time.Time) {
+func (w *lineWriter) flush(now time.Time) {
 	text := bytes.TrimSuffix(w.partial, []byte{'\r'})
 	if w.log.admit(now) {
 		line := Line{At: now.UTC(), Level: Stderr, Text: string(text)}
@@ -203,7 +203,7 @@ func (w *writer) flush(now time.Time) {
 
 // Close adds an unfinished last line, and a line with the number of lines dropped by the rate
 // limit.
-func (w *writer) Close() error {
+func (w *lineWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := w.log
@@ -212,6 +212,6 @@ func (w *writer) Close() error {
 	if len(w.partial) > 0 {
 		w.flush(g.now())
 	}
-	g.tellDropped(g.now())
+	g.reportDropped(g.now())
 	return nil
 }

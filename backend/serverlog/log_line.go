@@ -34,7 +34,7 @@ type Line struct {
 func Clean(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
-		if n := escape(text[i:]); n > 0 {
+		if n := escapeLen(text[i:]); n > 0 {
 			i += n
 			continue
 		}
@@ -46,7 +46,7 @@ func Clean(text string) string {
 			b.WriteByte('\t')
 		case r < 0x20, r >= 0x7f && r < 0xa0:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case hidden(r):
+		case isHidden(r):
 			fmt.Fprintf(&b, `\u{%04x}`, r)
 		default:
 			b.WriteRune(r)
@@ -59,7 +59,7 @@ func Clean(text string) string {
 // CleanJSON makes JSON text safe to display. It replaces the same characters as Clean by JSON
 // escapes, so that the text parses to the same value.
 func CleanJSON(text []byte) []byte {
-	unsafe := func(r rune) bool { return r >= 0x7f && r < 0xa0 || hidden(r) }
+	unsafe := func(r rune) bool { return r >= 0x7f && r < 0xa0 || isHidden(r) }
 	if !bytes.ContainsFunc(text, unsafe) {
 		return text
 	}
@@ -78,9 +78,9 @@ func CleanJSON(text []byte) []byte {
 	return b
 }
 
-// hidden reports whether r reorders text, joins characters invisibly or has no width:
+// isHidden reports whether r reorders text, joins characters invisibly or has no width:
 // bidirectional controls, zero-width characters, line and paragraph separators, and tags.
-func hidden(r rune) bool {
+func isHidden(r rune) bool {
 	switch {
 	case r == 0x200d: // zero-width joiner, used in emoji
 		return false
@@ -92,10 +92,10 @@ func hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// escape returns the length of the terminal escape sequence at the start of s, or 0 if there is
+// escapeLen returns the length of the terminal escape sequence at the start of s, or 0 if there is
 // none: CSI, string sequences such as OSC, and two-character escapes. An unterminated sequence
 // extends to the end of the line.
-func escape(s string) int {
+func escapeLen(s string) int {
 	start := 0
 	var kind byte
 	switch {

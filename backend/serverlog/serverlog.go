@@ -32,9 +32,9 @@ type Logs struct {
 	redact atomic.Pointer[func(string) string]
 
 	mu     sync.Mutex // guards logs and closed
-	logs   map[string]*log
+	logs   map[string]*serverLog
 	closed bool
-	disk   *disk
+	disk   *diskWriter
 }
 
 // Open returns the logs stored in dir, which has two files for each server: SERVER.log and the
@@ -43,7 +43,7 @@ type Logs struct {
 func Open(dir string) *Logs { return open(dir, time.Now) }
 
 func open(dir string, now func() time.Time) *Logs {
-	return &Logs{dir: dir, now: now, logs: make(map[string]*log), disk: newDisk(dir)}
+	return &Logs{dir: dir, now: now, logs: make(map[string]*serverLog), disk: newDiskWriter(dir)}
 }
 
 // Close writes the queued lines to disk and closes the channels of all followers.
@@ -51,7 +51,7 @@ func (l *Logs) Close() error {
 	l.mu.Lock()
 	already := l.closed
 	l.closed = true
-	all := make([]*log, 0, len(l.logs))
+	all := make([]*serverLog, 0, len(l.logs))
 	for _, g := range l.logs {
 		all = append(all, g)
 	}
@@ -65,8 +65,8 @@ func (l *Logs) Close() error {
 	return nil
 }
 
-// of returns the log of a server. It loads the server's files on first use.
-func (l *Logs) of(server string) *log {
+// get returns the log of a server. It loads the server's files on first use.
+func (l *Logs) get(server string) *serverLog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.logs[server]
@@ -86,27 +86,27 @@ func (l *Logs) Redact(f func(string) string) { l.redact.Store(&f) }
 // into lines and buffers an incomplete line until its end, or until Close. It never blocks and
 // never fails.
 func (l *Logs) Writer(server string) io.WriteCloser {
-	return &writer{log: l.of(server)}
+	return &lineWriter{log: l.get(server)}
 }
 
 // Append adds one or more lines about a server, which are not subject to the rate limit.
 func (l *Logs) Append(server string, level Level, text string) {
-	g := l.of(server)
+	g := l.get(server)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, one := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		g.add(Line{At: l.now().UTC(), Level: level, Text: cut(one)})
+		g.add(Line{At: l.now().UTC(), Level: level, Text: truncate(one)})
 	}
 }
 
 // Tail returns the last n lines, oldest first; all lines in memory if n <= 0.
-func (l *Logs) Tail(server string, n int) []Line { return l.of(server).tail(n) }
+func (l *Logs) Tail(server string, n int) []Line { return l.get(server).tail(n) }
 
 // Follow returns the last n lines, and a channel of the lines after them without gaps or
 // duplicates. A follower that is too slow misses lines, and then receives a Warn line with their
 // number. stop unsubscribes and closes the channel, as does Close.
 func (l *Logs) Follow(server string, n int) (last []Line, lines <-chan Line, stop func()) {
-	return l.of(server).follow(n)
+	return l.get(server).follow(n)
 }
 
 // Remove deletes a server's lines and files.
@@ -146,12 +146,12 @@ func fileName(server, suffix string) string {
 	return safe + suffix + ".log"
 }
 
-// cut truncates a line to MaxLine bytes and appends the number of missing bytes.
-func cut(text string) string {
+// truncate truncates a line to MaxLine bytes and appends the number of missing bytes.
+func truncate(text string) string {
 	if len(text) <= MaxLine {
 		return text
 	}
 	return fmt.Sprintf("%s ... (%d bytes more)", text[:MaxLine], len(text)-MaxLine)
 }
 
-func gone(err error) bool { return err == nil || errors.Is(err, os.ErrNotExist) }
+func isGone(err error) bool { return err == nil || errors.Is(err, os.ErrNotExist) }

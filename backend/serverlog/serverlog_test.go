@@ -330,7 +330,7 @@ func FuzzCleanRemovesControlSequences(f *testing.F) {
 	f.Add("\x1b[31mred\x1b[0m \u202e\x07\u009b1m")
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, r := range Clean(in) {
-			if r != '\t' && (r < 0x20 || r >= 0x7f && r < 0xa0 || hidden(r)) {
+			if r != '\t' && (r < 0x20 || r >= 0x7f && r < 0xa0 || isHidden(r)) {
 				t.Fatalf("Clean(%q) = %q", in, Clean(in))
 			}
 		}

@@ -18,8 +18,8 @@ const (
 	// "": the check runs automatically if all its tools are read-only.
 )
 
-// settled is the debounce time after a change: servers change their lists in bursts.
-const settled = 3 * time.Second
+// debounceDelay is the debounce time after a change: servers change their lists in bursts.
+const debounceDelay = 3 * time.Second
 
 // runLimit is the timeout of one automatic run of a check.
 const runLimit = 5 * time.Minute
@@ -34,19 +34,19 @@ type LastRun struct {
 	Seen map[string]string `json:"seen,omitempty"`
 }
 
-// Documents stores checks and their last runs. *store.Store implements it.
-type Documents interface {
+// CheckStore stores checks and their last runs. *store.Store implements it.
+type CheckStore interface {
 	Checks(ctx context.Context) (documents [][]byte, err error)
 	Metadata(ctx context.Context, key string) (value []byte, ok bool, err error)
 	SaveMetadata(ctx context.Context, key string, value []byte) error
 }
 
-// Watchman runs saved checks automatically when the version or the tools of one of their servers
+// CheckRunner runs saved checks automatically when the version or the tools of one of their servers
 // have changed. All fields except Label are required.
-type Watchman struct {
-	Documents Documents
-	Caller    Caller
-	ReadOnly  func(server, tool string) bool
+type CheckRunner struct {
+	Store    CheckStore
+	Caller   Caller
+	ReadOnly func(server, tool string) bool
 	// Offers returns a hash of a server's version and tools, and false if they are not known.
 	Offers func(server string) (string, bool)
 	// Label returns the display name of a server. nil: the server's id is used.
@@ -60,14 +60,14 @@ type Watchman struct {
 	changed chan string
 }
 
-// NewWatchman returns a Watchman with the fields of w.
-func NewWatchman(w Watchman) *Watchman {
+// NewCheckRunner returns a CheckRunner with the fields of w.
+func NewCheckRunner(w CheckRunner) *CheckRunner {
 	w.changed = make(chan string, 64)
 	return &w
 }
 
 // Changed reports that the version or tools of a server may have changed. It never blocks.
-func (w *Watchman) Changed(server string) {
+func (w *CheckRunner) Changed(server string) {
 	select {
 	case w.changed <- server:
 	default: // Run examines all checks, so a pending change is sufficient
@@ -75,7 +75,7 @@ func (w *Watchman) Changed(server string) {
 }
 
 // Run runs checks after changes until ctx is done. It always returns nil.
-func (w *Watchman) Run(ctx context.Context) error {
+func (w *CheckRunner) Run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	waiting := false
@@ -85,10 +85,10 @@ func (w *Watchman) Run(ctx context.Context) error {
 			return nil
 		case <-w.changed:
 			waiting = true
-			timer.Reset(settled)
+			timer.Reset(debounceDelay)
 		case <-timer.C:
 			if waiting {
-				w.look(ctx)
+				w.runChanged(ctx)
 			}
 			waiting = false
 			timer.Reset(time.Hour)
@@ -96,9 +96,9 @@ func (w *Watchman) Run(ctx context.Context) error {
 	}
 }
 
-// look runs each check whose servers' versions or tools differ from those of its last run.
-func (w *Watchman) look(ctx context.Context) {
-	documents, err := w.Documents.Checks(ctx)
+// runChanged runs each check whose servers' versions or tools differ from those of its last run.
+func (w *CheckRunner) runChanged(ctx context.Context) {
+	documents, err := w.Store.Checks(ctx)
 	if err != nil {
 		w.Log.Debug("Cannot read the saved checks", "error", err)
 		return
@@ -108,14 +108,14 @@ func (w *Watchman) look(ctx context.Context) {
 		if json.Unmarshal(d, &c) != nil || ctx.Err() != nil {
 			continue
 		}
-		now, known := w.seen(&c)
+		now, known := w.hashes(&c)
 		last := w.Last(ctx, c.Name)
 		if !known || maps.Equal(now, last.Seen) {
 			continue
 		}
-		if last.Seen == nil || !w.allowed(&c) { // no earlier run, or not allowed: store the baseline only
+		if last.Seen == nil || !w.mayAutoRun(&c) { // no earlier run, or not allowed: store the baseline only
 			last.Seen = now
-			w.save(ctx, c.Name, last)
+			w.saveRun(ctx, c.Name, last)
 			continue
 		}
 		why := ""
@@ -130,7 +130,7 @@ func (w *Watchman) look(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.Note(ctx, &c, report, "the version or tools of "+why+" changed")
+		w.SaveRun(ctx, &c, report, "the version or tools of "+why+" changed")
 		sentence := ""
 		if !report.OK {
 			sentence = "The check " + strconv.Quote(c.Name) + " is not as expected since the version or tools of " + strconv.Quote(why) + " changed."
@@ -139,15 +139,15 @@ func (w *Watchman) look(ctx context.Context) {
 	}
 }
 
-func (w *Watchman) label(server string) string {
+func (w *CheckRunner) label(server string) string {
 	if w.Label == nil {
 		return server
 	}
 	return w.Label(server)
 }
 
-// allowed reports whether a check may run automatically.
-func (w *Watchman) allowed(c *Check) bool {
+// mayAutoRun reports whether a check may run automatically.
+func (w *CheckRunner) mayAutoRun(c *Check) bool {
 	if c.Auto != "" {
 		return c.Auto == AutoAlways
 	}
@@ -159,8 +159,8 @@ func (w *Watchman) allowed(c *Check) bool {
 	return true
 }
 
-// seen returns the hashes of the servers of a check, and false if one of them is not known.
-func (w *Watchman) seen(c *Check) (map[string]string, bool) {
+// hashes returns the hashes of the servers of a check, and false if one of them is not known.
+func (w *CheckRunner) hashes(c *Check) (map[string]string, bool) {
 	all := make(map[string]string)
 	for _, s := range c.Steps {
 		hash, ok := w.Offers(s.Server)
@@ -172,24 +172,24 @@ func (w *Watchman) seen(c *Check) (map[string]string, bool) {
 	return all, true
 }
 
-// Note stores the result of a run. why is who or what started it.
-func (w *Watchman) Note(ctx context.Context, c *Check, report CheckReport, why string) {
+// SaveRun stores the result of a run. why is who or what started it.
+func (w *CheckRunner) SaveRun(ctx context.Context, c *Check, report CheckReport, why string) {
 	last := LastRun{At: time.Now().UTC(), OK: report.OK, Why: why}
 	for _, s := range report.Steps {
 		if !s.OK {
 			last.Failed++
 		}
 	}
-	last.Seen, _ = w.seen(c)
-	w.save(ctx, c.Name, last)
+	last.Seen, _ = w.hashes(c)
+	w.saveRun(ctx, c.Name, last)
 }
 
-func lastRunFact(name string) string { return "check.last." + name }
+func lastRunKey(name string) string { return "check.last." + name }
 
-func (w *Watchman) save(ctx context.Context, name string, last LastRun) {
+func (w *CheckRunner) saveRun(ctx context.Context, name string, last LastRun) {
 	document, err := json.Marshal(last)
 	if err == nil {
-		err = w.Documents.SaveMetadata(ctx, lastRunFact(name), document)
+		err = w.Store.SaveMetadata(ctx, lastRunKey(name), document)
 	}
 	if err != nil {
 		w.Log.Debug("Cannot keep how a check went", "check", name, "error", err)
@@ -197,8 +197,8 @@ func (w *Watchman) save(ctx context.Context, name string, last LastRun) {
 }
 
 // Last returns the result of the most recent run of a check. Its At is zero if there was none.
-func (w *Watchman) Last(ctx context.Context, name string) (last LastRun) {
-	if document, ok, err := w.Documents.Metadata(ctx, lastRunFact(name)); err == nil && ok {
+func (w *CheckRunner) Last(ctx context.Context, name string) (last LastRun) {
+	if document, ok, err := w.Store.Metadata(ctx, lastRunKey(name)); err == nil && ok {
 		_ = json.Unmarshal(document, &last)
 	}
 	return last

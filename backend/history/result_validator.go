@@ -16,9 +16,9 @@ import (
 
 // Limits of result validation.
 const (
-	maxResult   = 256 << 10 // bytes; larger results are not validated
-	maxUnjudged = 64        // queued results; further ones are not validated
-	judgeLimit  = 10 * time.Second
+	maxResult        = 256 << 10 // bytes; larger results are not validated
+	maxQueuedResults = 64        // queued results; further ones are not validated
+	saveTimeout      = 10 * time.Second
 )
 
 // Recorder records finished calls. *store.Recorder implements it.
@@ -31,36 +31,36 @@ type Verdicts interface {
 	SaveVerdict(ctx context.Context, id int64, v core.Verdict) error
 }
 
-// Judge is a Recorder that passes calls on to another one and validates their results against the
-// outputSchema of their tools. Calls do not wait for validation: Record copies a result that has a
-// schema, and Run validates it later. An invalid result is marked in the history; the client has
-// received it unchanged.
-type Judge struct {
+// ResultValidator is a Recorder that passes calls on to another one and validates their results
+// against the outputSchema of their tools. Calls do not wait for validation: Record copies a
+// result that has a schema, and Run validates it later. An invalid result is marked in the
+// history; the client has received it unchanged.
+type ResultValidator struct {
 	next     Recorder
 	verdicts Verdicts
 	log      *slog.Logger
 	levels   atomic.Pointer[map[string]string]            // by server; servers without a level are not validated
 	schemas  atomic.Pointer[map[string]map[string]string] // by server and the server's name of the tool
-	queue    chan unjudged
+	queue    chan queuedResult
 	skipped  atomic.Uint64
 
-	read map[string]*jsonschema.Resolved // by schema text; accessed only by Run
+	schemaCache map[string]*jsonschema.Resolved // by schema text; accessed only by Run
 }
 
-type unjudged struct {
+type queuedResult struct {
 	call   int64
 	level  string
 	schema string
 	result []byte
 }
 
-// NewJudge returns a Judge that validates nothing until SetLevels and SetSchemas are called. log
-// may be nil.
-func NewJudge(next Recorder, verdicts Verdicts, log *slog.Logger) *Judge {
+// NewResultValidator returns a ResultValidator that validates nothing until SetLevels and
+// SetSchemas are called. log may be nil.
+func NewResultValidator(next Recorder, verdicts Verdicts, log *slog.Logger) *ResultValidator {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	j := &Judge{next: next, verdicts: verdicts, log: log, queue: make(chan unjudged, maxUnjudged), read: make(map[string]*jsonschema.Resolved)}
+	j := &ResultValidator{next: next, verdicts: verdicts, log: log, queue: make(chan queuedResult, maxQueuedResults), schemaCache: make(map[string]*jsonschema.Resolved)}
 	j.SetLevels(nil)
 	j.SetSchemas(nil)
 	return j
@@ -69,17 +69,19 @@ func NewJudge(next Recorder, verdicts Verdicts, log *slog.Logger) *Judge {
 // SetLevels sets the level with which invalid results of each server are marked, "warn" or
 // "error". Servers that are not in the map are not validated. The map must not be modified
 // afterwards.
-func (j *Judge) SetLevels(byServer map[string]string) { j.levels.Store(&byServer) }
+func (j *ResultValidator) SetLevels(byServer map[string]string) { j.levels.Store(&byServer) }
 
 // SetSchemas sets the output schemas, as JSON text, by server and the server's name of the tool.
 // The maps must not be modified afterwards.
-func (j *Judge) SetSchemas(byServer map[string]map[string]string) { j.schemas.Store(&byServer) }
+func (j *ResultValidator) SetSchemas(byServer map[string]map[string]string) {
+	j.schemas.Store(&byServer)
+}
 
 // Skipped returns the number of results that were not validated because the queue was full.
-func (j *Judge) Skipped() uint64 { return j.skipped.Load() }
+func (j *ResultValidator) Skipped() uint64 { return j.skipped.Load() }
 
 // Record implements gateway.Recorder.
-func (j *Judge) Record(call *core.Call, reply core.Reply) {
+func (j *ResultValidator) Record(call *core.Call, reply core.Reply) {
 	j.next.Record(call, reply)
 	if call.Outcome != core.OutcomeOK || call.Method != "tools/call" || len(reply.Result) > maxResult {
 		return
@@ -97,24 +99,24 @@ func (j *Judge) Record(call *core.Call, reply core.Reply) {
 		return
 	}
 	select {
-	case j.queue <- unjudged{call.ID, level, schema, bytes.Clone(reply.Result)}:
+	case j.queue <- queuedResult{call.ID, level, schema, bytes.Clone(reply.Result)}:
 	default:
 		j.skipped.Add(1)
 	}
 }
 
 // Run validates queued results until ctx is done. It always returns nil.
-func (j *Judge) Run(ctx context.Context) error {
+func (j *ResultValidator) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case one := <-j.queue:
-			problem := j.problem(one.schema, one.result)
+			problem := j.validate(one.schema, one.result)
 			if problem == "" {
 				continue
 			}
-			limit, cancel := context.WithTimeout(ctx, judgeLimit)
+			limit, cancel := context.WithTimeout(ctx, saveTimeout)
 			if err := j.verdicts.SaveVerdict(limit, one.call, core.Verdict{Level: one.level, Problem: problem}); err != nil {
 				j.log.Debug("Cannot keep what is wrong with a result", "error", err)
 			}
@@ -123,23 +125,23 @@ func (j *Judge) Run(ctx context.Context) error {
 	}
 }
 
-// maxRead is the maximum number of cached schemas.
-const maxRead = 2000
+// maxCachedSchemas is the maximum number of cached schemas.
+const maxCachedSchemas = 2000
 
-// problem returns why a result is not valid, or "" if it is valid or the schema is not supported.
-func (j *Judge) problem(schema string, result []byte) (wrong string) {
+// validate returns why a result is not valid, or "" if it is valid or the schema is not supported.
+func (j *ResultValidator) validate(schema string, result []byte) (wrong string) {
 	defer func() {
 		if recover() != nil { // an untrusted schema triggered a bug of the library
-			j.read[schema], wrong = nil, ""
+			j.schemaCache[schema], wrong = nil, ""
 		}
 	}()
-	resolved, known := j.read[schema]
+	resolved, known := j.schemaCache[schema]
 	if !known {
-		if len(j.read) == maxRead {
-			clear(j.read)
+		if len(j.schemaCache) == maxCachedSchemas {
+			clear(j.schemaCache)
 		}
-		resolved = readSchema(schema)
-		j.read[schema] = resolved
+		resolved = resolveSchema(schema)
+		j.schemaCache[schema] = resolved
 	}
 	if resolved == nil {
 		return ""
@@ -163,11 +165,11 @@ func (j *Judge) problem(schema string, result []byte) (wrong string) {
 	return ""
 }
 
-// readSchema parses a schema. It returns nil if the schema is invalid, or not safe to validate
+// resolveSchema parses a schema. It returns nil if the schema is invalid, or not safe to validate
 // against.
-func readSchema(text string) *jsonschema.Resolved {
+func resolveSchema(text string) *jsonschema.Resolved {
 	tree, err := wire.Decode([]byte(text))
-	if err != nil || !bounded(tree) || wire.HasInexactNumber(tree) {
+	if err != nil || !terminates(tree) || wire.HasInexactNumber(tree) {
 		return nil
 	}
 	var s jsonschema.Schema

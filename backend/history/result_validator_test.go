@@ -29,7 +29,7 @@ func (n *noted) SaveVerdict(_ context.Context, id int64, v core.Verdict) error {
 
 func TestResultNotMatchingSchemaIsMarked(t *testing.T) {
 	n := &noted{found: map[int64]core.Verdict{}, told: make(chan struct{}, 10)}
-	j := NewJudge(n, n, nil)
+	j := NewResultValidator(n, n, nil)
 	j.SetLevels(map[string]string{"files": "warn", "strict": "error"})
 	schema := `{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"],"$defs":{"n":{"type":"integer"}}}`
 	j.SetSchemas(map[string]map[string]string{"files": {"count": schema}, "strict": {"count": schema}, "off": {"count": schema}})
@@ -59,13 +59,13 @@ func TestResultNotMatchingSchemaIsMarked(t *testing.T) {
 
 func TestCallsNeverWaitForValidation(t *testing.T) {
 	n := &noted{found: map[int64]core.Verdict{}, told: make(chan struct{}, 10)}
-	j := NewJudge(n, n, nil) // nobody runs it
+	j := NewResultValidator(n, n, nil) // nobody runs it
 	j.SetLevels(map[string]string{"files": "warn"})
 	j.SetSchemas(map[string]map[string]string{"files": {"count": `{"type":"object"}`}})
-	for i := range 2 * maxUnjudged {
+	for i := range 2 * maxQueuedResults {
 		j.Record(&core.Call{ID: int64(i), Server: "files", Name: "count", Method: "tools/call", Outcome: core.OutcomeOK}, core.Reply{Result: []byte(`{}`)})
 	}
-	if n.calls != 2*maxUnjudged || j.Skipped() != maxUnjudged {
+	if n.calls != 2*maxQueuedResults || j.Skipped() != maxQueuedResults {
 		t.Errorf("%d recorded, %d skipped", n.calls, j.Skipped())
 	}
 }
@@ -81,11 +81,11 @@ func TestInfiniteSchemaIsNotValidated(t *testing.T) {
 		`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
 		`{"$ref":"https://example.org/x.json"}`, `{"$dynamicRef":"#a","$dynamicAnchor":"a"}`, `{"$anchor":"a","not":{"$ref":"#a"}}`, `not json`,
 	} {
-		if readSchema(hostile) != nil {
+		if resolveSchema(hostile) != nil {
 			t.Errorf("%.80s is checked", hostile)
 		}
 	}
-	if readSchema(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x~1y"}},"$defs":{"x/y":{"type":"string"}}}`) == nil {
+	if resolveSchema(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x~1y"}},"$defs":{"x/y":{"type":"string"}}}`) == nil {
 		t.Error("an ordinary schema is not checked")
 	}
 }
@@ -94,12 +94,12 @@ func FuzzSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"n":{"type":"integer","minimum":3}}}`, `{"structuredContent":{"n":1}}`)
 	f.Add(`{"$ref":"#/$defs/a","$defs":{"a":{"items":{"$ref":"#/$defs/b"}},"b":{"oneOf":[{},{}]}}}`, `{"structuredContent":[1,[2]]}`)
 	f.Fuzz(func(_ *testing.T, schema, result string) {
-		NewJudge(nil, nil, nil).problem(schema, []byte(result)) // it returns, and does not panic
+		NewResultValidator(nil, nil, nil).validate(schema, []byte(result)) // it returns, and does not panic
 	})
 }
 
 func TestLargeIntegersAreComparedExactly(t *testing.T) {
-	j := NewJudge(nil, nil, nil)
+	j := NewResultValidator(nil, nil, nil)
 	for _, c := range []struct {
 		schema, content string
 		fits            bool
@@ -120,7 +120,7 @@ func TestLargeIntegersAreComparedExactly(t *testing.T) {
 		{`{"properties":{"n":{"maximum":9223372036854775807}}}`, `{"n":"x"}`, true},
 		{`{"properties":{"n":{"maximum":9223372036854775807,"type":"integer"}}}`, `{"n":"x"}`, false},
 	} {
-		wrong := j.problem(c.schema, []byte(`{"structuredContent":`+c.content+`}`))
+		wrong := j.validate(c.schema, []byte(`{"structuredContent":`+c.content+`}`))
 		if (wrong == "") != c.fits {
 			t.Errorf("%s with %s: %q", c.content, c.schema, wrong)
 		}

@@ -60,8 +60,8 @@ func TestChecksRunAfterServerChange(t *testing.T) {
 		a := &answering{text: `"fine"`, calls: map[string]int{}}
 		offer := "v1"
 		var said []string
-		w := NewWatchman(Watchman{
-			Documents: s, Caller: a, Log: slog.New(slog.DiscardHandler),
+		w := NewCheckRunner(CheckRunner{
+			Store: s, Caller: a, Log: slog.New(slog.DiscardHandler),
 			ReadOnly: func(_, tool string) bool { return tool == "read" || tool == "read-off" },
 			Offers:   func(string) (string, bool) { return offer, offer != "" },
 			Label:    func(server string) string { return map[string]string{"files": "My Files"}[server] },
@@ -74,7 +74,7 @@ func TestChecksRunAfterServerChange(t *testing.T) {
 			for range 5 { // lists change in bursts
 				w.Changed("files")
 			}
-			time.Sleep(2 * settled) // of the bubble's clock
+			time.Sleep(2 * debounceDelay) // of the bubble's clock
 			synctest.Wait()
 		}
 		change() // for the first time: there is nothing to compare with

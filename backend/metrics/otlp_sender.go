@@ -23,15 +23,15 @@ import (
 
 // Limits of the export.
 const (
-	batchSpans  = 512
-	maxSpans    = 4096 // queued spans; further ones are dropped and counted
-	spanDelay   = 2 * time.Second
-	tellEvery   = time.Minute // minimum interval of log entries about dropped spans
-	sendLimit   = 10 * time.Second
-	stopLimit   = 500 * time.Millisecond
-	firstPause  = time.Second
-	sendTries   = 4
-	answerBytes = 4 << 10 // maximum bytes read of a response
+	batchSpans       = 512
+	maxSpans         = 4096 // queued spans; further ones are dropped and counted
+	spanDelay        = 2 * time.Second
+	dropLogInterval  = time.Minute // minimum interval of log entries about dropped spans
+	sendTimeout      = 10 * time.Second
+	stopTimeout      = 500 * time.Millisecond
+	firstBackoff     = time.Second
+	sendAttempts     = 4
+	maxResponseBytes = 4 << 10 // maximum bytes read of a response
 )
 
 // SenderOptions configures a Sender. Endpoint is required, and Interval if Gather is set.
@@ -56,12 +56,12 @@ type SenderOptions struct {
 // It builds the OTLP messages itself, because the OpenTelemetry exporters would link gRPC into the
 // program.
 type Sender struct {
-	o       SenderOptions
-	about   *resource.Resource
-	begun   time.Time
-	dropped atomic.Uint64 // spans dropped since the last log entry
-	failing atomic.Bool
-	pause   time.Duration // backoff before the second attempt
+	o         SenderOptions
+	resource  *resource.Resource
+	startedAt time.Time
+	dropped   atomic.Uint64 // spans dropped since the last log entry
+	failing   atomic.Bool
+	backoff   time.Duration // backoff before the second attempt
 }
 
 // NewSender returns a Sender. Its Run must be called.
@@ -70,12 +70,12 @@ func NewSender(o SenderOptions) *Sender {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.HTTP == nil {
-		o.HTTP = &http.Client{Timeout: sendLimit, CheckRedirect: func(*http.Request, []*http.Request) error {
+		o.HTTP = &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the headers, which may contain credentials, are only for the configured address
 		}}
 	}
 	o.Endpoint = strings.TrimRight(o.Endpoint, "/")
-	return &Sender{o: o, about: ourselves(o.Version), begun: time.Now(), pause: firstPause}
+	return &Sender{o: o, resource: newResource(o.Version), startedAt: time.Now(), backoff: firstBackoff}
 }
 
 // Run exports events until the channel is closed or ctx is done. It then sends what is queued, for
@@ -113,7 +113,7 @@ func (s *Sender) span(c *core.Call) *tracepb.Span {
 	if s.o.Redact != nil {
 		c.Name, c.PublicName, c.Reason = s.o.Redact(c.Name), s.o.Redact(c.PublicName), s.o.Redact(c.Reason)
 	}
-	return spanOf(c)
+	return newSpan(c)
 }
 
 // sendSpans sends the spans of the channel in batches, until the channel is closed.
@@ -126,11 +126,11 @@ func (s *Sender) sendSpans(ctx context.Context, spans <-chan *tracepb.Span) {
 		if len(batch) == 0 {
 			return
 		}
-		if err := s.send(ctx, "/v1/traces", tracesOf(s.about, s.o.Version, batch)); err != nil {
+		if err := s.send(ctx, "/v1/traces", newTracesData(s.resource, s.o.Version, batch)); err != nil {
 			s.dropped.Add(uint64(len(batch)))
-		} else if s.dropped.Load() > 0 && time.Since(told) >= tellEvery {
+		} else if s.dropped.Load() > 0 && time.Since(told) >= dropLogInterval {
 			told = time.Now()
-			s.o.Log.Warn("Spans were dropped: their receiver was away or too slow", "endpoint", s.o.Endpoint, "spans", s.dropped.Swap(0))
+			s.o.Log.Warn("Spans were dropped: the receiver was unreachable or too slow", "endpoint", s.o.Endpoint, "spans", s.dropped.Swap(0))
 		}
 		batch = batch[:0]
 	}
@@ -143,7 +143,7 @@ func (s *Sender) sendSpans(ctx context.Context, spans <-chan *tracepb.Span) {
 				}
 				continue
 			}
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 			flush(last)
 			cancel()
 			return
@@ -164,7 +164,7 @@ func (s *Sender) sendMetrics(ctx context.Context) {
 			s.o.Log.Debug("Cannot gather metrics", "error", err)
 		}
 		if len(families) > 0 {
-			_ = s.send(ctx, "/v1/metrics", metricsOf(s.about, s.o.Version, families, s.begun, time.Now()))
+			_ = s.send(ctx, "/v1/metrics", convertMetrics(s.resource, s.o.Version, families, s.startedAt, time.Now()))
 		}
 	}
 	tick := time.NewTicker(s.o.Interval)
@@ -172,7 +172,7 @@ func (s *Sender) sendMetrics(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 			once(last)
 			cancel()
 			return
@@ -182,8 +182,8 @@ func (s *Sender) sendMetrics(ctx context.Context) {
 	}
 }
 
-// errRefused means that the receiver rejected the request permanently.
-var errRefused = errors.New("the receiver refused it")
+// errRejected means that the receiver rejected the request permanently.
+var errRejected = errors.New("the receiver refused it")
 
 // send posts one message. It retries with exponential backoff while the receiver is unreachable or
 // overloaded, as the OTLP specification requires.
@@ -192,15 +192,15 @@ func (s *Sender) send(ctx context.Context, path string, m proto.Message) error {
 	if err != nil {
 		return err
 	}
-	pause := s.pause
+	pause := s.backoff
 	for try := 1; ; try++ {
 		if err = s.post(ctx, path, body); err == nil {
 			if s.failing.Swap(false) {
-				s.o.Log.Info("Telemetry is taken again", "endpoint", s.o.Endpoint)
+				s.o.Log.Info("Sending telemetry again", "endpoint", s.o.Endpoint)
 			}
 			return nil
 		}
-		if try == sendTries || errors.Is(err, errRefused) || ctx.Err() != nil {
+		if try == sendAttempts || errors.Is(err, errRejected) || ctx.Err() != nil {
 			break
 		}
 		timer := time.NewTimer(pause)
@@ -220,7 +220,7 @@ func (s *Sender) send(ctx context.Context, path string, m proto.Message) error {
 func (s *Sender) post(ctx context.Context, path string, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.o.Endpoint+path, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errRefused, err)
+		return fmt.Errorf("%w: %w", errRejected, err)
 	}
 	for name, value := range s.o.Headers {
 		r.Header.Set(name, value)
@@ -231,13 +231,13 @@ func (s *Sender) post(ctx context.Context, path string, body []byte) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, answerBytes))
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxResponseBytes))
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return fmt.Errorf("the receiver answered %s", resp.Status)
 	}
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%w: %s", errRefused, resp.Status)
+		return fmt.Errorf("%w: %s", errRejected, resp.Status)
 	}
 	return nil
 }
