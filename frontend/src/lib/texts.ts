@@ -1492,7 +1492,8 @@ export const texts = bare({
     why: 'Why was this blocked?',
   },
   editor: {
-    proposals: 'Suggestions',
+    /** By the phrases that CodeMirror has in the code. */
+    phrases: { Completions: 'Suggestions', '$ unchanged lines': '$ unchanged lines' },
     line: (line: number) => `Line ${line}`,
     hint: 'Press Ctrl+Space for suggestions.',
     wrong: {
