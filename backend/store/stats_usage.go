@@ -250,7 +250,7 @@ func seriesStep(span time.Duration) time.Duration {
 }
 
 // seriesParts returns ranges whose spans are not longer than step. Where step is a minute and only
-// hourly rollups are stored, an hour appears as one point at its beginning.
+// hourly rollups are still stored, the series has no points.
 func seriesParts(ranges []spanRange, step int64) []spanRange {
 	var out []spanRange
 	for _, p := range ranges {
