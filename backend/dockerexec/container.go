@@ -144,7 +144,7 @@ func (b *Container) start(ctx context.Context) error {
 		return translateError(b.engine, b.image.Ref, err)
 	}
 	b.cancel = cancel
-	go b.watch(watching, end)
+	go b.awaitExit(watching, end)
 	return nil
 }
 
@@ -226,8 +226,8 @@ func (b *Container) pull(ctx context.Context) error {
 	return nil
 }
 
-// watch waits for the exit of the container and closes done.
-func (b *Container) watch(ctx context.Context, end client.ContainerWaitResult) {
+// awaitExit waits for the exit of the container and closes done.
+func (b *Container) awaitExit(ctx context.Context, end client.ContainerWaitResult) {
 	defer b.cancel()
 	select {
 	case r := <-end.Result:

@@ -11,7 +11,7 @@ import (
 
 func TestContainersAreListedWithTheirServers(t *testing.T) {
 	t.Parallel()
-	id, bare := box(t, shellImage, true), box(t, bareImage, true)
+	id, bare := sleepingContainer(t, shellImage, true), sleepingContainer(t, bareImage, true)
 	list, at, version, err := List(t.Context(), Engine{}, false)
 	if err != nil || version == "" || at.Host == "" {
 		t.Fatalf("%v, %q, %+v", err, version, at)

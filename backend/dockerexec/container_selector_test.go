@@ -17,8 +17,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// labelledBox creates a stopped container with labels.
-func labelledBox(t *testing.T, labels map[string]string) (id string) {
+// labelledContainer creates a stopped container with labels.
+func labelledContainer(t *testing.T, labels map[string]string) (id string) {
 	t.Helper()
 	cli := needEngine(t)
 	created, err := cli.ContainerCreate(t.Context(), client.ContainerCreateOptions{
@@ -45,8 +45,8 @@ func TestContainerIsFoundByComposeService(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	service, project := "web-"+rand.Text(), "shop-"+rand.Text()
-	id := labelledBox(t, map[string]string{composeService: service, composeProject: project})
-	labelledBox(t, map[string]string{composeService: service, composeProject: "another"}) // newer but stopped
+	id := labelledContainer(t, map[string]string{composeService: service, composeProject: project})
+	labelledContainer(t, map[string]string{composeService: service, composeProject: "another"}) // newer but stopped
 	for _, p := range []Selector{{Service: service}, {Service: service, Project: project}} {
 		if _, err := Start(t.Context(), Spec{Selector: p, Cmd: []string{"cat"}}); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("%s: %v", p, err)
@@ -67,9 +67,9 @@ func TestStoppedContainerIsStartedWhenConfigured(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	label := "drawbridge.test=" + rand.Text()
-	for _, p := range []Selector{{Name: box(t, shellImage, false), Start: true}, {Label: label, Start: true}} {
+	for _, p := range []Selector{{Name: sleepingContainer(t, shellImage, false), Start: true}, {Label: label, Start: true}} {
 		if p.Label != "" {
-			labelledBox(t, map[string]string{"drawbridge.test": label[len("drawbridge.test="):]})
+			labelledContainer(t, map[string]string{"drawbridge.test": label[len("drawbridge.test="):]})
 		}
 		e := run(t, Spec{Selector: p, Cmd: []string{"cat"}})
 		fmt.Fprintln(e.Stdin(), "hello")
@@ -83,8 +83,8 @@ func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	service := "web-" + rand.Text()
-	byName := box(t, shellImage, false)
-	byService := labelledBox(t, map[string]string{composeService: service})
+	byName := sleepingContainer(t, shellImage, false)
+	byService := labelledContainer(t, map[string]string{composeService: service})
 	for id, p := range map[string]Selector{byName: {Name: byName}, byService: {Service: service}} {
 		came := make(chan error, 1)
 		go func() { came <- WaitUntilStartable(t.Context(), p) }()
@@ -108,7 +108,7 @@ func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	stopped := box(t, shellImage, false)
+	stopped := sleepingContainer(t, shellImage, false)
 	passing, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
 	err := WaitUntilStartable(passing, Selector{Name: stopped, Start: true})

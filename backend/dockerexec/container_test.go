@@ -18,8 +18,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// made creates a container that is stopped at the end of the test.
-func made(t *testing.T, image Image) *Container {
+// newContainer creates a container that is stopped at the end of the test.
+func newContainer(t *testing.T, image Image) *Container {
 	t.Helper()
 	needEngine(t)
 	image.CloseStdin, image.Term = 300*time.Millisecond, 300*time.Millisecond
@@ -38,8 +38,8 @@ func made(t *testing.T, image Image) *Container {
 	return b
 }
 
-// leftOf returns the containers that a Container left behind.
-func leftOf(t *testing.T, mark string) []string {
+// remainingContainers returns the containers that a Container left behind.
+func remainingContainers(t *testing.T, mark string) []string {
 	t.Helper()
 	list, err := engine.cli.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
 	if err != nil {
@@ -66,12 +66,12 @@ func TestImageContainerIsRemovedWithServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			image.Ledger, image.Server = ledger, "mine"
 			image.Init = name != "without an init"
-			b := made(t, image)
+			b := newContainer(t, image)
 			fmt.Fprintln(b.Stdin(), "hello")
 			if line, err := bufio.NewReader(b.Stdout()).ReadString('\n'); line != "hello\n" {
 				t.Errorf("%q, %v", line, err)
 			}
-			if ids := leftOf(t, b.mark); len(ids) != 1 || !strings.HasPrefix(ids[0], b.ID()) {
+			if ids := remainingContainers(t, b.mark); len(ids) != 1 || !strings.HasPrefix(ids[0], b.ID()) {
 				t.Errorf("%v carry the label, the container is %s", ids, b.ID())
 			}
 			began := time.Now()
@@ -79,7 +79,7 @@ func TestImageContainerIsRemovedWithServer(t *testing.T) {
 				t.Error(err)
 			}
 			t.Logf("stopped in %s: %s", time.Since(began).Round(time.Millisecond), b.Exit())
-			if ids := leftOf(t, b.mark); len(ids) > 0 {
+			if ids := remainingContainers(t, b.mark); len(ids) > 0 {
 				t.Errorf("left behind: %v", ids)
 			}
 			if files, _ := os.ReadDir(ledger); len(files) > 0 {
@@ -99,7 +99,7 @@ func TestContainerOptionsReachEngine(t *testing.T) {
 	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b := made(t, Image{
+	b := newContainer(t, Image{
 		Ref: shellImage, Program: "/bin/sh",
 		Args: []string{"-c", `id -u; pwd; echo "$GREETING"; /bin/busybox cat /note/note; echo x 2>/dev/null >/note/y || echo read-only; /bin/busybox ps -o pid,args | /bin/busybox head -2 | /bin/busybox tail -1; cat`},
 		Env:  []string{"GREETING=hi there"}, User: "1000:1000", Workdir: "/tmp",
@@ -163,7 +163,7 @@ func TestFailedContainerCreationIsNamedAndCleanedUp(t *testing.T) {
 
 func TestContainerExitEndsServer(t *testing.T) {
 	t.Parallel()
-	b := made(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "read x; echo bye; exit 3"}})
+	b := newContainer(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "read x; echo bye; exit 3"}})
 	fmt.Fprintln(b.Stdin())
 	if all, err := io.ReadAll(b.Stdout()); string(all) != "bye\n" || err != nil {
 		t.Errorf("%q, %v", all, err)
@@ -172,7 +172,7 @@ func TestContainerExitEndsServer(t *testing.T) {
 	if e := b.Exit(); e.Code != 3 || e.Lost {
 		t.Errorf("%+v", e)
 	}
-	removed := made(t, Image{Ref: shellImage, Program: "/bin/cat"})
+	removed := newContainer(t, Image{Ref: shellImage, Program: "/bin/cat"})
 	if _, err := engine.cli.ContainerRemove(t.Context(), removed.id, client.ContainerRemoveOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +183,11 @@ func TestEndOrphansRemovesContainersOfKilledDaemon(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	ledger := t.TempDir()
-	b := made(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "while :; do sleep 1; done"}, Ledger: ledger})
+	b := newContainer(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "while :; do sleep 1; done"}, Ledger: ledger})
 	if n, err := EndOrphans(t.Context(), ledger); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	if ids := leftOf(t, b.mark); len(ids) > 0 {
+	if ids := remainingContainers(t, b.mark); len(ids) > 0 {
 		t.Errorf("left behind: %v", ids)
 	}
 	<-b.Done()

@@ -160,7 +160,7 @@ func (e *Exec) start(ctx context.Context) (err error) {
 	}
 	e.addToLedger()
 	watching, cancel := context.WithCancel(context.Background())
-	go e.watch(watching, cancel) //nolint:gosec // the process outlives the request that starts it
+	go e.awaitExit(watching, cancel) //nolint:gosec // the process outlives the request that starts it
 	return nil
 }
 

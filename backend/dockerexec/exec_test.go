@@ -40,7 +40,7 @@ func (b *buffer) String() string {
 func TestEchoKeepsStreamsSeparate(t *testing.T) {
 	t.Parallel()
 	var log buffer
-	id := box(t, shellImage, true)
+	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{Selector: Selector{Name: id}, Stderr: &log, Cmd: []string{"sh", "-c", "echo to-the-log >&2; exec cat"}, CloseStdin: time.Minute})
 	line := strings.Repeat("x", 200<<10) + "\n"
 	go func() { _, _ = io.WriteString(e.Stdin(), line) }()
@@ -76,7 +76,7 @@ var stubborn = map[string][]string{
 
 func TestStopLeavesNoProcessInContainer(t *testing.T) {
 	t.Parallel()
-	id := box(t, shellImage, true)
+	id := sleepingContainer(t, shellImage, true)
 	for name, cmd := range stubborn {
 		t.Run(name, func(t *testing.T) {
 			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: cmd})
@@ -100,7 +100,7 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 
 func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
-	id := box(t, shellImage, true)
+	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
 	select {
 	case <-e.Done():
@@ -117,7 +117,7 @@ func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 
 func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 	t.Parallel()
-	id := box(t, shellImage, true)
+	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", "env -i setsid sleep 60 & sleep 0.3"}})
 	ended := make(chan error, 1)
 	go func() {
@@ -136,7 +136,7 @@ func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 
 func TestStopKillsWhenContextEnds(t *testing.T) {
 	t.Parallel()
-	id := box(t, shellImage, true)
+	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: stubborn["direct"], CloseStdin: time.Minute, Term: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -151,7 +151,7 @@ func TestStopKillsWhenContextEnds(t *testing.T) {
 
 func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
 	t.Parallel()
-	id := box(t, shellImage, true)
+	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{
 		Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", `echo "$MINE $(id -u) $(pwd)"`},
 		Env: []string{"MINE=a b"}, User: "1234", Workdir: "/tmp",
@@ -175,7 +175,7 @@ func reachable(t *testing.T, id string) bool {
 
 func TestImageWithoutShell(t *testing.T) {
 	t.Parallel()
-	id := box(t, bareImage, true)
+	id := sleepingContainer(t, bareImage, true)
 	t.Run("echo", func(t *testing.T) {
 		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/cat"}, CloseStdin: 2 * time.Second})
 		if _, err := io.WriteString(e.Stdin(), "hi\n"); err != nil {
@@ -225,8 +225,8 @@ func TestImageWithoutShell(t *testing.T) {
 
 func TestEachMissingPartHasItsOwnError(t *testing.T) {
 	t.Parallel()
-	running := box(t, shellImage, true)
-	stopped := box(t, shellImage, false)
+	running := sleepingContainer(t, shellImage, true)
+	stopped := sleepingContainer(t, shellImage, false)
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
 		spec Spec
@@ -284,7 +284,7 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id := box(t, shellImage, true)
+			id := sleepingContainer(t, shellImage, true)
 			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"cat"}, attribution: attribution})
 			if err := end(id); err != nil {
 				t.Fatal(err)
@@ -306,7 +306,7 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 
 func TestStderrFloodDoesNotBlockProcess(t *testing.T) {
 	t.Parallel()
-	id := box(t, shellImage, true)
+	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
 	out, err := io.ReadAll(e.Stdout())
 	if err != nil || string(out) != "over\n" {
@@ -316,7 +316,7 @@ func TestStderrFloodDoesNotBlockProcess(t *testing.T) {
 
 func TestEndOrphansKillsExecsOfKilledDaemon(t *testing.T) {
 	t.Parallel()
-	id := box(t, shellImage, true)
+	id := sleepingContainer(t, shellImage, true)
 	ledger := t.TempDir()
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: stubborn["background"], Ledger: ledger})
 	eventually(t, time.Minute, "running", func() bool { return len(inside(t, id)) >= 2 })

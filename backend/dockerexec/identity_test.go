@@ -42,7 +42,7 @@ func TestRunningImageIsReportedAfterTagMoves(t *testing.T) {
 	if err != nil || was.Running || !strings.HasPrefix(was.ID, "sha256:") || !slices.Contains(was.Tags, name) || was.Digest(name) != "" {
 		t.Fatalf("before any container: %+v, %v", was, err)
 	}
-	made(t, Image{Ref: name, Program: "/bin/cat", Server: "mover"})
+	newContainer(t, Image{Ref: name, Program: "/bin/cat", Server: "mover"})
 	tag(t, bareImage, name) // as after a pull or a build
 	for server, running := range map[string]bool{"mover": true, "another": false} {
 		is, err := Identify(t.Context(), Engine{}, server, name)
@@ -56,15 +56,16 @@ func TestRunningImageIsReportedAfterTagMoves(t *testing.T) {
 	if _, err := Identify(t.Context(), Engine{}, "mover", "drawbridge-test/never:1"); !errors.Is(err, ErrNoImage) {
 		t.Errorf("an image that is not here: %v", err)
 	}
-	b := made(t, Image{Ref: was.ID, Program: "/bin/cat", Server: "pinned"})
+	b := newContainer(t, Image{Ref: was.ID, Program: "/bin/cat", Server: "pinned"})
 	fmt.Fprintln(b.Stdin(), "hello")
 	if is, err := Identify(t.Context(), Engine{}, "pinned", was.ID); err != nil || !is.Running || is.ID != was.ID {
 		t.Errorf("by its id: %+v, %v", is, err)
 	}
 }
 
-// shop is a minimal registry with one image. Its tag moves from the first manifest to the second.
-type shop struct {
+// fakeRegistry is a minimal registry with one image. Its tag moves from the first manifest to the
+// second.
+type fakeRegistry struct {
 	name      string // including the address
 	manifests [2][]byte
 	blobs     map[string][]byte
@@ -73,10 +74,10 @@ type shop struct {
 
 func digestOf(text []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(text)) }
 
-func openShop(t *testing.T) *shop {
+func openShop(t *testing.T) *fakeRegistry {
 	t.Helper()
 	layer := layer(t)
-	s := &shop{blobs: map[string][]byte{digestOf(layer): layer}}
+	s := &fakeRegistry{blobs: map[string][]byte{digestOf(layer): layer}}
 	for i := range s.manifests {
 		config, _ := json.Marshal(map[string]any{
 			"architecture": "amd64", "os": "linux", "author": fmt.Sprint(i), "config": map[string]any{"Cmd": []string{"/cat"}},
@@ -97,7 +98,7 @@ func openShop(t *testing.T) *shop {
 
 const manifestType = "application/vnd.docker.distribution.manifest.v2+json"
 
-func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	if blob, ok := s.blobs[at]; ok {
 		w.Header().Set("Docker-Content-Digest", at)
@@ -126,7 +127,7 @@ func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 	s := openShop(t)
 	ref := s.name + ":1"
 	t.Cleanup(func() { removeImage(ref) })
-	made(t, Image{Ref: ref, Program: "/cat", Server: "shopper", Pull: true})
+	newContainer(t, Image{Ref: ref, Program: "/cat", Server: "shopper", Pull: true})
 	is, err := Identify(t.Context(), Engine{}, "shopper", ref)
 	first, second := digestOf(s.manifests[0]), digestOf(s.manifests[1])
 	if err != nil || !is.Running || is.Digest(s.name) != first {
@@ -138,7 +139,7 @@ func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 	}
 	pinned := ref + "@" + second // the tag is ignored
 	t.Cleanup(func() { removeImage(s.name + "@" + second) })
-	made(t, Image{Ref: pinned, Program: "/cat", Server: "pinned", Pull: true})
+	newContainer(t, Image{Ref: pinned, Program: "/cat", Server: "pinned", Pull: true})
 	if is, err := Identify(t.Context(), Engine{}, "pinned", pinned); err != nil || !is.Running || is.Digest(s.name) != second {
 		t.Errorf("pinned: %+v, %v", is, err)
 	}

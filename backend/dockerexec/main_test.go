@@ -123,8 +123,8 @@ func importImage(ctx context.Context, cli *client.Client, ref string, program []
 	return err
 }
 
-// box creates a container that sleeps, and starts it if started is set.
-func box(t *testing.T, image string, started bool) (id string) {
+// sleepingContainer creates a container that sleeps, and starts it if started is set.
+func sleepingContainer(t *testing.T, image string, started bool) (id string) {
 	t.Helper()
 	cli := needEngine(t)
 	sleep := "/bin/sleep"

@@ -86,8 +86,8 @@ func TestLedgerContainsNoSecret(t *testing.T) {
 	}
 }
 
-// stays is a program that ignores end of input and, as process 1 of its container, SIGTERM.
-const stays = "while :; do /bin/sleep 1; done"
+// ignoresTERM is a program that ignores end of input and, as process 1 of its container, SIGTERM.
+const ignoresTERM = "while :; do /bin/sleep 1; done"
 
 // foreground starts docker run and waits until its container runs.
 func foreground(t *testing.T, ledger string, options []string, program ...string) (r *Run, cmd *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader) {
@@ -140,8 +140,8 @@ func running(t *testing.T, r *Run) int {
 	return len(strings.Fields(out))
 }
 
-// left returns the containers and files that remain of a run.
-func left(t *testing.T, r *Run, ledger string) string {
+// remaining returns the containers and files that remain of a run.
+func remaining(t *testing.T, r *Run, ledger string) string {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-aq", "--filter", "label="+runLabel+"="+r.at.Mark)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 	for name, options := range map[string][]string{"rm": {"-i", "--rm"}, "kept": {"-i"}} {
 		t.Run(name, func(t *testing.T) {
 			ledger := t.TempDir()
-			r, cmd, _, _ := foreground(t, ledger, options, "/bin/sh", "-c", stays)
+			r, cmd, _, _ := foreground(t, ledger, options, "/bin/sh", "-c", ignoresTERM)
 			_ = cmd.Process.Signal(syscall.SIGKILL)
 			_ = cmd.Wait()
 			if running(t, r) != 1 {
@@ -170,7 +170,7 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("removed in %s", time.Since(begun).Round(time.Millisecond))
-			if rest := left(t, r, ledger); rest != "" {
+			if rest := remaining(t, r, ledger); rest != "" {
 				t.Errorf("left: %s", rest)
 			}
 			if err := r.Remove(t.Context()); err != nil { // Remove is idempotent
@@ -183,13 +183,13 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 func TestEndOrphansRemovesContainersOfEarlierRun(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
-	r, cmd, _, _ := foreground(t, ledger, []string{"-i", "--rm"}, "/bin/sh", "-c", stays)
+	r, cmd, _, _ := foreground(t, ledger, []string{"-i", "--rm"}, "/bin/sh", "-c", ignoresTERM)
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
 	if n, err := EndOrphans(t.Context(), ledger); n != 1 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
-	if rest := left(t, r, ledger); rest != "" {
+	if rest := remaining(t, r, ledger); rest != "" {
 		t.Errorf("left: %s", rest)
 	}
 	if n, err := EndOrphans(t.Context(), ledger); n != 0 || err != nil {

@@ -26,9 +26,9 @@ func (e *Exec) requestQuery() {
 	}
 }
 
-// watch waits for the exit of the process. It queries the Engine after an event, after the end of
-// the output, and periodically.
-func (e *Exec) watch(ctx context.Context, cancel context.CancelFunc) {
+// awaitExit waits for the exit of the process. It queries the Engine after an event, after the
+// end of the output, and periodically.
+func (e *Exec) awaitExit(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	go e.listen(ctx)
 	const often, seldom = 200 * time.Millisecond, 10 * time.Second

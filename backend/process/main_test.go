@@ -28,7 +28,7 @@ const quickExit = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(act); role != "" {
-		os.Exit(play(role))
+		os.Exit(runRole(role))
 	}
 	code := m.Run()
 	if code == 0 {
@@ -40,9 +40,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// play runs a role of the test binary. A role is a path such as "sh>sh>deaf": each part starts
+// runRole runs a role of the test binary. A role is a path such as "sh>sh>deaf": each part starts
 // the next one and waits for it.
-func play(role string) int {
+func runRole(role string) int {
 	first, rest, more := strings.Cut(role, ">")
 	switch first {
 	case "echo": // a well-behaved server: exits at end of input
@@ -96,7 +96,7 @@ func play(role string) int {
 		fmt.Fprintln(os.Stderr, "no such role", role)
 		return 2
 	}
-	child := again(rest)
+	child := selfCommand(rest)
 	switch first {
 	case "sh", "stay": // in the same process group, as sh and npx do
 		child.Stdin = os.Stdin
@@ -145,8 +145,8 @@ func forever() {
 	}
 }
 
-// again returns a command that runs this binary in another role.
-func again(role string) *exec.Cmd {
+// selfCommand returns a command that runs this binary in another role.
+func selfCommand(role string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(withoutVariables(os.Environ(), act), act+"="+role)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

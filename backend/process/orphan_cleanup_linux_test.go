@@ -16,7 +16,7 @@ import (
 func TestEndOrphansKillsProcessesMissedByScans(t *testing.T) {
 	t.Parallel()
 	instance := strings.ReplaceAll(filepath.ToSlash(t.TempDir()), "/", "-")
-	reborn := bear(t, MarkVariable, instance+"/earlier/reborn", 50*time.Millisecond)
+	reborn := startForkingProcess(t, MarkVariable, instance+"/earlier/reborn", 50*time.Millisecond)
 	eventually(t, time.Minute, "something is reborn", func() bool { return len(reborn(listProcesses())) > 0 })
 	blind := func() (all []processInfo) { // lists all other processes
 		for _, p := range listProcesses() {

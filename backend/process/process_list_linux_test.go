@@ -27,7 +27,7 @@ func TestScanFindsForkBombAmongThousands(t *testing.T) {
 		listProcesses()
 		life = max(life, time.Since(began))
 	}
-	reborn := bear(t, "REBORN", t.TempDir(), life)
+	reborn := startForkingProcess(t, "REBORN", t.TempDir(), life)
 	const looks = 40
 	missed := 0
 	var took time.Duration
@@ -45,10 +45,10 @@ func TestScanFindsForkBombAmongThousands(t *testing.T) {
 	}
 }
 
-// bear starts a process that ignores SIGTERM and has a value in its environment. After a lifetime
-// it starts its successor and exits, indefinitely. The returned function finds it in a process
-// list; it is ended with the test.
-func bear(t *testing.T, name, value string, life time.Duration) (reborn func([]processInfo) []processInfo) {
+// startForkingProcess starts a process that ignores SIGTERM and has a value in its environment.
+// After a lifetime it starts its successor and exits, indefinitely. The returned function finds
+// it in a process list; it is ended with the test.
+func startForkingProcess(t *testing.T, name, value string, life time.Duration) (reborn func([]processInfo) []processInfo) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "reborn.sh")
 	text := fmt.Sprintf("trap '' TERM\nsleep %f\nsetsid sh \"$1\" \"$1\" &\n", life.Seconds())

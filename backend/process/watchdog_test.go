@@ -238,7 +238,7 @@ func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 // A pid in the ledger may have been reused: a process with another start time must not be ended.
 func TestEndOrphansSparesReusedPID(t *testing.T) {
 	dir := t.TempDir()
-	stranger := again("deaf")
+	stranger := selfCommand("deaf")
 	stranger.Env = append(withoutVariables(stranger.Env, "READY"), "READY="+dir, quickExit)
 	if err := stranger.Start(); err != nil {
 		t.Fatal(err)
