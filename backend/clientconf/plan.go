@@ -7,54 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
-
-// lockTimeout is how long a write waits for the client's own lock.
-const lockTimeout = 5 * time.Second
-
-// Options configures a Connector.
-type Options struct {
-	System System
-	// Dir holds records and backups. It is created when needed.
-	Dir string
-	// Program is the absolute path of the drawbridge binary, for the shim entry.
-	Program string
-	// Data is the data directory to name in the entry; "" for the default one.
-	Data string
-	// Config is our own configuration file, which moves and imports write; "" disables both.
-	Config string
-	// Vault stores the literal secrets of imported servers. If nil, they stay in their
-	// entries.
-	Vault Vault
-	Now   func() time.Time // nil: time.Now
-}
-
-// Connector plans, writes and undoes our entries in client files. Its methods may be called
-// from any goroutine, but not concurrently for the same client.
-type Connector struct {
-	system        System
-	dir           string
-	program       string
-	data          string
-	config        string
-	vault         Vault
-	now           func() time.Time
-	plannedConfig []byte // our configuration as preceding plans will leave it; nil: read the file
-}
-
-// New validates the options. It does not access any file.
-func New(o Options) (*Connector, error) {
-	if o.Dir == "" || o.Program == "" || o.System.Home == "" || o.System.Getenv == nil {
-		return nil, errors.New("clientconf needs a folder, a program, a home and an environment")
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Connector{system: o.System, dir: o.Dir, program: o.Program, data: o.Data, config: o.Config, vault: o.Vault, now: o.Now}, nil
-}
 
 // Action is the effect of a plan on the client's file.
 type Action string

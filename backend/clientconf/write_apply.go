@@ -7,9 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
+
+// lockTimeout is how long a write waits for the client's own lock.
+const lockTimeout = 5 * time.Second
 
 // Apply executes the plan. It holds the client's lock, makes a backup, replaces the file
 // atomically and verifies the result. A file that changed since the plan was made is left
