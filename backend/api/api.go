@@ -160,10 +160,10 @@ type API struct {
 	// operations are built on the first request for one: building their schemas and the
 	// document takes longer than the rest of a start, and a daemon may never need them.
 	operations func() *routes
-	waiting    waiting
+	waiting    pendingTracker
 	trials     chan struct{} // holds one token for each running trial
-	windows    windows
-	plans      plans
+	windows    windowList
+	plans      versionPlans
 	uploads    marketplace.Uploads // bundles sent by a browser
 	readers    atomic.Int32        // open event streams
 }
@@ -202,6 +202,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Run publishes commands that need approval until ctx ends.
 func (a *API) Run(ctx context.Context) error {
-	a.waiting.follow(ctx, a.Bus, a.standingNow)
+	a.waiting.follow(ctx, a.Bus, a.pendingWithoutDeadline)
 	return nil
 }

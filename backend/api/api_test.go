@@ -207,7 +207,7 @@ func TestFailedCallReportsReason(t *testing.T) {
 		"nothing":           {reply: core.Reply{Result: []byte(`{"isError":true,"x":"` + strings.Repeat("y", 3000) + `"}`)}, want: `{"isError":true,"x":"` + strings.Repeat("y", 1979) + "…"},
 		"odd":               {reply: core.Reply{Result: []byte(`{"structuredContent":[1],"content":[null],"isError":true}`)}, want: "[1]"},
 	} {
-		got := resultOf(c.reply, c.err)
+		got := parseToolResult(c.reply, c.err)
 		if got.Success || got.Error != c.want || got.Code != c.code {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -83,16 +83,16 @@ type QuestionClient struct {
 	Version string `json:"version"`
 }
 
-// questionOf returns an item as shown in lists and events.
-func questionOf(i *approvals.Item) Question {
-	q := wholeQuestion(i)
+// truncatedQuestion returns an item as shown in lists and events.
+func truncatedQuestion(i *approvals.Item) Question {
+	q := fullQuestion(i)
 	if len(q.Arguments) > maxShown {
 		q.Arguments, q.ArgumentsCut = strings.ToValidUTF8(q.Arguments[:maxShown], ""), true
 	}
 	return q
 }
 
-func wholeQuestion(i *approvals.Item) Question {
+func fullQuestion(i *approvals.Item) Question {
 	q := Question{
 		ID: i.ID, Kind: i.Kind, Server: i.Server, Client: QuestionClient(i.Client), Tool: i.Tool,
 		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State,
@@ -106,13 +106,13 @@ func wholeQuestion(i *approvals.Item) Question {
 
 // question is questionOf, with the parts of a command.
 func (a *API) question(i *approvals.Item) Question {
-	q := questionOf(i)
+	q := truncatedQuestion(i)
 	if i.Kind != command || a.Commands == nil {
 		return q
 	}
 	for _, c := range a.Commands.Approvals() {
 		if c.Server == i.Server {
-			q.Command = &NewCommand{Written: c.Command, Was: c.Was, Environment: full(c.Environment), Cwd: c.Cwd}
+			q.Command = &NewCommand{Written: c.Command, Was: c.Was, Environment: nonNil(c.Environment), Cwd: c.Cwd}
 		}
 	}
 	return q
@@ -131,9 +131,9 @@ func commandItem(c supervisor.Approval, since time.Time) approvals.Item {
 	return approvals.Item{ID: "command:" + c.Server + ":" + c.Key, Kind: command, Server: c.Server, Message: text, At: since.UTC()}
 }
 
-// commandsNow lists the commands that need approval, in the order of the configuration, except
+// pendingCommands lists the commands that need approval, in the order of the configuration, except
 // those of disabled servers.
-func (a *API) commandsNow() []approvals.Item {
+func (a *API) pendingCommands() []approvals.Item {
 	if a.Commands == nil {
 		return nil
 	}
@@ -146,12 +146,12 @@ func (a *API) commandsNow() []approvals.Item {
 	return list
 }
 
-func (a *API) questionsNow() []Question {
+func (a *API) pendingQuestions() []Question {
 	var all []approvals.Item
 	if a.Questions != nil {
 		all = a.Questions.List()
 	}
-	all = append(all, a.standingNow()...)
+	all = append(all, a.pendingWithoutDeadline()...)
 	list := make([]Question, len(all))
 	for i := range all {
 		list[i] = a.question(&all[i])
@@ -160,7 +160,7 @@ func (a *API) questionsNow() []Question {
 }
 
 func (a *API) listApprovals(context.Context, *none) (*answer[List[Question]], error) {
-	return reply(List[Question]{Items: a.questionsNow()})
+	return reply(List[Question]{Items: a.pendingQuestions()})
 }
 
 type approvalInput struct {
@@ -172,8 +172,10 @@ type approvalInput struct {
 	}
 }
 
-// standingNow lists the approvals without a deadline: commands and changed tools.
-func (a *API) standingNow() []approvals.Item { return append(a.commandsNow(), a.changedTools()...) }
+// pendingWithoutDeadline lists the approvals without a deadline: commands and changed tools.
+func (a *API) pendingWithoutDeadline() []approvals.Item {
+	return append(a.pendingCommands(), a.changedTools()...)
+}
 
 // answerApproval passes on the answer of the user. A command that is not accepted keeps waiting and
 // does not run.
@@ -189,7 +191,7 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 		if err := a.Commands.Approve(ctx, server, key); err != nil {
 			return nil, err
 		}
-		a.waiting.ended(a.Bus, in.ID, approvals.Accept)
+		a.waiting.publishEnd(a.Bus, in.ID, approvals.Accept)
 		return &none{}, nil
 	}
 	if rest, ok := strings.CutPrefix(in.ID, "tools:"); ok && a.Trust != nil {
@@ -207,15 +209,15 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 	return &none{}, a.Questions.AnswerFor(in.ID, in.Body.Action, scope, json.RawMessage(in.Body.Content))
 }
 
-// waiting publishes which commands start and stop waiting: the supervisor publishes only the states
-// of servers.
-type waiting struct {
+// pendingTracker publishes which commands start and stop waiting: the supervisor publishes only the
+// states of servers.
+type pendingTracker struct {
 	mu    sync.Mutex // guards known
 	known map[string]approvals.Item
 }
 
-// compare publishes the differences since its last run.
-func (w *waiting) compare(bus *event.Bus, list func() []approvals.Item) {
+// publishChanges publishes the differences since its last run.
+func (w *pendingTracker) publishChanges(bus *event.Bus, list func() []approvals.Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := make(map[string]approvals.Item)
@@ -235,7 +237,7 @@ func (w *waiting) compare(bus *event.Bus, list func() []approvals.Item) {
 	w.known = now
 }
 
-func (w *waiting) ended(bus *event.Bus, id, state string) {
+func (w *pendingTracker) publishEnd(bus *event.Bus, id, state string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if item, ok := w.known[id]; ok {
@@ -246,16 +248,16 @@ func (w *waiting) ended(bus *event.Bus, id, state string) {
 }
 
 // follow runs compare whenever a server changed.
-func (w *waiting) follow(ctx context.Context, bus *event.Bus, list func() []approvals.Item) {
+func (w *pendingTracker) follow(ctx context.Context, bus *event.Bus, list func() []approvals.Item) {
 	for ctx.Err() == nil {
 		sub := bus.Subscribe(1024, event.Server, event.Removed, event.Config, event.Catalog)
-		w.compare(bus, list)
-		w.read(ctx, sub, bus, list)
+		w.publishChanges(bus, list)
+		w.consumeEvents(ctx, sub, bus, list)
 		sub.Close()
 	}
 }
 
-func (w *waiting) read(ctx context.Context, sub *event.Subscription, bus *event.Bus, list func() []approvals.Item) {
+func (w *pendingTracker) consumeEvents(ctx context.Context, sub *event.Subscription, bus *event.Bus, list func() []approvals.Item) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -268,7 +270,7 @@ func (w *waiting) read(ctx context.Context, sub *event.Subscription, bus *event.
 			for n := len(sub.Events()); n > 0 && open; n-- {
 				_, open = <-sub.Events()
 			}
-			w.compare(bus, list)
+			w.publishChanges(bus, list)
 		}
 	}
 }

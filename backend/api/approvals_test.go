@@ -13,8 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
-// told waits for the next event about a pending approval.
-func told(t *testing.T, events <-chan sse) (q Question) {
+// nextPending waits for the next event about a pending approval.
+func nextPending(t *testing.T, events <-chan sse) (q Question) {
 	t.Helper()
 	for {
 		e := next(t, events)
@@ -89,7 +89,7 @@ func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 			Schema: `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`})
 		got <- a
 	}()
-	q := told(t, events)
+	q := nextPending(t, events)
 	if q.Message != "How many?" || q.State != "" || q.Client.Name != "Cursor" || q.Expires.IsZero() {
 		t.Errorf("told %+v", q)
 	}
@@ -111,7 +111,7 @@ func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 	if a := <-got; a.Action != approvals.Accept || string(a.Content) != `{"n":9007199254740993}` {
 		t.Errorf("the server hears %+v", a)
 	}
-	if q = told(t, events); q.State != approvals.Accept {
+	if q = nextPending(t, events); q.State != approvals.Accept {
 		t.Errorf("told %+v", q)
 	}
 	if status, _, _ := s.ask(t, "POST", path, `{"action":"decline"}`); status != 404 {
@@ -139,14 +139,14 @@ func TestCommandWaitsForApproval(t *testing.T) {
 	}
 	set("k1")
 	s.bus.Publish(event.Server, held)
-	q := told(t, events)
+	q := nextPending(t, events)
 	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv" || !q.At.Equal(since) || !q.Expires.IsZero() ||
 		q.Command == nil || q.Command.Written != "npx files /tmp" || q.Command.Was != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 {
 		t.Errorf("told %+v", q)
 	}
 	set("k2") // the command was changed while it was pending
 	s.bus.Publish(event.Server, held)
-	if came, gone := told(t, events), told(t, events); came.ID != "command:files:k2" || gone.ID != q.ID || gone.State != approvals.Withdrawn {
+	if came, gone := nextPending(t, events), nextPending(t, events); came.ID != "command:files:k2" || gone.ID != q.ID || gone.State != approvals.Withdrawn {
 		t.Errorf("told %+v, %+v", came, gone)
 	}
 	post := func(id, action string) int {
@@ -166,7 +166,7 @@ func TestCommandWaitsForApproval(t *testing.T) {
 	if status := post("command:files:k2", "accept"); status != 204 {
 		t.Errorf("accepted: %d", status)
 	}
-	if q = told(t, events); q.ID != "command:files:k2" || q.State != approvals.Accept {
+	if q = nextPending(t, events); q.ID != "command:files:k2" || q.State != approvals.Accept {
 		t.Errorf("told %+v", q)
 	}
 	if s.get(t, "/api/v1/approvals", &list); len(list.Items) != 0 {

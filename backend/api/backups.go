@@ -50,9 +50,9 @@ type putBackInput struct {
 func (a *API) registerBackups(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/config/backups", "Copies of the configuration file, newest first", a.listCopies)
 	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.keepCopy)
-	op(a, doc, "POST", "/api/v1/config/beyond", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.keepingLess)
+	op(a, doc, "POST", "/api/v1/config/beyond", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
 	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A copy, and the changes that restoring it would make", a.getCopy)
-	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a copy; the current file is backed up first", a.putBack)
+	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a copy; the current file is backed up first", a.restoreCopy)
 }
 
 func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigCopy]], error) {
@@ -67,13 +67,13 @@ func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigCopy]], err
 	out := List[ConfigCopy]{Items: []ConfigCopy{}}
 	for _, c := range all {
 		text, err := a.Copies.Read(c.Name)
-		out.Items = append(out.Items, ConfigCopy{c.Name, c.At, c.Bytes, err == nil && tagOf(text) == etag})
+		out.Items = append(out.Items, ConfigCopy{c.Name, c.At, c.Bytes, err == nil && etagOf(text) == etag})
 	}
 	return reply(out)
 }
 
-// keepNow makes a backup of the configuration file.
-func (a *API) keepNow() (name string, text []byte, etag string, err error) {
+// copyConfig makes a backup of the configuration file.
+func (a *API) copyConfig() (name string, text []byte, etag string, err error) {
 	path, text, etag, err := a.Files.Text()
 	if err == nil {
 		name, err = a.Copies.Keep(path, text, time.Now())
@@ -85,7 +85,7 @@ func (a *API) keepNow() (name string, text []byte, etag string, err error) {
 }
 
 func (a *API) keepCopy(context.Context, *none) (*answer[ConfigCopy], error) {
-	name, text, _, err := a.keepNow()
+	name, text, _, err := a.copyConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -110,27 +110,27 @@ func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigCopyText]
 		return nil, err
 	}
 	_, problems := config.Parse(path, text)
-	return reply(ConfigCopyText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: full(problems)})
+	return reply(ConfigCopyText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: nonNil(problems)})
 }
 
-func (a *API) putBack(ctx context.Context, in *putBackInput) (*answer[PutBack], error) {
+func (a *API) restoreCopy(ctx context.Context, in *putBackInput) (*answer[PutBack], error) {
 	text, err := a.readCopy(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	undo, _, etag, err := a.keepNow()
+	undo, _, etag, err := a.copyConfig()
 	if err != nil {
 		return nil, err
 	}
 	if in.Body.Etag != etag {
-		return nil, changedSince()
+		return nil, conflictError()
 	}
 	if err := a.Files.Replace(ctx, text, etag); err != nil {
 		return nil, err
 	}
-	return reply(PutBack{undo, tagOf(text)})
+	return reply(PutBack{undo, etagOf(text)})
 }
 
-func changedSince() error {
+func conflictError() error {
 	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Review it again."}
 }

@@ -35,15 +35,15 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 		client.Name = "drawbridge-ui"
 	}
 	call := &core.Call{Client: client, ByUser: true, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool}
-	call.Params, call.Arguments, call.ProgressToken = params(in.Body.Tool, args)
+	call.Params, call.Arguments, call.ProgressToken = callParams(in.Body.Tool, args)
 	said, err := a.Calls.Call(ctx, call, nil)
-	result := resultOf(said, err)
+	result := parseToolResult(said, err)
 	result.CallID = strconv.FormatInt(call.ID, 10)
 	return reply(result)
 }
 
-// params are the params of a call with a progress token, so that observers see its progress.
-func params(tool string, args []byte) (p json.RawMessage, arguments, token core.Span) {
+// callParams are the params of a call with a progress token, so that observers see its progress.
+func callParams(tool string, args []byte) (p json.RawMessage, arguments, token core.Span) {
 	name, _ := json.Marshal(tool)
 	p = append([]byte(`{"name":`), name...)
 	p = append(p, `,"arguments":`...)
@@ -62,7 +62,7 @@ type toolResult struct {
 	IsError           bool              `json:"isError"`
 }
 
-func resultOf(r core.Reply, err error) CallResult {
+func parseToolResult(r core.Reply, err error) CallResult {
 	if err != nil {
 		message, hint := core.Describe(err)
 		if hint != "" {
@@ -78,7 +78,7 @@ func resultOf(r core.Reply, err error) CallResult {
 		_ = json.Unmarshal(r.Error, &e)
 		text := e.Message
 		if text == "" {
-			text = excerpt(r.Error)
+			text = truncateResponse(r.Error)
 		}
 		if e.Code != "" {
 			text += " (code=" + e.Code.String() + ")"
@@ -91,7 +91,7 @@ func resultOf(r core.Reply, err error) CallResult {
 	}
 	var parts []string
 	for _, c := range t.Content {
-		parts = append(parts, part(c))
+		parts = append(parts, contentText(c))
 	}
 	out := CallResult{Success: !t.IsError, Output: strings.Join(parts, "\n"), Raw: JSON(r.Result)}
 	if string(t.StructuredContent) != "null" {
@@ -103,8 +103,8 @@ func resultOf(r core.Reply, err error) CallResult {
 	return out
 }
 
-// part is one content block as text: the text, or a reference for other types.
-func part(raw json.RawMessage) string {
+// contentText returns a content block as text: the text, or a reference for other types.
+func contentText(raw json.RawMessage) string {
 	var c struct {
 		Type     string `json:"type"`
 		Text     string `json:"text"`
@@ -125,20 +125,20 @@ func part(raw json.RawMessage) string {
 	case "text":
 		return c.Text
 	case "image", "audio":
-		return fmt.Sprintf("[%s %s, %d bytes]", c.Type, orUnknown(c.MIMEType), decodedSize(c.Data))
+		return fmt.Sprintf("[%s %s, %d bytes]", c.Type, nameOrUnknown(c.MIMEType), decodedSize(c.Data))
 	case "resource":
 		size := len(c.Resource.Text)
 		if c.Resource.Blob != "" {
 			size = decodedSize(c.Resource.Blob)
 		}
-		return fmt.Sprintf("[resource %s %s, %d bytes]", c.Resource.URI, orUnknown(c.Resource.MIMEType), size)
+		return fmt.Sprintf("[resource %s %s, %d bytes]", c.Resource.URI, nameOrUnknown(c.Resource.MIMEType), size)
 	case "resource_link":
 		if c.Size > 0 {
-			return fmt.Sprintf("[resource %s %s, %d bytes]", c.URI, orUnknown(c.MIMEType), c.Size)
+			return fmt.Sprintf("[resource %s %s, %d bytes]", c.URI, nameOrUnknown(c.MIMEType), c.Size)
 		}
-		return fmt.Sprintf("[resource %s %s]", c.URI, orUnknown(c.MIMEType))
+		return fmt.Sprintf("[resource %s %s]", c.URI, nameOrUnknown(c.MIMEType))
 	}
-	return fmt.Sprintf("[%s, %d bytes of JSON]", orUnknown(c.Type), len(raw))
+	return fmt.Sprintf("[%s, %d bytes of JSON]", nameOrUnknown(c.Type), len(raw))
 }
 
 // decodedSize is the number of bytes that a base64 text encodes.
@@ -146,15 +146,15 @@ func decodedSize(text string) int {
 	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(text, "=")))
 }
 
-func orUnknown(s string) string {
+func nameOrUnknown(s string) string {
 	if s == "" {
 		return "unknown type"
 	}
 	return s
 }
 
-// excerpt is the beginning of a raw response, at most 2,000 characters.
-func excerpt(raw []byte) string {
+// truncateResponse returns the beginning of a raw response, at most 2,000 characters.
+func truncateResponse(raw []byte) string {
 	const most = 2000
 	text := strings.ToValidUTF8(string(raw), "\ufffd")
 	if utf8.RuneCountInString(text) <= most {

@@ -81,7 +81,7 @@ func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.Che
 	if err := json.Unmarshal(document, &c); err != nil {
 		return nil, err
 	}
-	report := c.Run(ctx, a.Calls, a.caller(in.By))
+	report := c.Run(ctx, a.Calls, a.clientFor(in.By))
 	if a.Watchman != nil {
 		a.Watchman.SaveRun(ctx, &c, report, "the user ran it")
 	}

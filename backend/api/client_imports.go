@@ -66,7 +66,7 @@ type tokenInput struct {
 	}
 }
 
-func (a *API) registerTaking(doc huma.API) {
+func (a *API) registerClientImports(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/connections/{key}/import/plan", "Preview the import of a client's servers; nothing is written", a.planImport)
 	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Import servers of a client into the configuration", a.importServers)
 	op(a, doc, "GET", "/api/v1/imports", "Imports that can be undone, newest first", a.listImports)
@@ -76,8 +76,8 @@ func (a *API) registerTaking(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; its entries with an address are updated", a.changeToken)
 }
 
-// taking plans the import of a shared file.
-func (a *API) taking(in *importInput) (*clientconf.ImportPlan, *ImportPlan, error) {
+// planClientImport plans the import of a shared file.
+func (a *API) planClientImport(in *importInput) (*clientconf.ImportPlan, *ImportPlan, error) {
 	c, err := a.connector()
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +94,7 @@ func (a *API) taking(in *importInput) (*clientconf.ImportPlan, *ImportPlan, erro
 }
 
 func (a *API) planImport(_ context.Context, in *importInput) (*answer[ImportPlan], error) {
-	_, p, err := a.taking(in)
+	_, p, err := a.planClientImport(in)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (a *API) planImport(_ context.Context, in *importInput) (*answer[ImportPlan
 }
 
 func (a *API) importServers(ctx context.Context, in *importInput) (*answer[ImportPlan], error) {
-	t, p, err := a.taking(in)
+	t, p, err := a.planClientImport(in)
 	if err != nil {
 		return nil, err
 	}

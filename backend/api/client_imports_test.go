@@ -29,8 +29,9 @@ type seen struct {
 func (s *seen) ClientInfos() []bridge.ClientInfo          { return s.peers }
 func (s *seen) ClientActivities() []bridge.ClientActivity { return s.presences }
 
-// connectable returns a site with clients' configuration files in a home directory of its own.
-func connectable(t *testing.T) (s *site, home, ours string) {
+// newConnectableSite returns a site with clients' configuration files in a home directory of its
+// own.
+func newConnectableSite(t *testing.T) (s *site, home, ours string) {
 	t.Helper()
 	s = newSite(t)
 	home, ours = t.TempDir(), filepath.Join(t.TempDir(), "config.jsonc")
@@ -86,7 +87,7 @@ func (s *site) connection(t *testing.T, key string) Connection {
 }
 
 func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
-	s, home, _ := connectable(t)
+	s, home, _ := newConnectableSite(t)
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
 	came := s.api.Seen.(*seen)
 	came.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
@@ -111,7 +112,7 @@ func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 }
 
 func TestImportMovesSecretsAndIsUndone(t *testing.T) {
-	s, home, ours := connectable(t)
+	s, home, ours := newConnectableSite(t)
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"gh": {"command": "x", "env": {"API_TOKEN": "canary-api-1"}}}}`)
 	planned := s.do(t, "/api/v1/connections/cursor/import/plan", `{}`, 200)
 	var p ImportPlan
@@ -144,7 +145,7 @@ func TestImportMovesSecretsAndIsUndone(t *testing.T) {
 }
 
 func TestMovesAreUndoneOneByOne(t *testing.T) {
-	s, home, _ := connectable(t)
+	s, home, _ := newConnectableSite(t)
 	path := filepath.Join(home, ".cursor/mcp.json")
 	const text = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
 	save(t, path, text)
@@ -164,7 +165,7 @@ func TestMovesAreUndoneOneByOne(t *testing.T) {
 }
 
 func TestSnippetAndBundleContainNoToken(t *testing.T) {
-	s, _, _ := connectable(t)
+	s, _, _ := newConnectableSite(t)
 	var h clientconf.ManualSetup
 	s.get(t, "/api/v1/connections/cursor/snippet", &h)
 	if !strings.HasPrefix(h.Link, "cursor://") || !strings.Contains(h.Text, "/opt/drawbridge") {
@@ -184,7 +185,7 @@ func TestSnippetAndBundleContainNoToken(t *testing.T) {
 }
 
 func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
-	s, home, _ := connectable(t)
+	s, home, _ := newConnectableSite(t)
 	path := filepath.Join(home, ".cursor/mcp.json")
 	const text = "{\"mcpServers\": {}}\n"
 	save(t, path, text)
@@ -227,7 +228,7 @@ func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
 }
 
 func TestDoctorAppliesOfferedFixes(t *testing.T) {
-	s, home, _ := connectable(t)
+	s, home, _ := newConnectableSite(t)
 	s.api.Doctor = func(context.Context) (doctor.Options, error) {
 		return doctor.Options{Config: config.Default(), Getenv: func(string) string { return "" }, Listening: func(string) bool { return true },
 			LookPath: func(string) (string, error) { return "/bin/x", nil }}, nil
@@ -261,7 +262,7 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 }
 
 func TestSnippetForUnknownClientCreatesNoToken(t *testing.T) {
-	s, _, _ := connectable(t)
+	s, _, _ := newConnectableSite(t)
 	if status, body, _ := s.ask(t, "GET", "/api/v1/connections/nobody/snippet?http=true", ""); status != http.StatusNotFound {
 		t.Errorf("an unknown client: %d %s", status, body)
 	}

@@ -15,16 +15,16 @@ type Seen interface {
 	ClientActivities() []bridge.ClientActivity
 }
 
-// watchOver completes a connection by what was observed: whether the client connected, how many tools
-// it was sent, and what the user has to do until then.
-func (a *API) watchOver(c *Connection, s clientconf.Status) {
+// addActivity completes a connection by what was observed: whether the client connected, how many
+// tools it was sent, and what the user has to do until then.
+func (a *API) addActivity(c *Connection, s clientconf.Status) {
 	for _, one := range s.Choice.Servers {
 		c.Moved = append(c.Moved, Moved{one.Name, one.Scope, one.Server})
 	}
 	if !s.Connected {
 		return
 	}
-	tools := a.offeredTo(s)
+	tools := a.visibleToClient(s)
 	c.Offered = len(tools)
 	c.Warnings = append(c.Warnings, clientconf.LimitWarnings(s.Client, tools)...)
 	came := func(at time.Time) {
@@ -72,8 +72,8 @@ func nextStep(c clientconf.Client) string {
 	return "For " + c.Name + " to apply the change: " + strings.TrimSuffix(c.Reload, ".") + "."
 }
 
-// offeredTo lists the tools that a client sees now, through all of its entries.
-func (a *API) offeredTo(s clientconf.Status) (tools []clientconf.OfferedTool) {
+// visibleToClient lists the tools that a client sees now, through all of its entries.
+func (a *API) visibleToClient(s clientconf.Status) (tools []clientconf.OfferedTool) {
 	wanted := map[string]string{} // server to entry
 	for _, one := range s.Choice.Servers {
 		if one.Server != "" {

@@ -114,7 +114,7 @@ func (a *API) registerConnections(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "Preview the changes of connecting a client; nothing is written", a.planConnection)
 	op(a, doc, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
 	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Undo a connection, restore a lost entry, or forget it", a.changeConnection)
-	a.registerTaking(doc)
+	a.registerClientImports(doc)
 	a.registerTakeover(doc)
 	op(a, doc, "GET", "/api/v1/savings", "Servers that clients start themselves", a.savings)
 }
@@ -139,7 +139,7 @@ func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]]
 			TakesHTTP: s.Client.HTTP != nil, Reload: s.Client.Reload, MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
 			Link: clientconf.HasLink(s.Client), Bundle: clientconf.HasBundle(s.Client), Moved: []Moved{}, Warnings: []string{},
 		}
-		a.watchOver(&one, s)
+		a.addActivity(&one, s)
 		out.Items = append(out.Items, one)
 	}
 	return &answer[List[Connection]]{Body: out}, nil
@@ -198,7 +198,7 @@ func (a *API) plan(in *connectionRequestInput) (*clientconf.Connector, *clientco
 	return c, p, err
 }
 
-func planned(p *clientconf.Plan) *answer[ConnectionPlan] {
+func planAnswer(p *clientconf.Plan) *answer[ConnectionPlan] {
 	return &answer[ConnectionPlan]{Body: ConnectionPlan{
 		Key: p.Key(), Path: p.Path, Action: string(p.Action), Diff: p.Diff,
 		Warnings: append([]string{}, p.Warnings...), Reload: p.Client.Reload,
@@ -210,7 +210,7 @@ func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*an
 	if err != nil {
 		return nil, err
 	}
-	return planned(p), nil
+	return planAnswer(p), nil
 }
 
 func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
@@ -231,7 +231,7 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	if err := c.Apply(ctx, p); err != nil {
 		return nil, err
 	}
-	return planned(p), nil
+	return planAnswer(p), nil
 }
 
 func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (*answer[Undone], error) {

@@ -56,7 +56,7 @@ type ClientCost struct {
 	Calls         int64  `json:"calls"`
 }
 
-func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
+func estimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
 func (a *API) contextCost(ctx context.Context, _ *none) (*answer[ContextCost], error) {
 	now := time.Now()
@@ -76,10 +76,10 @@ func (a *API) contextCost(ctx context.Context, _ *none) (*answer[ContextCost], e
 	servers := map[string]*ListCost{}
 	sizes := make(map[key]int)
 	for _, item := range view.Items(core.Tools) {
-		t := ToolCost{Server: item.Server, Tool: item.Name, Name: item.Public, Bytes: len(item.Raw), Tokens: tokens(len(item.Raw))}
+		t := ToolCost{Server: item.Server, Tool: item.Name, Name: item.Public, Bytes: len(item.Raw), Tokens: estimateTokens(len(item.Raw))}
 		sizes[key{item.Server, item.Name}] = t.Tokens
 		if u := byTool[key{item.Server, item.Name}]; u != nil {
-			t.Calls, t.LastUsed = u.Calls, useOf(u).LastUsed
+			t.Calls, t.LastUsed = u.Calls, newUse(u).LastUsed
 		}
 		all.Tools++
 		s := servers[item.Server]
@@ -97,9 +97,9 @@ func (a *API) contextCost(ctx context.Context, _ *none) (*answer[ContextCost], e
 	largest := func(x, y ToolCost) int { return cmp.Or(y.Bytes-x.Bytes, cmp.Compare(x.Name, y.Name)) }
 	slices.SortFunc(cost.Tools, largest)
 	slices.SortFunc(cost.Unused, largest)
-	all.Tokens = tokens(all.Bytes)
+	all.Tokens = estimateTokens(all.Bytes)
 	for _, s := range servers {
-		s.Tokens = tokens(s.Bytes)
+		s.Tokens = estimateTokens(s.Bytes)
 		cost.Lists = append(cost.Lists, *s)
 	}
 	slices.SortFunc(cost.Lists, func(x, y ListCost) int { return cmp.Or(y.Bytes-x.Bytes, cmp.Compare(x.Server, y.Server)) })

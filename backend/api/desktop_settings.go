@@ -90,22 +90,22 @@ func (a *API) registerDesktop(doc huma.API) {
 // OpenURL returns a URL of the page with a one-time code and a path.
 func (a *API) OpenURL(to string) string {
 	address := a.Sessions.OpenURL(a.URL)
-	if to = pagePlace(to); to != "" {
+	if to = cleanPagePath(to); to != "" {
 		address += "&to=" + url.QueryEscape(to)
 	}
 	return address
 }
 
-// place returns the requested path, "" without a body.
-func (in *openInput) place() string {
+// pagePath returns the requested path, "" without a body.
+func (in *openInput) pagePath() string {
 	if in.Body == nil {
 		return ""
 	}
 	return in.Body.To
 }
 
-// pagePlace returns to if it is a path of the page, otherwise "".
-func pagePlace(to string) string {
+// cleanPagePath returns to if it is a path of the page, otherwise "".
+func cleanPagePath(to string) string {
 	if !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "#\r\n\x00") {
 		return ""
 	}
@@ -113,21 +113,21 @@ func pagePlace(to string) string {
 }
 
 func (a *API) openCode(_ context.Context, in *openInput) (*answer[OpenAddress], error) {
-	return reply(OpenAddress{a.OpenURL(in.place())})
+	return reply(OpenAddress{a.OpenURL(in.pagePath())})
 }
 
 // Focus brings an open window to the front, at a path of the page; "" keeps the current one. It
 // reports whether there is a window.
 func (a *API) Focus(to string) bool {
-	return a.windows.tell(windowCommand{Command: "focus", To: pagePlace(to)})
+	return a.windows.send(windowCommand{Command: "focus", To: cleanPagePath(to)})
 }
 
 func (a *API) focusWindow(_ context.Context, in *openInput) (*answer[Shown], error) {
-	return reply(Shown{a.Focus(in.place())})
+	return reply(Shown{a.Focus(in.pagePath())})
 }
 
 func (a *API) pick(ctx context.Context, in *pickInput) (*answer[Picked], error) {
-	path, err := a.windows.pick(ctx, in.Body.Kind)
+	path, err := a.windows.pickPath(ctx, in.Body.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -135,14 +135,14 @@ func (a *API) pick(ctx context.Context, in *pickInput) (*answer[Picked], error) 
 }
 
 func (a *API) picked(_ context.Context, in *pickedInput) (*none, error) {
-	if !a.windows.picked(in.Body.ID, in.Body.Path) {
+	if !a.windows.deliverPick(in.Body.ID, in.Body.Path) {
 		return nil, core.Errorf(core.CodeNotFound, "this dialog is no longer open")
 	}
 	return &none{}, nil
 }
 
 func (a *API) desktop(context.Context, *none) (*answer[DesktopState], error) {
-	s := DesktopState{Window: a.windows.any()}
+	s := DesktopState{Window: a.windows.isOpen()}
 	if a.Desktop == nil {
 		s.TrayProblem = "this daemon runs without a desktop"
 		return reply(s)
@@ -184,7 +184,7 @@ func (a *API) quit(context.Context, *none) (*none, error) {
 
 // followWindow streams commands to the window. It requires the admin token or a browser session.
 func (a *API) followWindow(w http.ResponseWriter, r *http.Request) {
-	commands, leave, err := a.windows.join()
+	commands, leave, err := a.windows.subscribe()
 	if err != nil {
 		writeProblem(w, err)
 		return

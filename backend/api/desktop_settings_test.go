@@ -158,13 +158,13 @@ func TestOnlyUserSetsStartAtLoginPauseAndQuit(t *testing.T) {
 }
 
 func TestOpenWindowsAreBounded(t *testing.T) {
-	var w windows
+	var w windowList
 	for range maxWindows {
-		if _, _, err := w.join(); err != nil {
+		if _, _, err := w.subscribe(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := w.join(); core.CodeOf(err) != core.CodeRejected {
+	if _, _, err := w.subscribe(); core.CodeOf(err) != core.CodeRejected {
 		t.Fatalf("one too many: %v", err)
 	}
 }

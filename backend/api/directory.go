@@ -110,7 +110,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 		if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
 			continue
 		}
-		installed := running.of(r)
+		installed := running.serversOf(r)
 		switch {
 		case in.Kind != "" && !slices.ContainsFunc(r.Kinds(), func(k string) bool { return k == in.Kind }),
 			in.Only == "curated" && !e.Curated, in.Only == "installed" && len(installed) == 0, in.Only == "installable" && e.Refused != "":
@@ -119,7 +119,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 		if out.Total++; len(out.Items) == most {
 			continue
 		}
-		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Ways: []marketplace.Way{}, Installed: full(installed)}
+		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Ways: []marketplace.Way{}, Installed: nonNil(installed)}
 		if r.Repository != nil {
 			one.Repository = r.Repository.URL
 		}
@@ -142,8 +142,8 @@ func (a *API) refreshDirectory(ctx context.Context, _ *none) (*answer[Directory]
 	return a.listDirectory(ctx, &directoryInput{})
 }
 
-// planned returns the plan of an installation, with the bundle if it is one.
-func (a *API) planned(in installBody) (plan *marketplace.Plan, bundle *marketplace.Bundle, err error) {
+// planInstallation returns the plan of an installation, with the bundle if it is one.
+func (a *API) planInstallation(in installBody) (plan *marketplace.Plan, bundle *marketplace.Bundle, err error) {
 	if in.Bundle == "" && in.Upload == "" {
 		d, err := a.directory()
 		if err != nil {
@@ -199,7 +199,7 @@ func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) I
 	if plan == nil {
 		return out
 	}
-	out.Label, out.Command, out.ID = plan.Label, full(plan.Command), core.Slug(plan.Label)
+	out.Label, out.Command, out.ID = plan.Label, nonNil(plan.Command), core.Slug(plan.Label)
 	var entry bytes.Buffer
 	_ = json.Indent(&entry, plan.Entry, "", "  ")
 	out.Entry = entry.String()
@@ -212,7 +212,7 @@ func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) I
 
 // planInstall returns the entry that would be written, or the fields that are still required.
 func (a *API) planInstall(_ context.Context, in *installInput) (*answer[Installation], error) {
-	plan, bundle, err := a.planned(in.Body)
+	plan, bundle, err := a.planInstallation(in.Body)
 	var wanted *marketplace.Missing
 	if errors.As(err, &wanted) {
 		out := a.installation(nil, bundle)
@@ -226,7 +226,7 @@ func (a *API) planInstall(_ context.Context, in *installInput) (*answer[Installa
 }
 
 func (a *API) install(ctx context.Context, in *installInput) (*answer[Installation], error) {
-	plan, bundle, err := a.planned(in.Body)
+	plan, bundle, err := a.planInstallation(in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -305,11 +305,11 @@ func (a *API) forgetUpload(_ context.Context, in *uploadIDInput) (*none, error) 
 	return &none{}, nil
 }
 
-// packages maps packages and URLs to the servers of the configuration that use them.
-type packages map[string][]string
+// packageIndex maps packages and URLs to the servers of the configuration that use them.
+type packageIndex map[string][]string
 
-func (a *API) packages() packages {
-	all := packages{}
+func (a *API) packages() packageIndex {
+	all := packageIndex{}
 	for _, s := range a.Files.Current().Servers {
 		key := ""
 		if spec, ok := version.Find(&s); ok {
@@ -324,8 +324,8 @@ func (a *API) packages() packages {
 	return all
 }
 
-// of returns the servers that run a package of r or use one of its URLs.
-func (p packages) of(r *marketplace.Record) (ids []string) {
+// serversOf returns the servers that run a package of r or use one of its URLs.
+func (p packageIndex) serversOf(r *marketplace.Record) (ids []string) {
 	for _, one := range r.Packages {
 		launcher := map[string]string{"npm": version.NPX, "pypi": version.UVX, "oci": version.Image}[one.RegistryType]
 		ids = append(ids, p[launcher+" "+one.Package()]...)

@@ -159,9 +159,9 @@ func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[Con
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: err.Error(), Cause: err, Retriable: true}
 	}
 	out := ContainerDetail{
-		Container: a.container(found.ContainerSummary), User: found.User, Workdir: found.Workdir, Entrypoint: full(found.Entrypoint), Command: full(found.Command),
-		Environment: full(found.Environment), Shell: found.Shell, Init: found.Init,
-		Programs: []ContainerProgram{}, Processes: []ContainerProcess{}, Suggestions: suggest(found, in),
+		Container: a.container(found.ContainerSummary), User: found.User, Workdir: found.Workdir, Entrypoint: nonNil(found.Entrypoint), Command: nonNil(found.Command),
+		Environment: nonNil(found.Environment), Shell: found.Shell, Init: found.Init,
+		Programs: []ContainerProgram{}, Processes: []ContainerProcess{}, Suggestions: suggestServers(found, in),
 	}
 	for _, p := range found.Programs {
 		out.Programs = append(out.Programs, ContainerProgram(p))
@@ -172,12 +172,12 @@ func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[Con
 	return reply(out)
 }
 
-// maxSuggestions bounds suggest.
+// maxSuggestions is the maximum number of suggested servers.
 const maxSuggestions = 10
 
-// suggest makes a server of each program that has mcp in its name. The name of a compose
+// suggestServers makes a server of each program that has mcp in its name. The name of a compose
 // service outlives its container, so it is preferred.
-func suggest(found *dockerexec.ContainerDetails, in *containerInput) []Suggestion {
+func suggestServers(found *dockerexec.ContainerDetails, in *containerInput) []Suggestion {
 	where := map[string]string{}
 	switch {
 	case found.Service != "":

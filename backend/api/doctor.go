@@ -20,8 +20,9 @@ func (a *API) registerDoctor(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/doctor/{id}", "Apply the fix of a finding and run the diagnosis again", a.fix)
 }
 
-// patient is what the doctor looks at: what the program gives, and what the API knows.
-func (a *API) patient(ctx context.Context) (doctor.Options, error) {
+// doctorOptions returns the input of the doctor: the options of the program and the state that the
+// API has.
+func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 	if a.Doctor == nil {
 		return doctor.Options{}, core.Errorf(core.CodeUnavailable, "the doctor is not available")
 	}
@@ -46,7 +47,7 @@ func (a *API) patient(ctx context.Context) (doctor.Options, error) {
 			continue
 		}
 		var one Connection
-		if a.watchOver(&one, s); one.Tools > 0 {
+		if a.addActivity(&one, s); one.Tools > 0 {
 			o.ToolLists = append(o.ToolLists, doctor.ToolListState{Client: s.Key, Name: s.Client.Name, Shown: one.Tools, Offered: one.Offered, Reload: s.Client.Reload})
 		}
 	}
@@ -84,7 +85,7 @@ func (a *API) patient(ctx context.Context) (doctor.Options, error) {
 }
 
 func (a *API) examine(ctx context.Context, _ *none) (*answer[List[doctor.Finding]], error) {
-	o, err := a.patient(ctx)
+	o, err := a.doctorOptions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (a *API) examine(ctx context.Context, _ *none) (*answer[List[doctor.Finding
 }
 
 func (a *API) fix(ctx context.Context, in *findingInput) (*answer[List[doctor.Finding]], error) {
-	o, err := a.patient(ctx)
+	o, err := a.doctorOptions(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	a.readers.Add(1)
 	defer a.readers.Add(-1)
 	s := newStream(w)
-	s.wire = a.wireForm
+	s.wire = a.eventData
 	if s.send("snapshot", a.snapshot(r.Context())) != nil {
 		return
 	}
@@ -62,13 +62,13 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 	}
 	for _, c := range a.Calls.Running() {
 		if !known[c.ID] {
-			calls = append(calls, *a.clean(&c))
+			calls = append(calls, *a.redactCall(&c))
 		}
 	}
 	slices.SortFunc(calls, func(x, y core.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
-	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls)), Approvals: a.questionsNow()}
+	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls)), Approvals: a.pendingQuestions()}
 	for i := range calls {
-		s.Calls = append(s.Calls, callOf(&calls[i]))
+		s.Calls = append(s.Calls, newCall(&calls[i]))
 	}
 	return s
 }
@@ -102,17 +102,17 @@ func (s *stream) forward(e event.Event, more <-chan event.Event) error {
 	return s.write(s.buf.Bytes())
 }
 
-// clean takes secrets out of what a call that was not recorded yet says of itself.
-func (a *API) clean(c *core.Call) *core.Call {
+// redactCall removes secrets from a call that has not been recorded yet.
+func (a *API) redactCall(c *core.Call) *core.Call {
 	c.Name, c.PublicName, c.Reason = a.Redact(c.Name), a.Redact(c.PublicName), a.Redact(c.Reason)
 	return c
 }
 
-// wireForm is an event's data as the page knows it.
-func (a *API) wireForm(data any) any {
+// eventData returns the JSON form of an event's data.
+func (a *API) eventData(data any) any {
 	switch d := data.(type) {
 	case core.Call:
-		return callOf(a.clean(&d))
+		return newCall(a.redactCall(&d))
 	case approvals.Item:
 		return a.question(&d)
 	}

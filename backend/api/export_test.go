@@ -85,10 +85,10 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 	}
 }
 
-// breaking is a history that fails after its first page.
-type breaking struct{ History }
+// failingHistory is a history that fails after its first page.
+type failingHistory struct{ History }
 
-func (b breaking) Calls(ctx context.Context, q store.Query) ([]core.Call, int64, error) {
+func (b failingHistory) Calls(ctx context.Context, q store.Query) ([]core.Call, int64, error) {
 	if q.Before != 0 {
 		return nil, 0, errors.New("the disk is gone")
 	}
@@ -100,7 +100,7 @@ func (b breaking) Calls(ctx context.Context, q store.Query) ([]core.Call, int64,
 func TestAbortedExportIsNotWellFormed(t *testing.T) {
 	s := newSite(t)
 	s.fill(t, 3)
-	s.api.History = breaking{s.store}
+	s.api.History = failingHistory{s.store}
 	for _, format := range []string{"jsonl", "csv", "har"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/export?format="+format, nil)
 		if err != nil {

@@ -41,7 +41,7 @@ func (a *API) registerFeatures(doc huma.API) {
 }
 
 func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[ClientFeatures]], error) {
-	servers := full(a.Servers.Statuses())
+	servers := nonNil(a.Servers.Statuses())
 	if in.Server != "" {
 		one, ok := a.Servers.Status(in.Server)
 		if !ok {

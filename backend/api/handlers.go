@@ -29,8 +29,8 @@ type (
 
 func reply[T any](body T) (*answer[T], error) { return &answer[T]{body}, nil }
 
-// full returns s, or an empty slice for nil, which JSON would encode as null.
-func full[T any](s []T) []T {
+// nonNil returns s, or an empty slice for nil, which JSON would encode as null.
+func nonNil[T any](s []T) []T {
 	if s == nil {
 		return []T{}
 	}
@@ -44,9 +44,9 @@ func (a *API) statusNow() Status {
 	cfg := a.Files.Current()
 	s := Status{
 		Version: a.Version, URL: a.URL, StartedAt: a.StartedAt, ConfigPath: a.ConfigPath,
-		Problems: full(a.Files.Problems()), RequireToken: cfg.Bridge.RequireToken,
+		Problems: nonNil(a.Files.Problems()), RequireToken: cfg.Bridge.RequireToken,
 		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped},
-		Servers:  full(a.Servers.Statuses()), Notices: []event.Notice{},
+		Servers:  nonNil(a.Servers.Statuses()), Notices: []event.Notice{},
 	}
 	s.Usage = a.usageOf(s.Servers)
 	s.Visible = a.visibleTools(cfg, s.Servers)
@@ -97,7 +97,7 @@ func (a *API) visibleTools(cfg *config.Config, servers []core.ServerStatus) map[
 }
 
 func (a *API) listServers(context.Context, *none) (*answer[List[core.ServerStatus]], error) {
-	return reply(List[core.ServerStatus]{Items: full(a.Servers.Statuses())})
+	return reply(List[core.ServerStatus]{Items: nonNil(a.Servers.Statuses())})
 }
 
 type serverInput struct {
@@ -109,7 +109,7 @@ func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetai
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
-	d := ServerDetail{ServerStatus: st, Log: full(a.Logs.Tail(st.ID, logLines))}
+	d := ServerDetail{ServerStatus: st, Log: nonNil(a.Logs.Tail(st.ID, logLines))}
 	for i := range d.Log {
 		d.Log[i].Text = serverlog.Clean(d.Log[i].Text)
 	}
@@ -155,7 +155,7 @@ func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]],
 		if in.Server != "" && item.Server != in.Server {
 			continue
 		}
-		tool := toolOf(core.Item{Name: item.Name, Raw: item.Raw})
+		tool := parseTool(core.Item{Name: item.Name, Raw: item.Raw})
 		tool.Name, tool.Server = item.Public, item.Server
 		list.Items = append(list.Items, tool)
 	}
@@ -180,7 +180,7 @@ func (a *API) listCalls(ctx context.Context, in *callsInput) (*answer[List[Call]
 	}
 	list := List[Call]{Items: make([]Call, len(calls))}
 	for i := range calls {
-		list.Items[i] = callOf(&calls[i])
+		list.Items[i] = newCall(&calls[i])
 	}
 	if next != 0 {
 		list.Next = strconv.FormatInt(next, 10)
@@ -196,15 +196,15 @@ func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], 
 	id, _ := strconv.ParseInt(in.ID, 10, 64) // the pattern permits only digits
 	record, err := a.History.Call(ctx, id)
 	if err == nil {
-		return reply(*detailOf(record))
+		return reply(*newCallDetail(record))
 	}
 	if call, ok := a.Calls.RunningCall(id); ok {
-		return reply(CallDetail{Call: callOf(a.clean(&call))})
+		return reply(CallDetail{Call: newCall(a.redactCall(&call))})
 	}
 	return nil, err
 }
 
-func cutOf(c *store.Cut) *Cut {
+func newCut(c *store.Cut) *Cut {
 	if c == nil {
 		return nil
 	}
@@ -281,7 +281,7 @@ func (a *API) getConfig(context.Context, *none) (*configAnswer, error) {
 	if err != nil {
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the configuration file", Cause: err}
 	}
-	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: full(a.Files.Problems())}}, nil
+	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: nonNil(a.Files.Problems())}}, nil
 }
 
 type configInput struct {
@@ -311,8 +311,8 @@ func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, er
 	return a.getConfig(ctx, nil)
 }
 
-// openSession exchanges a one-time code for a cookie and a key. It is the only plain handler, because
-// it needs no token.
+// openSession exchanges a one-time code for a cookie and a key. It is the only plain handler,
+// because it needs no token.
 func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 	if err := loopback.RefuseOtherUser(r); err != nil {
 		writeProblem(w, err)
@@ -338,15 +338,15 @@ func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 	}{key})
 }
 
-// health is public. With a token or session it reports which servers have problems and why; without,
-// only codes and counts, because a reason may contain an address, a command or a path.
+// health is public. With a token or session it reports which servers have problems and why;
+// without, only codes and counts, because a reason may contain an address, a command or a path.
 func (a *API) health(w http.ResponseWriter, r *http.Request) {
 	h := Health{Status: "ok", Version: a.Version, Reasons: a.healthReasons()}
 	if len(h.Reasons) > 0 {
 		h.Status = "degraded"
 	}
-	if !a.knows(w, r) {
-		h.Reasons = summarized(h.Reasons)
+	if !a.isAuthenticated(w, r) {
+		h.Reasons = summarizeReasons(h.Reasons)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	noStore(w.Header())
@@ -379,8 +379,8 @@ func (a *API) healthReasons() []HealthReason {
 	return reasons
 }
 
-// summarized counts reasons by state and omits names and texts.
-func summarized(reasons []HealthReason) []HealthReason {
+// summarizeReasons counts reasons by state and omits names and texts.
+func summarizeReasons(reasons []HealthReason) []HealthReason {
 	out := []HealthReason{}
 	for _, r := range reasons {
 		i := slices.IndexFunc(out, func(o HealthReason) bool { return o.State == r.State })
@@ -393,8 +393,9 @@ func summarized(reasons []HealthReason) []HealthReason {
 	return out
 }
 
-// knows reports whether a request has the admin token, the token of a client or a session.
-func (a *API) knows(w http.ResponseWriter, r *http.Request) bool {
+// isAuthenticated reports whether a request has the admin token, the token of a client or a
+// session.
+func (a *API) isAuthenticated(w http.ResponseWriter, r *http.Request) bool {
 	token, shown := loopback.BearerOf(r)
 	if !shown {
 		return a.Sessions.Check(w, r)

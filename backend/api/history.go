@@ -49,7 +49,7 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/history", "State and size of the history", a.historyState)
 	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or change the recording rules of servers and tools", a.putRecording)
 	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond given limits", a.prune)
-	op(a, doc, "POST", "/api/v1/history/beyond", "Number of calls that given limits would delete", a.beyond)
+	op(a, doc, "POST", "/api/v1/history/beyond", "Number of calls that given limits would delete", a.previewPrune)
 	op(a, doc, "POST", "/api/v1/history/vacuum", "Compact the database", a.vacuum)
 	op(a, doc, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
 	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
@@ -182,7 +182,7 @@ func (a *API) compare(ctx context.Context, in *compareInput) (*answer[Comparison
 	}
 	args, moreArgs := history.Compare(x.Arguments, y.Arguments)
 	said, moreSaid := history.Compare(append(x.Result, x.Error...), append(y.Result, y.Error...))
-	return reply(Comparison{callOf(&x.Call), callOf(&y.Call), full(args), full(said), moreArgs || moreSaid})
+	return reply(Comparison{newCall(&x.Call), newCall(&y.Call), nonNil(args), nonNil(said), moreArgs || moreSaid})
 }
 
 func (a *API) record(ctx context.Context, id string) (*store.Record, error) {
@@ -258,7 +258,7 @@ type replayInput struct {
 
 func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult], error) {
 	id, _ := strconv.ParseInt(in.ID, 10, 64)
-	again := history.ReplayRequest{ID: id, Confirmed: in.Body.Confirm, By: a.caller(in.By)}
+	again := history.ReplayRequest{ID: id, Confirmed: in.Body.Confirm, By: a.clientFor(in.By)}
 	if args := in.Body.Arguments; len(args) > 0 && string(args) != "null" {
 		again.Arguments = args
 	}
@@ -267,12 +267,12 @@ func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult],
 	if call == nil {
 		return nil, err
 	}
-	result := resultOf(said, err)
+	result := parseToolResult(said, err)
 	result.CallID = strconv.FormatInt(call.ID, 10)
 	return reply(result)
 }
 
-func (a *API) caller(by string) core.Client {
+func (a *API) clientFor(by string) core.Client {
 	if by == loopback.ByBrowser {
 		return core.Client{Name: "drawbridge-ui", Version: a.Version}
 	}

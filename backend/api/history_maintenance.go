@@ -25,8 +25,8 @@ type HistoryState struct {
 	Held         *HeldCalls      `json:"held,omitempty" doc:"Calls that are expired only because the clock jumped"`
 }
 
-// HeldCalls are calls that expired by a jump of the clock and are kept for a day in case the clock is
-// wrong.
+// HeldCalls are calls that expired by a jump of the clock and are kept for a day in case the clock
+// is wrong.
 type HeldCalls struct {
 	Calls int64     `json:"calls"`
 	From  time.Time `json:"from" doc:"Time before the jump"`
@@ -104,11 +104,11 @@ type Beyond struct {
 	To    *time.Time `json:"to,omitempty" doc:"Start of the newest of them"`
 }
 
-func (a *API) beyond(ctx context.Context, in *beyondInput) (*answer[Beyond], error) {
-	return a.beyondBounds(ctx, store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls})
+func (a *API) previewPrune(ctx context.Context, in *beyondInput) (*answer[Beyond], error) {
+	return a.previewLimits(ctx, store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls})
 }
 
-func (a *API) beyondBounds(ctx context.Context, k store.RetentionLimits) (*answer[Beyond], error) {
+func (a *API) previewLimits(ctx context.Context, k store.RetentionLimits) (*answer[Beyond], error) {
 	b, err := a.Upkeep.RetentionPreview(ctx, k)
 	if err != nil {
 		return nil, err

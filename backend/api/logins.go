@@ -54,8 +54,8 @@ func (a *API) logins(id string) (Logins, error) {
 	return a.Logins, nil
 }
 
-// unneeded returns the reason why a server needs no sign-in, or nil.
-func (a *API) unneeded(id string) error {
+// whyNoSignIn returns the reason why a server needs no sign-in, or nil.
+func (a *API) whyNoSignIn(id string) error {
 	s, ok := a.Files.Current().Server(id)
 	if !ok {
 		return nil
@@ -89,11 +89,11 @@ func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPen
 	if err != nil {
 		return nil, err
 	}
-	if err := a.unneeded(in.ID); err != nil {
+	if err := a.whyNoSignIn(in.ID); err != nil {
 		return nil, err
 	}
 	if st, _ := a.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateCrashed {
-		if err := a.wake(ctx, in.ID); err != nil {
+		if err := a.awaitLoginState(ctx, in.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +104,8 @@ func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPen
 	return reply(LoginPending(p))
 }
 
-// wake starts a server so that it can request a sign-in.
-func (a *API) wake(ctx context.Context, id string) error {
+// awaitLoginState starts a server so that it can request a sign-in.
+func (a *API) awaitLoginState(ctx context.Context, id string) error {
 	if st, _ := a.Servers.Status(id); st.State != core.StateStarting {
 		if err := a.Servers.Start(ctx, id); err != nil {
 			return err
@@ -153,7 +153,7 @@ func (a *API) forgetLogins(ctx context.Context, _ *none) (*none, error) {
 func (a *API) logout(ctx context.Context, in *serverInput) (*none, error) {
 	l, err := a.logins(in.ID)
 	if err == nil {
-		err = a.unneeded(in.ID)
+		err = a.whyNoSignIn(in.ID)
 	}
 	if err == nil {
 		err = l.Logout(ctx, in.ID)

@@ -135,8 +135,9 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 	return reply(e)
 }
 
-// explainProfile reports whether the profile of a client contains a tool, and returns what the profile
-// offers. It does not judge a tool that the server is not known to have: the catalog check does.
+// explainProfile reports whether the profile of a client contains a tool, and returns what the
+// profile offers. It does not judge a tool that the server is not known to have: the catalog check
+// does.
 func (a *API) explainProfile(profile, client, server, tool string) (*registry.View, policy.Verdict) {
 	v := policy.Verdict{Name: "profile", Result: policy.Refuse, Key: "clients." + client + ".profile"}
 	view, ok := a.Views.Profile(profile, 0)
@@ -274,7 +275,7 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 	s.Settings = ToolSettings{
 		Enabled: !t.Disabled, Rename: t.Rename, Description: t.Description,
 		RequestTimeoutMs: t.RequestTimeout.Milliseconds(), MaxRequestMs: t.MaxRequest.Milliseconds(), CacheTTLMs: t.CacheTTL.Milliseconds(),
-		Approval: t.Approval, AllowClients: full(t.AllowClients), ValidateInput: t.ValidateInput, Record: t.Record,
+		Approval: t.Approval, AllowClients: nonNil(t.AllowClients), ValidateInput: t.ValidateInput, Record: t.Record,
 	}
 	if r := t.RateLimit; r != nil {
 		s.Settings.RateLimit = &RateSetting{r.PerSecond, r.Burst, r.By}
@@ -333,12 +334,12 @@ func (a *API) getApproval(_ context.Context, in *struct {
 }) (*answer[Question], error) {
 	if a.Questions != nil {
 		if item, ok := a.Questions.Item(in.ID); ok {
-			return reply(wholeQuestion(&item))
+			return reply(fullQuestion(&item))
 		}
 	}
-	for _, item := range a.standingNow() {
+	for _, item := range a.pendingWithoutDeadline() {
 		if item.ID == in.ID {
-			return reply(questionOf(&item))
+			return reply(truncatedQuestion(&item))
 		}
 	}
 	return nil, core.Errorf(core.CodeNotFound, "this question is no longer pending")

@@ -116,15 +116,15 @@ func (a *API) registerReach(doc huma.API) {
 func (a *API) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
 	if a.Sizes != nil {
-		size := func(mode string) int { return tokens(a.Sizes.ListSize(view, mode)) }
+		size := func(mode string) int { return estimateTokens(a.Sizes.ListSize(view, mode)) }
 		p.Tokens = Modes{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
 	}
 	return p
 }
 
 func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
-	out := Profile{Name: p.Name, Description: p.Description, Address: "/p/" + p.Name + "/mcp", ToolMode: p.ToolMode, Folders: full(p.Folders),
-		Clients: []string{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: entryOf(p), ETag: p.Tag()}
+	out := Profile{Name: p.Name, Description: p.Description, Address: "/p/" + p.Name + "/mcp", ToolMode: p.ToolMode, Folders: nonNil(p.Folders),
+		Clients: []string{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: profileEntry(p), ETag: p.Tag()}
 	if out.ToolMode == "" {
 		out.ToolMode = config.ToolsAll
 	}
@@ -141,8 +141,8 @@ func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
 	return out
 }
 
-// entryOf returns a profile as a configuration entry.
-func entryOf(p config.Profile) JSON {
+// profileEntry returns a profile as a configuration entry.
+func profileEntry(p config.Profile) JSON {
 	type server struct {
 		Include   []string `json:"includeTools,omitempty"`
 		Exclude   []string `json:"excludeTools,omitempty"`

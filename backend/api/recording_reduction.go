@@ -14,9 +14,9 @@ type lessInput struct {
 	}
 }
 
-// keepingLess counts the calls that are deleted if a text becomes the configuration file. The result is
-// zero if the text does not reduce retention, or if it is invalid and thus refused.
-func (a *API) keepingLess(ctx context.Context, in *lessInput) (*answer[Beyond], error) {
+// previewRetention counts the calls that are deleted if a text becomes the configuration file. The
+// result is zero if the text does not reduce retention, or if it is invalid and thus refused.
+func (a *API) previewRetention(ctx context.Context, in *lessInput) (*answer[Beyond], error) {
 	text := []byte(in.Body.Text)
 	if in.Body.Copy != "" {
 		var err error
@@ -40,5 +40,5 @@ func (a *API) keepingLess(ctx context.Context, in *lessInput) (*answer[Beyond], 
 	if !next.History.KeepsLess(now.History) {
 		return reply(Beyond{})
 	}
-	return a.beyondBounds(ctx, store.RetentionLimits{Age: next.History.KeepFor, Bytes: next.History.MaxBytes})
+	return a.previewLimits(ctx, store.RetentionLimits{Age: next.History.KeepFor, Bytes: next.History.MaxBytes})
 }

@@ -74,7 +74,7 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
 
 // HandleFunc adds an operation of huma; all of them require Person.
 func (t *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
-	t.add(Person, pattern, func(w http.ResponseWriter, r *http.Request) { h(&onceHead{ResponseWriter: w}, r) })
+	t.add(Person, pattern, func(w http.ResponseWriter, r *http.Request) { h(&singleHeaderWriter{ResponseWriter: w}, r) })
 }
 
 func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) { t.mux.ServeHTTP(w, r) }

@@ -88,12 +88,13 @@ func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
 	if err := s.Set(ctx, in.Name, strings.TrimRight(in.Body.Value, "\r\n")); err != nil {
 		return nil, err
 	}
-	a.startAgain(ctx, config.SecretsOf(a.Files.Current())[in.Name])
+	a.restartServers(ctx, config.SecretsOf(a.Files.Current())[in.Name])
 	return &none{}, nil
 }
 
-// startAgain restarts servers that use a new secret. A failed start is in the state of the server.
-func (a *API) startAgain(ctx context.Context, ids []string) {
+// restartServers restarts servers that use a new secret. A failed start is in the state of the
+// server.
+func (a *API) restartServers(ctx context.Context, ids []string) {
 	for _, id := range ids {
 		if st, ok := a.Servers.Status(id); ok && st.State != core.StateDisabled && st.State != core.StateStopped {
 			if err := a.Servers.Restart(ctx, id); err != nil {

@@ -68,7 +68,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 		return nil, core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
 	}
 	out := newTestResult()
-	server, as, err := candidate(a.Files.Current(), &in.Body, &out)
+	server, as, err := trialServer(a.Files.Current(), &in.Body, &out)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 		return nil, &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tested already", Hint: "Wait until one of the tests has ended.", Retriable: true}
 	}
 	out.Transport = server.Type
-	out.take(a.Try(ctx, server, as))
+	out.setTrial(a.Try(ctx, server, as))
 	return reply(out)
 }
 
@@ -108,10 +108,10 @@ func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx
 		in.Server = id
 	}
 	out := newTestResult()
-	server, as, err := candidate(c, &in, &out)
+	server, as, err := trialServer(c, &in, &out)
 	if err == nil && server != nil {
 		out.Transport = server.Type
-		out.take(try(ctx, server, as))
+		out.setTrial(try(ctx, server, as))
 	}
 	return &out, err
 }
@@ -123,9 +123,9 @@ func newTestResult() TestResult {
 	}
 }
 
-// candidate returns the server to try; nil if the entry is invalid, which out then reports. as is the
-// configured server whose sign-in it may use: one with the same URL.
-func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
+// trialServer returns the server to try; nil if the entry is invalid, which out then reports. as is
+// the configured server whose sign-in it may use: one with the same URL.
+func trialServer(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
 	if in.Server != "" {
 		s, ok := now.Server(in.Server)
 		if !ok {
@@ -167,8 +167,8 @@ func candidate(now *config.Config, in *TestRequest, out *TestResult) (server *co
 	return server, as, nil
 }
 
-// take copies the result of a trial.
-func (out *TestResult) take(t supervisor.Trial) {
+// setTrial copies the result of a trial.
+func (out *TestResult) setTrial(t supervisor.Trial) {
 	out.Stage, out.OK = "done", t.Err == nil
 	if t.Err != nil {
 		out.Stage, out.Error, out.Hint, out.Code = "start", t.Reason, t.Hint, core.CodeOf(t.Err)
@@ -182,11 +182,11 @@ func (out *TestResult) take(t supervisor.Trial) {
 	out.Command, out.TookNs, out.Era, out.Version = t.Command, int64(t.Took), t.Era, t.Version
 	out.ServerInfo, out.Instructions = JSON(t.Catalog.Info), t.Catalog.Instructions
 	for _, item := range t.Catalog.Tools {
-		out.Tools = append(out.Tools, toolOf(item))
+		out.Tools = append(out.Tools, parseTool(item))
 	}
 	for list, items := range map[*[]TestItem][]core.Item{&out.Prompts: t.Catalog.Prompts, &out.Resources: t.Catalog.Resources, &out.Templates: t.Catalog.Templates} {
 		for _, item := range items {
-			tool := toolOf(item)
+			tool := parseTool(item)
 			*list = append(*list, TestItem{Name: item.Name, Title: tool.Title, Description: tool.Description, Raw: string(item.Raw)})
 		}
 	}
@@ -198,8 +198,8 @@ func (out *TestResult) take(t supervisor.Trial) {
 	}
 }
 
-// toolOf parses a tool of a list. It is untrusted data: invalid fields stay empty.
-func toolOf(item core.Item) Tool {
+// parseTool parses a tool of a list. It is untrusted data: invalid fields stay empty.
+func parseTool(item core.Item) Tool {
 	var about struct {
 		Title        string          `json:"title"`
 		Description  string          `json:"description"`

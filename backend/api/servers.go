@@ -17,7 +17,7 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 	if err != nil {
 		return nil, err
 	}
-	d.Environment, d.Processes, d.Stderr, d.Frames = full(d.Environment), full(d.Processes), full(d.Stderr), full(d.Frames)
+	d.Environment, d.Processes, d.Stderr, d.Frames = nonNil(d.Environment), nonNil(d.Processes), nonNil(d.Stderr), nonNil(d.Frames)
 	for i := range d.Stderr {
 		d.Stderr[i] = serverlog.Clean(d.Stderr[i])
 	}

@@ -98,7 +98,7 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 	}
 	for _, p := range a.Files.Current().Profiles {
 		p.Folders = nil // of this machine
-		out.Profiles[p.Name] = entryOf(p)
+		out.Profiles[p.Name] = profileEntry(p)
 	}
 	slices.Sort(out.Needs)
 	out.Needs = slices.Compact(out.Needs)
@@ -160,7 +160,7 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 		one, id := a.sharedServer(label, file.Servers[label], taken)
 		if one.State == "new" {
 			if err := document.Add(label, file.Servers[label]); err != nil {
-				one.State, one.Why = "refused", sentence(err)
+				one.State, one.Why = "refused", errorText(err)
 			} else {
 				taken[id], t.ids = true, append(t.ids, id)
 				for _, name := range one.Secrets {
@@ -171,13 +171,13 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 		t.Servers = append(t.Servers, one)
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Profiles)) {
-		one := SharedProfile{Name: shown(name), State: "new"}
+		one := SharedProfile{Name: truncateName(name), State: "new"}
 		if _, there := a.Files.Current().Profile(name); there {
 			one.State = "there"
 		} else if !core.ValidServerID(name) {
 			one.State, one.Why = "refused", "this is not a valid name for a profile"
 		} else if err := document.SetObject("profiles", name, file.Profiles[name]); err != nil {
-			one.State, one.Why = "refused", sentence(err)
+			one.State, one.Why = "refused", errorText(err)
 		}
 		t.Profiles = append(t.Profiles, one)
 	}
@@ -197,10 +197,10 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 	return t, nil
 }
 
-// sharedServer describes the effects of importing one server. Servers are parsed separately, so that an
-// invalid one does not affect others.
+// sharedServer describes the effects of importing one server. Servers are parsed separately, so
+// that an invalid one does not affect others.
 func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string]bool) (one SharedServer, id string) {
-	one = SharedServer{Label: shown(label), State: "new", Command: []string{}, Secrets: []string{}, Variables: []string{}}
+	one = SharedServer{Label: truncateName(label), State: "new", Command: []string{}, Secrets: []string{}, Variables: []string{}}
 	refuse := func(why string) (SharedServer, string) {
 		one.State, one.Why = "refused", why
 		return one, ""
@@ -230,7 +230,7 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 		one.Command = append([]string{s.Docker.Image}, s.Args...)
 	}
 	secrets, variables := config.References(entry)
-	one.Secrets, one.Variables = full(secrets), full(append(variables, s.InheritEnv...))
+	one.Secrets, one.Variables = nonNil(secrets), nonNil(append(variables, s.InheritEnv...))
 	if _, there := a.Files.Current().Server(id); there {
 		one.State = "there"
 	} else if taken[id] {
@@ -239,8 +239,8 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 	return one, id
 }
 
-// shown truncates an untrusted name.
-func shown(name string) string {
+// truncateName truncates an untrusted name.
+func truncateName(name string) string {
 	if len(name) > 100 {
 		return strings.ToValidUTF8(name[:100], "") + "…"
 	}
@@ -264,7 +264,7 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 	case t.Diff == "":
 		return nil, core.Errorf(core.CodeConflict, "nothing in the file is new")
 	case in.Body.Diff != t.Diff, !slices.Equal(in.Body.Uses, t.Uses) && len(in.Body.Uses)+len(t.Uses) > 0:
-		return nil, changedSince()
+		return nil, conflictError()
 	}
 	values := map[string]string{}
 	for name, value := range in.Body.Secrets {
@@ -272,11 +272,11 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 			continue
 		}
 		if !slices.Contains(t.Needs, name) {
-			return nil, core.Errorf(core.CodeValidation, "nothing in the file refers to the secret %q", shown(name))
+			return nil, core.Errorf(core.CodeValidation, "nothing in the file refers to the secret %q", truncateName(name))
 		}
 		values[name] = value
 	}
-	undo, _, _, err := a.keepNow()
+	undo, _, _, err := a.copyConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -294,15 +294,15 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 		}
 		return nil, err
 	}
-	t.Done, t.Undo, t.Etag, t.Stored = true, undo, tagOf(t.after), full(slices.Sorted(maps.Keys(values)))
+	t.Done, t.Undo, t.Etag, t.Stored = true, undo, etagOf(t.after), nonNil(slices.Sorted(maps.Keys(values)))
 	t.Needs = slices.DeleteFunc(t.Needs, func(name string) bool { return values[name] != "" })
 	return reply(t.Taking)
 }
 
-func tagOf(text []byte) string { return reload.Tag(text) }
+func etagOf(text []byte) string { return reload.Tag(text) }
 
-// sentence returns the text of an error for the user.
-func sentence(err error) string {
+// errorText returns the text of an error for the user.
+func errorText(err error) string {
 	message, _ := core.Describe(err)
 	return message
 }

@@ -13,7 +13,7 @@ import (
 // TestAllClientsAreMovedAndRestoredThroughAPI sends the three requests of the page: plan, apply
 // and restore. Failures are reported per client.
 func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
-	s, home, ours := connectable(t)
+	s, home, ours := newConnectableSite(t)
 	files := map[string]string{
 		filepath.Join(home, ".cursor/mcp.json"):      `{"mcpServers":{"github":{"command":"npx","args":["gh"],"env":{"GITHUB_TOKEN":"ghp_0123456789abcdef0123"}}}}`,
 		filepath.Join(home, ".gemini/settings.json"): "{\n  \"mcpServers\": {\"sql\": {\"command\": \"sql-mcp\", \"timeout\": 30000}}\n}",

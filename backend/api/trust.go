@@ -89,7 +89,7 @@ func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error
 	if err := a.Trust.Review(ctx, trust.Review{Server: b.Server, Kind: b.Kind, Name: b.Tool, Hash: b.Hash, Decision: b.Action}); err != nil {
 		return nil, err
 	}
-	a.waiting.compare(a.Bus, a.standingNow)
+	a.waiting.publishChanges(a.Bus, a.pendingWithoutDeadline)
 	return &none{}, nil
 }
 
@@ -132,11 +132,11 @@ func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTru
 		}
 		standings := a.Trust.ToolStatuses(offer.Server)
 		for _, tool := range offer.Catalog.Tools {
-			if st, ok := standings[tool.Name]; ok && worthSaying(st) {
+			if st, ok := standings[tool.Name]; ok && needsAttention(st) {
 				list.Items = append(list.Items, ToolTrust{offer.Server, tool.Name, public[[2]string{offer.Server, tool.Name}], st})
 			}
 		}
-		if st, ok := a.Trust.Instructions(offer.Server); ok && worthSaying(st) {
+		if st, ok := a.Trust.Instructions(offer.Server); ok && needsAttention(st) {
 			list.Items = append(list.Items, ToolTrust{Server: offer.Server, ToolStatus: st})
 		}
 	}
@@ -153,7 +153,7 @@ func (a *API) withheld(server, tool string) bool {
 	return held
 }
 
-func worthSaying(st trust.ToolStatus) bool {
+func needsAttention(st trust.ToolStatus) bool {
 	return st.New || st.Always || st.Withheld != "" || len(st.Warnings) > 0
 }
 
@@ -174,8 +174,8 @@ func (a *API) changedTools() []approvals.Item {
 	return list
 }
 
-// toolsItem identifies the changes of one server by their content, so that an answer applies to exactly
-// the changes that the user saw.
+// toolsItem identifies the changes of one server by their content, so that an answer applies to
+// exactly the changes that the user saw.
 func toolsItem(changes []trust.ToolChange) approvals.Item {
 	var names, warnings []string
 	at := changes[0].At
@@ -215,8 +215,8 @@ func changesKey(changes []trust.ToolChange) string {
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// answerTools accepts all changes of a server that the user saw. Any other answer leaves them pending:
-// single changes are answered elsewhere.
+// answerTools accepts all changes of a server that the user saw. Any other answer leaves them
+// pending: single changes are answered elsewhere.
 func (a *API) answerTools(ctx context.Context, id, action string) error {
 	server, key, _ := strings.Cut(id, ":")
 	changes := slices.DeleteFunc(a.Trust.Waiting(), func(c trust.ToolChange) bool { return c.Server != server })
@@ -231,6 +231,6 @@ func (a *API) answerTools(ctx context.Context, id, action string) error {
 			return err
 		}
 	}
-	a.waiting.ended(a.Bus, "tools:"+id, approvals.Accept)
+	a.waiting.publishEnd(a.Bus, "tools:"+id, approvals.Accept)
 	return nil
 }

@@ -206,7 +206,7 @@ func (j *JSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func callOf(c *core.Call) Call {
+func newCall(c *core.Call) Call {
 	invalid := core.Verdict{}
 	if c.Verdict != nil {
 		invalid = *c.Verdict
@@ -221,13 +221,13 @@ func callOf(c *core.Call) Call {
 	}
 }
 
-func detailOf(r *store.Record) *CallDetail {
+func newCallDetail(r *store.Record) *CallDetail {
 	d := &CallDetail{
-		Call: callOf(&r.Call), Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error), Stack: r.Stack,
-		ArgumentsCut: cutOf(r.ArgumentsCut), ReplyCut: cutOf(r.ReplyCut),
+		Call: newCall(&r.Call), Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error), Stack: r.Stack,
+		ArgumentsCut: newCut(r.ArgumentsCut), ReplyCut: newCut(r.ReplyCut),
 	}
 	if n := r.Note; n.Title != "" || n.Text != "" || len(n.Tags) > 0 {
-		d.Note = &Note{n.Title, n.Text, full(n.Tags)}
+		d.Note = &Note{n.Title, n.Text, nonNil(n.Tags)}
 	}
 	return d
 }

@@ -51,14 +51,14 @@ func (a *API) usage(ctx context.Context, in *usageInput) (*answer[UsageReport], 
 	list := func(from []store.Use) []Use {
 		out := make([]Use, len(from))
 		for i := range from {
-			out[i] = useOf(&from[i])
+			out[i] = newUse(&from[i])
 		}
 		return out
 	}
-	return reply(UsageReport{u.From, u.To, useOf(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor)})
+	return reply(UsageReport{u.From, u.To, newUse(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor)})
 }
 
-func useOf(u *store.Use) Use {
+func newUse(u *store.Use) Use {
 	when := func(t time.Time) *time.Time {
 		if t.IsZero() {
 			return nil

@@ -66,8 +66,9 @@ type candidateVersion struct {
 	at           time.Time
 }
 
-// plans holds the latest plan of each server for a limited time. The zero value is ready to use.
-type plans struct {
+// versionPlans holds the latest plan of each server for a limited time. The zero value is ready to
+// use.
+type versionPlans struct {
 	mu  sync.Mutex
 	all map[string]candidateVersion
 }
@@ -147,7 +148,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 		}
 		if known {
 			_ = json.Unmarshal(text, &v.Earlier) // invalid data is discarded
-			v.Earlier = full(v.Earlier)
+			v.Earlier = nonNil(v.Earlier)
 		}
 	}
 	if len(v.Earlier) > 0 {
@@ -181,7 +182,7 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 	out := VersionPlan{ServerVersion: v, Was: spec.Text, Changes: []trust.ToolChange{}}
 	switch in.Body.Action {
 	case "look":
-		out.Latest, err = a.latest(ctx, &s, spec)
+		out.Latest, err = a.latestVersion(ctx, &s, spec)
 	case "plan":
 		err = a.planVersion(ctx, &s, spec, in.Body.Version, &out)
 	case "apply":
@@ -203,7 +204,7 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 	return reply(out)
 }
 
-func (a *API) latest(ctx context.Context, s *config.Server, spec version.Spec) (latest string, err error) {
+func (a *API) latestVersion(ctx context.Context, s *config.Server, spec version.Spec) (latest string, err error) {
 	if spec.Launcher == version.Image {
 		latest, err = version.LatestImage(ctx, s, spec)
 	} else {
@@ -222,7 +223,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 		return core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
 	}
 	if wanted == "" {
-		if wanted, err = a.latest(ctx, s, spec); err != nil {
+		if wanted, err = a.latestVersion(ctx, s, spec); err != nil {
 			return err
 		}
 		out.Latest = wanted

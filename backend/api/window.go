@@ -23,14 +23,14 @@ type windowCommand struct {
 	ID      string `json:"id,omitempty"`   // pick: id of the response
 }
 
-// windows holds the open windows. All methods are safe for concurrent use.
-type windows struct {
+// windowList holds the open windows. All methods are safe for concurrent use.
+type windowList struct {
 	mu    sync.Mutex
 	open  []chan windowCommand // oldest first
 	picks map[string]chan string
 }
 
-func (w *windows) join() (commands <-chan windowCommand, leave func(), err error) {
+func (w *windowList) subscribe() (commands <-chan windowCommand, leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.open) == maxWindows {
@@ -50,17 +50,18 @@ func (w *windows) join() (commands <-chan windowCommand, leave func(), err error
 	}, nil
 }
 
-func (w *windows) any() bool {
+func (w *windowList) isOpen() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.open) > 0
 }
 
 // CloseWindows tells each open window to close.
-func (a *API) CloseWindows() { a.windows.tell(windowCommand{Command: "quit"}) }
+func (a *API) CloseWindows() { a.windows.send(windowCommand{Command: "quit"}) }
 
-// tell sends a command to the newest window and reports whether one accepted it. quit is sent to all.
-func (w *windows) tell(c windowCommand) bool {
+// send sends a command to the newest window and reports whether one accepted it. quit is sent to
+// all.
+func (w *windowList) send(c windowCommand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	taken := false
@@ -74,7 +75,7 @@ func (w *windows) tell(c windowCommand) bool {
 	return taken
 }
 
-func (w *windows) pick(ctx context.Context, kind string) (string, error) {
+func (w *windowList) pickPath(ctx context.Context, kind string) (string, error) {
 	id, answer := rand.Text(), make(chan string, 1)
 	w.mu.Lock()
 	if w.picks == nil {
@@ -93,7 +94,7 @@ func (w *windows) pick(ctx context.Context, kind string) (string, error) {
 		defer w.mu.Unlock()
 		delete(w.picks, id)
 	}()
-	if !w.tell(windowCommand{Command: "pick", Kind: kind, ID: id}) {
+	if !w.send(windowCommand{Command: "pick", Kind: kind, ID: id}) {
 		return "", &core.Error{Code: core.CodeUnavailable, Message: "no window of Drawbridge is open", Hint: "Enter the path instead."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pickLimit)
@@ -106,7 +107,7 @@ func (w *windows) pick(ctx context.Context, kind string) (string, error) {
 	}
 }
 
-func (w *windows) picked(id, path string) bool {
+func (w *windowList) deliverPick(id, path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c, ok := w.picks[id]

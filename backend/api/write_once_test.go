@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// leaving is a ResponseWriter whose client disconnects before the body is written.
-type leaving struct {
+// disconnectedWriter is a ResponseWriter whose client disconnects before the body is written.
+type disconnectedWriter struct {
 	http.ResponseWriter
 	leave context.CancelFunc
 	heads []int
 }
 
-func (l *leaving) WriteHeader(status int) { l.heads = append(l.heads, status) }
+func (l *disconnectedWriter) WriteHeader(status int) { l.heads = append(l.heads, status) }
 
-func (l *leaving) Write([]byte) (int, error) {
+func (l *disconnectedWriter) Write([]byte) (int, error) {
 	l.leave()
 	return 0, errors.New("broken pipe")
 }
@@ -27,7 +27,7 @@ func TestResponseHeaderIsWrittenOnceAfterDisconnect(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, "GET", "/api/v1/servers", nil)
 	r.Header.Set("Authorization", "Bearer "+s.admin)
-	w := &leaving{ResponseWriter: httptest.NewRecorder(), leave: leave}
+	w := &disconnectedWriter{ResponseWriter: httptest.NewRecorder(), leave: leave}
 	s.api.ServeHTTP(w, r)
 	if len(w.heads) != 1 || w.heads[0] != http.StatusOK {
 		t.Errorf("these heads were written: %v", w.heads)
