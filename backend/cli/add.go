@@ -55,7 +55,7 @@ func (p *program) add() *cobra.Command {
 			if help, err := cmd.Flags().GetBool("help"); help && err == nil {
 				return cmd.Help()
 			}
-			a, err := recognise(cmd.Flags().Args(), command)
+			a, err := parseAddition(cmd.Flags().Args(), command)
 			if err != nil {
 				return usageError{fmt.Errorf("%w; usage: %s", err, cmd.UseLine())}
 			}
@@ -81,14 +81,14 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 	if err != nil {
 		return err
 	}
-	if !p.running() {
+	if !p.isDaemonRunning() {
 		if err := servers.Write(ctx); err != nil {
 			return err
 		}
 		if p.json {
 			return p.document(map[string]any{"items": servers.Servers, "next": ""})
 		}
-		p.sayAdded(servers)
+		p.printAdded(servers)
 		_, err := fmt.Fprintln(p.Stdout, "Drawbridge is not running. "+notRunningHint)
 		return err
 	}
@@ -116,10 +116,10 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 		s.Command, s.Args = a.command[0], a.command[1:]
 	}
 	var err error
-	if s.Env, err = pairs(f.env, "=", "--env", "NAME=VALUE"); err != nil {
+	if s.Env, err = parsePairs(f.env, "=", "--env", "NAME=VALUE"); err != nil {
 		return nil, err
 	}
-	if s.Headers, err = pairs(f.headers, ":", "--header", "'NAME: VALUE'"); err != nil {
+	if s.Headers, err = parsePairs(f.headers, ":", "--header", "'NAME: VALUE'"); err != nil {
 		return nil, err
 	}
 	switch {
@@ -144,8 +144,8 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 	return c.PrepareServer(s)
 }
 
-// pairs parses flags of the form NAME=VALUE.
-func pairs(all []string, between, flag, form string) (map[string]string, error) {
+// parsePairs parses flags of the form NAME=VALUE.
+func parsePairs(all []string, between, flag, form string) (map[string]string, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -163,8 +163,8 @@ func pairs(all []string, between, flag, form string) (map[string]string, error) 
 	return m, nil
 }
 
-// addRunning adds servers through the daemon. Secrets are stored first, because the daemon starts the
-// servers immediately.
+// addRunning adds servers through the daemon. Secrets are stored first, because the daemon starts
+// the servers immediately.
 func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServers, noTest bool) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -181,9 +181,9 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 		if s.Exists {
 			continue
 		}
-		raw, err := d.raw(ctx, http.MethodPost, "servers", nil, newServer{s.Label, s.Entry})
+		raw, err := d.requestRaw(ctx, http.MethodPost, "servers", nil, newServer{s.Label, s.Entry})
 		if err != nil {
-			return errors.Join(err, p.dropSecrets(ctx, s.SecretNames))
+			return errors.Join(err, p.deleteSecrets(ctx, s.SecretNames))
 		}
 		if p.json {
 			if err := p.document(json.RawMessage(raw)); err != nil {
@@ -200,19 +200,19 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 	if p.json {
 		return nil
 	}
-	p.sayAdded(servers)
+	p.printAdded(servers)
 	if noTest {
 		return nil
 	}
-	return p.sayWhetherTheyWork(ctx, d, added)
+	return p.printServerResults(ctx, d, added)
 }
 
-// dropSecrets deletes the secrets of a server that could not be added.
-func (p *program) dropSecrets(ctx context.Context, names []string) error {
+// deleteSecrets deletes the secrets of a server that could not be added.
+func (p *program) deleteSecrets(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	s, err := p.vault()
+	s, err := p.openSecretStore()
 	if err != nil {
 		return err
 	}
@@ -224,18 +224,18 @@ func (p *program) dropSecrets(ctx context.Context, names []string) error {
 	return nil
 }
 
-func (p *program) sayAdded(servers *clientconf.PastedServers) {
+func (p *program) printAdded(servers *clientconf.PastedServers) {
 	for _, s := range servers.Servers {
 		if s.Exists {
-			fmt.Fprintln(p.Stdout, line(s.Label+": exists already"))
+			fmt.Fprintln(p.Stdout, escapeLine(s.Label+": exists already"))
 			continue
 		}
-		fmt.Fprintln(p.Stdout, line(s.Label+": added"))
+		fmt.Fprintln(p.Stdout, escapeLine(s.Label+": added"))
 		if len(s.SecretNames) > 0 {
-			fmt.Fprintln(p.Stdout, "  "+line("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.SecretNames)), ", ")))
+			fmt.Fprintln(p.Stdout, "  "+escapeLine("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.SecretNames)), ", ")))
 		}
 		for _, note := range s.Notes {
-			fmt.Fprintln(p.Stdout, "  "+line("note: "+note))
+			fmt.Fprintln(p.Stdout, "  "+escapeLine("note: "+note))
 		}
 	}
 }

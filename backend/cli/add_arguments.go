@@ -22,8 +22,8 @@ type addition struct {
 // launchers are programs that commands of READMEs start with. They need no -- before them.
 var launchers = []string{"npx", "bunx", "pnpx", "pnpm", "yarn", "uvx", "uv", "pipx", "docker", "podman", "node", "deno", "bun", "python", "python3", "go", "java", "dotnet"}
 
-// splitAdd splits the arguments of add into ours and those of the command. A command starts after --,
-// with a launcher, or after the name if that is not followed by a URL or a block.
+// splitAdd splits the arguments of add into ours and those of the command. A command starts after
+// --, with a launcher, or after the name if that is not followed by a URL or a block.
 func splitAdd(args []string, takesValue func(flag string) bool) (own, command []string) {
 	positionals := 0
 	for i := 0; i < len(args); i++ {
@@ -38,7 +38,7 @@ func splitAdd(args []string, takesValue func(flag string) bool) (own, command []
 				own = append(own, args[i])
 			}
 			continue
-		case positionals == 0 && begins(args[i:]) || positionals == 1 && !isWeb(arg) && !isBlock(arg):
+		case positionals == 0 && isCommand(args[i:]) || positionals == 1 && !isURL(arg) && !isConfigBlock(arg):
 			words := []string{arg}
 			if i+1 == len(args) && strings.ContainsAny(arg, " \t") {
 				words = shellWords(arg)
@@ -51,13 +51,13 @@ func splitAdd(args []string, takesValue func(flag string) bool) (own, command []
 	return own, nil
 }
 
-// begins reports whether args is a command without a name before it.
-func begins(args []string) bool {
+// isCommand reports whether args is a command without a name before it.
+func isCommand(args []string) bool {
 	if words := shellWords(args[0]); len(args) == 1 {
 		return len(words) > 1 && slices.Contains(launchers, words[0])
 	}
 	next := args[1]
-	return slices.Contains(launchers, args[0]) && next != "--" && !slices.Contains(launchers, next) && !isWeb(next) && !isBlock(next)
+	return slices.Contains(launchers, args[0]) && next != "--" && !slices.Contains(launchers, next) && !isURL(next) && !isConfigBlock(next)
 }
 
 // takesValue reports whether the argument after a flag is its value.
@@ -76,13 +76,13 @@ func takesValue(cmd *cobra.Command, flag string) bool {
 	return f != nil && f.NoOptDefVal == ""
 }
 
-// recognise determines what to add.
-func recognise(positionals, command []string) (a addition, err error) {
+// parseAddition determines what to add.
+func parseAddition(positionals, command []string) (a addition, err error) {
 	if len(command) > 0 {
 		if len(positionals) > 1 {
 			return a, errors.New("more than one name was given")
 		}
-		a.command, a.name = command, nameOfCommand(command)
+		a.command, a.name = command, nameFromCommand(command)
 		if len(positionals) == 1 {
 			a.name = positionals[0]
 		}
@@ -99,11 +99,11 @@ func recognise(positionals, command []string) (a addition, err error) {
 		a.name = positionals[0]
 	}
 	switch {
-	case isWeb(what):
+	case isURL(what):
 		if a.url = what; a.name == "" {
-			a.name = nameOfAddress(what)
+			a.name = nameFromURL(what)
 		}
-	case isBlock(what):
+	case isConfigBlock(what):
 		a.block = what
 	default:
 		return a, errors.New("a command or an address is required")
@@ -111,20 +111,20 @@ func recognise(positionals, command []string) (a addition, err error) {
 	return a, nil
 }
 
-// isWeb reports whether text is an address.
-func isWeb(text string) bool {
+// isURL reports whether text is an address.
+func isURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")) && u.Host != ""
 }
 
-// isBlock reports whether text is a block of servers or "-".
-func isBlock(text string) bool {
+// isConfigBlock reports whether text is a block of servers or "-".
+func isConfigBlock(text string) bool {
 	trimmed := strings.TrimSpace(text)
 	return text == "-" || strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, `"`) || strings.Contains(trimmed, "\n")
 }
 
-// nameOfAddress returns the significant part of a host: linear for https://mcp.linear.app/sse.
-func nameOfAddress(address string) string {
+// nameFromURL returns the significant part of a host: linear for https://mcp.linear.app/sse.
+func nameFromURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
@@ -145,14 +145,14 @@ func nameOfAddress(address string) string {
 	return parts[0]
 }
 
-// runnerWords are arguments between a launcher and its package.
-var runnerWords = []string{"run", "exec", "dlx", "x", "tool", "compose", "container"}
+// runnerSubcommands are arguments between a launcher and its package.
+var runnerSubcommands = []string{"run", "exec", "dlx", "x", "tool", "compose", "container"}
 
-// switchesOfDocker are the flags of docker run without a value.
-var switchesOfDocker = []string{"-i", "-t", "-it", "-ti", "-d", "--rm", "--init", "--interactive", "--tty", "--privileged", "--read-only", "--detach"}
+// dockerSwitches are the flags of docker run without a value.
+var dockerSwitches = []string{"-i", "-t", "-it", "-ti", "-d", "--rm", "--init", "--interactive", "--tty", "--privileged", "--read-only", "--detach"}
 
-// nameOfCommand returns the name for a command: its package, image or file.
-func nameOfCommand(command []string) string {
+// nameFromCommand returns the name for a command: its package, image or file.
+func nameFromCommand(command []string) string {
 	docker := slices.Contains([]string{"docker", "podman"}, command[0])
 	words := command[1:]
 	for i := 0; i < len(words); i++ {
@@ -161,21 +161,21 @@ func nameOfCommand(command []string) string {
 		case strings.HasPrefix(word, "-"):
 			named := slices.Contains([]string{"--package", "--from", "-p", "-m"}, word) && i+1 < len(words)
 			if named && word == "-m" {
-				return nameOfPackage(words[i+1])
+				return nameFromPackage(words[i+1])
 			}
-			if named || docker && !strings.Contains(word, "=") && !slices.Contains(switchesOfDocker, word) {
+			if named || docker && !strings.Contains(word, "=") && !slices.Contains(dockerSwitches, word) {
 				i++
 			}
-		case slices.Contains(runnerWords, word):
+		case slices.Contains(runnerSubcommands, word):
 		default:
-			return nameOfPackage(word)
+			return nameFromPackage(word)
 		}
 	}
-	return nameOfPackage(command[0])
+	return nameFromPackage(command[0])
 }
 
-// nameOfPackage returns the name of a package without scope, version and common affixes.
-func nameOfPackage(text string) string {
+// nameFromPackage returns the name of a package without scope, version and common affixes.
+func nameFromPackage(text string) string {
 	scope, name, scoped := strings.Cut(strings.TrimPrefix(text, "@"), "/")
 	if !strings.HasPrefix(text, "@") || !scoped {
 		name, scope = path.Base(strings.ReplaceAll(text, `\`, "/")), ""

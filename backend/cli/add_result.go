@@ -19,15 +19,15 @@ const (
 	restLimit = 2 * time.Second
 )
 
-// sayWhetherTheyWork waits for new servers and prints the tools of each, or why it does not work.
-func (p *program) sayWhetherTheyWork(ctx context.Context, d *daemon, added []core.ServerStatus) error {
+// printServerResults waits for new servers and prints the tools of each, or why it does not work.
+func (p *program) printServerResults(ctx context.Context, d *daemon, added []core.ServerStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, resultLimit)
 	defer cancel()
 	for _, one := range added {
 		if p.Terminal() {
-			fmt.Fprintf(p.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", line(name(one)))
+			fmt.Fprintf(p.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", escapeLine(displayName(one)))
 		}
-		text, err := d.resultOf(ctx, one)
+		text, err := d.awaitResult(ctx, one)
 		if err != nil {
 			return err
 		}
@@ -38,55 +38,55 @@ func (p *program) sayWhetherTheyWork(ctx context.Context, d *daemon, added []cor
 	return nil
 }
 
-// resultOf waits until a server works, fails or needs the user.
-func (d *daemon) resultOf(ctx context.Context, s core.ServerStatus) (string, error) {
+// awaitResult waits until a server works, fails or needs the user.
+func (d *daemon) awaitResult(ctx context.Context, s core.ServerStatus) (string, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	began := time.Now()
 	for {
 		var now core.ServerStatus
-		if err := d.get(ctx, "servers/"+url.PathEscape(s.ID), &now); err != nil && core.CodeOf(err) != core.CodeNotFound {
-			return line(name(s) + ": its state is not known yet; see drawbridge status"), nil
+		if err := d.fetchInto(ctx, "servers/"+url.PathEscape(s.ID), &now); err != nil && core.CodeOf(err) != core.CodeNotFound {
+			return escapeLine(displayName(s) + ": its state is not known yet; see drawbridge status"), nil
 		}
 		switch now.State {
 		case core.StateRunning, core.StateDegraded:
-			return d.offers(ctx, now)
+			return d.describeTools(ctx, now)
 		case core.StateCrashed, core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval, core.StateDisabled:
-			return failure(now), nil
+			return describeFailure(now), nil
 		case core.StateWaiting:
-			return failure(now) + "\n  It connects automatically when the problem is resolved.", nil
+			return describeFailure(now) + "\n  It connects automatically when the problem is resolved.", nil
 		case core.StateStopped:
 			if time.Since(began) > restLimit {
-				return d.tryOut(ctx, now)
+				return d.startOnce(ctx, now)
 			}
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return line(name(s) + ": it is still starting; see drawbridge status"), nil
+			return escapeLine(displayName(s) + ": it is still starting; see drawbridge status"), nil
 		}
 	}
 }
 
-// failure describes why a server does not work and what to do.
-func failure(s core.ServerStatus) string {
-	lines := []string{name(s) + ": " + word(s.State)}
+// describeFailure describes why a server does not work and what to do.
+func describeFailure(s core.ServerStatus) string {
+	lines := []string{displayName(s) + ": " + stateWord(s.State)}
 	if s.Reason != "" {
 		lines[0] += ", " + s.Reason
 	}
 	for _, more := range []string{s.Detail, s.Hint} {
 		if more != "" && !strings.Contains(lines[0], more) {
-			lines = append(lines, "  "+line(more))
+			lines = append(lines, "  "+escapeLine(more))
 		}
 	}
-	lines[0] = line(lines[0])
+	lines[0] = escapeLine(lines[0])
 	return strings.Join(lines, "\n")
 }
 
-// offers lists the tools of a working server.
-func (d *daemon) offers(ctx context.Context, s core.ServerStatus) (string, error) {
+// describeTools lists the tools of a working server.
+func (d *daemon) describeTools(ctx context.Context, s core.ServerStatus) (string, error) {
 	var list items[toolDocument]
-	data, err := d.raw(ctx, http.MethodGet, "tools", url.Values{"server": {s.ID}}, nil)
+	data, err := d.requestRaw(ctx, http.MethodGet, "tools", url.Values{"server": {s.ID}}, nil)
 	if err == nil {
 		err = decode(data, &list)
 	}
@@ -97,21 +97,21 @@ func (d *daemon) offers(ctx context.Context, s core.ServerStatus) (string, error
 	for i, t := range list.Items {
 		names[i] = t.Tool
 	}
-	return worksWith(s, names), nil
+	return describeWorking(s, names), nil
 }
 
-func worksWith(s core.ServerStatus, tools []string) string {
-	text := name(s) + ": works, " + plural(len(tools), "tool")
+func describeWorking(s core.ServerStatus, tools []string) string {
+	text := displayName(s) + ": works, " + plural(len(tools), "tool")
 	if len(tools) > 0 {
-		text += ": " + short(strings.Join(tools, ", "), 400)
+		text += ": " + truncate(strings.Join(tools, ", "), 400)
 	}
-	return line(text)
+	return escapeLine(text)
 }
 
-// tryOut starts an on-demand server once.
-func (d *daemon) tryOut(ctx context.Context, s core.ServerStatus) (string, error) {
+// startOnce starts an on-demand server once.
+func (d *daemon) startOnce(ctx context.Context, s core.ServerStatus) (string, error) {
 	var t trial
-	data, err := d.raw(ctx, http.MethodPost, "test", nil, map[string]string{"server": s.ID})
+	data, err := d.requestRaw(ctx, http.MethodPost, "test", nil, map[string]string{"server": s.ID})
 	if err == nil {
 		err = decode(data, &t)
 	}
@@ -119,11 +119,11 @@ func (d *daemon) tryOut(ctx context.Context, s core.ServerStatus) (string, error
 		return "", err
 	}
 	if !t.OK {
-		return failure(core.ServerStatus{ID: s.ID, Label: s.Label, State: core.StateCrashed, Reason: t.Error, Hint: t.Hint}), nil
+		return describeFailure(core.ServerStatus{ID: s.ID, Label: s.Label, State: core.StateCrashed, Reason: t.Error, Hint: t.Hint}), nil
 	}
 	var names []string
 	for _, tool := range t.Tools {
 		names = append(names, tool.Name)
 	}
-	return worksWith(s, names), nil
+	return describeWorking(s, names), nil
 }

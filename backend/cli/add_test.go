@@ -42,7 +42,7 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 		if err := cmd.ParseFlags(own); err != nil {
 			t.Errorf("%q: %v", c.args, err)
 		}
-		got, err := recognise(cmd.Flags().Args(), command)
+		got, err := parseAddition(cmd.Flags().Args(), command)
 		a, _ := json.Marshal([]any{got.name, got.command, got.url, got.block})
 		b, _ := json.Marshal([]any{c.want.name, c.want.command, c.want.url, c.want.block})
 		if nothing := c.want.name == "" && c.want.block == ""; nothing != (err != nil) || !nothing && !bytes.Equal(a, b) {

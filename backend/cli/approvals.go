@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// waitingItem is one entry of GET approvals.
-type waitingItem struct {
+// pendingItem is one entry of GET approvals.
+type pendingItem struct {
 	ID        string    `json:"id"`
 	Kind      string    `json:"kind"`
 	Server    string    `json:"server"`
@@ -33,19 +33,19 @@ type waitingItem struct {
 	} `json:"command"`
 }
 
-// asks returns the question for the user on one line.
-func (w *waitingItem) asks() string {
+// question returns the question for the user on one line.
+func (w *pendingItem) question() string {
 	switch {
 	case w.Command != nil:
 		return "run " + w.Command.Written
 	case w.Kind == "call":
-		return "call " + w.Tool + " " + short(w.Arguments, 200)
+		return "call " + w.Tool + " " + truncate(w.Arguments, 200)
 	}
-	return short(w.Message, 200)
+	return truncate(w.Message, 200)
 }
 
-// name returns the id without the hash of the command.
-func (w *waitingItem) name() string {
+// shortID returns the id without the hash of the command.
+func (w *pendingItem) shortID() string {
 	if w.Command != nil {
 		return "command:" + w.Server
 	}
@@ -61,14 +61,14 @@ func (p *program) approvals() *cobra.Command {
 	var wait bool
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if wait {
-			return p.waitForApprovals(cmd.Context())
+			return p.watchApprovals(cmd.Context())
 		}
 		return p.listApprovals(cmd.Context())
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "ask about each approval as it arrives, until interrupted")
 	var minutes, always bool
 	allow := &cobra.Command{
-		Use: "allow ID", Short: "Approve a command or a call", Args: between(1, 1),
+		Use: "allow ID", Short: "Approve a command or a call", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope := "once"
 			switch {
@@ -85,7 +85,7 @@ func (p *program) approvals() *cobra.Command {
 	allow.Flags().BoolVar(&minutes, "minutes", false, "also allow further calls of this tool by this client, for ten minutes")
 	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{
-		Use: "deny ID", Short: "Deny a call or a question; a command stays pending and does not run", Args: between(1, 1),
+		Use: "deny ID", Short: "Deny a call or a question; a command stays pending and does not run", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.answer(cmd.Context(), args[0], "decline", "once")
 		},
@@ -95,7 +95,7 @@ func (p *program) approvals() *cobra.Command {
 }
 
 func (p *program) listApprovals(ctx context.Context) error {
-	var list items[waitingItem]
+	var list items[pendingItem]
 	if done, err := p.fetch(ctx, http.MethodGet, "approvals", nil, nil, &list); done || err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (p *program) listApprovals(ctx context.Context) error {
 	t := table{title: "Pending approvals", head: []string{"ID", "Kind", "Server", "By", "Asks to"}}
 	for i := range list.Items {
 		w := &list.Items[i]
-		t.add(w.name(), w.Kind, w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.asks())
+		t.add(w.shortID(), w.Kind, w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.question())
 	}
 	return t.print(p.Stdout, p.Terminal())
 }
@@ -117,22 +117,22 @@ func (p *program) answer(ctx context.Context, id, action, scope string) error {
 	if err != nil {
 		return err
 	}
-	data, err := d.raw(ctx, http.MethodGet, "approvals", nil, nil)
+	data, err := d.requestRaw(ctx, http.MethodGet, "approvals", nil, nil)
 	if err != nil {
 		return err
 	}
-	var list items[waitingItem]
+	var list items[pendingItem]
 	if err := decode(data, &list); err != nil {
 		return err
 	}
-	w, err := onlyOne(list.Items, id)
+	w, err := findOnly(list.Items, id)
 	if err != nil {
 		return err
 	}
 	if w.Kind == "form" && action == "accept" {
 		return &core.Error{Code: core.CodeValidation, Message: "a form cannot be answered on the command line", Hint: "Run: drawbridge open /questions"}
 	}
-	if _, err := d.raw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": scope}); err != nil {
+	if _, err := d.requestRaw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": scope}); err != nil {
 		return err
 	}
 	if p.json {
@@ -142,15 +142,15 @@ func (p *program) answer(ctx context.Context, id, action, scope string) error {
 	if w.Command != nil && action != "accept" {
 		word = "It stays pending and does not run"
 	}
-	_, err = fmt.Fprintln(p.Stdout, line(word+": "+w.asks()))
+	_, err = fmt.Fprintln(p.Stdout, escapeLine(word+": "+w.question()))
 	return err
 }
 
-func onlyOne(list []waitingItem, id string) (*waitingItem, error) {
-	var found *waitingItem
+func findOnly(list []pendingItem, id string) (*pendingItem, error) {
+	var found *pendingItem
 	for i := range list {
 		w := &list[i]
-		if w.ID == id || w.name() == id {
+		if w.ID == id || w.shortID() == id {
 			return w, nil
 		}
 		if strings.HasPrefix(w.ID, id) {

@@ -13,9 +13,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// waitForApprovals asks about all pending and new approvals until it is interrupted or its input ends.
-// While it follows the events, the daemon treats it as a user who can answer.
-func (p *program) waitForApprovals(ctx context.Context) error {
+// watchApprovals asks about all pending and new approvals until it is interrupted or its input
+// ends. While it follows the events, the daemon treats it as a user who can answer.
+func (p *program) watchApprovals(ctx context.Context) error {
 	if p.json {
 		return usageError{errors.New("--wait is interactive and cannot be combined with --json")}
 	}
@@ -33,13 +33,13 @@ func (p *program) waitForApprovals(ctx context.Context) error {
 	changed, answers := make(chan struct{}, 1), make(chan string)
 	go func() { // ends with the stream
 		defer close(changed)
-		noteApprovals(stream.Body, changed)
+		signalApprovals(stream.Body, changed)
 	}()
 	go readAnswers(ctx, p.Stdin, answers)
 	fmt.Fprintln(p.Stdout, "Waiting for approvals and questions. Press Ctrl-C to stop.")
 	asked := map[string]bool{}
 	for {
-		if err := p.askWaiting(ctx, d, asked, answers); err != nil {
+		if err := p.askPending(ctx, d, asked, answers); err != nil {
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
 				return nil
 			}
@@ -63,8 +63,8 @@ func (p *program) waitForApprovals(ctx context.Context) error {
 	}
 }
 
-// noteApprovals signals that approvals may be pending: at the start and after each event.
-func noteApprovals(stream io.Reader, changed chan<- struct{}) {
+// signalApprovals signals that approvals may be pending: at the start and after each event.
+func signalApprovals(stream io.Reader, changed chan<- struct{}) {
 	lines := bufio.NewReaderSize(stream, 64<<10)
 	for {
 		text, err := lines.ReadString('\n')
@@ -96,10 +96,10 @@ func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
 	}
 }
 
-// askWaiting asks about each pending approval that was not asked about before.
-func (p *program) askWaiting(ctx context.Context, d *daemon, asked map[string]bool, answers <-chan string) error {
-	var list items[waitingItem]
-	if err := d.get(ctx, "approvals", &list); err != nil {
+// askPending asks about each pending approval that was not asked about before.
+func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bool, answers <-chan string) error {
+	var list items[pendingItem]
+	if err := d.fetchInto(ctx, "approvals", &list); err != nil {
 		return err
 	}
 	for i := range list.Items {
@@ -114,7 +114,7 @@ func (p *program) askWaiting(ctx context.Context, d *daemon, asked map[string]bo
 				by = " by " + w.Client.Name
 			}
 		}
-		fmt.Fprintln(p.Stdout, line(w.Server+by+" asks to "+w.asks()))
+		fmt.Fprintln(p.Stdout, escapeLine(w.Server+by+" asks to "+w.question()))
 		if w.Kind == "form" {
 			fmt.Fprintln(p.Stdout, "  This is a form. Fill it in with: drawbridge open /questions")
 			continue
@@ -131,22 +131,22 @@ func (p *program) askWaiting(ctx context.Context, d *daemon, asked map[string]bo
 			fmt.Fprintln(p.Stdout)
 			return io.EOF
 		}
-		if err := p.settle(ctx, d, w, text); err != nil {
+		if err := p.sendAnswer(ctx, d, w, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle sends an answer. It reports an approval that is no longer pending without an error.
-func (p *program) settle(ctx context.Context, d *daemon, w *waitingItem, text string) error {
+// sendAnswer sends an answer. It reports an approval that is no longer pending without an error.
+func (p *program) sendAnswer(ctx context.Context, d *daemon, w *pendingItem, text string) error {
 	action, said := "decline", "  Refused."
 	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {
 		action, said = "accept", "  Allowed."
 	} else if w.Command != nil {
 		said = "  It stays pending and does not run."
 	}
-	_, err := d.raw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": "once"})
+	_, err := d.requestRaw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": "once"})
 	if code := core.CodeOf(err); err != nil && (code == core.CodeNotFound || code == core.CodeConflict) {
 		said, err = "  It is no longer pending.", nil
 	}

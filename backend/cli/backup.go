@@ -29,7 +29,7 @@ func (p *program) backup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.say(map[string]string{"file": path}, "Kept as "+path+".")
+			return p.printSentence(map[string]string{"file": path}, "Kept as "+path+".")
 		},
 	}
 	cmd.AddCommand(p.backupRestore())
@@ -39,7 +39,7 @@ func (p *program) backup() *cobra.Command {
 func (p *program) backupRestore() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "restore [FILE]", Short: "Restore a backup of the configuration, by default the newest; the current file is backed up first", Args: between(0, 1),
+		Use: "restore [FILE]", Short: "Restore a backup of the configuration, by default the newest; the current file is backed up first", Args: argCount(0, 1),
 		Long: "Restore a backup of the configuration, by default the newest; the current file is backed up first. In a terminal, the command asks for confirmation if the backup has lower history limits, because older calls would be deleted permanently.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			main, copies, err := p.backupPlaces()
@@ -55,7 +55,7 @@ func (p *program) backupRestore() *cobra.Command {
 				return fmt.Errorf("the backup is not a valid configuration: %w", config.Problems(problems))
 			}
 			if !yes && !p.json && p.Attended() {
-				if err := p.askKeepLess(cmd.Context(), main, next.History, src); err != nil {
+				if err := p.confirmRetention(cmd.Context(), main, next.History, src); err != nil {
 					return err
 				}
 			}
@@ -65,39 +65,39 @@ func (p *program) backupRestore() *cobra.Command {
 			if err := config.Put(cmd.Context(), main, src); err != nil {
 				return fmt.Errorf("cannot write the configuration: %w", err)
 			}
-			return p.say(map[string]string{"file": from}, from+" is now the configuration.")
+			return p.printSentence(map[string]string{"file": from}, from+" is now the configuration.")
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-// askKeepLess asks for confirmation if the configuration src would delete calls. A running daemon knows
-// how many; without one, it asks whenever src reduces retention.
-func (p *program) askKeepLess(ctx context.Context, main string, next config.History, src []byte) error {
-	was, err := keptBy(main)
+// confirmRetention asks for confirmation if the configuration src would delete calls. A running
+// daemon knows how many; without one, it asks whenever src reduces retention.
+func (p *program) confirmRetention(ctx context.Context, main string, next config.History, src []byte) error {
+	was, err := historySettings(main)
 	if err != nil || !next.KeepsLess(was) {
 		return err
 	}
 	const otherwise = "nothing was changed"
 	if d, err := p.daemon(); err == nil {
-		if data, err := d.raw(ctx, http.MethodPost, "config/beyond", nil, map[string]string{"text": string(src)}); err == nil {
-			var gone beyond
+		if data, err := d.requestRaw(ctx, http.MethodPost, "config/beyond", nil, map[string]string{"text": string(src)}); err == nil {
+			var gone prunePreview
 			if err := json.Unmarshal(data, &gone); err != nil {
 				return fmt.Errorf("cannot read the answer: %w", err)
 			}
 			if gone.Calls == 0 {
 				return nil
 			}
-			return p.sure("This backup has lower history limits. "+gone.words()+"\nRestore it?", otherwise)
+			return p.confirmOrFail("This backup has lower history limits. "+gone.describe()+"\nRestore it?", otherwise)
 		}
 	}
-	return p.sure("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)
+	return p.confirmOrFail("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)
 }
 
-// keptBy returns the history settings of the configuration file. An unreadable file is treated as one
-// that keeps everything.
-func keptBy(main string) (config.History, error) {
+// historySettings returns the history settings of the configuration file. An unreadable file is
+// treated as one that keeps everything.
+func historySettings(main string) (config.History, error) {
 	src, err := os.ReadFile(main)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return config.History{}, fmt.Errorf("cannot read the configuration: %w", err)

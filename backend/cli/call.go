@@ -33,7 +33,7 @@ type callDocument struct {
 
 func (p *program) call() *cobra.Command {
 	return &cobra.Command{
-		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: between(2, 3),
+		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: argCount(2, 3),
 		Long:    "Call a tool with a JSON object of arguments. With - as JSON, it is read from standard input.",
 		Example: `  drawbridge call demo add '{"a": 1, "b": 2}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ func (p *program) call() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data, err := d.raw(cmd.Context(), http.MethodPost, "call", nil, callRequest{args[0], args[1], arguments})
+			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "call", nil, callRequest{args[0], args[1], arguments})
 			if err != nil {
 				return err
 			}
@@ -80,14 +80,15 @@ func (p *program) printCall(doc callDocument) error {
 	if !doc.Success {
 		return callError(doc)
 	}
-	return p.forPeople(doc)
+	return p.printResult(doc)
 }
 
-// forPeople prints a result once: the text, and structured content as YAML unless both are equivalent.
-func (p *program) forPeople(doc callDocument) error {
+// printResult prints a result once: the text, and structured content as YAML unless both are
+// equivalent.
+func (p *program) printResult(doc callDocument) error {
 	text := doc.Output
 	if p.Terminal() {
-		text = clean(text)
+		text = escapeText(text)
 	}
 	structured := len(doc.Data) > 0 && !bytes.Equal(bytes.TrimSpace(doc.Data), []byte("null"))
 	if text != "" && !(structured && sameJSON(text, doc.Data)) {
@@ -95,7 +96,7 @@ func (p *program) forPeople(doc callDocument) error {
 			return err
 		}
 	}
-	if !structured || text != "" && holdsText(doc.Data, doc.Output) {
+	if !structured || text != "" && isTextOnly(doc.Data, doc.Output) {
 		return nil
 	}
 	pretty, err := toYAML(doc.Data)
@@ -103,7 +104,7 @@ func (p *program) forPeople(doc callDocument) error {
 		pretty = string(doc.Data) + "\n"
 	}
 	if p.Terminal() {
-		pretty = clean(pretty)
+		pretty = escapeText(pretty)
 	}
 	_, err = io.WriteString(p.Stdout, pretty)
 	return err
@@ -132,8 +133,8 @@ func callError(doc callDocument) error {
 	return errors.New(message)
 }
 
-// holdsText reports whether structured content consists of text only.
-func holdsText(data []byte, text string) bool {
+// isTextOnly reports whether structured content consists of text only.
+func isTextOnly(data []byte, text string) bool {
 	var object map[string]any
 	if json.Unmarshal(data, &object) != nil || len(object) != 1 {
 		return false

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Options connects the commands with their program. Streams, environment and version default to those
-// of the process.
+// Options connects the commands with their program. Streams, environment and version default to
+// those of the process.
 type Options struct {
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, o ServeOptions) error
@@ -95,7 +95,7 @@ func Main(ctx context.Context, args []string, o Options) int {
 			p.json = p.json || a == "--json"
 		}
 	}
-	p.explain(err)
+	p.printError(err)
 	return ExitCode(err)
 }
 
@@ -160,9 +160,9 @@ func (p *program) command() *cobra.Command {
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(),
-		p.status(), p.tools(), p.call(), p.historyUpkeep(p.history()), p.checks(), p.logs(),
-		p.act("start"), p.act("stop"), p.act("restart"), p.act("enable"), p.act("disable"), p.add(), p.test(), p.remove(), p.rename(), p.login(), p.logout(), p.debug(), p.explainCall(), p.approvals(),
-		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.diagnostics(), p.uninstall(), p.profiles(), p.directory(), p.install(), p.share(), p.take(), p.backup(),
+		p.status(), p.tools(), p.call(), p.addMaintenanceCommands(p.history()), p.checks(), p.logs(),
+		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.add(), p.test(), p.remove(), p.rename(), p.login(), p.logout(), p.debug(), p.explainCall(), p.approvals(),
+		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.diagnostics(), p.uninstall(), p.profiles(), p.directory(), p.install(), p.share(), p.importShared(), p.backup(),
 		p.open(), p.quit(), p.version(), p.versions(),
 	)
 	return root
@@ -220,7 +220,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usageError{err}
 }
 
-func between(least, most int) cobra.PositionalArgs {
+func argCount(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
 			return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
@@ -257,8 +257,8 @@ type problem struct {
 	Errors []core.FieldError `json:"errors,omitempty"`
 }
 
-// explain prints the error and its hint to Stderr.
-func (p *program) explain(err error) {
+// printError prints the error and its hint to Stderr.
+func (p *program) printError(err error) {
 	if _, said := errors.AsType[silentError](err); err == nil || said {
 		return
 	}
@@ -273,21 +273,21 @@ func (p *program) explain(err error) {
 		_ = p.encode(p.Stderr, out)
 		return
 	}
-	fmt.Fprintln(p.Stderr, "drawbridge:", clean(out.Detail))
+	fmt.Fprintln(p.Stderr, "drawbridge:", escapeText(out.Detail))
 	for _, f := range out.Errors {
 		text := f.Error
 		if f.Field != "" && !strings.Contains(text, f.Field) {
 			text = f.Field + ": " + text
 		}
-		fmt.Fprintln(p.Stderr, "  "+clean(text))
+		fmt.Fprintln(p.Stderr, "  "+escapeText(text))
 	}
 	if out.Hint != "" {
-		fmt.Fprintln(p.Stderr, clean(out.Hint))
+		fmt.Fprintln(p.Stderr, escapeText(out.Hint))
 	}
 }
 
-// clean escapes untrusted text for a terminal; it keeps line breaks.
-func clean(s string) string {
+// escapeText escapes untrusted text for a terminal; it keeps line breaks.
+func escapeText(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		lines[i] = serverlog.Clean(strings.TrimSuffix(l, "\r"))
@@ -295,5 +295,5 @@ func clean(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// line is clean without line breaks.
-func line(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+// escapeLine is like escapeText, without line breaks.
+func escapeLine(s string) string { return strings.Join(strings.Fields(escapeText(s)), " ") }

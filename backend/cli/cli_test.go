@@ -26,10 +26,10 @@ import (
 
 var update = flag.Bool("update", false, "write golden files again")
 
-// leakless fails the test if goroutines are left at the end.
-type leakless struct{ *testing.M }
+// checkLeaks fails the test if goroutines are left at the end.
+type checkLeaks struct{ *testing.M }
 
-func (l leakless) Run() int {
+func (l checkLeaks) Run() int {
 	code := l.M.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -40,7 +40,7 @@ func (l leakless) Run() int {
 
 // In the scripts, the test binary is drawbridge itself.
 func TestMain(m *testing.M) {
-	testscript.Main(leakless{m}, map[string]func(){
+	testscript.Main(checkLeaks{m}, map[string]func(){
 		"drawbridge": func() {
 			serve := func(ctx context.Context, o ServeOptions) error {
 				fmt.Printf("serve data=%s file=%s listen=%s tray=%v strict=%v debug=%v\n",
@@ -388,7 +388,7 @@ func TestYAMLOutputMatchesJSON(t *testing.T) {
 func TestFinderStartsNothingWhenDisabled(t *testing.T) {
 	f := newFake(t)
 	folders, _ := newProgram(Options{Getenv: func(string) string { return f.data }}).folders()
-	find := &finder{folders: folders, path: "/s/demo/mcp", client: "cursor"}
+	find := &daemonFinder{folders: folders, path: "/s/demo/mcp", client: "cursor"}
 	address, err := find.find(t.Context(), false)
 	if err != nil || !strings.HasSuffix(address.URL, "/s/demo/mcp") {
 		t.Fatal(address, err)

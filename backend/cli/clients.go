@@ -76,7 +76,7 @@ func (p *program) listClients(all bool) error {
 		case s.State == clientconf.Connected:
 			state = "connected"
 		case s.Problem != "":
-			state = short(s.Problem, 50)
+			state = truncate(s.Problem, 50)
 		case s.Detected:
 			state = "not connected"
 		}
@@ -96,16 +96,16 @@ func (p *program) listClients(all bool) error {
 	return err
 }
 
-// ask asks for confirmation. Without a terminal it fails.
-func (p *program) ask(question string) error {
+// confirm asks for confirmation. Without a terminal it fails.
+func (p *program) confirm(question string) error {
 	if p.json || !p.Terminal() {
 		return usageError{errors.New("nothing was written: use --yes to skip the confirmation")}
 	}
-	return p.sure(question, "nothing was written")
+	return p.confirmOrFail(question, "nothing was written")
 }
 
-// sure asks for confirmation; its error says what was not done.
-func (p *program) sure(question, otherwise string) error {
+// confirmOrFail asks for confirmation; its error says what was not done.
+func (p *program) confirmOrFail(question, otherwise string) error {
 	fmt.Fprint(p.Stdout, question+" [y/N] ")
 	var answer string
 	_, _ = fmt.Fscanln(p.Stdin, &answer)

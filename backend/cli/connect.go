@@ -28,8 +28,8 @@ func (f *connectFlags) forceFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.force, "force", false, "also if the entry was changed manually")
 }
 
-// shape are the flags for the form of the entry.
-func (f *connectFlags) shape(cmd *cobra.Command) {
+// addFormFlags are the flags for the form of the entry.
+func (f *connectFlags) addFormFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.http, "http", false, "write an address instead of a command; Drawbridge must then run before the client starts")
 	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+clientconf.TokenVar+" instead of writing the token")
 	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
@@ -47,13 +47,13 @@ type onClient struct {
 // clientCommand returns a command whose first argument is a client.
 func (p *program) clientCommand(f *connectFlags, use, short string, most int, run func(onClient) error) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: between(1, most),
+		Use: use, Short: short, Args: argCount(1, most),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := p.connector()
 			if err != nil {
 				return err
 			}
-			choice, err := p.choice(args[0], *f)
+			choice, err := p.connectorChoice(args[0], *f)
 			if err != nil {
 				return err
 			}
@@ -64,8 +64,8 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 	return cmd
 }
 
-// say prints a document with --json, otherwise a sentence.
-func (p *program) say(document any, sentence string) error {
+// printSentence prints a document with --json, otherwise a sentence.
+func (p *program) printSentence(document any, sentence string) error {
 	if p.json {
 		return p.document(document)
 	}
@@ -73,8 +73,8 @@ func (p *program) say(document any, sentence string) error {
 	return err
 }
 
-// choice converts the flags for the connector. HTTP requires the address of the daemon.
-func (p *program) choice(client string, f connectFlags) (choice clientconf.Choice, err error) {
+// connectorChoice converts the flags for the connector. HTTP requires the address of the daemon.
+func (p *program) connectorChoice(client string, f connectFlags) (choice clientconf.Choice, err error) {
 	choice = clientconf.Choice{Client: client, HTTP: f.http, ByVariable: f.byVariable}
 	if f.project != "" {
 		if choice.Project, err = filepath.Abs(f.project); err != nil {
@@ -125,12 +125,12 @@ func (p *program) clientsConnect() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.carryOut(r, plan, f.yes)
+		return p.applyPlan(r, plan, f.yes)
 	})
 	f.yesFlag(cmd)
-	f.shape(cmd)
+	f.addFormFlags(cmd)
 	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print a snippet to paste, and write nothing")
-	p.withAll(cmd, "all installed clients that are not connected, with one confirmation", func(ctx context.Context) error {
+	p.addAllFlag(cmd, "all installed clients that are not connected, with one confirmation", func(ctx context.Context) error {
 		if f.http || f.server != "" || f.project != "" || f.snippet {
 			return usageError{errors.New("--all can only be combined with --yes")}
 		}
@@ -139,7 +139,7 @@ func (p *program) clientsConnect() *cobra.Command {
 			return err
 		}
 		t := c.PlanConnectAll()
-		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Connect " + counted(t) + "?" })
+		return p.applyToAll(ctx, c, t, f.yes, func() string { return "Connect " + describeCount(t) + "?" })
 	})
 	return cmd
 }
@@ -158,22 +158,22 @@ func (p *program) handout(r onClient) error {
 		fmt.Fprintln(p.Stderr, h.Link)
 	}
 	for _, step := range h.Steps {
-		fmt.Fprintln(p.Stderr, line(step))
+		fmt.Fprintln(p.Stderr, escapeLine(step))
 	}
 	return nil
 }
 
-// carryOut shows a plan, asks for confirmation, and applies it.
-func (p *program) carryOut(r onClient, plan *clientconf.Plan, yes bool) error {
+// applyPlan shows a plan, asks for confirmation, and applies it.
+func (p *program) applyPlan(r onClient, plan *clientconf.Plan, yes bool) error {
 	if plan.Action != clientconf.Equal {
 		if !p.json {
-			fmt.Fprintf(p.Stdout, "%s\n%s\n", line(plan.Path), clean(plan.Diff))
+			fmt.Fprintf(p.Stdout, "%s\n%s\n", escapeLine(plan.Path), escapeText(plan.Diff))
 			for _, w := range plan.Warnings {
-				fmt.Fprintln(p.Stdout, "Note:", line(w))
+				fmt.Fprintln(p.Stdout, "Note:", escapeLine(w))
 			}
 		}
 		if !yes {
-			if err := p.ask("Write this?"); err != nil {
+			if err := p.confirm("Write this?"); err != nil {
 				return err
 			}
 		}
@@ -192,7 +192,7 @@ func (p *program) carryOut(r onClient, plan *clientconf.Plan, yes bool) error {
 	if plan.Client.Reload != "" {
 		sentence += " To use it: " + strings.TrimSuffix(plan.Client.Reload, ".") + "."
 	}
-	return p.say(planDocument(plan), sentence)
+	return p.printSentence(planDocument(plan), sentence)
 }
 
 func planDocument(plan *clientconf.Plan) map[string]any {
@@ -208,10 +208,10 @@ func (p *program) clientsDiff() *cobra.Command {
 			return err
 		}
 		if plan.Action == clientconf.Equal {
-			return p.say(planDocument(plan), "Nothing would change.")
+			return p.printSentence(planDocument(plan), "Nothing would change.")
 		}
-		return p.say(planDocument(plan), strings.TrimSuffix(clean(plan.Diff), "\n"))
+		return p.printSentence(planDocument(plan), strings.TrimSuffix(escapeText(plan.Diff), "\n"))
 	})
-	f.shape(cmd)
+	f.addFormFlags(cmd)
 	return cmd
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// withAll accepts --all in place of a client.
-func (p *program) withAll(cmd *cobra.Command, about string, run func(ctx context.Context) error) {
+// addAllFlag accepts --all in place of a client.
+func (p *program) addAllFlag(cmd *cobra.Command, about string, run func(ctx context.Context) error) {
 	var all bool
 	one, most := cmd.RunE, cmd.Args
 	cmd.Use = strings.Replace(cmd.Use, " CLIENT", " CLIENT|--all", 1)
@@ -35,16 +35,16 @@ func (p *program) withAll(cmd *cobra.Command, about string, run func(ctx context
 	}
 }
 
-// carryOutAll shows one plan for all clients, asks once, and applies it.
-func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *clientconf.Batch, yes bool, question func() string) error {
+// applyToAll shows one plan for all clients, asks once, and applies it.
+func (p *program) applyToAll(ctx context.Context, c *clientconf.Connector, t *clientconf.Batch, yes bool, question func() string) error {
 	if !p.json {
-		p.showTogether(t)
+		p.printPlans(t)
 	}
 	if t.ClientCount() == 0 {
-		return p.say(map[string]any{"items": []any{}, "skipped": skipped(t), "next": ""}, "There is nothing to do.")
+		return p.printSentence(map[string]any{"items": []any{}, "skipped": skipped(t), "next": ""}, "There is nothing to do.")
 	}
 	if !yes {
-		if err := p.ask(question()); err != nil {
+		if err := p.confirm(question()); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *c
 		_, err := p.tokenOf(client)
 		return err
 	}
-	var done doneAll
+	var done results
 	failed := t.Apply(ctx, token, func(d clientconf.ClientResult) { done = append(done, d) })
 	if p.json {
 		return errors.Join(p.document(map[string]any{"items": done.documents(t), "skipped": skipped(t), "next": ""}), failed)
@@ -64,10 +64,10 @@ func (p *program) carryOutAll(ctx context.Context, c *clientconf.Connector, t *c
 	return failed
 }
 
-// doneAll holds the result for each client.
-type doneAll []clientconf.ClientResult
+// results holds the result for each client.
+type results []clientconf.ClientResult
 
-func (all doneAll) documents(t *clientconf.Batch) []map[string]any {
+func (all results) documents(t *clientconf.Batch) []map[string]any {
 	docs := []map[string]any{}
 	for n, d := range all {
 		doc := map[string]any{}
@@ -87,38 +87,38 @@ func (all doneAll) documents(t *clientconf.Batch) []map[string]any {
 }
 
 // sentences describes the result and how each client picks it up.
-func (all doneAll) sentences() string {
+func (all results) sentences() string {
 	servers, clients, lines := 0, 0, []string{}
 	for _, d := range all {
 		if d.Err != nil {
-			lines = append(lines, line("  Not changed: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
+			lines = append(lines, escapeLine("  Not changed: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
 			continue
 		}
 		servers, clients = servers+d.Servers, clients+1
 		if d.Client.Reload != "" && !strings.HasPrefix(d.Client.Reload, "nothing to do") {
-			lines = append(lines, line("  "+d.Client.Name+": "+strings.TrimSuffix(d.Client.Reload, ".")+"."))
+			lines = append(lines, escapeLine("  "+d.Client.Name+": "+strings.TrimSuffix(d.Client.Reload, ".")+"."))
 		}
 	}
 	first := "Nothing was changed."
 	if clients > 0 {
-		first = "Done: " + countedOf(servers, clients) + ". To undo everything: drawbridge clients undo --all"
+		first = "Done: " + describeCounts(servers, clients) + ". To undo everything: drawbridge clients undo --all"
 	}
 	return strings.Join(append([]string{first}, lines...), "\n")
 }
 
-func (p *program) showTogether(t *clientconf.Batch) {
+func (p *program) printPlans(t *clientconf.Batch) {
 	for _, plan := range t.Plans {
-		fmt.Fprintf(p.Stdout, "%s\n%s\n%s\n", line(plan.Client.Name), line(plan.Path), clean(plan.Diff))
+		fmt.Fprintf(p.Stdout, "%s\n%s\n%s\n", escapeLine(plan.Client.Name), escapeLine(plan.Path), escapeText(plan.Diff))
 		for _, w := range plan.Warnings {
-			fmt.Fprintln(p.Stdout, "Note:", line(w))
+			fmt.Fprintln(p.Stdout, "Note:", escapeLine(w))
 		}
 	}
 	for _, i := range t.Imports {
 		p.printImports(i.Servers)
-		fmt.Fprintf(p.Stdout, "%s\n", clean(i.Diff))
+		fmt.Fprintf(p.Stdout, "%s\n", escapeText(i.Diff))
 	}
 	for _, s := range t.Skipped {
-		fmt.Fprintln(p.Stdout, line("Left out: "+s.Client+", "+s.Reason))
+		fmt.Fprintln(p.Stdout, escapeLine("Left out: "+s.Client+", "+s.Reason))
 	}
 }
 
@@ -130,10 +130,12 @@ func skipped(t *clientconf.Batch) []map[string]string {
 	return all
 }
 
-// counted is the number of items of a step.
-func counted(t *clientconf.Batch) string { return countedOf(t.ServerCount(), t.ClientCount()) }
+// describeCount describes the number of items of a step.
+func describeCount(t *clientconf.Batch) string {
+	return describeCounts(t.ServerCount(), t.ClientCount())
+}
 
-func countedOf(servers, clients int) string {
+func describeCounts(servers, clients int) string {
 	if servers > 0 {
 		return plural(servers, "server") + " from " + plural(clients, "client")
 	}
@@ -155,19 +157,19 @@ func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 		return err
 	}
 	if len(keys)+len(imports) == 0 {
-		return p.say(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
+		return p.printSentence(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
 	}
 	if !yes {
-		if err := p.ask(fmt.Sprintf("Undo %s (%s) and %s?", plural(len(keys), "connection"), strings.Join(keys, ", "), plural(len(imports), "import"))); err != nil {
+		if err := p.confirm(fmt.Sprintf("Undo %s (%s) and %s?", plural(len(keys), "connection"), strings.Join(keys, ", "), plural(len(imports), "import"))); err != nil {
 			return err
 		}
 	}
-	return p.takeBackAll(ctx, c, true, force)
+	return p.undoEach(ctx, c, true, force)
 }
 
-// takeBackAll undoes every connection and, if requested, every import; a failure does not stop the
+// undoEach undoes every connection and, if requested, every import; a failure does not stop the
 // others.
-func (p *program) takeBackAll(ctx context.Context, c *clientconf.Connector, imports, force bool) error {
+func (p *program) undoEach(ctx context.Context, c *clientconf.Connector, imports, force bool) error {
 	list := []clientconf.UndoResult{}
 	failed := c.UndoAll(ctx, imports, force, func(u clientconf.UndoResult) {
 		list = append(list, u)

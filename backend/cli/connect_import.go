@@ -23,12 +23,12 @@ func (p *program) clientsImport() *cobra.Command {
 		}
 		if !p.json {
 			p.printImports(t.Servers)
-			fmt.Fprintf(p.Stdout, "\n%s\n", clean(t.Diff))
+			fmt.Fprintf(p.Stdout, "\n%s\n", escapeText(t.Diff))
 		}
 		id := ""
 		if t.Diff != "" {
 			if !f.yes {
-				if err := p.ask("Write this?"); err != nil {
+				if err := p.confirm("Write this?"); err != nil {
 					return err
 				}
 			}
@@ -36,22 +36,22 @@ func (p *program) clientsImport() *cobra.Command {
 				return err
 			}
 		}
-		sentence := fmt.Sprintf("%d servers are in %s.", len(t.Servers), line(t.Path))
+		sentence := fmt.Sprintf("%d servers are in %s.", len(t.Servers), escapeLine(t.Path))
 		if id != "" {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}
-		return p.say(map[string]any{"items": t.Servers, "next": "", "path": t.Path, "id": id}, sentence)
+		return p.printSentence(map[string]any{"items": t.Servers, "next": "", "path": t.Path, "id": id}, sentence)
 	})
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
 		"Nothing is evaluated: references to variables stay references. Literal tokens are stored as secrets."
 	f.yesFlag(cmd)
-	p.withAll(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
+	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
 		c, err := p.connector()
 		if err != nil {
 			return err
 		}
 		t := c.PlanImportAll()
-		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Copy " + counted(t) + "?" })
+		return p.applyToAll(ctx, c, t, f.yes, func() string { return "Copy " + describeCount(t) + "?" })
 	})
 	return cmd
 }
@@ -62,15 +62,15 @@ func (p *program) printImports(all []clientconf.ImportedServer) {
 		if i.Exists {
 			how = "exists already as " + i.Label
 		}
-		fmt.Fprintf(p.Stdout, "%s %s: %s\n", line(i.Name), how, line(string(i.Entry)))
+		fmt.Fprintf(p.Stdout, "%s %s: %s\n", escapeLine(i.Name), how, escapeLine(string(i.Entry)))
 		if len(i.SharedWith) > 0 {
 			fmt.Fprintf(p.Stdout, "  also in: %s\n", strings.Join(i.SharedWith, ", "))
 		}
 		if i.Source != "" {
-			fmt.Fprintf(p.Stdout, "  found in: %s\n", line(i.Source))
+			fmt.Fprintf(p.Stdout, "  found in: %s\n", escapeLine(i.Source))
 		}
 		for _, note := range i.Notes {
-			fmt.Fprintf(p.Stdout, "  note: %s\n", line(note))
+			fmt.Fprintf(p.Stdout, "  note: %s\n", escapeLine(note))
 		}
 	}
 }
@@ -115,12 +115,12 @@ func (p *program) clientsMove() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.carryOut(r, plan, f.yes)
+		return p.applyPlan(r, plan, f.yes)
 	})
 	cmd.Long = "Move a client's servers to Drawbridge and replace each entry by one with the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\nclients undo CLIENT [SERVER...] reverts all moves, or those of single servers."
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&together, "together", false, "one entry for all servers; tool names change")
-	p.withAll(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
+	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
 		if together || f.project != "" {
 			return usageError{errors.New("--all can only be combined with --yes")}
 		}
@@ -129,7 +129,7 @@ func (p *program) clientsMove() *cobra.Command {
 			return err
 		}
 		t := c.PlanMoveAll()
-		return p.carryOutAll(ctx, c, t, f.yes, func() string { return "Take over " + counted(t) + "?" })
+		return p.applyToAll(ctx, c, t, f.yes, func() string { return "Take over " + describeCount(t) + "?" })
 	})
 	return cmd
 }
@@ -145,7 +145,7 @@ func (p *program) clientsBundle() *cobra.Command {
 		if err := os.WriteFile(out, content, 0o644); err != nil { //nolint:gosec // it holds no secret
 			return err
 		}
-		return p.say(map[string]any{"id": r.choice.Client, "path": out}, line(out)+" was written. Open it with the client to install it.")
+		return p.printSentence(map[string]any{"id": r.choice.Client, "path": out}, escapeLine(out)+" was written. Open it with the client to install it.")
 	})
 	cmd.Flags().StringVarP(&out, "output", "o", clientconf.BundleName, "the `FILE` to write")
 	return cmd
@@ -176,7 +176,7 @@ func (p *program) clientsSavings() *cobra.Command {
 				sentence += fmt.Sprintf("\nBefore the first client was connected: %d servers in %d clients; %d ran, %d of them duplicates, %.1f GB.",
 					b.Configured, b.Clients, b.Running, b.Copies, float64(b.Bytes)/(1<<30))
 			}
-			return p.say(s, sentence)
+			return p.printSentence(s, sentence)
 		},
 	}
 }

@@ -29,7 +29,7 @@ func (p *program) clientsDisconnect() *cobra.Command {
 		return p.undo(r, f.force)
 	})
 	named := one.RunE
-	one.Args = between(0, 1)
+	one.Args = argCount(0, 1)
 	one.RunE = func(cmd *cobra.Command, args []string) error {
 		if all != (len(args) == 0) {
 			return usageError{errors.New("name a client, or use --all")}
@@ -58,11 +58,11 @@ func (p *program) clientsUndo() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.say(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its servers itself again.")
+		return p.printSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its servers itself again.")
 	})
 	cmd.Long = "Undo connect, move or import. With SERVER, only the moves of these servers are undone.\nIf a client is not connected, its newest import is undone."
 	client := cmd.RunE
-	cmd.Args = between(0, 1000)
+	cmd.Args = argCount(0, 1000)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		named := 0
 		for _, given := range []bool{all, imported != "", len(args) > 0} {
@@ -106,7 +106,7 @@ func (p *program) undo(r onClient, force bool) error {
 	if err != nil {
 		return err
 	}
-	return p.say(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how}, undoneWords[how])
+	return p.printSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how}, undoneWords[how])
 }
 
 func (p *program) undoImport(ctx context.Context, c *clientconf.Connector, id string) error {
@@ -114,7 +114,7 @@ func (p *program) undoImport(ctx context.Context, c *clientconf.Connector, id st
 	if err != nil {
 		return err
 	}
-	return p.say(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
+	return p.printSentence(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
 }
 
 // disconnectAll removes every connection; a failure does not stop the others.
@@ -123,7 +123,7 @@ func (p *program) disconnectAll(ctx context.Context, force bool) error {
 	if err != nil {
 		return err
 	}
-	return p.takeBackAll(ctx, c, false, force)
+	return p.undoEach(ctx, c, false, force)
 }
 
 func (p *program) clientsRestore() *cobra.Command {
@@ -133,7 +133,7 @@ func (p *program) clientsRestore() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.say(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
+		return p.printSentence(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
 	})
 	f.yesFlag(cmd)
 	return cmd
@@ -145,7 +145,7 @@ func (p *program) clientsForget() *cobra.Command {
 		if err := r.c.Forget(r.key); err != nil {
 			return err
 		}
-		return p.say(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
+		return p.printSentence(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
 	})
 	f.yesFlag(cmd)
 	return cmd

@@ -30,7 +30,8 @@ type daemon struct {
 	http  *http.Client
 }
 
-// daemon finds the running daemon of the data folder. It warns if the version of the daemon differs.
+// daemon finds the running daemon of the data folder. It warns if the version of the daemon
+// differs.
 func (p *program) daemon() (*daemon, error) {
 	folders, err := p.folders()
 	if err != nil {
@@ -46,7 +47,7 @@ func (p *program) daemon() (*daemon, error) {
 		return nil, &core.Error{Code: core.CodeUnauthorized, Message: "cannot read the admin token", Cause: err}
 	}
 	if rt.Version != p.Version && !p.json {
-		fmt.Fprintf(p.Stderr, "Drawbridge %s is running, but this command is version %s: restart Drawbridge.\n", line(rt.Version), p.Version)
+		fmt.Fprintf(p.Stderr, "Drawbridge %s is running, but this command is version %s: restart Drawbridge.\n", escapeLine(rt.Version), p.Version)
 	}
 	return &daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{DialContext: loopback.Dialer(folders.Data)}}}, nil
 }
@@ -85,11 +86,11 @@ func (d *daemon) send(ctx context.Context, method, path string, query url.Values
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, refusal(resp)
+	return nil, parseProblem(resp)
 }
 
-// refusal parses a problem document.
-func refusal(resp *http.Response) error {
+// parseProblem parses a problem document.
+func parseProblem(resp *http.Response) error {
 	var doc problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -102,8 +103,8 @@ func refusal(resp *http.Response) error {
 	return &core.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors}
 }
 
-// raw reads one document.
-func (d *daemon) raw(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
+// requestRaw reads one document.
+func (d *daemon) requestRaw(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
 	resp, err := d.send(ctx, method, path, query, body)
 	if err != nil {
 		return nil, err
@@ -116,14 +117,14 @@ func (d *daemon) raw(ctx context.Context, method, path string, query url.Values,
 	return bytes.TrimSpace(data), nil
 }
 
-// fetch requests a document. With --json it prints the document and reports done; otherwise it decodes
-// it into to.
+// fetch requests a document. With --json it prints the document and reports done; otherwise it
+// decodes it into to.
 func (p *program) fetch(ctx context.Context, method, path string, query url.Values, body, to any) (done bool, err error) {
 	d, err := p.daemon()
 	if err != nil {
 		return false, err
 	}
-	data, err := d.raw(ctx, method, path, query, body)
+	data, err := d.requestRaw(ctx, method, path, query, body)
 	if err != nil {
 		return false, err
 	}
@@ -137,11 +138,11 @@ func (p *program) fetch(ctx context.Context, method, path string, query url.Valu
 	return false, decode(data, to)
 }
 
-// serverID returns the id of the server with the id or name text; text itself if there is none, because
-// the history contains removed servers.
+// serverID returns the id of the server with the id or name text; text itself if there is none,
+// because the history contains removed servers.
 func (d *daemon) serverID(ctx context.Context, text string) string {
 	var s core.ServerStatus
-	if d.get(ctx, "servers/"+url.PathEscape(text), &s) != nil || s.ID == "" {
+	if d.fetchInto(ctx, "servers/"+url.PathEscape(text), &s) != nil || s.ID == "" {
 		return text
 	}
 	return s.ID
@@ -150,7 +151,7 @@ func (d *daemon) serverID(ctx context.Context, text string) string {
 // knownServer returns the id of the server with the given id or name, or an error.
 func (d *daemon) knownServer(ctx context.Context, text string) (string, error) {
 	var s core.ServerStatus
-	err := d.get(ctx, "servers/"+url.PathEscape(text), &s)
+	err := d.fetchInto(ctx, "servers/"+url.PathEscape(text), &s)
 	if core.CodeOf(err) == core.CodeNotFound {
 		return "", &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no server is called %q", text), Hint: "List them with: drawbridge status"}
 	}
@@ -168,7 +169,7 @@ func (p *program) clientName(ctx context.Context, text string) string {
 		Token string `json:"token"`
 		Name  string `json:"name"`
 	}]
-	if d.get(ctx, "clients", &list) != nil {
+	if d.fetchInto(ctx, "clients", &list) != nil {
 		return text
 	}
 	found := map[string]bool{}
@@ -198,8 +199,8 @@ type items[T any] struct {
 
 var errStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or this command read too slowly")
 
-// ago formats the time since t in the largest fitting unit.
-func ago(now, t time.Time) string {
+// formatAge formats the time since t in the largest fitting unit.
+func formatAge(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}

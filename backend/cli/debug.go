@@ -53,7 +53,7 @@ type debugDocument struct {
 
 func (p *program) debug() *cobra.Command {
 	return &cobra.Command{
-		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: between(1, 1),
+		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: argCount(1, 1),
 		Long: "Show everything known about a server: its command, its stderr output and the last messages.\nThe messages may contain secrets.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var d debugDocument
@@ -70,7 +70,7 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 	var b strings.Builder
 	say := func(title, text string) {
 		if text != "" {
-			fmt.Fprintf(&b, "%-13s %s\n", title, line(text))
+			fmt.Fprintf(&b, "%-13s %s\n", title, escapeLine(text))
 		}
 	}
 	took := func(d time.Duration) string {
@@ -83,10 +83,10 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 		if t.IsZero() {
 			return ""
 		}
-		return ago(now, t)
+		return formatAge(now, t)
 	}
 	s := &d.Status
-	say("Server", name(*s)+": "+word(s.State))
+	say("Server", displayName(*s)+": "+stateWord(s.State))
 	say("Reason", s.Reason)
 	for _, warning := range s.Warnings {
 		say("Warning", warning)
@@ -131,7 +131,7 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 	if len(d.Stderr) > 0 {
 		b.WriteString("\nStderr, the last lines\n")
 		for _, l := range d.Stderr {
-			b.WriteString("  " + line(l) + "\n")
+			b.WriteString("  " + escapeLine(l) + "\n")
 		}
 	}
 	if len(d.Frames) > 0 {
@@ -143,13 +143,13 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 			}
 			first, headers, _ := strings.Cut(f.HTTP, "\n")
 			if first != "" {
-				fmt.Fprintf(&b, "  %s %s %s\n", f.At.Local().Format("15:04:05.000"), arrow, line(first))
+				fmt.Fprintf(&b, "  %s %s %s\n", f.At.Local().Format("15:04:05.000"), arrow, escapeLine(first))
 			}
 			for header := range strings.Lines(headers) {
-				b.WriteString("      " + line(strings.TrimSuffix(header, "\n")) + "\n")
+				b.WriteString("      " + escapeLine(strings.TrimSuffix(header, "\n")) + "\n")
 			}
 			if first == "" || f.Bytes > 0 {
-				fmt.Fprintf(&b, "  %s %s %d bytes  %s\n", f.At.Local().Format("15:04:05.000"), arrow, f.Bytes, line(f.Text))
+				fmt.Fprintf(&b, "  %s %s %d bytes  %s\n", f.At.Local().Format("15:04:05.000"), arrow, f.Bytes, escapeLine(f.Text))
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (p *program) diagnostics() *cobra.Command {
 				return err
 			}
 			if !yes {
-				if err := p.ask("Write " + output + "?"); err != nil {
+				if err := p.confirm("Write " + output + "?"); err != nil {
 					return err
 				}
 			}
@@ -52,7 +52,7 @@ func (p *program) diagnostics() *cobra.Command {
 				return err
 			}
 			path, err := filepath.Abs(output)
-			fmt.Fprintln(p.Stdout, "Written: "+line(path)+"\nReview the file before you share it.")
+			fmt.Fprintln(p.Stdout, "Written: "+escapeLine(path)+"\nReview the file before you share it.")
 			return err
 		},
 	}
@@ -75,12 +75,12 @@ func writeBundle(path string, files []doctor.File, now time.Time) error {
 
 // collect requests the bundle from the running daemon, or builds a smaller one without it.
 func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
-	if p.running() {
+	if p.isDaemonRunning() {
 		d, err := p.daemon()
 		if err != nil {
 			return nil, err
 		}
-		data, err := d.raw(ctx, http.MethodGet, "diagnostics", nil, nil)
+		data, err := d.requestRaw(ctx, http.MethodGet, "diagnostics", nil, nil)
 		if core.CodeOf(err) != core.CodeNotFound {
 			var list items[doctor.File]
 			if err == nil {
@@ -108,7 +108,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 			o.Secrets = append(o.Secrets, t.Token)
 		}
 	}
-	if vault, err := p.vault(); err == nil {
+	if vault, err := p.openSecretStore(); err == nil {
 		if st := vault.Status(ctx); !st.Locked {
 			all, err := vault.List(ctx)
 			if err != nil {
@@ -121,7 +121,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 			}
 		}
 	}
-	if patient, err := p.patient(ctx); err == nil {
+	if patient, err := p.doctorOptions(ctx); err == nil {
 		o.Documents["doctor"] = doctor.Examine(ctx, patient)
 	}
 	return doctor.Bundle(o), nil

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/term"
 )
 
-// narrowest is the minimum width of a column.
-const narrowest = 8
+// minColumnWidth is the minimum width of a column.
+const minColumnWidth = 8
 
-// columnsOf returns the width of the terminal w; 0 if w is not a terminal.
-func columnsOf(w io.Writer) int {
+// terminalWidth returns the width of the terminal w; 0 if w is not a terminal.
+func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
 		return 0
@@ -23,15 +23,15 @@ func columnsOf(w io.Writer) int {
 	return columns
 }
 
-// fit shortens columns so that a box is at most limit wide: the right column first, the others only if
-// necessary. A limit of 0 means none.
-func (t *table) fit(widths []int, limit int) {
+// shrinkToFit shortens columns so that a box is at most limit wide: the right column first, the
+// others only if necessary. A limit of 0 means none.
+func (t *table) shrinkToFit(widths []int, limit int) {
 	excess := len(widths)*3 + 1 - limit
 	for _, w := range widths {
 		excess += w
 	}
 	for i := len(widths) - 1; i >= 0 && limit > 0 && excess > 0; i-- {
-		cut := min(excess, max(0, widths[i]-narrowest))
+		cut := min(excess, max(0, widths[i]-minColumnWidth))
 		widths[i] -= cut
 		excess -= cut
 		if cut == 0 {
@@ -39,7 +39,7 @@ func (t *table) fit(widths []int, limit int) {
 		}
 		for _, row := range append([][]string{t.head}, t.rows...) {
 			if i < len(row) {
-				row[i] = short(row[i], widths[i])
+				row[i] = truncate(row[i], widths[i])
 			}
 		}
 	}

@@ -55,26 +55,26 @@ func (p *program) doctor() *cobra.Command {
 func (p *program) printFindings(findings []doctor.Finding) {
 	marks := map[doctor.Level]string{doctor.OK: "ok     ", doctor.Warning: "warning", doctor.Problem: "PROBLEM"}
 	for _, f := range findings {
-		fmt.Fprintf(p.Stdout, "%s  %s %s: %s\n", marks[f.Level], f.Check, line(f.Subject), line(f.Message))
+		fmt.Fprintf(p.Stdout, "%s  %s %s: %s\n", marks[f.Level], f.Check, escapeLine(f.Subject), escapeLine(f.Message))
 		if f.Fix != "" {
-			fmt.Fprintf(p.Stdout, "         %s\n", line(f.Fix))
+			fmt.Fprintf(p.Stdout, "         %s\n", escapeLine(f.Fix))
 		}
 		if f.Action != "" {
-			fmt.Fprintf(p.Stdout, "         [%s] %s\n", line(f.ID), line(f.Action))
+			fmt.Fprintf(p.Stdout, "         [%s] %s\n", escapeLine(f.ID), escapeLine(f.Action))
 		}
 	}
 }
 
-// examine runs the checks, after it applied the fix with the given id unless "". It uses the running
-// daemon, which knows more.
+// examine runs the checks, after it applied the fix with the given id unless "". It uses the
+// running daemon, which knows more.
 func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, error) {
-	if p.running() {
+	if p.isDaemonRunning() {
 		found, err := p.askDaemon(ctx, fix)
 		if core.CodeOf(err) != core.CodeNotFound || fix != "" {
 			return found, err
 		}
 	}
-	o, err := p.patient(ctx)
+	o, err := p.doctorOptions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, er
 		if err := doctor.Fix(ctx, o, fix); err != nil {
 			return nil, err
 		}
-		if o, err = p.patient(ctx); err != nil {
+		if o, err = p.doctorOptions(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +98,7 @@ func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, 
 	if fix != "" {
 		method, path = http.MethodPost, "doctor/"+url.PathEscape(fix)
 	}
-	data, err := d.raw(ctx, method, path, nil, nil)
+	data, err := d.requestRaw(ctx, method, path, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +108,8 @@ func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, 
 	return list.Items, decode(data, &list)
 }
 
-// patient holds what can be checked without a daemon.
-func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
+// doctorOptions holds what can be checked without a daemon.
+func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err error) {
 	folders, err := p.folders()
 	if err != nil {
 		return o, err
@@ -141,7 +141,7 @@ func (p *program) patient(ctx context.Context) (o doctor.Options, err error) {
 			return err
 		},
 	}
-	vault, err := p.vault()
+	vault, err := p.openSecretStore()
 	if err != nil {
 		return o, err
 	}
@@ -163,7 +163,7 @@ func (p *program) uninstall() *cobra.Command {
 		Long: "Disconnect all clients, restore moved entries, delete the tokens of sign-ins, and disable the start at login. With --delete-data, the configuration, secrets, history and logs are deleted too.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
-				if err := p.ask("Disconnect all clients?"); err != nil {
+				if err := p.confirm("Disconnect all clients?"); err != nil {
 					return err
 				}
 			}
@@ -171,7 +171,7 @@ func (p *program) uninstall() *cobra.Command {
 				return err
 			}
 			if err := p.forgetLogins(cmd.Context()); err != nil {
-				fmt.Fprintln(p.Stderr, line("The tokens of sign-ins were not deleted: "+err.Error()))
+				fmt.Fprintln(p.Stderr, escapeLine("The tokens of sign-ins were not deleted: "+err.Error()))
 			}
 			folders, err := p.folders()
 			if err != nil {
@@ -188,7 +188,7 @@ func (p *program) uninstall() *cobra.Command {
 			}
 			vault := secret.For(folders.Data, p.Getenv)
 			if err := vault.Destroy(cmd.Context()); err != nil {
-				fmt.Fprintln(p.Stderr, line("The key of the secrets is still in the keyring: "+err.Error()))
+				fmt.Fprintln(p.Stderr, escapeLine("The key of the secrets is still in the keyring: "+err.Error()))
 			}
 			for _, dir := range []string{folders.Config, folders.State, folders.Logs, folders.Data} {
 				if err := os.RemoveAll(dir); err != nil {
@@ -204,18 +204,18 @@ func (p *program) uninstall() *cobra.Command {
 	return cmd
 }
 
-// forgetLogins deletes the tokens of remote servers: through the daemon, which also revokes them, or
-// directly in the store.
+// forgetLogins deletes the tokens of remote servers: through the daemon, which also revokes them,
+// or directly in the store.
 func (p *program) forgetLogins(ctx context.Context) error {
-	if p.running() {
+	if p.isDaemonRunning() {
 		d, err := p.daemon()
 		if err != nil {
 			return err
 		}
-		_, err = d.raw(ctx, http.MethodDelete, "logins", nil, nil)
+		_, err = d.requestRaw(ctx, http.MethodDelete, "logins", nil, nil)
 		return err
 	}
-	vault, err := p.vault()
+	vault, err := p.openSecretStore()
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (p *program) explainCall() *cobra.Command {
 	var all, wait bool
 	var limit time.Duration
 	cmd := &cobra.Command{
-		Use: "explain SERVER TOOL | --all", Short: "Show for each policy check whether a call would pass, and why", Args: between(0, 2),
+		Use: "explain SERVER TOOL | --all", Short: "Show for each policy check whether a call would pass, and why", Args: argCount(0, 2),
 		Long: "Show for each policy check whether a call of a tool would pass now, and why. No call is made.\n" +
 			"With --all, show for each server whether it is ready, and how many of its tools would be refused. Exit with 1 if a server is not ready.",
 		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain --all --wait --json",
@@ -77,7 +77,7 @@ func (p *program) printExplanation(e *explanation) error {
 	if e.Client != "" {
 		who = " by " + e.Client
 	}
-	if _, err := fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s: %s of %s%s", word, e.Tool, e.Server, who))); err != nil {
+	if _, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: %s of %s%s", word, e.Tool, e.Server, who))); err != nil {
 		return err
 	}
 	return t.print(p.Stdout, p.Terminal())

@@ -22,8 +22,9 @@ type readiness struct {
 	Refused []string   `json:"refused"` // tools whose calls would be refused
 }
 
-// explainAll reports for every server whether its tools can be called. With wait it waits up to limit
-// for starting servers. The exit code is 1 if a server is not ready; disabled servers are ignored.
+// explainAll reports for every server whether its tools can be called. With wait it waits up to
+// limit for starting servers. The exit code is 1 if a server is not ready; disabled servers are
+// ignored.
 func (p *program) explainAll(ctx context.Context, client string, wait bool, limit time.Duration) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -56,7 +57,7 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 // readiness checks all servers; pending reports whether one may become ready by itself.
 func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool, err error) {
 	var all items[core.ServerStatus]
-	if err := d.get(ctx, "servers", &all); err != nil {
+	if err := d.fetchInto(ctx, "servers", &all); err != nil {
 		return nil, false, err
 	}
 	list = []readiness{}
@@ -78,7 +79,7 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 // findRefused finds the tools whose calls would be refused.
 func (d *daemon) findRefused(ctx context.Context, list []readiness, client string) error {
 	var tools items[toolDocument]
-	if err := d.get(ctx, "tools", &tools); err != nil {
+	if err := d.fetchInto(ctx, "tools", &tools); err != nil {
 		return err
 	}
 	at := map[string]*readiness{}
@@ -95,7 +96,7 @@ func (d *daemon) findRefused(ctx context.Context, list []readiness, client strin
 			query.Set("client", client)
 		}
 		var e explanation
-		data, err := d.raw(ctx, http.MethodGet, "explain", query, nil)
+		data, err := d.requestRaw(ctx, http.MethodGet, "explain", query, nil)
 		if err == nil {
 			err = decode(data, &e)
 		}
@@ -123,9 +124,9 @@ func (p *program) printReadiness(list []readiness) error {
 		}
 		why := r.Reason
 		if why == "" && !r.Ready {
-			why = word(r.State)
+			why = stateWord(r.State)
 		}
-		t.add(bothNames(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why)
+		t.add(nameAndID(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why)
 	}
 	var err error
 	if p.json {

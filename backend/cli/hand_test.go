@@ -13,7 +13,7 @@ func TestTableFitsTerminalWidth(t *testing.T) {
 	one.add("windsurf", "Windsurf (Cascade, before the rename)", "not connected", "/home/ana/.codeium/windsurf/mcp_config.json")
 	one.add("x", "X", "connected", "/x")
 	widths := []int{8, 37, 13, 43}
-	one.fit(widths, 80)
+	one.shrinkToFit(widths, 80)
 	var b strings.Builder
 	one.box(&b, widths)
 	for l := range strings.Lines(b.String()) {
@@ -25,7 +25,7 @@ func TestTableFitsTerminalWidth(t *testing.T) {
 		t.Error(b.String())
 	}
 	untouched := []int{8, 37, 13, 43}
-	one.fit(untouched, 0)
+	one.shrinkToFit(untouched, 0)
 	if untouched[3] != 43 {
 		t.Error("a table that is piped was shortened")
 	}
@@ -142,7 +142,7 @@ func TestOnlyApprovalEventsRefreshPrompt(t *testing.T) {
 	t.Parallel()
 	for event, want := range map[string]int{"snapshot": 1, "approval": 1, "call": 0, "server": 0} {
 		changed := make(chan struct{}, 1)
-		noteApprovals(strings.NewReader("event: "+event+"\ndata: {}\n\n"), changed)
+		signalApprovals(strings.NewReader("event: "+event+"\ndata: {}\n\n"), changed)
 		if len(changed) != want {
 			t.Errorf("%s: %d", event, len(changed))
 		}

@@ -36,7 +36,7 @@ type callRow struct {
 	Stack     string       `json:"stack"`
 }
 
-func (c callRow) what() string {
+func (c callRow) description() string {
 	if c.Tool != "" {
 		return c.Tool
 	}
@@ -48,7 +48,7 @@ func (c callRow) cells() []string {
 	if c.Outcome == core.OutcomeRunning {
 		outcome, took = "running", "-"
 	}
-	return []string{c.At.Local().Format("2006-01-02 15:04:05"), c.Client, c.Server, c.what(), outcome, took, c.ID}
+	return []string{c.At.Local().Format("2006-01-02 15:04:05"), c.Client, c.Server, c.description(), outcome, took, c.ID}
 }
 
 // maxCalls is the page size limit of the API.
@@ -59,7 +59,7 @@ func (p *program) history() *cobra.Command {
 	var limit int
 	var follow, asCSV bool
 	cmd := &cobra.Command{
-		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: between(0, 1),
+		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if _, err := strconv.ParseUint(args[0], 10, 63); err != nil {
@@ -121,12 +121,12 @@ func (p *program) oneCall(ctx context.Context, id string) error {
 	if done, err := p.fetch(ctx, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, &c); done || err != nil {
 		return err
 	}
-	fmt.Fprintln(p.Stdout, line(strings.Join(c.cells(), "  ")))
+	fmt.Fprintln(p.Stdout, escapeLine(strings.Join(c.cells(), "  ")))
 	if c.Reason != "" {
-		fmt.Fprintln(p.Stdout, line(c.Reason))
+		fmt.Fprintln(p.Stdout, escapeLine(c.Reason))
 	}
 	if c.Invalid != "" {
-		fmt.Fprintln(p.Stdout, "invalid: the result does not fit the tool's outputSchema: "+line(c.Invalid))
+		fmt.Fprintln(p.Stdout, "invalid: the result does not fit the tool's outputSchema: "+escapeLine(c.Invalid))
 	}
 	for _, part := range []struct{ title, text string }{{"Arguments", c.Arguments}, {"Result", c.Result}, {"Error", c.Error}} {
 		if part.text == "" {
@@ -136,10 +136,10 @@ func (p *program) oneCall(ctx context.Context, id string) error {
 		if err != nil {
 			pretty = part.text + "\n"
 		}
-		fmt.Fprintf(p.Stdout, "\n%s\n%s", part.title, clean(pretty))
+		fmt.Fprintf(p.Stdout, "\n%s\n%s", part.title, escapeText(pretty))
 	}
 	if c.Stack != "" {
-		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", clean(c.Stack))
+		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", escapeText(c.Stack))
 	}
 	return nil
 }

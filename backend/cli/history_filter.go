@@ -50,7 +50,7 @@ func (c *callFilter) query() (url.Values, error) {
 		set(key, value)
 	}
 	for key, value := range map[string]string{"from": c.from, "to": c.to} {
-		at, err := moment(value, time.Now())
+		at, err := parseTime(value, time.Now())
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--%s: %w", key, err)}
 		}
@@ -67,8 +67,8 @@ func (c *callFilter) query() (url.Values, error) {
 	return query, nil
 }
 
-// moment parses a point in time in common formats; "" stays "".
-func moment(text string, now time.Time) (string, error) {
+// parseTime parses a point in time in common formats; "" stays "".
+func parseTime(text string, now time.Time) (string, error) {
 	if text == "" {
 		return "", nil
 	}

@@ -11,12 +11,12 @@ func TestTimesAreParsedInCommonForms(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "2h": "2026-03-01T10:00:00Z", "2026-01-31": day, "2026-01-31T10:00:00+02:00": "2026-01-31T08:00:00Z",
 	} {
-		if got, err := moment(text, now); err != nil || got != want {
+		if got, err := parseTime(text, now); err != nil || got != want {
 			t.Errorf("%q is %q, %v", text, got, err)
 		}
 	}
 	for _, wrong := range []string{"yesterday", "-2h", "2026-13-01"} {
-		if got, err := moment(wrong, now); err == nil {
+		if got, err := parseTime(wrong, now); err == nil {
 			t.Errorf("%q is %q", wrong, got)
 		}
 	}

@@ -24,14 +24,14 @@ const (
 	askMost  = 2000 // maximum number of queued calls
 )
 
-// ended is a finished call of the event stream.
-type ended struct {
+// endedCall is a finished call of the event stream.
+type endedCall struct {
 	callRow
 	raw []byte
 }
 
-// follow prints calls as they finish. The stream cannot filter by search text, so the history is asked
-// which of the latest calls match.
+// follow prints calls as they finish. The stream cannot filter by search text, so the history is
+// asked which of the latest calls match.
 func (p *program) follow(ctx context.Context, query url.Values) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -47,20 +47,20 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 		return err
 	}
 	defer resp.Body.Close()
-	calls := make(chan ended, askMost)
+	calls := make(chan endedCall, askMost)
 	go func() { // ends with the stream
 		defer close(calls)
 		readCalls(ctx, resp.Body, calls)
 	}()
-	var waiting []ended
+	var waiting []endedCall
 	ask := time.NewTimer(0)
 	<-ask.C
 	for {
 		open := true
-		var c ended
+		var c endedCall
 		select {
 		case c, open = <-calls:
-			if open && matches(c.callRow, query) {
+			if open && matchesFilters(c.callRow, query) {
 				if waiting = append(waiting, c); len(waiting) == 1 {
 					ask.Reset(askEvery)
 				}
@@ -73,19 +73,19 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 		if ctx.Err() != nil {
 			return nil // interrupted: the normal end
 		}
-		if err := p.tell(ctx, d, query, waiting); err != nil || !open {
+		if err := p.printMatching(ctx, d, query, waiting); err != nil || !open {
 			return cmp.Or(err, errStreamEnded)
 		}
 		waiting = waiting[:0]
 	}
 }
 
-// tell prints the calls that match the search text.
-func (p *program) tell(ctx context.Context, d *daemon, query url.Values, calls []ended) error {
+// printMatching prints the calls that match the search text.
+func (p *program) printMatching(ctx context.Context, d *daemon, query url.Values, calls []endedCall) error {
 	var found map[string]bool
 	if query.Has("q") && len(calls) > 0 {
 		var err error
-		if found, err = d.among(ctx, query, calls); err != nil {
+		if found, err = d.filterCalls(ctx, query, calls); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (p *program) tell(ctx context.Context, d *daemon, query url.Values, calls [
 		if query.Has("q") && !found[c.ID] {
 			continue
 		}
-		if err := p.followed(c); err != nil {
+		if err := p.printFollowed(c); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (p *program) tell(ctx context.Context, d *daemon, query url.Values, calls [
 }
 
 // readCalls forwards finished calls of the stream. It ignores the initial snapshot.
-func readCalls(ctx context.Context, stream io.Reader, calls chan<- ended) {
+func readCalls(ctx context.Context, stream io.Reader, calls chan<- endedCall) {
 	lines := bufio.NewReaderSize(stream, 64<<10)
 	event := ""
 	var data []byte
@@ -121,7 +121,7 @@ func readCalls(ctx context.Context, stream io.Reader, calls chan<- ended) {
 			if l[0] == ':' {
 				continue
 			}
-			c := ended{raw: data}
+			c := endedCall{raw: data}
 			if event == "call" && json.Unmarshal(data, &c.callRow) == nil && c.Outcome != core.OutcomeRunning {
 				select {
 				case calls <- c:
@@ -134,8 +134,8 @@ func readCalls(ctx context.Context, stream io.Reader, calls chan<- ended) {
 	}
 }
 
-// matches reports whether a call passes the filters except the search text.
-func matches(c callRow, query url.Values) bool {
+// matchesFilters reports whether a call passes the filters except the search text.
+func matchesFilters(c callRow, query url.Values) bool {
 	for key, value := range map[string]string{"server": c.Server, "tool": c.Tool, "outcome": string(c.Outcome), "session": c.Session, "workspace": c.Workspace} {
 		if want := query.Get(key); want != "" && want != value {
 			return false
@@ -157,8 +157,8 @@ func matches(c callRow, query url.Values) bool {
 	return err != nil || c.At.Before(to)
 }
 
-// among returns which of the given calls pass the filters, according to the history.
-func (d *daemon) among(ctx context.Context, query url.Values, calls []ended) (map[string]bool, error) {
+// filterCalls returns which of the given calls pass the filters, according to the history.
+func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []endedCall) (map[string]bool, error) {
 	first, last := calls[0].At, calls[0].At
 	for _, c := range calls {
 		if c.At.Before(first) {
@@ -174,7 +174,7 @@ func (d *daemon) among(ctx context.Context, query url.Values, calls []ended) (ma
 	query.Set("limit", strconv.Itoa(maxCalls))
 	found := make(map[string]bool)
 	for {
-		data, err := d.raw(ctx, http.MethodGet, "calls", query, nil)
+		data, err := d.requestRaw(ctx, http.MethodGet, "calls", query, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -192,11 +192,11 @@ func (d *daemon) among(ctx context.Context, query url.Values, calls []ended) (ma
 	}
 }
 
-func (p *program) followed(c ended) error {
+func (p *program) printFollowed(c endedCall) error {
 	if p.json {
 		_, err := fmt.Fprintf(p.Stdout, "%s\n", c.raw)
 		return err
 	}
-	_, err := fmt.Fprintln(p.Stdout, line(strings.Join(c.cells(), "  ")))
+	_, err := fmt.Fprintln(p.Stdout, escapeLine(strings.Join(c.cells(), "  ")))
 	return err
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// historyUpkeep adds the commands that maintain and pause the history.
-func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
+// addMaintenanceCommands adds the commands that maintain and pause the history.
+func (p *program) addMaintenanceCommands(history *cobra.Command) *cobra.Command {
 	history.AddCommand(
 		p.historyPrune(),
 		&cobra.Command{
@@ -25,7 +25,7 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },
 		},
 		&cobra.Command{
-			Use: "backup FILE", Short: "Back up the history to a new file", Args: between(1, 1),
+			Use: "backup FILE", Short: "Back up the history to a new file", Args: argCount(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				path, err := filepath.Abs(args[0])
 				if err != nil {
@@ -35,7 +35,7 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 				if done, err := p.fetch(cmd.Context(), http.MethodPost, "history/backup", nil, map[string]string{"path": path}, &said); done || err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(p.Stdout, line(said.Path))
+				_, err = fmt.Fprintln(p.Stdout, escapeLine(said.Path))
 				return err
 			},
 		},
@@ -47,7 +47,7 @@ func (p *program) historyUpkeep(history *cobra.Command) *cobra.Command {
 
 func (p *program) historyRestore() *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept beside it", Args: between(1, 1),
+		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept beside it", Args: argCount(1, 1),
 		Long: "Restore a backup of the history; the current history is kept beside it. Drawbridge must not be running.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folders, err := p.folders()
@@ -62,7 +62,7 @@ func (p *program) historyRestore() *cobra.Command {
 			if aside != "" {
 				text += " The previous history is " + aside + "."
 			}
-			return p.say(map[string]string{"file": args[0], "aside": aside}, text)
+			return p.printSentence(map[string]string{"file": args[0], "aside": aside}, text)
 		},
 	}
 }
@@ -130,7 +130,7 @@ func (p *program) checks() *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "run NAME", Short: "Run the calls of a check; exit with 1 if a result differs", Args: between(1, 1),
+			Use: "run NAME", Short: "Run the calls of a check; exit with 1 if a result differs", Args: argCount(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error { return p.runCheck(cmd.Context(), args[0]) },
 		},
 		&cobra.Command{
@@ -166,11 +166,11 @@ func (p *program) checks() *cobra.Command {
 	return cmd
 }
 
-// labels maps ids to the names of servers; unknown ids map to themselves.
-func (p *program) labels(ctx context.Context, d *daemon) func(id string) string {
+// serverLabels maps ids to the names of servers; unknown ids map to themselves.
+func (p *program) serverLabels(ctx context.Context, d *daemon) func(id string) string {
 	of := map[string]string{}
 	var list items[core.ServerStatus]
-	if data, err := d.raw(ctx, http.MethodGet, "servers", nil, nil); err == nil && decode(data, &list) == nil {
+	if data, err := d.requestRaw(ctx, http.MethodGet, "servers", nil, nil); err == nil && decode(data, &list) == nil {
 		for _, s := range list.Items {
 			of[s.ID] = s.Label
 		}
@@ -185,7 +185,7 @@ func (p *program) runCheck(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	data, err := d.raw(ctx, http.MethodPost, "checks/"+url.PathEscape(name)+"/run", nil, struct{}{})
+	data, err := d.requestRaw(ctx, http.MethodPost, "checks/"+url.PathEscape(name)+"/run", nil, struct{}{})
 	if err != nil {
 		return err
 	}
@@ -205,15 +205,15 @@ func (p *program) runCheck(ctx context.Context, name string) error {
 			return err
 		}
 	} else {
-		label := p.labels(ctx, d)
+		label := p.serverLabels(ctx, d)
 		for _, s := range report.Steps {
 			mark := "ok    "
 			if !s.OK {
 				mark = "FAILED"
 			}
-			fmt.Fprintf(p.Stdout, "%s  %s %s\n", mark, line(label(s.Server)), line(s.Tool))
+			fmt.Fprintf(p.Stdout, "%s  %s %s\n", mark, escapeLine(label(s.Server)), escapeLine(s.Tool))
 			for _, what := range s.Wrong {
-				fmt.Fprintf(p.Stdout, "        %s\n", line(what))
+				fmt.Fprintf(p.Stdout, "        %s\n", escapeLine(what))
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 		return err
 	}
 	if bounds == (pruneBounds{}) {
-		data, err := d.raw(ctx, http.MethodGet, "history", nil, nil)
+		data, err := d.requestRaw(ctx, http.MethodGet, "history", nil, nil)
 		if err != nil {
 			return err
 		}
@@ -61,28 +61,28 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 		}
 	}
 	// The API requires all of them; 0 means no limit.
-	data, err := d.raw(ctx, http.MethodPost, "history/beyond", nil, map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls})
+	data, err := d.requestRaw(ctx, http.MethodPost, "history/beyond", nil, map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls})
 	if err != nil {
 		return err
 	}
-	var gone beyond
+	var gone prunePreview
 	if err := json.Unmarshal(data, &gone); err != nil {
 		return fmt.Errorf("cannot read the answer: %w", err)
 	}
 	if gone.Calls == 0 {
 		return nil
 	}
-	return p.sure(gone.words()+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
+	return p.confirmOrFail(gone.describe()+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
 }
 
-// beyond is the retention preview of the daemon.
-type beyond struct {
+// prunePreview is the retention preview of the daemon.
+type prunePreview struct {
 	Calls, All int64
 	About      bool // Calls is an estimate
 	From, To   time.Time
 }
 
-func (b beyond) words() string {
+func (b prunePreview) describe() string {
 	about := ""
 	if b.About {
 		about = "About "

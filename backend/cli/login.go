@@ -38,7 +38,7 @@ const loginTick = 300 * time.Millisecond
 func (p *program) login() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
-		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server", Args: between(1, 1),
+		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server", Args: argCount(1, 1),
 		Long: "Sign in to a remote server. The address is printed, with the host that will ask for your password. The browser opens\n" +
 			"when you press Enter, or immediately with --open. The command ends when you have signed in.",
 		Example: "  drawbridge login github\n  drawbridge login github --open",
@@ -49,7 +49,7 @@ func (p *program) login() *cobra.Command {
 			}
 			ctx, at := cmd.Context(), "servers/"+url.PathEscape(args[0])+"/login"
 			var pending loginPending
-			data, err := d.raw(ctx, http.MethodPost, at, nil, nil)
+			data, err := d.requestRaw(ctx, http.MethodPost, at, nil, nil)
 			if err == nil {
 				err = decode(data, &pending)
 			}
@@ -60,17 +60,17 @@ func (p *program) login() *cobra.Command {
 				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
 				return err
 			}
-			fmt.Fprintf(p.Stderr, "%s will ask you to sign in:\n\n  %s\n\n", line(pending.Host), line(pending.URL))
-			if open || p.enter(ctx) {
-				if _, err := d.raw(ctx, http.MethodPost, at+"/open", nil, nil); err != nil {
-					fmt.Fprintln(p.Stderr, line(err.Error()))
+			fmt.Fprintf(p.Stderr, "%s will ask you to sign in:\n\n  %s\n\n", escapeLine(pending.Host), escapeLine(pending.URL))
+			if open || p.pressedEnter(ctx) {
+				if _, err := d.requestRaw(ctx, http.MethodPost, at+"/open", nil, nil); err != nil {
+					fmt.Fprintln(p.Stderr, escapeLine(err.Error()))
 				}
 			}
 			err = d.awaitLogin(ctx, at, args[0])
 			if ctx.Err() != nil {
 				leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 				defer cancel()
-				_, _ = d.raw(leave, http.MethodDelete, at, nil, nil)
+				_, _ = d.requestRaw(leave, http.MethodDelete, at, nil, nil)
 			}
 			if err != nil {
 				return err
@@ -78,7 +78,7 @@ func (p *program) login() *cobra.Command {
 			if p.json {
 				return p.document(map[string]any{"server": args[0], "signedIn": true})
 			}
-			_, err = fmt.Fprintln(p.Stdout, line(args[0]+": signed in"))
+			_, err = fmt.Fprintln(p.Stdout, escapeLine(args[0]+": signed in"))
 			return err
 		},
 	}
@@ -86,9 +86,9 @@ func (p *program) login() *cobra.Command {
 	return cmd
 }
 
-// enter reports whether the user pressed Enter to open the browser. It does not block the sign-in, which
-// also works if the user opens the address elsewhere.
-func (p *program) enter(ctx context.Context) bool {
+// pressedEnter reports whether the user pressed Enter to open the browser. It does not block the
+// sign-in, which also works if the user opens the address elsewhere.
+func (p *program) pressedEnter(ctx context.Context) bool {
 	f, ok := p.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintln(p.Stderr, "Open it in a browser on this machine.")
@@ -114,7 +114,7 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 	defer tick.Stop()
 	for {
 		var st loginStatus
-		data, err := d.raw(ctx, http.MethodGet, at, nil, nil)
+		data, err := d.requestRaw(ctx, http.MethodGet, at, nil, nil)
 		if err == nil {
 			err = decode(data, &st)
 		}
@@ -139,19 +139,19 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 
 func (p *program) logout() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them if possible", Args: between(1, 1),
+		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them if possible", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {
 				return err
 			}
-			if _, err := d.raw(cmd.Context(), http.MethodPost, "servers/"+url.PathEscape(args[0])+"/logout", nil, nil); err != nil {
+			if _, err := d.requestRaw(cmd.Context(), http.MethodPost, "servers/"+url.PathEscape(args[0])+"/logout", nil, nil); err != nil {
 				return err
 			}
 			if p.json {
 				return p.document(map[string]any{"server": args[0], "signedIn": false})
 			}
-			_, err = fmt.Fprintln(p.Stdout, line(args[0]+": signed out"))
+			_, err = fmt.Fprintln(p.Stdout, escapeLine(args[0]+": signed out"))
 			return err
 		},
 	}

@@ -26,7 +26,7 @@ func (p *program) logs() *cobra.Command {
 	var follow bool
 	var level string
 	cmd := &cobra.Command{
-		Use: "logs [SERVER]", Short: "Show the stderr output and the lifecycle events of servers", Args: between(0, 1),
+		Use: "logs [SERVER]", Short: "Show the stderr output and the lifecycle events of servers", Args: argCount(0, 1),
 		Long: `Show the stderr output and the lifecycle events of servers.
 
 --level debug, info, warn and error show lines of this level and above; stderr output
@@ -36,7 +36,7 @@ lifecycle events.`,
 			if _, ok := serverlog.Filter(level); !ok || level == "" {
 				return usageError{fmt.Errorf("--level must be %s", serverlog.FilterChoices)}
 			}
-			if !p.running() {
+			if !p.isDaemonRunning() {
 				return p.logsOfFiles(args, level, follow)
 			}
 			d, err := p.daemon()
@@ -72,7 +72,7 @@ lifecycle events.`,
 func (d *daemon) logs(ctx context.Context, servers []string, level string, seen map[string]time.Time) ([]logLine, error) {
 	if len(servers) == 0 {
 		var list items[core.ServerStatus]
-		if err := d.get(ctx, "servers", &list); err != nil {
+		if err := d.fetchInto(ctx, "servers", &list); err != nil {
 			return nil, err
 		}
 		for _, s := range list.Items {
@@ -86,7 +86,7 @@ func (d *daemon) logs(ctx context.Context, servers []string, level string, seen 
 			query.Set("after", last.Format(time.RFC3339Nano))
 		}
 		var list items[logLine]
-		data, err := d.raw(ctx, http.MethodGet, "servers/"+url.PathEscape(id)+"/log", query, nil)
+		data, err := d.requestRaw(ctx, http.MethodGet, "servers/"+url.PathEscape(id)+"/log", query, nil)
 		if err == nil {
 			err = decode(data, &list)
 		}
@@ -113,18 +113,18 @@ func (p *program) printLog(lines []logLine, withServer bool) error {
 		}
 		text := l.At.Local().Format("15:04:05.000") + " "
 		if withServer {
-			text += line(l.Server) + " "
+			text += escapeLine(l.Server) + " "
 		}
-		if _, err := fmt.Fprintf(p.Stdout, "%s%-5s %s\n", text, line(l.Level), clean(l.Text)); err != nil {
+		if _, err := fmt.Fprintf(p.Stdout, "%s%-5s %s\n", text, escapeLine(l.Level), escapeText(l.Text)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// get decodes one document.
-func (d *daemon) get(ctx context.Context, path string, to any) error {
-	data, err := d.raw(ctx, http.MethodGet, path, nil, nil)
+// fetchInto decodes one document.
+func (d *daemon) fetchInto(ctx context.Context, path string, to any) error {
+	data, err := d.requestRaw(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ const (
 	maxLogLines = 200
 )
 
-// logsOfFiles prints from files while no daemon runs: the end of the log of Drawbridge, or the log of a
-// server.
+// logsOfFiles prints from files while no daemon runs: the end of the log of Drawbridge, or the log
+// of a server.
 func (p *program) logsOfFiles(servers []string, level string, follow bool) error {
 	folders, err := p.folders()
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log for " + name + " has no matching lines: " + path, Hint: notRunningHint}
 	}
 	if !p.json {
-		fmt.Fprintln(p.Stderr, line("Drawbridge is not running. This is the end of "+path+":"))
+		fmt.Fprintln(p.Stderr, escapeLine("Drawbridge is not running. This is the end of "+path+":"))
 	}
 	return p.printLog(lines, false)
 }

@@ -15,7 +15,7 @@ import (
 func (p *program) open() *cobra.Command {
 	var printOnly, browser bool
 	cmd := &cobra.Command{
-		Use: "open [PLACE]", Short: "Open the page, or print its address with a one-time code", Args: between(0, 1),
+		Use: "open [PLACE]", Short: "Open the page, or print its address with a one-time code", Args: argCount(0, 1),
 		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
@@ -32,12 +32,12 @@ func (p *program) open() *cobra.Command {
 				var window struct {
 					Shown bool `json:"shown"`
 				}
-				data, err := d.raw(cmd.Context(), http.MethodPost, "window", nil, request)
+				data, err := d.requestRaw(cmd.Context(), http.MethodPost, "window", nil, request)
 				if err == nil && decode(data, &window) == nil && window.Shown {
 					return nil
 				}
 			}
-			data, err := d.raw(cmd.Context(), http.MethodPost, "open-code", nil, request)
+			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "open-code", nil, request)
 			if err != nil {
 				return err
 			}
@@ -91,11 +91,11 @@ func (p *program) quit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ended := d.whatRuns(cmd.Context())
-			if _, err := d.raw(cmd.Context(), http.MethodPost, "quit", nil, struct{}{}); err != nil {
+			ended := d.describeRunning(cmd.Context())
+			if _, err := d.requestRaw(cmd.Context(), http.MethodPost, "quit", nil, struct{}{}); err != nil {
 				return err
 			}
-			if err := awaitEnd(cmd.Context(), folders.Data); err != nil || p.json {
+			if err := awaitExit(cmd.Context(), folders.Data); err != nil || p.json {
 				return err
 			}
 			_, err = fmt.Fprintln(p.Stdout, "Ended: "+ended+".")
@@ -104,10 +104,10 @@ func (p *program) quit() *cobra.Command {
 	}
 }
 
-// whatRuns describes what stops together with the daemon.
-func (d *daemon) whatRuns(ctx context.Context) string {
+// describeRunning describes what stops together with the daemon.
+func (d *daemon) describeRunning(ctx context.Context) string {
 	var s statusDocument
-	if d.get(ctx, "status", &s) != nil {
+	if d.fetchInto(ctx, "status", &s) != nil {
 		return "Drawbridge"
 	}
 	running, calls := 0, 0
@@ -117,15 +117,15 @@ func (d *daemon) whatRuns(ctx context.Context) string {
 		}
 		calls += server.InFlight
 	}
-	text := "Drawbridge at " + line(s.URL) + ", with " + plural(running, "running server")
+	text := "Drawbridge at " + escapeLine(s.URL) + ", with " + plural(running, "running server")
 	if calls > 0 {
 		text += " and " + plural(calls, "call") + " in flight"
 	}
 	return text
 }
 
-// awaitEnd waits until the daemon has released the lock of the data folder.
-func awaitEnd(ctx context.Context, data string) error {
+// awaitExit waits until the daemon has released the lock of the data folder.
+func awaitExit(ctx context.Context, data string) error {
 	ctx, cancel := context.WithTimeout(ctx, quitLimit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)

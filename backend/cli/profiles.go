@@ -32,7 +32,7 @@ func (p *program) profiles() *cobra.Command {
 	set := &cobra.Command{
 		Use: "set NAME SERVER[:TOOLS]...", Short: "Create or replace a profile of servers or single tools",
 		Example: "  drawbridge profiles set office files github:list_*,get_* --mode search --folder /home/me/office",
-		Args:    between(2, 100),
+		Args:    argCount(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {
@@ -61,21 +61,21 @@ func (p *program) profiles() *cobra.Command {
 			if len(folders) > 0 {
 				entry["folders"] = folders
 			}
-			return p.do(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
+			return p.requestChange(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
 		},
 	}
 	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search or deferred")
 	set.Flags().StringVar(&description, "description", "", "a `TEXT` that describes the profile")
 	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: drawbridge stdio offers this profile if it is started in or below it; may be repeated")
 	remove := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a profile", Args: between(1, 1),
+		Use: "remove NAME", Short: "Remove a profile", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.do(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "The profile "+args[0]+" is gone.")
+			return p.requestChange(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "The profile "+args[0]+" is gone.")
 		},
 	}
 	var profile, list string
 	use := &cobra.Command{
-		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with the client alone, reset both", Args: between(1, 2),
+		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with the client alone, reset both", Args: argCount(1, 2),
 		Long: "Assign a client, by the name of its token, to a profile: it can then use no other profile, at any address. Without PROFILE, the assignment is removed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -84,7 +84,7 @@ func (p *program) profiles() *cobra.Command {
 				}
 				profile = args[1]
 			}
-			return p.do(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done. The change applies from the next request of "+args[0]+".")
+			return p.requestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done. The change applies from the next request of "+args[0]+".")
 		},
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
@@ -93,8 +93,8 @@ func (p *program) profiles() *cobra.Command {
 	return cmd
 }
 
-// do requests a change and prints the result.
-func (p *program) do(ctx context.Context, method, path string, body any, sentence string) error {
+// requestChange requests a change and prints the result.
+func (p *program) requestChange(ctx context.Context, method, path string, body any, sentence string) error {
 	if done, err := p.fetch(ctx, method, path, nil, body, nil); done || err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (p *program) listProfiles(ctx context.Context) error {
 		if len(one.Clients) > 0 {
 			text += ", bound: " + strings.Join(one.Clients, ", ")
 		}
-		if _, err := fmt.Fprintln(p.Stdout, line(text)); err != nil {
+		if _, err := fmt.Fprintln(p.Stdout, escapeLine(text)); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ type installDocument struct {
 // directory lists installable servers.
 func (p *program) directory() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: between(0, 20),
+		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: argCount(0, 20),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list struct {
 				Items []struct{ Name, Description, Refused string }
@@ -152,7 +152,7 @@ func (p *program) directory() *cobra.Command {
 				if one.Refused != "" {
 					text = one.Name + "  cannot be installed: " + one.Refused
 				}
-				if _, err := fmt.Fprintln(p.Stdout, line(text)); err != nil {
+				if _, err := fmt.Fprintln(p.Stdout, escapeLine(text)); err != nil {
 					return err
 				}
 			}
@@ -162,7 +162,7 @@ func (p *program) directory() *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use: "refresh", Short: "Update the list from the registry", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.do(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
+			return p.requestChange(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
 		},
 	})
 	return cmd
@@ -175,13 +175,13 @@ func (p *program) install() *cobra.Command {
 	var values []string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: between(1, 1),
+		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: argCount(1, 1),
 		Long:    "Install a server from the directory, or a bundle. The new entry is shown first; the installation itself runs nothing.",
 		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"label": name}
 			if strings.HasSuffix(args[0], ".mcpb") || strings.HasSuffix(args[0], ".dxt") {
-				path, err := absolute(args[0])
+				path, err := absolutePath(args[0])
 				if err != nil {
 					return err
 				}
@@ -202,7 +202,7 @@ func (p *program) install() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			raw, err := d.raw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
+			raw, err := d.requestRaw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
 			if err != nil {
 				return err
 			}
@@ -211,23 +211,23 @@ func (p *program) install() *cobra.Command {
 				return err
 			}
 			if plan.Entry == "" {
-				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", line(args[0]), line(strings.Join(plan.Needs, ", ")))
+				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", escapeLine(args[0]), escapeLine(strings.Join(plan.Needs, ", ")))
 			}
 			if !yes {
 				if p.json {
 					_, err := fmt.Fprintf(p.Stdout, "%s\n", raw)
 					return err
 				}
-				fmt.Fprintf(p.Stdout, "%s would be added to the configuration:\n%s\n", line(plan.Label), plan.Entry)
+				fmt.Fprintf(p.Stdout, "%s would be added to the configuration:\n%s\n", escapeLine(plan.Label), plan.Entry)
 				if len(plan.Secrets) > 0 {
-					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", line(strings.Join(plan.Secrets, ", ")))
+					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", escapeLine(strings.Join(plan.Secrets, ", ")))
 				}
-				if err := p.ask("Install it?"); err != nil {
+				if err := p.confirm("Install it?"); err != nil {
 					return err
 				}
 			}
 			body["entry"] = plan.Entry
-			return p.do(cmd.Context(), http.MethodPost, "directory/install", body, line(plan.Label)+" is installed.")
+			return p.requestChange(cmd.Context(), http.MethodPost, "directory/install", body, escapeLine(plan.Label)+" is installed.")
 		},
 	}
 	f := cmd.Flags()

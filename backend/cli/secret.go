@@ -42,8 +42,8 @@ func (p *program) secret() *cobra.Command {
 	return cmd
 }
 
-// vault opens the store of secrets while no daemon runs.
-func (p *program) vault() (*secret.Store, error) {
+// openSecretStore opens the store of secrets while no daemon runs.
+func (p *program) openSecretStore() (*secret.Store, error) {
 	folders, err := p.folders()
 	if err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (p *program) vault() (*secret.Store, error) {
 	return secret.For(folders.Data, p.Getenv), nil
 }
 
-// running returns the daemon if one is running, which also restarts servers.
-func (p *program) running() bool {
+// isDaemonRunning returns the daemon if one is running, which also restarts servers.
+func (p *program) isDaemonRunning() bool {
 	folders, err := p.folders()
 	if err != nil {
 		return false
@@ -63,7 +63,7 @@ func (p *program) running() bool {
 
 func (p *program) secretSet() *cobra.Command {
 	return &cobra.Command{
-		Use: "set NAME", Short: "Store a secret: its value is entered without echo, or read from standard input", Args: between(1, 1),
+		Use: "set NAME", Short: "Store a secret: its value is entered without echo, or read from standard input", Args: argCount(1, 1),
 		Long: "Store a secret. Its value is entered without echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nIt cannot be an argument, because other programs can read arguments.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !secret.ValidName(args[0]) {
@@ -110,22 +110,22 @@ func (p *program) readSecret(prompt string) (string, error) {
 }
 
 func (p *program) storeSecret(ctx context.Context, name, value string) (notice string, err error) {
-	if p.running() {
+	if p.isDaemonRunning() {
 		d, err := p.daemon()
 		if err != nil {
 			return "", err
 		}
-		if _, err := d.raw(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), nil, map[string]string{"value": value}); err != nil {
+		if _, err := d.requestRaw(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), nil, map[string]string{"value": value}); err != nil {
 			return "", err
 		}
 		var doc secretsDocument
-		data, err := d.raw(ctx, http.MethodGet, "secrets", nil, nil)
+		data, err := d.requestRaw(ctx, http.MethodGet, "secrets", nil, nil)
 		if err == nil {
 			err = decode(data, &doc)
 		}
 		return doc.Notice, err
 	}
-	s, err := p.vault()
+	s, err := p.openSecretStore()
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,7 @@ func (p *program) secretList() *cobra.Command {
 }
 
 func (p *program) listSecrets(ctx context.Context) error {
-	s, err := p.vault()
+	s, err := p.openSecretStore()
 	if err != nil {
 		return err
 	}
@@ -169,9 +169,9 @@ func (p *program) listSecrets(ctx context.Context) error {
 
 func (p *program) secretRemove() *cobra.Command {
 	return &cobra.Command{
-		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Remove a secret", Args: between(1, 1),
+		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Remove a secret", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := p.vault()
+			s, err := p.openSecretStore()
 			if err != nil {
 				return err
 			}
@@ -195,7 +195,7 @@ func (p *program) secretUnlock() *cobra.Command {
 	return &cobra.Command{
 		Use: "unlock", Short: "Unlock the keyring, which may open a system prompt", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := p.vault()
+			s, err := p.openSecretStore()
 			if err != nil {
 				return err
 			}

@@ -49,7 +49,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		}
 		o.Folders, o.Sources = folders, config.SourcesFor(file, folders, p.Getenv)
 		if check {
-			return p.check(o.Sources)
+			return p.printProblems(o.Sources)
 		}
 		if port := strings.TrimSpace(p.Getenv("DRAWBRIDGE_HTTP_PORT")); o.Listen == "" && port != "" {
 			o.Listen = "127.0.0.1:" + port
@@ -60,9 +60,9 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 				return usageError{errors.New(message + ". " + hint)}
 			}
 		}
-		o.Debug = o.Debug || p.debugging()
+		o.Debug = o.Debug || p.debugEnabled()
 		if p.Attended() && !p.json {
-			o.Ask = func(question string) bool { return p.sure(question, "") == nil }
+			o.Ask = func(question string) bool { return p.confirmOrFail(question, "") == nil }
 		}
 		if run == nil {
 			return errors.New("this build cannot run the daemon")
@@ -71,8 +71,8 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 	}
 }
 
-// debugging reports whether the environment enables debug logging.
-func (p *program) debugging() bool {
+// debugEnabled reports whether the environment enables debug logging.
+func (p *program) debugEnabled() bool {
 	switch strings.ToLower(strings.TrimSpace(p.Getenv("DRAWBRIDGE_DEBUG"))) {
 	case "", "0", "false", "no", "off":
 		return false

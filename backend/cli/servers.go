@@ -19,13 +19,13 @@ type serverEntry struct {
 
 func (p *program) remove() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: between(1, 1),
+		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {
 				return err
 			}
-			if _, err := d.raw(cmd.Context(), http.MethodDelete, "servers/"+url.PathEscape(args[0]), nil, nil); err != nil {
+			if _, err := d.requestRaw(cmd.Context(), http.MethodDelete, "servers/"+url.PathEscape(args[0]), nil, nil); err != nil {
 				return err
 			}
 			if p.json {
@@ -33,7 +33,7 @@ func (p *program) remove() *cobra.Command {
 					Removed string `json:"removed"`
 				}{args[0]})
 			}
-			_, err = fmt.Fprintln(p.Stdout, line(args[0]+": removed"))
+			_, err = fmt.Fprintln(p.Stdout, escapeLine(args[0]+": removed"))
 			return err
 		},
 	}
@@ -41,7 +41,7 @@ func (p *program) remove() *cobra.Command {
 
 func (p *program) rename() *cobra.Command {
 	return &cobra.Command{
-		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: between(2, 2),
+		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: argCount(2, 2),
 		Long: `Rename a server; its history is kept.
 
 The server is restarted under the new name. Profiles, saved checks, recorded calls and trusted tools are kept.
@@ -54,7 +54,7 @@ The public names of its tools change, so rules in a client's own settings that n
 			if done, err := p.fetch(cmd.Context(), http.MethodPost, "servers/"+url.PathEscape(args[0])+"/rename", nil, body, &s); done || err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(p.Stdout, line(args[0]+": is now "+name(s)))
+			_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": is now "+displayName(s)))
 			return err
 		},
 	}

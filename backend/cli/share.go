@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func absolute(path string) (string, error) {
+func absolutePath(path string) (string, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("cannot find %q: %w", path, err)
@@ -25,13 +25,13 @@ func absolute(path string) (string, error) {
 // share prints a file for other users.
 func (p *program) share() *cobra.Command {
 	return &cobra.Command{
-		Use: "export [FILE]", Short: "Export servers and profiles without secrets, for sharing", Args: between(0, 1),
+		Use: "export [FILE]", Short: "Export servers and profiles without secrets, for sharing", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {
 				return err
 			}
-			raw, err := d.raw(cmd.Context(), http.MethodGet, "share", nil, nil)
+			raw, err := d.requestRaw(cmd.Context(), http.MethodGet, "share", nil, nil)
 			if err != nil {
 				return err
 			}
@@ -42,24 +42,24 @@ func (p *program) share() *cobra.Command {
 			if err := os.WriteFile(args[0], append(raw, '\n'), 0o600); err != nil {
 				return fmt.Errorf("cannot write the export: %w", err)
 			}
-			return p.say(map[string]string{"file": args[0]}, "Written to "+args[0]+".")
+			return p.printSentence(map[string]string{"file": args[0]}, "Written to "+args[0]+".")
 		},
 	}
 }
 
-// take imports a shared file.
-func (p *program) take() *cobra.Command {
+// importShared imports a shared file.
+func (p *program) importShared() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Import servers and profiles from an export; asks for missing secrets", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.runImport(cmd.Context(), args[0], yes) },
+		Use: "import FILE", Short: "Import servers and profiles from an export; asks for missing secrets", Args: argCount(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return p.runSharedImport(cmd.Context(), args[0], yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask; secrets can be set later with drawbridge secret set")
 	return cmd
 }
 
-// takingDocument describes the changes of importing a shared file.
-type takingDocument struct {
+// sharedPlanDocument describes the changes of importing a shared file.
+type sharedPlanDocument struct {
 	Servers []struct {
 		Label, State, Why, URL      string
 		Command, Secrets, Variables []string
@@ -72,7 +72,7 @@ type takingDocument struct {
 // maxShared is larger than any export, in bytes.
 const maxShared = 1 << 20
 
-func (p *program) runImport(ctx context.Context, path string, yes bool) error {
+func (p *program) runSharedImport(ctx context.Context, path string, yes bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -91,11 +91,11 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 		return err
 	}
 	body := map[string]any{"text": string(src)}
-	raw, err := d.raw(ctx, http.MethodPost, "share/plan", nil, body)
+	raw, err := d.requestRaw(ctx, http.MethodPost, "share/plan", nil, body)
 	if err != nil {
 		return err
 	}
-	var plan takingDocument
+	var plan sharedPlanDocument
 	if err := json.Unmarshal(raw, &plan); err != nil {
 		return err
 	}
@@ -104,18 +104,18 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 		return err
 	}
 	if !p.json {
-		p.showTaking(plan)
+		p.printSharedPlan(plan)
 	}
 	if plan.Diff == "" {
 		return errors.New("nothing in the file is new")
 	}
 	secrets := map[string]string{}
 	if !yes {
-		if err := p.ask("Import this?"); err != nil {
+		if err := p.confirm("Import this?"); err != nil {
 			return err
 		}
 		for _, name := range plan.Needs {
-			value, err := p.readSecret("Value of " + line(name) + " (empty: later): ")
+			value, err := p.readSecret("Value of " + escapeLine(name) + " (empty: later): ")
 			if err != nil || value == "" {
 				continue
 			}
@@ -123,7 +123,7 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 		}
 	}
 	body["diff"], body["secrets"], body["uses"] = plan.Diff, secrets, plan.Uses
-	var taken takingDocument
+	var taken sharedPlanDocument
 	if done, err := p.fetch(ctx, http.MethodPost, "share", nil, body, &taken); done || err != nil {
 		return err
 	}
@@ -131,12 +131,12 @@ func (p *program) runImport(ctx context.Context, path string, yes bool) error {
 	if len(taken.Needs) > 0 {
 		text += "; still needed, with drawbridge secret set: " + strings.Join(taken.Needs, ", ")
 	}
-	_, err = fmt.Fprintln(p.Stdout, line(text))
+	_, err = fmt.Fprintln(p.Stdout, escapeLine(text))
 	return err
 }
 
-// showTaking prints the changes of a shared file: complete commands with their environment.
-func (p *program) showTaking(plan takingDocument) {
+// printSharedPlan prints the changes of a shared file: complete commands with their environment.
+func (p *program) printSharedPlan(plan sharedPlanDocument) {
 	for _, s := range plan.Servers {
 		text := s.Label + ": "
 		switch s.State {
@@ -161,17 +161,17 @@ func (p *program) showTaking(plan takingDocument) {
 				text += "; gets the variables " + strings.Join(s.Variables, ", ")
 			}
 		}
-		fmt.Fprintln(p.Stdout, line(text))
+		fmt.Fprintln(p.Stdout, escapeLine(text))
 	}
 	for _, one := range plan.Profiles {
 		text := map[string]string{"new": "is new", "there": "exists already and is not changed", "refused": "is not imported: " + one.Why}[one.State]
-		fmt.Fprintln(p.Stdout, line("Profile "+one.Name+" "+text))
+		fmt.Fprintln(p.Stdout, escapeLine("Profile "+one.Name+" "+text))
 	}
 	if len(plan.Uses) > 0 {
-		fmt.Fprintln(p.Stdout, line("These servers would get secrets that you have stored: "+strings.Join(plan.Uses, ", ")))
+		fmt.Fprintln(p.Stdout, escapeLine("These servers would get secrets that you have stored: "+strings.Join(plan.Uses, ", ")))
 	}
 	for _, one := range strings.Split(plan.Diff, "\n") {
 		text := strings.TrimLeft(one[min(1, len(one)):], " \t")
-		fmt.Fprintln(p.Stdout, one[:len(one)-len(text)]+line(text)) // the diff keeps its indentation
+		fmt.Fprintln(p.Stdout, one[:len(one)-len(text)]+escapeLine(text)) // the diff keeps its indentation
 	}
 }

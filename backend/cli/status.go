@@ -61,13 +61,13 @@ func (p *program) status() *cobra.Command {
 		Use: "status", Short: "Show the servers and their states", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ack {
-				return p.acknowledge(cmd.Context())
+				return p.dismissNotice(cmd.Context())
 			}
 			var s statusDocument
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "status", nil, nil, &s); done || err != nil {
 				return err
 			}
-			s.versions = p.versionsNow(cmd.Context())
+			s.versions = p.fetchVersions(cmd.Context())
 			return p.printStatus(s, time.Now())
 		},
 	}
@@ -75,19 +75,19 @@ func (p *program) status() *cobra.Command {
 	return cmd
 }
 
-// acknowledge dismisses the notices that the user has seen, except those about the current state.
-func (p *program) acknowledge(ctx context.Context) error {
+// dismissNotice dismisses the notices that the user has seen, except those about the current state.
+func (p *program) dismissNotice(ctx context.Context) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
 	}
 	var s statusDocument
-	if err := d.get(ctx, "status", &s); err != nil {
+	if err := d.fetchInto(ctx, "status", &s); err != nil {
 		return err
 	}
 	done := []string{}
 	for _, notice := range s.Notices {
-		_, err := d.raw(ctx, http.MethodDelete, "notices/"+url.PathEscape(notice.Subject), nil, nil)
+		_, err := d.requestRaw(ctx, http.MethodDelete, "notices/"+url.PathEscape(notice.Subject), nil, nil)
 		switch {
 		case err == nil:
 			done = append(done, notice.Message)
@@ -95,17 +95,17 @@ func (p *program) acknowledge(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.say(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d cannot be acknowledged, because they describe the current state.", plural(len(done), "notice"), len(s.Notices)-len(done)))
+	return p.printSentence(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d cannot be acknowledged, because they describe the current state.", plural(len(done), "notice"), len(s.Notices)-len(done)))
 }
 
-// versionsNow returns the known versions of servers. They are optional in the table.
-func (p *program) versionsNow(ctx context.Context) map[string]string {
+// fetchVersions returns the known versions of servers. They are optional in the table.
+func (p *program) fetchVersions(ctx context.Context) map[string]string {
 	var list items[serverVersion]
 	d, err := p.daemon()
 	if err != nil {
 		return nil
 	}
-	data, err := d.raw(ctx, http.MethodGet, "versions", nil, nil)
+	data, err := d.requestRaw(ctx, http.MethodGet, "versions", nil, nil)
 	if err != nil || decode(data, &list) != nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (p *program) versionsNow(ctx context.Context) map[string]string {
 }
 
 func (p *program) printStatus(s statusDocument, now time.Time) error {
-	t := table{title: "MCP servers at " + line(s.URL), head: []string{"Server", "Status", "Tools", "Changed"}, right: []bool{false, false, true, false}}
+	t := table{title: "MCP servers at " + escapeLine(s.URL), head: []string{"Server", "Status", "Tools", "Changed"}, right: []bool{false, false, true, false}}
 	takes := map[string]usageDocument{}
 	for _, u := range s.Usage {
 		takes[u.Server] = u
@@ -131,9 +131,9 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 		t.head, t.right = append(t.head, "Memory", "CPU"), append(t.right, true, true)
 	}
 	for _, server := range s.Servers {
-		cells := []string{bothNames(server), word(server.State), s.tools(server), ago(now, server.Updated)}
+		cells := []string{nameAndID(server), stateWord(server.State), s.tools(server), formatAge(now, server.Updated)}
 		if len(s.versions) > 0 {
-			cells = append(cells, short(s.versions[server.ID], 24))
+			cells = append(cells, truncate(s.versions[server.ID], 24))
 		}
 		if u, ok := takes[server.ID]; ok {
 			cells = append(cells, fmt.Sprintf("%.1f MB", float64(u.RSS)/1e6), fmt.Sprintf("%.0f %%", u.CPU))
@@ -147,13 +147,13 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	}
 	said := map[string]bool{}
 	for _, server := range s.Servers {
-		said[name(server)] = server.Reason != ""
+		said[displayName(server)] = server.Reason != ""
 		if strings.Contains(server.Reason, server.Detail) {
 			server.Detail = "" // the reason contains it
 		}
 		for _, why := range append([]string{server.Reason, server.Hint, server.Detail}, server.Warnings...) {
 			if why != "" {
-				fmt.Fprintf(p.Stdout, "%s: %s\n", line(name(server)), line(why))
+				fmt.Fprintf(p.Stdout, "%s: %s\n", escapeLine(displayName(server)), escapeLine(why))
 			}
 		}
 	}
@@ -161,10 +161,10 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 		if !problem.Warning && said[problem.Server] {
 			continue // it is shown as the reason of that server
 		}
-		fmt.Fprintln(p.Stdout, line(problem.String()))
+		fmt.Fprintln(p.Stdout, escapeLine(problem.String()))
 	}
 	for _, notice := range s.Notices {
-		fmt.Fprintln(p.Stdout, line(notice.Message))
+		fmt.Fprintln(p.Stdout, escapeLine(notice.Message))
 	}
 	if len(s.Notices) > 0 && p.Terminal() {
 		fmt.Fprintln(p.Stdout, "Acknowledge notices:       drawbridge status --ack")
@@ -178,8 +178,8 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	return nil
 }
 
-// tools returns the number of tools of a server, and of the visible ones if that is less; "-" if it was
-// never listed.
+// tools returns the number of tools of a server, and of the visible ones if that is less; "-" if it
+// was never listed.
 func (s *statusDocument) tools(server core.ServerStatus) string {
 	if n, some := s.Visible[server.ID]; some && n < server.Tools {
 		return fmt.Sprintf("%d of %d", n, server.Tools)
@@ -190,30 +190,30 @@ func (s *statusDocument) tools(server core.ServerStatus) string {
 	return strconv.Itoa(server.Tools)
 }
 
-func word(s core.State) string {
+func stateWord(s core.State) string {
 	if w := stateWords[s]; w != "" {
 		return w
 	}
 	return string(s)
 }
 
-// bothNames returns the name of a server, and its id if different: commands accept both.
-func bothNames(s core.ServerStatus) string {
+// nameAndID returns the name of a server, and its id if different: commands accept both.
+func nameAndID(s core.ServerStatus) string {
 	if s.Label != "" && s.Label != s.ID {
 		return s.Label + " (" + s.ID + ")"
 	}
 	return s.ID
 }
 
-func name(s core.ServerStatus) string {
+func displayName(s core.ServerStatus) string {
 	if s.Label != "" {
 		return s.Label
 	}
 	return s.ID
 }
 
-// act returns a command that performs an action on one server.
-func (p *program) act(action string) *cobra.Command {
+// actionCommand returns a command that performs an action on one server.
+func (p *program) actionCommand(action string) *cobra.Command {
 	shorts := map[string]string{
 		"start":   "Start a server now",
 		"stop":    "Stop a server now; the next call starts it again",
@@ -223,18 +223,18 @@ func (p *program) act(action string) *cobra.Command {
 	}
 	aliases := map[string][]string{"start": {"connect"}, "stop": {"disconnect"}, "restart": {"reconnect"}}
 	return &cobra.Command{
-		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: between(1, 1),
+		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s core.ServerStatus
 			path := "servers/" + url.PathEscape(args[0]) + "/" + action
 			if done, err := p.fetch(cmd.Context(), http.MethodPost, path, nil, struct{}{}, &s); done || err != nil {
 				return err
 			}
-			text := name(s) + ": " + word(s.State)
+			text := displayName(s) + ": " + stateWord(s.State)
 			if s.Reason != "" {
 				text += ", " + s.Reason
 			}
-			_, err := fmt.Fprintln(p.Stdout, line(text))
+			_, err := fmt.Fprintln(p.Stdout, escapeLine(text))
 			return err
 		},
 	}
@@ -251,7 +251,7 @@ type toolDocument struct {
 func (p *program) tools() *cobra.Command {
 	var server string
 	cmd := &cobra.Command{
-		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: between(0, 1),
+		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := url.Values{}
 			if len(args) == 1 {
@@ -279,7 +279,7 @@ func (p *program) printTools(ctx context.Context, query url.Values) error {
 	}
 	t := table{head: []string{"Server", "Tool", "Description"}}
 	for _, tool := range list.Items {
-		t.add(tool.Server, tool.Tool, short(tool.Description, 60))
+		t.add(tool.Server, tool.Tool, truncate(tool.Description, 60))
 	}
 	t.title = plural(len(list.Items), "tool")
 	return t.print(p.Stdout, p.Terminal())

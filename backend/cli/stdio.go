@@ -30,8 +30,8 @@ type stdioFlags struct {
 	debug                   bool
 }
 
-// stdio is an ordinary command: building the tree of commands takes 0.2 ms, which does not justify a
-// second entry point.
+// stdio is an ordinary command: building the tree of commands takes 0.2 ms, which does not justify
+// a second entry point.
 func (p *program) stdio() *cobra.Command {
 	var flags stdioFlags
 	cmd := &cobra.Command{
@@ -64,10 +64,10 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)
-	if flags.debug || p.debugging() {
+	if flags.debug || p.debugEnabled() {
 		log = slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	finder := &finder{folders: folders, path: path, client: flags.client, own: folders.Own, log: log}
+	finder := &daemonFinder{folders: folders, path: path, client: flags.client, own: folders.Own, log: log}
 	dir, err := os.Getwd()
 	if err != nil {
 		log.Debug("The working directory is unknown", "error", err)
@@ -90,8 +90,8 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 	return s.Run(ctx)
 }
 
-// finder finds the daemon for a shim and starts it if none is running.
-type finder struct {
+// daemonFinder finds the daemon for a shim and starts it if none is running.
+type daemonFinder struct {
 	folders config.Folders
 	path    string
 	client  string
@@ -100,10 +100,10 @@ type finder struct {
 }
 
 // find implements shim.Options.Find.
-func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
+func (f *daemonFinder) find(ctx context.Context, start bool) (shim.Address, error) {
 	var started time.Time
 	for {
-		address, ok, err := f.look()
+		address, ok, err := f.readRuntime()
 		if ok || err != nil {
 			return address, err
 		}
@@ -130,7 +130,7 @@ func (f *finder) find(ctx context.Context, start bool) (shim.Address, error) {
 	}
 }
 
-func (f *finder) look() (address shim.Address, ok bool, err error) {
+func (f *daemonFinder) readRuntime() (address shim.Address, ok bool, err error) {
 	rt, ok, err := loopback.FindDaemon(f.folders.Data)
 	if err != nil || !ok {
 		return address, false, nil // a file that is being written exists a moment later
@@ -147,7 +147,7 @@ func (f *finder) look() (address shim.Address, ok bool, err error) {
 }
 
 // lastEnd returns the reason why the daemon that was started at that time has exited.
-func (f *finder) lastEnd(started time.Time) (why string, ended bool) {
+func (f *daemonFinder) lastEnd(started time.Time) (why string, ended bool) {
 	if started.IsZero() {
 		return "", false
 	}
@@ -159,9 +159,9 @@ func (f *finder) lastEnd(started time.Time) (why string, ended bool) {
 	return strings.TrimSpace(string(text)), err == nil && len(text) > 0
 }
 
-// start starts a daemon that outlives this process and the client, with a tray icon where possible, so
-// that the user sees that it runs.
-func (f *finder) start() error {
+// start starts a daemon that outlives this process and the client, with a tray icon where possible,
+// so that the user sees that it runs.
+func (f *daemonFinder) start() error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot find the drawbridge program: %w", err)

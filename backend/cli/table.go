@@ -16,7 +16,7 @@ type table struct {
 
 func (t *table) add(cells ...string) {
 	for i := range cells {
-		cells[i] = line(cells[i])
+		cells[i] = escapeLine(cells[i])
 	}
 	t.rows = append(t.rows, cells)
 }
@@ -32,7 +32,7 @@ func (t *table) print(w io.Writer, box bool) error {
 	if !box {
 		t.plain(&b, widths)
 	} else {
-		t.fit(widths, columnsOf(w))
+		t.shrinkToFit(widths, terminalWidth(w))
 		t.box(&b, widths)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -110,9 +110,9 @@ func width(s string) (n int) {
 	return n
 }
 
-// short cuts s to at most n columns.
-func short(s string, n int) string {
-	s = line(s)
+// truncate cuts s to at most n columns.
+func truncate(s string, n int) string {
+	s = escapeLine(s)
 	if width(s) <= n {
 		return s
 	}

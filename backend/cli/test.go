@@ -67,7 +67,7 @@ func (p *program) test() *cobra.Command {
 				body["entry"] = map[string]any{"type": "docker", "docker": map[string]any{"image": image}, "args": args}
 			case cmd.ArgsLenAtDash() == 0:
 				body["entry"] = serverEntry{Command: args[0], Args: args[1:]}
-			case isWeb(args[0]):
+			case isURL(args[0]):
 				body["entry"] = serverEntry{URL: args[0]}
 			default:
 				body = map[string]any{"server": args[0]}
@@ -91,8 +91,8 @@ func (p *program) test() *cobra.Command {
 	return cmd
 }
 
-// tryServer runs a trial through the daemon, or in this process with the configuration that a daemon
-// would use.
+// tryServer runs a trial through the daemon, or in this process with the configuration that a
+// daemon would use.
 func (p *program) tryServer(ctx context.Context, request any, to *trial) (done bool, err error) {
 	folders, err := p.folders()
 	if err != nil {
@@ -123,31 +123,31 @@ func (p *program) printTrial(t *trial, schemas bool) error {
 	var b strings.Builder
 	for _, problem := range t.Problems {
 		if problem.Warning {
-			fmt.Fprintf(&b, "warning: %s\n", line(problem.Message))
+			fmt.Fprintf(&b, "warning: %s\n", escapeLine(problem.Message))
 		}
 	}
 	if !t.OK {
-		fmt.Fprintf(&b, "failed at %s: %s\n", t.Stage, line(t.Error))
+		fmt.Fprintf(&b, "failed at %s: %s\n", t.Stage, escapeLine(t.Error))
 		if t.Hint != "" {
-			fmt.Fprintln(&b, line(t.Hint))
+			fmt.Fprintln(&b, escapeLine(t.Hint))
 		}
 		for _, l := range t.Log {
-			fmt.Fprintln(&b, "  "+line(l))
+			fmt.Fprintln(&b, "  "+escapeLine(l))
 		}
 		_, err := p.Stdout.Write([]byte(b.String()))
 		return err
 	}
-	fmt.Fprintf(&b, "works: %s\n", line(t.Command))
+	fmt.Fprintf(&b, "works: %s\n", escapeLine(t.Command))
 	fmt.Fprintf(&b, "%s, %s, %s; %s, revision %s, in %s\n", plural(len(t.Tools), "tool"), plural(len(t.Prompts), "prompt"),
-		plural(len(t.Resources)+len(t.Templates), "resource"), t.Era, line(t.Version), time.Duration(t.TookNs).Round(time.Millisecond))
+		plural(len(t.Resources)+len(t.Templates), "resource"), t.Era, escapeLine(t.Version), time.Duration(t.TookNs).Round(time.Millisecond))
 	for _, w := range t.Warnings {
-		fmt.Fprintf(&b, "warning: %s\n", line(w))
+		fmt.Fprintf(&b, "warning: %s\n", escapeLine(w))
 	}
 	for _, tool := range t.Tools {
 		about, _, _ := strings.Cut(tool.Description, "\n")
-		fmt.Fprintln(&b, strings.TrimRight("  "+line(tool.Name)+"  "+line(about), " "))
+		fmt.Fprintln(&b, strings.TrimRight("  "+escapeLine(tool.Name)+"  "+escapeLine(about), " "))
 		if schemas {
-			fmt.Fprintln(&b, "    "+line(tool.InputSchema))
+			fmt.Fprintln(&b, "    "+escapeLine(tool.InputSchema))
 		}
 	}
 	_, err := p.Stdout.Write([]byte(b.String()))

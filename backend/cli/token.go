@@ -13,7 +13,7 @@ import (
 func (p *program) token() *cobra.Command {
 	var rotate, revoke bool
 	cmd := &cobra.Command{
-		Use: "token NAME", Short: "Print the bearer token of a client; create it if there is none", Args: between(1, 1),
+		Use: "token NAME", Short: "Print the bearer token of a client; create it if there is none", Args: argCount(1, 1),
 		Long: "Print the bearer token of a client; create it if there is none. It works with and without a running Drawbridge.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rotate && revoke {
@@ -52,7 +52,7 @@ func (p *program) token() *cobra.Command {
 				return err
 			}
 			if rotate {
-				if err := p.rewrite(cmd.Context(), args[0]); err != nil {
+				if err := p.updateHTTPEntries(cmd.Context(), args[0]); err != nil {
 					return err
 				}
 			}
@@ -68,9 +68,9 @@ func (p *program) token() *cobra.Command {
 	return cmd
 }
 
-// rewrite updates the HTTP entries of the client to its new token and prints the changes to Stderr:
-// Stdout is reserved for the token.
-func (p *program) rewrite(ctx context.Context, client string) error {
+// updateHTTPEntries updates the HTTP entries of the client to its new token and prints the changes
+// to Stderr: Stdout is reserved for the token.
+func (p *program) updateHTTPEntries(ctx context.Context, client string) error {
 	c, err := p.connector()
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (p *program) rewrite(ctx context.Context, client string) error {
 		if r.Error != "" {
 			return fmt.Errorf("the new token is not in %s yet: %s", r.Path, r.Error)
 		}
-		fmt.Fprint(p.Stderr, clean(r.Diff))
+		fmt.Fprint(p.Stderr, escapeText(r.Diff))
 	}
 	return err
 }
@@ -96,8 +96,8 @@ func (p *program) disconnectAddresses(ctx context.Context, client string) (faile
 			failed = errors.Join(failed, fmt.Errorf("the revoked token is still in %s: %s", r.Path, r.Error))
 			continue
 		}
-		fmt.Fprint(p.Stderr, clean(r.Diff))
-		fmt.Fprintln(p.Stderr, "The entry in "+line(r.Path)+" was removed because it contained the token.")
+		fmt.Fprint(p.Stderr, escapeText(r.Diff))
+		fmt.Fprintln(p.Stderr, "The entry in "+escapeLine(r.Path)+" was removed because it contained the token.")
 	}
 	return failed
 }

@@ -56,7 +56,7 @@ func serverQuery(args []string) url.Values {
 
 func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show the tools that are withheld because they changed, with a diff", Args: between(0, 1),
+		Use: "changes [SERVER]", Short: "Show the tools that are withheld because they changed, with a diff", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list items[toolChange]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes", serverQuery(args), nil, &list); done || err != nil {
@@ -81,16 +81,16 @@ func (p *program) printToolChanges(list []toolChange) error {
 		case "added", "changed", "removed":
 			word = c.State
 		}
-		fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s %s: %s", c.Server, c.title(), word)))
+		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", c.Server, c.title(), word)))
 		for _, w := range c.Warnings {
-			fmt.Fprintln(p.Stdout, "  ! "+line(w.Reason+" "+w.Quote))
+			fmt.Fprintln(p.Stdout, "  ! "+escapeLine(w.Reason+" "+w.Quote))
 		}
 		for _, d := range c.Diff {
 			mark := map[string]string{"old": "- ", "new": "+ ", "gap": "… "}[d.Op]
 			if mark == "" {
 				mark = "  "
 			}
-			fmt.Fprintln(p.Stdout, strings.TrimRight("    "+mark+line(d.Text), " "))
+			fmt.Fprintln(p.Stdout, strings.TrimRight("    "+mark+escapeLine(d.Text), " "))
 		}
 	}
 	return nil
@@ -98,7 +98,7 @@ func (p *program) printToolChanges(list []toolChange) error {
 
 func (p *program) toolLog() *cobra.Command {
 	return &cobra.Command{
-		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: between(0, 1),
+		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list items[struct {
 				At     time.Time `json:"at"`
@@ -119,7 +119,7 @@ func (p *program) toolLog() *cobra.Command {
 				if e.Kind == "instructions" {
 					name = instructionsWord
 				}
-				t.add(e.At.Local().Format("2006-01-02 15:04:05"), e.Server, name, e.What, e.Old[:min(8, len(e.Old))], e.New[:min(8, len(e.New))], short(e.Detail, 80))
+				t.add(e.At.Local().Format("2006-01-02 15:04:05"), e.Server, name, e.What, e.Old[:min(8, len(e.Old))], e.New[:min(8, len(e.New))], truncate(e.Detail, 80))
 			}
 			return t.print(p.Stdout, p.Terminal())
 		},
@@ -128,7 +128,7 @@ func (p *program) toolLog() *cobra.Command {
 
 func (p *program) toolWarnings() *cobra.Command {
 	return &cobra.Command{
-		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: between(0, 1),
+		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list items[struct {
 				Server   string        `json:"server"`
@@ -146,7 +146,7 @@ func (p *program) toolWarnings() *cobra.Command {
 					name = instructionsWord
 				}
 				for _, w := range tool.Warnings {
-					t.add(tool.Server, name, w.Code, w.Reason, w.Where, short(w.Quote, 100))
+					t.add(tool.Server, name, w.Code, w.Reason, w.Where, truncate(w.Quote, 100))
 					n++
 				}
 			}
@@ -159,7 +159,7 @@ func (p *program) toolWarnings() *cobra.Command {
 // answerTool returns a command that answers one changed tool, or all of them.
 func (p *program) answerTool(action string) *cobra.Command {
 	var always, all bool
-	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: between(1, 2)}
+	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: argCount(1, 2)}
 	cmd.Short = map[string]string{
 		"accept": "Accept the current definition of a tool",
 		"block":  "Withhold a tool from clients until it is accepted",
@@ -175,13 +175,13 @@ func (p *program) answerTool(action string) *cobra.Command {
 		if all == (len(args) == 2) {
 			return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
 		}
-		return p.giveWord(cmd.Context(), args, action, always)
+		return p.answerCommand(cmd.Context(), args, action, always)
 	}
 	return cmd
 }
 
-// toolWord is the request body of POST tool-changes.
-type toolWord struct {
+// toolAnswer is the request body of POST tool-changes.
+type toolAnswer struct {
 	Server string `json:"server"`
 	Kind   string `json:"kind"`
 	Tool   string `json:"tool,omitempty"`
@@ -189,12 +189,12 @@ type toolWord struct {
 	Hash   string `json:"hash,omitempty"`
 }
 
-func (p *program) giveWord(ctx context.Context, args []string, action string, always bool) error {
+func (p *program) answerCommand(ctx context.Context, args []string, action string, always bool) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
 	}
-	data, err := d.raw(ctx, http.MethodGet, "tool-changes", serverQuery(args), nil)
+	data, err := d.requestRaw(ctx, http.MethodGet, "tool-changes", serverQuery(args), nil)
 	if err != nil {
 		return err
 	}
@@ -205,14 +205,14 @@ func (p *program) giveWord(ctx context.Context, args []string, action string, al
 	if always {
 		action = "always"
 	}
-	var words []toolWord
+	var words []toolAnswer
 	for i := range list.Items {
 		if c := &list.Items[i]; len(args) == 1 && c.State == "waiting" || len(args) == 2 && c.title() == args[1] {
-			words = append(words, toolWord{c.Server, c.Kind, c.Name, action, c.New})
+			words = append(words, toolAnswer{c.Server, c.Kind, c.Name, action, c.New})
 		}
 	}
 	if len(words) == 0 && len(args) == 2 {
-		w := toolWord{Server: args[0], Kind: "tool", Tool: args[1], Action: action}
+		w := toolAnswer{Server: args[0], Kind: "tool", Tool: args[1], Action: action}
 		if args[1] == instructionsWord {
 			w.Kind, w.Tool = "instructions", ""
 		}
@@ -222,14 +222,14 @@ func (p *program) giveWord(ctx context.Context, args []string, action string, al
 		words = append(words, w)
 	}
 	for _, w := range words {
-		if _, err := d.raw(ctx, http.MethodPost, "tool-changes", nil, w); err != nil {
+		if _, err := d.requestRaw(ctx, http.MethodPost, "tool-changes", nil, w); err != nil {
 			return err
 		}
 	}
 	if p.json {
 		return p.document(struct {
-			Items []toolWord `json:"items"`
-		}{append([]toolWord{}, words...)})
+			Items []toolAnswer `json:"items"`
+		}{append([]toolAnswer{}, words...)})
 	}
 	for _, w := range words {
 		name := w.Tool
@@ -237,7 +237,7 @@ func (p *program) giveWord(ctx context.Context, args []string, action string, al
 			name = instructionsWord
 		}
 		said := map[string]string{"accept": "accepted", "always": "accepted, including all later changes", "block": "blocked", "ask": "its next change needs approval"}[w.Action]
-		fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s %s: %s", w.Server, name, said)))
+		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", w.Server, name, said)))
 	}
 	if len(words) == 0 {
 		fmt.Fprintln(p.Stdout, "Nothing waits.")

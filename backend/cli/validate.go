@@ -14,7 +14,7 @@ import (
 func (p *program) validate() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "validate [FILE]", Short: "Validate the configuration; exit with 1 if it has errors", Args: between(0, 1),
+		Use: "validate [FILE]", Short: "Validate the configuration; exit with 1 if it has errors", Args: argCount(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			folders, err := p.folders()
 			if err != nil {
@@ -27,15 +27,15 @@ func (p *program) validate() *cobra.Command {
 			if len(args) == 1 {
 				sources = config.Sources{File: args[0]}
 			}
-			return p.check(sources)
+			return p.printProblems(sources)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the configuration `FILE` to check instead of the default ones")
 	return cmd
 }
 
-// check prints the problems of the configuration. Warnings alone are not a failure.
-func (p *program) check(sources config.Sources) error {
+// printProblems prints the problems of the configuration. Warnings alone are not a failure.
+func (p *program) printProblems(sources config.Sources) error {
 	c, err := sources.Load()
 	problems := []config.Problem{}
 	count := 0
@@ -45,7 +45,7 @@ func (p *program) check(sources config.Sources) error {
 	case err != nil:
 		return err
 	default:
-		problems = append(append(problems, c.Problems...), c.Unset(p.lookup)...)
+		problems = append(append(problems, c.Problems...), c.Unset(p.lookupVariable)...)
 		count = len(c.Servers)
 	}
 	bad := config.HasErrors(problems)
@@ -56,7 +56,7 @@ func (p *program) check(sources config.Sources) error {
 		}
 	} else {
 		for _, one := range problems {
-			fmt.Fprintln(p.Stdout, line(one.String()))
+			fmt.Fprintln(p.Stdout, escapeLine(one.String()))
 		}
 		switch _, err := os.Stat(sources.Main()); {
 		case bad:
@@ -72,9 +72,9 @@ func (p *program) check(sources config.Sources) error {
 	return nil
 }
 
-// lookup reports whether a variable is set. If the environment cannot tell, an empty value is treated
-// as unset.
-func (p *program) lookup(name string) (string, bool) {
+// lookupVariable reports whether a variable is set. If the environment cannot tell, an empty value
+// is treated as unset.
+func (p *program) lookupVariable(name string) (string, bool) {
 	if v := p.Getenv(name); v != "" {
 		return v, true
 	}

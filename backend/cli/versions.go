@@ -66,7 +66,7 @@ func (p *program) versions() *cobra.Command {
 				if len(v.Earlier) > 0 {
 					before = v.Earlier[0].Written
 				}
-				t.add(v.Server, v.Launcher, v.Package, short(v.Version, 24), versionSources[v.Source], pinned, before)
+				t.add(v.Server, v.Launcher, v.Package, truncate(v.Version, 24), versionSources[v.Source], pinned, before)
 			}
 			return t.print(p.Stdout, p.Terminal())
 		},
@@ -82,7 +82,7 @@ func (p *program) versions() *cobra.Command {
 
 func (p *program) versionAct(word, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: word + " SERVER", Short: short, Args: between(1, 1),
+		Use: word + " SERVER", Short: short, Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			action := word
 			if word == "rollback" {
@@ -93,10 +93,10 @@ func (p *program) versionAct(word, short string) *cobra.Command {
 				return err
 			}
 			if word == "look" {
-				_, err := fmt.Fprintln(p.Stdout, line(fmt.Sprintf("%s: the newest %s is %s; %s runs (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
+				_, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: the newest %s is %s; %s runs (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
 				return err
 			}
-			p.printBecomes(&v)
+			p.printVersionChange(&v)
 			return nil
 		},
 	}
@@ -104,15 +104,15 @@ func (p *program) versionAct(word, short string) *cobra.Command {
 
 func versionPath(server string) string { return "servers/" + url.PathEscape(server) + "/version" }
 
-func (p *program) printBecomes(v *versionPlan) {
-	fmt.Fprintln(p.Stdout, "- "+line(v.Was))
-	fmt.Fprintln(p.Stdout, "+ "+line(v.Becomes))
+func (p *program) printVersionChange(v *versionPlan) {
+	fmt.Fprintln(p.Stdout, "- "+escapeLine(v.Was))
+	fmt.Fprintln(p.Stdout, "+ "+escapeLine(v.Becomes))
 }
 
 func (p *program) versionUpdate() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "update SERVER [VERSION]", Short: "Start another version beside the running server and show how its tools differ; save it with --yes", Args: between(1, 2),
+		Use: "update SERVER [VERSION]", Short: "Start another version beside the running server and show how its tools differ; save it with --yes", Args: argCount(1, 2),
 		Long: "Start another version beside the running server, and show how its tools differ from the trusted ones. Nothing is changed without --yes. Without VERSION, the newest version in the registry is used.",
 		RunE: func(cmd *cobra.Command, args []string) error { return p.updateVersion(cmd.Context(), args, yes) },
 	}
@@ -129,7 +129,7 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 	if err != nil {
 		return err
 	}
-	data, err := d.raw(ctx, http.MethodPost, versionPath(args[0]), nil, order)
+	data, err := d.requestRaw(ctx, http.MethodPost, versionPath(args[0]), nil, order)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 	}
 	if yes && v.Key != "" {
 		changes := v.Changes
-		if data, err = d.raw(ctx, http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: "apply", Key: v.Key}); err != nil {
+		if data, err = d.requestRaw(ctx, http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: "apply", Key: v.Key}); err != nil {
 			return err
 		}
 		if err := decode(data, &v); err != nil {
@@ -151,10 +151,10 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 		return p.document(json.RawMessage(data))
 	}
 	if v.Key == "" && !v.Applied {
-		_, err := fmt.Fprintln(p.Stdout, line(v.Server+": "+v.Written+" is already in use"))
+		_, err := fmt.Fprintln(p.Stdout, escapeLine(v.Server+": "+v.Written+" is already in use"))
 		return err
 	}
-	p.printBecomes(&v)
+	p.printVersionChange(&v)
 	if len(v.Changes) == 0 {
 		fmt.Fprintln(p.Stdout, "Its tools are the same.")
 	} else if err := p.printToolChanges(v.Changes); err != nil {
@@ -162,7 +162,7 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 	}
 	switch {
 	case v.Applied:
-		fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+line(v.Server))
+		fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+escapeLine(v.Server))
 	case yes:
 		return errors.New("cannot apply the update: the daemon did not confirm it")
 	default:

@@ -25,8 +25,8 @@ type yamlWriter struct {
 	out strings.Builder
 }
 
-// value writes the next value. If inline is set, it follows a key or dash, and nested values start on a
-// new line.
+// value writes the next value. If inline is set, it follows a key or dash, and nested values start
+// on a new line.
 func (y *yamlWriter) value(depth int, inline bool) error {
 	token, err := y.in.Token()
 	if err != nil {
@@ -60,7 +60,7 @@ func (y *yamlWriter) value(depth int, inline bool) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&y.out, "%s:", plainOrQuoted(fmt.Sprint(key)))
+			fmt.Fprintf(&y.out, "%s:", formatScalar(fmt.Sprint(key)))
 		}
 		if err := y.value(depth+1, true); err != nil {
 			return err
@@ -75,7 +75,7 @@ func (y *yamlWriter) scalar(token json.Token, depth int) {
 	case nil:
 		y.out.WriteString("null\n")
 	case string:
-		if block(v) {
+		if isBlockScalar(v) {
 			y.out.WriteString("|-\n")
 			for l := range strings.SplitSeq(v, "\n") {
 				if l != "" {
@@ -85,16 +85,16 @@ func (y *yamlWriter) scalar(token json.Token, depth int) {
 			}
 			return
 		}
-		y.out.WriteString(plainOrQuoted(v) + "\n")
+		y.out.WriteString(formatScalar(v) + "\n")
 	default:
 		fmt.Fprintln(&y.out, v)
 	}
 }
 
-// block reports whether s can be written as a block scalar without loss.
-func block(s string) bool {
+// isBlockScalar reports whether s can be written as a block scalar without loss.
+func isBlockScalar(s string) bool {
 	return strings.Contains(s, "\n") && !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") &&
-		!strings.HasSuffix(s, "\n") && !strings.ContainsAny(s, "\r\t\x00\x1b") && clean(s) == s
+		!strings.HasSuffix(s, "\n") && !strings.ContainsAny(s, "\r\t\x00\x1b") && escapeText(s) == s
 }
 
 // Compiled when first used: most commands, and the shim, never do.
@@ -107,7 +107,7 @@ var (
 	})
 )
 
-func plainOrQuoted(s string) string {
+func formatScalar(s string) string {
 	if plainWord().MatchString(s) && !notAWord().MatchString(s) && strings.TrimSpace(s) == s {
 		return s
 	}
