@@ -208,6 +208,7 @@ func TestFiltersMatchExactly(t *testing.T) {
 		}
 		b.Recorder().Record(c, reply)
 	}
+	flushed(t, b) // a page before a call does not wait for what is still queued
 	for name, c := range map[string]struct {
 		q    Query
 		want int
