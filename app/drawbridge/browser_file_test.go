@@ -88,7 +88,7 @@ func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 	}
 }
 
-func TestBrowserFileIsDeleted(t *testing.T) {
+func TestExpiredBrowserFileIsRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
 	old, err := writeBrowserFile(dir, "http://127.0.0.1:1/#code=a")
 	if err != nil {

@@ -97,7 +97,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 
 	views, book := newTrust(history, bus, log)
-	own := newBuiltinServer(views, history)
+	own := newBuiltinOverlay(views, history)
 	questions := approvals.New(approvals.Options{Bus: bus})
 	me := newDesktopServices(o.Folders, log)
 	var pages *api.API                 // set below, before the first call
@@ -108,7 +108,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		// so.
 		Reachable: func() bool { return pages.Watched() || me.notifies() },
 		OnBreaker: func(b policy.BreakerStatus) {
-			noteBreaker(b, bus, log)
+			reportBreaker(b, bus, log)
 			servers.Announce(b.Server)
 		},
 	})
@@ -116,15 +116,15 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
 	life.onStop("sign-ins", 3*time.Second, logins.Close)
-	records := newRecords(history, views, log, vault, logins.keeper)
-	logins.learned = records.keeper.again
+	records := newCallObservers(history, views, log, vault, logins.keeper)
+	logins.learned = records.secrets.refresh
 	logs.Redact(recorder.Redact)
 	dialer := &supervisor.Dialer{
-		Secret:   records.keeper.guarding(vault),
+		Secret:   records.secrets.guarding(vault),
 		Observer: records.timeline, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
 		DefaultWorkspace: filepath.Join(o.Folders.State, "lobby"),
-		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayed),
+		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		OnNotification: func(server, method string, params json.RawMessage) {
 			if method == "notifications/resources/updated" {
 				front.ResourceUpdated(context.Background(), server, params)
@@ -142,7 +142,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 	logins.serve(servers)
 	own.serve(servers)
-	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.judge, Bus: bus, Log: log, LastID: lastID, Now: clock})
+	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
 	records.serve(history, servers, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Approvals: questions, Log: log, Version: version, Now: clock,
@@ -208,7 +208,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
 		Reach: files, Sizes: front, Directory: marketplace.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
-		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.watchman,
+		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.checkRunner,
 		Notices: func() []event.Notice {
 			all := slices.Concat(earlier.notices(), vaultNotices(vault), me.notices())
 			if n := loginNotice(process.LoginFailure()); n.Message != "" {
@@ -309,8 +309,8 @@ func absolute(path string) string {
 	return path
 }
 
-// noteBreaker reports that the circuit breaker of a server opened or closed.
-func noteBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
+// reportBreaker reports that the circuit breaker of a server opened or closed.
+func reportBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
 	level := slog.LevelInfo
 	if b.State == policy.BreakerOpen {
 		level = slog.LevelWarn
@@ -319,9 +319,9 @@ func noteBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
 	bus.Publish(event.Policy, b)
 }
 
-// relayed are the capabilities that we declare to servers, which a client of ours may have. If the
+// relayedCapabilities are the capabilities that we declare to servers, which a client of ours may have. If the
 // calling client lacks one, a request for it returns a clear error.
-const relayed = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
+const relayedCapabilities = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
 
 func clientInfo() json.RawMessage {
 	info, _ := json.Marshal(map[string]string{"name": "drawbridge", "title": "Drawbridge", "version": version})

@@ -23,9 +23,9 @@ import (
 // startLimit is how long to wait for the daemon to start.
 const startLimit = 30 * time.Second
 
-// showDesktop runs the program without a subcommand: it shows the running instance, and first
+// showOrStart runs the program without a subcommand: it shows the running instance, and first
 // starts one in the background if none runs.
-func showDesktop(ctx context.Context, o cli.ServeOptions) error {
+func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	waits := os.Getenv(windowWaits) != ""
@@ -64,12 +64,12 @@ func showDesktop(ctx context.Context, o cli.ServeOptions) error {
 	place := map[string]string{"to": to}
 	if held && !waits { // a window may already be open
 		var window struct{ Shown bool }
-		if err := ask(ctx, rt, o.Folders.Data, "window", place, &window); err == nil && window.Shown {
+		if err := callDaemon(ctx, rt, o.Folders.Data, "window", place, &window); err == nil && window.Shown {
 			return nil
 		}
 	}
 	var page struct{ URL string }
-	if err := ask(ctx, rt, o.Folders.Data, "open-code", place, &page); err != nil {
+	if err := callDaemon(ctx, rt, o.Folders.Data, "open-code", place, &page); err != nil {
 		return err
 	}
 	if page.URL == "" {
@@ -112,7 +112,7 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 			if held, err := loopback.Held(folders.Data); err != nil || held {
 				continue // another process started a daemon first
 			}
-			return rt, whyEnded(folders, end)
+			return rt, startFailure(folders, end)
 		case <-ctx.Done():
 			return rt, &core.Error{
 				Code: core.CodeUnavailable, Message: "Drawbridge did not start",
@@ -122,8 +122,8 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 	}
 }
 
-// whyEnded returns the error that a daemon wrote when it exited during its start.
-func whyEnded(folders config.Folders, end error) error {
+// startFailure returns the error that a daemon wrote when it exited during its start.
+func startFailure(folders config.Folders, end error) error {
 	e := &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start", Hint: "Its log: drawbridge logs.", Cause: end}
 	if why, err := os.ReadFile(folders.LastEnd()); err == nil && len(why) > 0 {
 		e.Message += ": " + strings.TrimSpace(string(why))
@@ -133,8 +133,8 @@ func whyEnded(folders config.Folders, end error) error {
 	return e
 }
 
-// ask sends a request to the daemon as the user and decodes the response into out.
-func ask(ctx context.Context, rt loopback.Runtime, data, route string, in, out any) error {
+// callDaemon sends a request to the daemon as the user and decodes the response into out.
+func callDaemon(ctx context.Context, rt loopback.Runtime, data, route string, in, out any) error {
 	admin, err := loopback.ReadAdmin(data)
 	if err != nil {
 		return err

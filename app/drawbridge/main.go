@@ -32,7 +32,7 @@ func main() {
 func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
-		Version: version, Serve: serve, Desktop: showDesktop, Redact: store.Redacted,
+		Version: version, Serve: serve, Desktop: showOrStart, Redact: store.Redacted,
 		PutBack: restoreHistory, TryServer: tryServer,
 		Show: func(url string, f config.Folders, browser bool) error {
 			return show(url, f.Data, browser, os.Stdout)

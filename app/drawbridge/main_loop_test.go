@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTrayRunsOnMainGoroutine(t *testing.T) {
+func TestBlockedMainLoopStillExits(t *testing.T) {
 	m := mainLoop{make(chan func())}
 	exited := make(chan int, 1)
 	held := make(chan struct{})

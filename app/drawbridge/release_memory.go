@@ -8,7 +8,7 @@ import (
 )
 
 // growHeapAtStart lets the heap grow to 16 MB before the first garbage collection, because little
-// of what the start allocates is garbage. The memory limit startRoom bounds this if requests
+// of what the start allocates is garbage. The memory limit startMemoryLimit bounds this if requests
 // allocate much meanwhile.
 func growHeapAtStart() {
 	if os.Getenv("GOGC") != "" {
@@ -17,7 +17,7 @@ func growHeapAtStart() {
 	before := debug.SetGCPercent(400)
 	limit := int64(-1) // does not change the limit
 	if os.Getenv("GOMEMLIMIT") == "" {
-		limit = debug.SetMemoryLimit(startRoom)
+		limit = debug.SetMemoryLimit(startMemoryLimit)
 	}
 	time.AfterFunc(time.Second, func() {
 		debug.SetGCPercent(before)
@@ -25,8 +25,8 @@ func growHeapAtStart() {
 	})
 }
 
-// startRoom is the memory limit during the start.
-const startRoom = 48 << 20
+// startMemoryLimit is the memory limit during the start.
+const startMemoryLimit = 48 << 20
 
 // When memory is released: after the start, and after each period without a call. The background
 // work of an idle program, mostly pings of servers, allocates some megabytes per minute before

@@ -80,7 +80,7 @@ func TestUnredactableSecretsAreLogged(t *testing.T) {
 		c.Servers[0].Env[fmt.Sprintf("N%d_TOKEN", n)] = fmt.Sprintf("qwx-value-%d", n)
 	}
 	k.set(c, func(string) (string, bool) { return "", false })
-	k.again()
+	k.refresh()
 	if text := said.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "secrets=904") || strings.Contains(text, "qwx") {
 		t.Errorf("said %s", text)
 	}

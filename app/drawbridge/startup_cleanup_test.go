@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"testing"
+)
 
 func TestLeftoversOfEarlierRunAreReported(t *testing.T) {
 	for l, want := range map[cleanupResult]string{
@@ -14,5 +18,24 @@ func TestLeftoversOfEarlierRunAreReported(t *testing.T) {
 		if (want == "") != (len(got) == 0) || want != "" && (got[0].Message != want || got[0].Subject != "cleanup") {
 			t.Errorf("%+v: %+v", l, got)
 		}
+	}
+}
+
+func TestWaitEndsWithCleanupOrContext(t *testing.T) {
+	s := &startupCleanup{over: make(chan struct{}), left: cleanupResult{processes: 2}}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := s.wait(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the wait ended with %v", err)
+	}
+	if got := s.notices(); got != nil {
+		t.Errorf("notices before the cleanup: %v", got)
+	}
+	close(s.over)
+	if err := s.wait(t.Context()); err != nil {
+		t.Errorf("after the cleanup: %v", err)
+	}
+	if got := s.notices(); len(got) != 1 {
+		t.Errorf("notices after the cleanup %v", got)
 	}
 }

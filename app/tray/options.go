@@ -74,8 +74,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// waitWithout reports why there is no icon, and waits until ctx is done.
-func waitWithout(ctx context.Context, o Options, why string) error {
+// waitWithoutIcon reports why there is no icon, and waits until ctx is done.
+func waitWithoutIcon(ctx context.Context, o Options, why string) error {
 	if ctx.Err() == nil {
 		o.Shown(false, why)
 		o.Log.Info("No tray icon", "reason", why)

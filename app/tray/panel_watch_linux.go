@@ -9,8 +9,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// watcher is the bus name of a panel that shows tray icons.
-const watcher = "org.kde.StatusNotifierWatcher"
+// watcherName is the bus name of a panel that shows tray icons.
+const watcherName = "org.kde.StatusNotifierWatcher"
 
 // noPanel is the reason if no panel shows icons.
 const noPanel = "the desktop shows no tray icons"
@@ -22,7 +22,7 @@ func Available() (ok bool, why string) {
 		return false, err.Error()
 	}
 	defer conn.Close()
-	if !watched(conn) {
+	if !hasPanel(conn) {
 		return false, noPanel
 	}
 	return true, ""
@@ -45,15 +45,15 @@ func sessionBus(ctx context.Context) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-func watched(conn *dbus.Conn) bool {
+func hasPanel(conn *dbus.Conn) bool {
 	var owned bool
-	err := conn.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, watcher).Store(&owned)
+	err := conn.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, watcherName).Store(&owned)
 	return err == nil && owned
 }
 
-// awaitPlace returns nil once a panel shows tray icons. Without a session bus it fails immediately;
+// awaitPanel returns nil once a panel shows tray icons. Without a session bus it fails immediately;
 // without a panel it waits until one appears or ctx is done.
-func awaitPlace(ctx context.Context, o Options) error {
+func awaitPanel(ctx context.Context, o Options) error {
 	conn, err := sessionBus(ctx)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func awaitPlace(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if watched(conn) {
+	if hasPanel(conn) {
 		return nil
 	}
 	o.Shown(false, noPanel)
@@ -76,7 +76,7 @@ func awaitPlace(ctx context.Context, o Options) error {
 			if !open {
 				return errors.New("the session bus went away")
 			}
-			if watched(conn) {
+			if hasPanel(conn) {
 				return nil
 			}
 		}
@@ -90,7 +90,7 @@ func panels(ctx context.Context, conn *dbus.Conn) (<-chan *dbus.Signal, error) {
 		dbus.WithMatchSender("org.freedesktop.DBus"),
 		dbus.WithMatchInterface("org.freedesktop.DBus"),
 		dbus.WithMatchMember("NameOwnerChanged"),
-		dbus.WithMatchArg(0, watcher),
+		dbus.WithMatchArg(0, watcherName),
 	); err != nil {
 		return nil, fmt.Errorf("cannot wait for a panel: %w", err)
 	}
@@ -99,11 +99,11 @@ func panels(ctx context.Context, conn *dbus.Conn) (<-chan *dbus.Signal, error) {
 	return changes, nil
 }
 
-// attend reports changes of the icon until ctx is done: that its panel disappeared, or that a panel
+// watchPanel reports changes of the icon until ctx is done: that its panel disappeared, or that a panel
 // has appeared, on which systray shows the icon again. The session bus ends with the user's
 // session: then the program stops in order, as on other systems (see leave). If a service manager
 // runs the program, it stops it instead.
-func attend(ctx context.Context, o Options) {
+func watchPanel(ctx context.Context, o Options) {
 	conn, err := sessionBus(ctx)
 	if err != nil {
 		return // the bus disconnected between two checks: nothing is known, so do nothing
@@ -115,7 +115,7 @@ func attend(ctx context.Context, o Options) {
 	}
 	there := true
 	for {
-		if now := watched(conn); now != there && conn.Connected() {
+		if now := hasPanel(conn); now != there && conn.Connected() {
 			there = now
 			if there {
 				o.Shown(true, "")
@@ -135,7 +135,7 @@ func attend(ctx context.Context, o Options) {
 				return
 			}
 			o.Shown(false, "the session bus went away")
-			if managed() {
+			if managedBySystemd() {
 				o.Log.Warn("The session bus went away, and the tray icon with it")
 				return
 			}
@@ -146,6 +146,6 @@ func attend(ctx context.Context, o Options) {
 	}
 }
 
-// managed reports whether systemd runs this program as a service or started it with the session.
+// managedBySystemd reports whether systemd runs this program as a service or started it with the session.
 // systemd then also stops it.
-func managed() bool { return os.Getenv("INVOCATION_ID") != "" }
+func managedBySystemd() bool { return os.Getenv("INVOCATION_ID") != "" }

@@ -10,13 +10,13 @@ import (
 
 // Available reports whether an icon would be visible now, and if not, why.
 func Available() (ok bool, why string) {
-	if err := awaitPlace(context.Background(), Options{}); err != nil {
+	if err := awaitPanel(context.Background(), Options{}); err != nil {
 		return false, err.Error()
 	}
 	return true, ""
 }
 
-func awaitPlace(context.Context, Options) error {
+func awaitPanel(context.Context, Options) error {
 	switch runtime.GOOS {
 	case "windows", "darwin":
 		return nil
@@ -24,5 +24,5 @@ func awaitPlace(context.Context, Options) error {
 	return errors.New("there is no tray on this system")
 }
 
-// attend does nothing: the system retains the icon and reports the end of the session.
-func attend(context.Context, Options) {}
+// watchPanel does nothing: the system retains the icon and reports the end of the session.
+func watchPanel(context.Context, Options) {}

@@ -28,13 +28,13 @@ func Run(ctx context.Context, o Options) error {
 	if !started.CompareAndSwap(false, true) {
 		return errors.New("cannot show a second tray in one process")
 	}
-	if err := awaitPlace(ctx, o); err != nil {
-		return waitWithout(ctx, o, err.Error())
+	if err := awaitPanel(ctx, o); err != nil {
+		return waitWithoutIcon(ctx, o, err.Error())
 	}
 	o.Shown(true, "")
 	var attending sync.WaitGroup
 	defer attending.Wait()
-	attending.Go(func() { attend(ctx, o) })
+	attending.Go(func() { watchPanel(ctx, o) })
 
 	v := newView(o)
 	systray.SetOnTapped(func() { go o.Open("") }) // read once, when the icon is exported
@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) error {
 				o.Log.Warn("The tray ended early", "reason", r)
 			}
 		}()
-		systray.Run(v.build, func() { leave(ctx, o, sessionEnd) })
+		systray.Run(v.build, func() { endSession(ctx, o, sessionEnd) })
 	}
 	if runtime.GOOS == "darwin" {
 		go func() {
@@ -77,10 +77,10 @@ func Run(ctx context.Context, o Options) error {
 // for each program.
 const sessionEnd = 4 * time.Second
 
-// leave is called in systray's event loop when the icon is removed. If we did not cause that, the
+// endSession is called in systray's event loop when the icon is removed. If we did not cause that, the
 // user's session ends, and Windows and macOS end this process as soon as leave returns. Therefore
 // the program stops in order first.
-func leave(ctx context.Context, o Options, within time.Duration) {
+func endSession(ctx context.Context, o Options, within time.Duration) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -88,8 +88,8 @@ func leave(ctx context.Context, o Options, within time.Duration) {
 	<-time.After(within)
 }
 
-// picture returns the icon's image in the format of this system.
-func picture(icon Icon) []byte {
+// iconImage returns the icon's image in the format of this system.
+func iconImage(icon Icon) []byte {
 	if runtime.GOOS == "windows" {
 		return icons.TrayICO(string(icon))
 	}

@@ -14,5 +14,5 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	return waitWithout(ctx, o, noTray)
+	return waitWithoutIcon(ctx, o, noTray)
 }

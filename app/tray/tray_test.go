@@ -56,12 +56,12 @@ func TestProgramStopsCleanlyWithDesktopSession(t *testing.T) {
 		quits := 0
 		o := Options{Quit: func() { quits++; cancel() }}
 		began := time.Now()
-		leave(ctx, o, sessionEnd)
+		endSession(ctx, o, sessionEnd)
 		if took := time.Since(began); quits != 1 || took != sessionEnd {
 			t.Errorf("%d quits, %s", quits, took)
 		}
 		began = time.Now()
-		leave(ctx, o, sessionEnd)
+		endSession(ctx, o, sessionEnd)
 		if took := time.Since(began); quits != 1 || took != 0 {
 			t.Errorf("after our own end: %d quits, %s", quits, took)
 		}
@@ -106,7 +106,7 @@ func TestIconFollowsPanelAndProgramFollowsSession(t *testing.T) {
 			defer panel.Close()
 			come := func() {
 				t.Helper()
-				if _, err := panel.RequestName(watcher, dbus.NameFlagDoNotQueue); err != nil {
+				if _, err := panel.RequestName(watcherName, dbus.NameFlagDoNotQueue); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -117,7 +117,7 @@ func TestIconFollowsPanelAndProgramFollowsSession(t *testing.T) {
 				Quit:  func() { quit <- true },
 				Log:   slog.New(slog.DiscardHandler),
 			}
-			go func() { attend(t.Context(), o); close(ended) }()
+			go func() { watchPanel(t.Context(), o); close(ended) }()
 			said := func(want string) {
 				t.Helper()
 				select {
@@ -129,7 +129,7 @@ func TestIconFollowsPanelAndProgramFollowsSession(t *testing.T) {
 					t.Fatalf("not told %q", want)
 				}
 			}
-			if _, err := panel.ReleaseName(watcher); err != nil {
+			if _, err := panel.ReleaseName(watcherName); err != nil {
 				t.Fatal(err)
 			}
 			said("false" + noPanel)

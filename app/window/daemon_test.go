@@ -103,7 +103,7 @@ func TestWindowFindsDaemonAtNewAddress(t *testing.T) {
 	}
 }
 
-func TestWindowOwnsItsProcesses(t *testing.T) {
+func TestNavigationScriptEscapesAddress(t *testing.T) {
 	const page = "http://127.0.0.1:7575/#code=abc&to=%2Fold"
 	for _, to := range []string{`/a"</script><script>alert(1)//`, "/x\u2028y", "/ok?view=log&x=1"} {
 		js := script(to, page)

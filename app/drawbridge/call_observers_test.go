@@ -13,9 +13,9 @@ import (
 )
 
 // recordsFor returns records without a history.
-func recordsFor(views *registry.Registry) *records {
-	return &records{
-		judge: history.NewResultValidator(nil, nil, nil), keeper: newSecretFeed(nil, slog.New(slog.DiscardHandler)), watchman: history.NewCheckRunner(history.CheckRunner{}), views: views,
+func recordsFor(views *registry.Registry) *callObservers {
+	return &callObservers{
+		validator: history.NewResultValidator(nil, nil, nil), secrets: newSecretFeed(nil, slog.New(slog.DiscardHandler)), checkRunner: history.NewCheckRunner(history.CheckRunner{}), views: views,
 	}
 }
 

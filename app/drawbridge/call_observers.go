@@ -19,33 +19,33 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// records groups what processes calls besides the recorder: validation of results, the timeline of
+// callObservers groups what processes calls besides the recorder: validation of results, the timeline of
 // debugged servers, secrets that must not be recorded, and scheduled checks.
-type records struct {
-	judge    *history.ResultValidator
-	timeline *history.Timeline
-	keeper   *secretFeed
-	watchman *history.CheckRunner
+type callObservers struct {
+	validator   *history.ResultValidator
+	timeline    *history.Timeline
+	secrets     *secretFeed
+	checkRunner *history.CheckRunner
 
 	views   *registry.Registry
 	servers *supervisor.Supervisor
 	schemas map[string]serverSchemas // by server; used by changed only
 }
 
-func newRecords(kept *store.Store, views *registry.Registry, log *slog.Logger, secrets ...SecretHolder) *records {
-	return &records{
-		judge:    history.NewResultValidator(kept.Recorder(), kept, log),
-		timeline: &history.Timeline{Redact: kept.Recorder().Redact},
-		keeper:   newSecretFeed(kept.Recorder(), log, secrets...),
-		views:    views,
+func newCallObservers(kept *store.Store, views *registry.Registry, log *slog.Logger, secrets ...SecretHolder) *callObservers {
+	return &callObservers{
+		validator: history.NewResultValidator(kept.Recorder(), kept, log),
+		timeline:  &history.Timeline{Redact: kept.Recorder().Redact},
+		secrets:   newSecretFeed(kept.Recorder(), log, secrets...),
+		views:     views,
 	}
 }
 
 // serve sets the servers and the caller. It must be called before the first change of a view.
-func (r *records) serve(kept *store.Store, servers *supervisor.Supervisor, calls history.Caller, bus *event.Bus, log *slog.Logger) {
+func (r *callObservers) serve(kept *store.Store, servers *supervisor.Supervisor, calls history.Caller, bus *event.Bus, log *slog.Logger) {
 	r.servers = servers
-	r.keeper.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
-	r.watchman = history.NewCheckRunner(history.CheckRunner{
+	r.secrets.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
+	r.checkRunner = history.NewCheckRunner(history.CheckRunner{
 		Store: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Label: r.label, Log: log,
 		By: core.Client{Name: "drawbridge-check", Version: version},
 		Failed: func(check, sentence string) {
@@ -63,7 +63,7 @@ type serverSchemas struct {
 // changed updates the schemas after a change of a server's tools. The registry calls it for one
 // change at a time and blocks its writers meanwhile, so only servers with a new view are read
 // again.
-func (r *records) changed(server string) {
+func (r *callObservers) changed(server string) {
 	offers := r.views.All().Offers()
 	read := make(map[string]serverSchemas, len(offers))
 	schemas := make(map[string]map[string]string, len(offers))
@@ -82,8 +82,8 @@ func (r *records) changed(server string) {
 		}
 	}
 	r.schemas = read
-	r.judge.SetSchemas(schemas)
-	r.watchman.Changed(server)
+	r.validator.SetSchemas(schemas)
+	r.checkRunner.Changed(server)
 }
 
 func outputSchemas(view *registry.View) map[string]string {
@@ -103,7 +103,7 @@ func outputSchemas(view *registry.View) map[string]string {
 }
 
 // apply applies a new configuration.
-func (r *records) apply(c *config.Config) {
+func (r *callObservers) apply(c *config.Config) {
 	levels := make(map[string]string)
 	var debugged []string
 	for i := range c.Servers {
@@ -115,17 +115,17 @@ func (r *records) apply(c *config.Config) {
 			debugged = append(debugged, s.ID)
 		}
 	}
-	r.judge.SetLevels(levels)
+	r.validator.SetLevels(levels)
 	r.timeline.Watch(debugged, c.History.DebugClients)
-	r.keeper.apply(c)
+	r.secrets.apply(c)
 }
 
-func (r *records) readOnly(server, tool string) bool {
+func (r *callObservers) readOnly(server, tool string) bool {
 	return r.views.All().ReadOnly(server, tool)
 }
 
 // label returns the display name of a server.
-func (r *records) label(server string) string {
+func (r *callObservers) label(server string) string {
 	if status, ok := r.servers.Status(server); ok {
 		return cmp.Or(status.Label, server)
 	}
@@ -133,7 +133,7 @@ func (r *records) label(server string) string {
 }
 
 // offers returns the version and the tools of a server that has been listed in this run.
-func (r *records) offers(server string) (string, bool) {
+func (r *callObservers) offers(server string) (string, bool) {
 	status, ok := r.servers.Status(server)
 	view, listed := r.views.Server(server)
 	if !ok || !listed || status.State != core.StateRunning {
@@ -148,16 +148,16 @@ func (r *records) offers(server string) (string, bool) {
 }
 
 // watch returns the bridge's handler with the timeline in front of it.
-func (r *records) watch(front *bridge.Bridge) http.Handler {
+func (r *callObservers) watch(front *bridge.Bridge) http.Handler {
 	return r.timeline.Clients(front, loopback.ClientHeader, front.ClientOf)
 }
 
 // start runs the parts, each with a name in life. They stop in reverse order: checks make calls,
 // whose results are validated and recorded without the secrets.
-func (r *records) start(life *lifecycle) {
-	life.run("secrets", time.Second, r.keeper.run)
-	life.run("results", time.Second, r.judge.Run)
-	life.run("checks", time.Second, r.watchman.Run)
+func (r *callObservers) start(life *lifecycle) {
+	life.run("secrets", time.Second, r.secrets.run)
+	life.run("results", time.Second, r.validator.Run)
+	life.run("checks", time.Second, r.checkRunner.Run)
 }
 
 // keepHistory applies the history settings. In the configuration 0 means no limit.

@@ -15,9 +15,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// builtinServer adds Drawbridge's built-in server to the configured servers for policy, gateway and
+// builtinOverlay adds Drawbridge's built-in server to the configured servers for policy, gateway and
 // bridge. A configured server with the same id replaces it.
-type builtinServer struct {
+type builtinOverlay struct {
 	views      *registry.Registry // contains only the built-in server
 	configured *registry.Registry
 	history    *store.Store
@@ -26,35 +26,35 @@ type builtinServer struct {
 	settings   atomic.Pointer[config.Bridge]
 }
 
-func newBuiltinServer(configured *registry.Registry, history *store.Store) *builtinServer {
-	o := &builtinServer{views: registry.New(registry.Options{}), configured: configured, history: history}
+func newBuiltinOverlay(configured *registry.Registry, history *store.Store) *builtinOverlay {
+	o := &builtinOverlay{views: registry.New(registry.Options{}), configured: configured, history: history}
 	o.settings.Store(&config.Default().Bridge)
 	return o
 }
 
 // serve enables the tools. It must be called before the first call.
-func (o *builtinServer) serve(servers *supervisor.Supervisor) {
+func (o *builtinOverlay) serve(servers *supervisor.Supervisor) {
 	o.servers = servers
 	o.server = builtin.NewOwn(builtin.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version, Now: clock})
 	o.views.Set(builtin.ID, "Drawbridge", o.server.Catalog())
 }
 
 // apply applies the settings of tool lists and notifies clients if their list changes.
-func (o *builtinServer) apply(b config.Bridge, front *bridge.Bridge) {
+func (o *builtinOverlay) apply(b config.Bridge, front *bridge.Bridge) {
 	was := o.settings.Swap(&b)
 	if was.SelfTools != b.SelfTools || was.DescribeServer != b.DescribeServer {
 		front.ListChanged(registry.Change{Kinds: []core.Kind{core.Tools}})
 	}
 }
 
-func (o *builtinServer) joins() bool { return o.settings.Load().SelfTools }
-func (o *builtinServer) seesAll(token string) bool {
+func (o *builtinOverlay) joins() bool { return o.settings.Load().SelfTools }
+func (o *builtinOverlay) seesAll(token string) bool {
 	return slices.Contains(o.settings.Load().HistoryFor, token)
 }
-func (o *builtinServer) describes() string { return o.settings.Load().DescribeServer }
+func (o *builtinOverlay) describes() string { return o.settings.Load().DescribeServer }
 
 // Server implements policy.Views.
-func (o *builtinServer) Server(id string) (*registry.View, bool) {
+func (o *builtinOverlay) Server(id string) (*registry.View, bool) {
 	if v, ok := o.configured.Server(id); ok {
 		return v, true
 	}
@@ -62,7 +62,7 @@ func (o *builtinServer) Server(id string) (*registry.View, bool) {
 }
 
 // For implements gateway.Upstreams.
-func (o *builtinServer) For(ctx context.Context, call *core.Call) (gateway.Upstream, error) {
+func (o *builtinOverlay) For(ctx context.Context, call *core.Call) (gateway.Upstream, error) {
 	if call.Server == builtin.ID {
 		if _, taken := o.configured.Server(builtin.ID); !taken {
 			return o.server, nil

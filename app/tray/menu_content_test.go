@@ -175,14 +175,14 @@ func TestServersKeepMenuPosition(t *testing.T) {
 		{[]string{"a", "b"}, []string{"x", "y", "z"}, []string{"x", "y"}},
 		{[]string{"a", "b"}, nil, []string{"", ""}},
 	} {
-		if got := seat(c.places, c.ids); !slices.Equal(got, c.want) {
+		if got := assignEntries(c.places, c.ids); !slices.Equal(got, c.want) {
 			t.Errorf("seat(%v, %v) = %v, want %v", c.places, c.ids, got, c.want)
 		}
 	}
 }
 
 func TestEveryStateHasIcon(t *testing.T) {
-	for icon := range gravity {
+	for icon := range severity {
 		if png := icons.TrayPNG(string(icon)); !strings.HasPrefix(string(png), "\x89PNG") {
 			t.Errorf("%s is not a PNG", icon)
 		}

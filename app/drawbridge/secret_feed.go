@@ -91,8 +91,8 @@ func (k *secretFeed) set(c *config.Config, lookup func(string) (string, bool)) {
 	k.tell(c, lookup)
 }
 
-// again passes the current secrets of all holders to the recorder.
-func (k *secretFeed) again() {
+// refresh passes the current secrets of all holders to the recorder.
+func (k *secretFeed) refresh() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.now != nil {
@@ -141,27 +141,27 @@ func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
 	for i := range c.Servers {
 		s := &c.Servers[i]
 		for name, value := range s.Env {
-			f.named(name, value)
+			f.add(name, value)
 		}
 		for _, name := range s.InheritEnv {
-			f.named(name, "${"+name+":-}")
+			f.add(name, "${"+name+":-}")
 		}
 		for name, value := range s.Headers {
-			f.named(name, value)
+			f.add(name, value)
 		}
 		before := ""
 		for _, arg := range s.Args {
-			f.named(strings.TrimLeft(before, "-"), arg)
+			f.add(strings.TrimLeft(before, "-"), arg)
 			before = arg
 			if name, value, ok := strings.Cut(arg, "="); ok {
-				f.named(strings.TrimLeft(name, "-"), value)
+				f.add(strings.TrimLeft(name, "-"), value)
 				before = "" // NAME=VALUE says nothing about the argument after it
 			}
 		}
-		f.named("", s.URL)
+		f.add("", s.URL)
 	}
 	for name, value := range c.Metrics.OTLP.Headers {
-		f.named(name, value)
+		f.add(name, value)
 	}
 	return f.found
 }
@@ -171,8 +171,8 @@ type secretFinder struct {
 	found  []string
 }
 
-// named records value if name suggests a secret.
-func (f *secretFinder) named(name, value string) {
+// add records value if name suggests a secret.
+func (f *secretFinder) add(name, value string) {
 	if value == "" {
 		return
 	}

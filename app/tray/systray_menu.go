@@ -17,8 +17,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
-// settle is how long to collect changes before the menu is updated.
-const settle = 150 * time.Millisecond
+// updateDelay is how long to collect changes before the menu is updated.
+const updateDelay = 150 * time.Millisecond
 
 // view holds the menu's entries. All entries are created once and then only changed, shown and
 // hidden. After ready is closed, only the goroutine of follow uses them.
@@ -30,20 +30,20 @@ type view struct {
 	summary, waiting, open, more, quit     *systray.MenuItem
 	pause, recording, copy, connect, login *systray.MenuItem
 	notices                                [maxNotices]*systray.MenuItem
-	places                                 [maxLines]place
+	places                                 [maxLines]serverEntry
 	icon                                   Icon
 	tooltip                                string
-	drawn                                  map[*systray.MenuItem]entry
+	drawn                                  map[*systray.MenuItem]shownState
 
 	mu  sync.Mutex
 	ids []string // server ids by place; "" is free
 }
 
-// place is the menu entry of one server with its submenu.
-type place struct{ line, reason, start, stop, restart, log *systray.MenuItem }
+// serverEntry is the menu entry of one server with its submenu.
+type serverEntry struct{ line, reason, start, stop, restart, log *systray.MenuItem }
 
-// entry is the last displayed state of a menu item.
-type entry struct {
+// shownState is the last displayed state of a menu item.
+type shownState struct {
 	title                   string
 	hidden, greyed, checked bool
 }
@@ -53,7 +53,7 @@ func newView(o Options) *view {
 		o:       o,
 		ready:   make(chan struct{}),
 		changed: make(chan struct{}, 1),
-		drawn:   make(map[*systray.MenuItem]entry),
+		drawn:   make(map[*systray.MenuItem]shownState),
 		ids:     make([]string, maxLines),
 	}
 }
@@ -62,36 +62,36 @@ func newView(o Options) *view {
 func (v *view) build() {
 	defer close(v.ready)
 	systray.SetTitle("Drawbridge")
-	v.summary = v.add(systray.AddMenuItem("Drawbridge", ""), entry{title: "Drawbridge", greyed: true})
+	v.summary = v.add(systray.AddMenuItem("Drawbridge", ""), shownState{title: "Drawbridge", greyed: true})
 	for i := range v.notices {
-		v.notices[i] = v.add(systray.AddMenuItem("", ""), entry{hidden: true, greyed: true})
+		v.notices[i] = v.add(systray.AddMenuItem("", ""), shownState{hidden: true, greyed: true})
 	}
-	v.waiting = v.add(systray.AddMenuItem("", ""), entry{hidden: true})
+	v.waiting = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
 	v.open = systray.AddMenuItem("Open Drawbridge", "")
 	systray.AddSeparator()
 	for i := range v.places {
 		p := &v.places[i]
-		p.line = v.add(systray.AddMenuItem("", ""), entry{hidden: true})
-		p.reason = v.add(p.line.AddSubMenuItem("", ""), entry{hidden: true, greyed: true})
-		p.start = v.add(p.line.AddSubMenuItem("Start", ""), entry{title: "Start"})
-		p.stop = v.add(p.line.AddSubMenuItem("Stop", ""), entry{title: "Stop"})
-		p.restart = v.add(p.line.AddSubMenuItem("Restart", ""), entry{title: "Restart"})
+		p.line = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
+		p.reason = v.add(p.line.AddSubMenuItem("", ""), shownState{hidden: true, greyed: true})
+		p.start = v.add(p.line.AddSubMenuItem("Start", ""), shownState{title: "Start"})
+		p.stop = v.add(p.line.AddSubMenuItem("Stop", ""), shownState{title: "Stop"})
+		p.restart = v.add(p.line.AddSubMenuItem("Restart", ""), shownState{title: "Restart"})
 		p.log = p.line.AddSubMenuItem("Show log", "")
 	}
-	v.more = v.add(systray.AddMenuItem("", ""), entry{hidden: true})
+	v.more = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
 	systray.AddSeparator()
-	v.pause = v.add(systray.AddMenuItem("Pause all servers", ""), entry{title: "Pause all servers"})
-	v.recording = v.add(systray.AddMenuItem("Pause recording", ""), entry{title: "Pause recording"})
+	v.pause = v.add(systray.AddMenuItem("Pause all servers", ""), shownState{title: "Pause all servers"})
+	v.recording = v.add(systray.AddMenuItem("Pause recording", ""), shownState{title: "Pause recording"})
 	v.copy = systray.AddMenuItem("Copy bridge address", "")
 	v.connect = systray.AddMenuItem("Connect a client…", "")
-	v.login = v.add(systray.AddMenuItemCheckbox("Start at login", "", false), entry{title: "Start at login"})
+	v.login = v.add(systray.AddMenuItemCheckbox("Start at login", "", false), shownState{title: "Start at login"})
 	systray.AddSeparator()
 	v.quit = systray.AddMenuItem("Quit Drawbridge", "")
-	v.draw(menuOf(v.o.Statuses(), nil, v.o.Facts()))
+	v.update(menuOf(v.o.Statuses(), nil, v.o.Facts()))
 }
 
 // add sets the initial state e of a new item.
-func (v *view) add(item *systray.MenuItem, e entry) *systray.MenuItem {
+func (v *view) add(item *systray.MenuItem, e shownState) *systray.MenuItem {
 	if e.hidden {
 		item.Hide()
 	}
@@ -103,7 +103,7 @@ func (v *view) add(item *systray.MenuItem, e entry) *systray.MenuItem {
 }
 
 // set changes only what differs from the displayed state.
-func (v *view) set(item *systray.MenuItem, e entry) {
+func (v *view) set(item *systray.MenuItem, e shownState) {
 	e.title = label(e.title)
 	was := v.drawn[item]
 	if e == was {
@@ -133,21 +133,21 @@ func (v *view) set(item *systray.MenuItem, e entry) {
 	v.drawn[item] = e
 }
 
-func (v *view) draw(m Menu) {
+func (v *view) update(m Menu) {
 	if m.Icon != v.icon {
 		v.icon = m.Icon
-		systray.SetTemplateIcon(icons.TrayTemplate, picture(m.Icon))
+		systray.SetTemplateIcon(icons.TrayTemplate, iconImage(m.Icon))
 	}
 	if m.Tooltip != v.tooltip {
 		v.tooltip = m.Tooltip
 		systray.SetTooltip(m.Tooltip)
 	}
-	v.set(v.summary, entry{title: m.Summary, greyed: true})
+	v.set(v.summary, shownState{title: m.Summary, greyed: true})
 	for i, item := range v.notices {
 		if i < len(m.Notices) {
-			v.set(item, entry{title: m.Notices[i], greyed: true})
+			v.set(item, shownState{title: m.Notices[i], greyed: true})
 		} else {
-			v.set(item, entry{hidden: true, greyed: true})
+			v.set(item, shownState{hidden: true, greyed: true})
 		}
 	}
 	lines := make(map[string]Line, len(m.Lines))
@@ -156,26 +156,26 @@ func (v *view) draw(m Menu) {
 		lines[l.ID], order[i] = l, l.ID
 	}
 	v.mu.Lock()
-	v.ids = seat(v.ids, order)
+	v.ids = assignEntries(v.ids, order)
 	ids := v.ids
 	v.mu.Unlock()
 	for i, p := range v.places {
 		l, used := lines[ids[i]]
 		if !used {
-			v.set(p.line, entry{hidden: true})
+			v.set(p.line, shownState{hidden: true})
 			continue
 		}
-		v.set(p.reason, entry{title: l.Reason, hidden: l.Reason == "", greyed: true})
-		v.set(p.start, entry{title: "Start", greyed: !l.Start})
-		v.set(p.stop, entry{title: "Stop", greyed: !l.Stop})
-		v.set(p.restart, entry{title: "Restart", greyed: !l.Restart})
-		v.set(p.line, entry{title: l.Text})
+		v.set(p.reason, shownState{title: l.Reason, hidden: l.Reason == "", greyed: true})
+		v.set(p.start, shownState{title: "Start", greyed: !l.Start})
+		v.set(p.stop, shownState{title: "Stop", greyed: !l.Stop})
+		v.set(p.restart, shownState{title: "Restart", greyed: !l.Restart})
+		v.set(p.line, shownState{title: l.Text})
 	}
-	v.set(v.more, entry{title: m.More, hidden: m.More == ""})
-	v.set(v.waiting, entry{title: m.Waiting, hidden: m.Waiting == ""})
-	v.set(v.pause, entry{title: m.PauseText})
-	v.set(v.recording, entry{title: m.RecordingText})
-	v.set(v.login, entry{title: "Start at login", checked: m.StartAtLogin})
+	v.set(v.more, shownState{title: m.More, hidden: m.More == ""})
+	v.set(v.waiting, shownState{title: m.Waiting, hidden: m.Waiting == ""})
+	v.set(v.pause, shownState{title: m.PauseText})
+	v.set(v.recording, shownState{title: m.RecordingText})
+	v.set(v.login, shownState{title: "Start at login", checked: m.StartAtLogin})
 }
 
 // follow updates the menu and handles its clicks until ctx is done.
@@ -186,7 +186,7 @@ func (v *view) follow(ctx context.Context) {
 		return
 	}
 	var clicks sync.WaitGroup
-	clicks.Go(func() { v.obey(ctx) })
+	clicks.Go(func() { v.handleClicks(ctx) })
 	defer clicks.Wait()
 
 	notices := map[string]string{}
@@ -203,9 +203,9 @@ func (v *view) follow(ctx context.Context) {
 			for i, subject := range sorted {
 				sorted[i] = notices[subject]
 			}
-			v.draw(menuOf(v.o.Statuses(), sorted, v.o.Facts()))
+			v.update(menuOf(v.o.Statuses(), sorted, v.o.Facts()))
 		case <-v.changed:
-			redraw.Reset(settle)
+			redraw.Reset(updateDelay)
 		case e, open := <-sub.Events():
 			switch {
 			case !open: // we fell behind: the next update reads the full state
@@ -217,7 +217,7 @@ func (v *view) follow(ctx context.Context) {
 					delete(notices, n.Subject)
 				}
 			}
-			redraw.Reset(settle)
+			redraw.Reset(updateDelay)
 		}
 	}
 }
@@ -227,8 +227,8 @@ func (v *view) subscribe() *event.Subscription {
 	return v.o.Bus.Subscribe(256, event.Server, event.Removed, event.Catalog, event.Config, event.Health, event.Approval)
 }
 
-// after returns a function that changes a fact and requests an update of the menu.
-func (v *view) after(change func(Facts)) func() {
+// changing returns a function that changes a fact and requests an update of the menu.
+func (v *view) changing(change func(Facts)) func() {
 	return func() {
 		change(v.o.Facts())
 		select {
@@ -238,9 +238,9 @@ func (v *view) after(change func(Facts)) func() {
 	}
 }
 
-// obey waits for clicks on all entries in one goroutine. systray drops a click if nobody waits for
+// handleClicks waits for clicks on all entries in one goroutine. systray drops a click if nobody waits for
 // it, so the actions run on other goroutines.
-func (v *view) obey(ctx context.Context) {
+func (v *view) handleClicks(ctx context.Context) {
 	var cases []reflect.SelectCase
 	var actions []func()
 	on := func(item *systray.MenuItem, do func()) {
@@ -265,9 +265,9 @@ func (v *view) obey(ctx context.Context) {
 	on(v.copy, v.o.CopyAddress)
 	on(v.quit, v.o.Quit)
 	// Each entry does the opposite of the current state.
-	on(v.pause, v.after(func(f Facts) { v.o.Pause(!f.Paused) }))
-	on(v.recording, v.after(func(f Facts) { v.o.PauseRecording(!f.RecordingPaused) }))
-	on(v.login, v.after(func(f Facts) { v.o.StartAtLogin(!f.StartAtLogin) }))
+	on(v.pause, v.changing(func(f Facts) { v.o.Pause(!f.Paused) }))
+	on(v.recording, v.changing(func(f Facts) { v.o.PauseRecording(!f.RecordingPaused) }))
+	on(v.login, v.changing(func(f Facts) { v.o.StartAtLogin(!f.StartAtLogin) }))
 	for i, p := range v.places {
 		on(p.start, server(i, v.o.Start))
 		on(p.stop, server(i, v.o.Stop))

@@ -70,7 +70,7 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
 		if s.State == core.StateRunning || s.State == core.StateDegraded {
 			running++
 		}
-		m.Icon = worse(m.Icon, iconOf(s.State))
+		m.Icon = moreSevere(m.Icon, iconOf(s.State))
 	}
 	for i, text := range notices {
 		if i == maxNotices-1 && len(notices) > maxNotices {
@@ -80,7 +80,7 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
 		m.Notices = append(m.Notices, "⚠ "+oneLine(text))
 	}
 	if len(notices) > 0 {
-		m.Icon = worse(m.Icon, IconAttention)
+		m.Icon = moreSevere(m.Icon, IconAttention)
 	}
 	if facts.RecordingPaused {
 		m.RecordingText = "Resume recording"
@@ -93,7 +93,7 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
 		m.Waiting = fmt.Sprintf("%d questions wait for you", facts.Waiting)
 	}
 	if facts.Waiting > 0 {
-		m.Icon = worse(m.Icon, IconAttention)
+		m.Icon = moreSevere(m.Icon, IconAttention)
 	}
 	switch {
 	case facts.Paused:
@@ -128,7 +128,7 @@ func lineOf(s core.ServerStatus, visible map[string]int) Line {
 	if name == "" {
 		name = s.ID
 	}
-	l := Line{ID: s.ID, Text: desktop.LeftToRight(fmt.Sprintf("%s %s: %s", mark(s.State), oneLine(name), words(s, visible))), Reason: oneLine(s.Reason)}
+	l := Line{ID: s.ID, Text: desktop.LeftToRight(fmt.Sprintf("%s %s: %s", stateSymbol(s.State), oneLine(name), statusText(s, visible))), Reason: oneLine(s.Reason)}
 	switch s.State {
 	case core.StateRunning, core.StateDegraded:
 		l.Stop, l.Restart = true, true
@@ -142,7 +142,7 @@ func lineOf(s core.ServerStatus, visible map[string]int) Line {
 	return l
 }
 
-func words(s core.ServerStatus, visible map[string]int) string {
+func statusText(s core.ServerStatus, visible map[string]int) string {
 	switch s.State {
 	case core.StateRunning:
 		if n, some := visible[s.ID]; some {
@@ -162,7 +162,7 @@ func words(s core.ServerStatus, visible map[string]int) string {
 	return string(s.State)
 }
 
-func mark(s core.State) string {
+func stateSymbol(s core.State) string {
 	switch s {
 	case core.StateRunning:
 		return "●"
@@ -188,10 +188,10 @@ func iconOf(s core.State) Icon {
 	return IconPaused
 }
 
-var gravity = map[Icon]int{IconPaused: 0, IconOK: 1, IconAttention: 2, IconError: 3}
+var severity = map[Icon]int{IconPaused: 0, IconOK: 1, IconAttention: 2, IconError: 3}
 
-func worse(a, b Icon) Icon {
-	if gravity[b] > gravity[a] {
+func moreSevere(a, b Icon) Icon {
+	if severity[b] > severity[a] {
 		return b
 	}
 	return a
@@ -200,7 +200,7 @@ func worse(a, b Icon) Icon {
 func troubledFirst(statuses []core.ServerStatus) []core.ServerStatus {
 	var first, rest []core.ServerStatus
 	for _, s := range statuses {
-		if gravity[iconOf(s.State)] >= gravity[IconAttention] {
+		if severity[iconOf(s.State)] >= severity[IconAttention] {
 			first = append(first, s)
 		} else {
 			rest = append(rest, s)
@@ -223,10 +223,10 @@ func label(text string) string {
 	return strings.ReplaceAll(text, "_", "__")
 }
 
-// seat assigns servers to the fixed entries of the menu. A server retains its entry while it
+// assignEntries assigns servers to the fixed entries of the menu. A server retains its entry while it
 // exists, so that no entry changes its meaning under the pointer. A new server gets the first free
 // entry.
-func seat(places []string, ids []string) []string {
+func assignEntries(places []string, ids []string) []string {
 	wanted := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		wanted[id] = true
