@@ -51,7 +51,7 @@ type Question struct {
 	URL     string         `json:"url,omitempty"`
 	Schema  string         `json:"schema,omitempty" doc:"JSON text: schema of the form, an object with flat properties"`
 	At      time.Time      `json:"at"`
-	Expires time.Time      `json:"expires" doc:"Year 1 for a command, which does not expire"`
+	Expires time.Time      `json:"expires" doc:"0001-01-01T00:00:00Z for a command, because it does not expire"`
 	State   string         `json:"state" enum:",accept,decline,cancel,expired,withdrawn" doc:"Empty while pending"`
 
 	CallID        string `json:"callId,omitempty" doc:"Call id; calls only"`

@@ -132,5 +132,5 @@ func (a *API) restoreCopy(ctx context.Context, in *putBackInput) (*answer[PutBac
 }
 
 func conflictError() error {
-	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Review it again."}
+	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration has changed since the preview", Hint: "Nothing was written. Review it again."}
 }

@@ -107,7 +107,7 @@ func (a *API) importServers(ctx context.Context, in *importInput) (*answer[Impor
 		return nil, err
 	}
 	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
-		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration changed since the change was shown", Hint: "Nothing was written. Review it again."}
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration has changed since the preview", Hint: "Nothing was written. Review it again."}
 	}
 	if p.ID, err = t.Apply(ctx); err != nil {
 		return nil, err

@@ -219,7 +219,7 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 		return nil, err
 	}
 	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
-		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the file changed since the change was shown", Hint: "Nothing was written. Review it again."}
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the file has changed since the preview", Hint: "Nothing was written. Review it again."}
 	}
 	// The token is created first, because the client may start the shim immediately.
 	if _, err := a.Tokens.Create(in.Key); err != nil {

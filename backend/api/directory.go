@@ -37,7 +37,7 @@ type Directory struct {
 	Items   []Installable `json:"items" nullable:"false"`
 	Next    string        `json:"next"`
 	Total   int           `json:"total"`
-	TakenAt time.Time     `json:"takenAt" doc:"Time of the last refresh; year 1 if there was none"`
+	TakenAt time.Time     `json:"takenAt" doc:"Time of the last refresh; 0001-01-01T00:00:00Z if there was none"`
 	Address string        `json:"address" doc:"Address of the registry that a refresh uses"`
 }
 

@@ -30,7 +30,7 @@ type HistoryState struct {
 type HeldCalls struct {
 	Calls int64     `json:"calls"`
 	From  time.Time `json:"from" doc:"Time before the jump"`
-	Until time.Time `json:"until" doc:"Current time of the same clock"`
+	Until time.Time `json:"until" doc:"Time at which they are deleted, unless the clock is corrected first"`
 }
 
 func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState], error) {

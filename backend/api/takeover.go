@@ -103,7 +103,7 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 	}
 	t := c.PlanMoveAll()
 	if takeoverPlan(t).Plan != in.Body.Plan {
-		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file changed since the change was shown", Hint: "Nothing was written. Review it again."}
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
 	}
 	if err := c.SaveSavingsBaseline(os.Getpid()); err != nil {
 		return nil, err

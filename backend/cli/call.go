@@ -34,7 +34,7 @@ type callDocument struct {
 func (p *program) call() *cobra.Command {
 	return &cobra.Command{
 		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: argCount(2, 3),
-		Long:    "Call a tool with a JSON object of arguments. With - as JSON, it is read from standard input.",
+		Long:    "Call a tool with a JSON object of arguments. If JSON is -, the arguments are read from standard input.",
 		Example: `  drawbridge call demo add '{"a": 1, "b": 2}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			arguments := json.RawMessage("{}")

@@ -25,7 +25,7 @@ func (f *connectFlags) yesFlag(cmd *cobra.Command) {
 }
 
 func (f *connectFlags) forceFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.force, "force", false, "also if the entry was changed manually")
+	cmd.Flags().BoolVar(&f.force, "force", false, "even if the entry was changed manually")
 }
 
 // addFormFlags are the flags for the form of the entry.
@@ -93,7 +93,7 @@ func (p *program) connectorChoice(client string, f connectFlags) (choice clientc
 	}
 	rt, running, err := loopback.FindDaemon(folders.Data)
 	if err != nil || !running {
-		return choice, &core.Error{Code: core.CodeUnavailable, Message: "an entry with an address needs a running Drawbridge",
+		return choice, &core.Error{Code: core.CodeUnavailable, Message: "--http requires that Drawbridge is running",
 			Hint: "Start it with: drawbridge. Without --http, the shim starts it when needed.", Cause: err}
 	}
 	choice.URL = rt.URL

@@ -117,7 +117,7 @@ func (p *program) clientsMove() *cobra.Command {
 		}
 		return p.applyPlan(r, plan, f.yes)
 	})
-	cmd.Long = "Move a client's servers to Drawbridge and replace each entry by one with the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\nclients undo CLIENT [SERVER...] reverts all moves, or those of single servers."
+	cmd.Long = "Move a client's servers to Drawbridge and replace each entry by one with the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\nclients undo CLIENT [SERVER...] reverts all moves, or those of individual servers."
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&together, "together", false, "one entry for all servers; tool names change")
 	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {

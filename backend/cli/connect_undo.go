@@ -42,7 +42,7 @@ func (p *program) clientsDisconnect() *cobra.Command {
 	f.yesFlag(one)
 	f.forceFlag(one)
 	one.Flags().BoolVar(&all, "all", false, "all connected clients")
-	one.Flags().BoolVar(&restore, "restore", false, "accepted for scripts; moved servers are always restored")
+	one.Flags().BoolVar(&restore, "restore", false, "has no effect: moved servers are always restored (kept for old scripts)")
 	return one
 }
 

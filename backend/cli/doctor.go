@@ -160,7 +160,7 @@ func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: noArgs,
-		Long: "Disconnect all clients, restore moved entries, delete the tokens of sign-ins, and disable the start at login. With --delete-data, the configuration, secrets, history and logs are deleted too.\nRemove the program itself with the package manager that installed it.",
+		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off starting at login. With --delete-data, the configuration, secrets, history and logs are deleted too.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				if err := p.confirm("Disconnect all clients?"); err != nil {
@@ -178,7 +178,7 @@ func (p *program) uninstall() *cobra.Command {
 				return err
 			}
 			if err := startAtLogin(folders).Set(false); err != nil {
-				return fmt.Errorf("cannot disable the start at login: %w", err)
+				return fmt.Errorf("cannot turn off starting at login: %w", err)
 			}
 			if !data {
 				return nil
@@ -199,7 +199,7 @@ func (p *program) uninstall() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&force, "force", false, "also if an entry was changed manually")
+	cmd.Flags().BoolVar(&force, "force", false, "even if an entry was changed manually")
 	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history and logs")
 	return cmd
 }

@@ -47,8 +47,8 @@ func (p *program) addMaintenanceCommands(history *cobra.Command) *cobra.Command 
 
 func (p *program) historyRestore() *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept beside it", Args: argCount(1, 1),
-		Long: "Restore a backup of the history; the current history is kept beside it. Drawbridge must not be running.",
+		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept in the same folder", Args: argCount(1, 1),
+		Long: "Restore a backup of the history; the current history is kept in the same folder. Drawbridge must not be running.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folders, err := p.folders()
 			if err != nil {

@@ -35,7 +35,7 @@ func (p *program) secret() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "secret", Short: "Keep tokens and passwords out of the configuration", Args: noArgs,
 		Long: "Keep tokens and passwords out of the configuration: ${secret:NAME} in an entry is replaced by the stored value.\n" +
-			"The secrets are in an encrypted file whose key is in the system keyring. The commands work with and without a running Drawbridge.",
+			"The secrets are in an encrypted file whose key is in the system keyring. The commands work whether or not Drawbridge is running.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listSecrets(cmd.Context()) }
 	cmd.AddCommand(p.secretSet(), p.secretList(), p.secretRemove(), p.secretUnlock())

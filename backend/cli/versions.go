@@ -113,7 +113,7 @@ func (p *program) versionUpdate() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "update SERVER [VERSION]", Short: "Start another version beside the running server and show how its tools differ; save it with --yes", Args: argCount(1, 2),
-		Long: "Start another version beside the running server, and show how its tools differ from the trusted ones. Nothing is changed without --yes. Without VERSION, the newest version in the registry is used.",
+		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Nothing is changed without --yes. Without VERSION, the newest version in the registry is used.",
 		RunE: func(cmd *cobra.Command, args []string) error { return p.updateVersion(cmd.Context(), args, yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "write the version to the configuration, and accept its tools as shown")

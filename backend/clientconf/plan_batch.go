@@ -196,7 +196,7 @@ func (c *Connector) applyInBatch(ctx context.Context, p *Plan, replan bool) erro
 		return err
 	}
 	if !bytes.Equal(now.before, p.before) || now.MovedCount() != p.MovedCount() {
-		return core.Errorf(core.CodeConflict, "the file changed since the change was shown")
+		return core.Errorf(core.CodeConflict, "the file has changed since the preview")
 	}
 	return c.Apply(ctx, now)
 }

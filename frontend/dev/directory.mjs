@@ -367,7 +367,7 @@ async function shareRoute(world, method, second, text, start) {
     return refused(
       409,
       'conflict',
-      'the configuration changed since the change was shown',
+      'the configuration has changed since the preview',
       'Nothing was written. Review it again.',
     );
   const stored = Object.keys(secrets).filter((name) => secrets[name]);
@@ -415,7 +415,7 @@ function copiesRoute(world, method, name, action, text) {
       return refused(
         409,
         'conflict',
-        'the configuration changed since the change was shown',
+        'the configuration has changed since the preview',
         'Nothing was written. Review it again.',
       );
     world.restored = name;

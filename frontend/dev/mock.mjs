@@ -156,7 +156,7 @@ export function startMock({
         const asked = JSON.parse(text);
         const items = path[1] === 'undo' ? world.putBack(asked.keys) : world.takeOver(asked.plan);
         if (items) return json(response, { items, next: '' });
-        const detail = 'a file changed since the change was shown';
+        const detail = 'a file has changed since the preview';
         return json(response, { status: 409, code: 'conflict', detail }, 409);
       }
       case 'GET approvals':

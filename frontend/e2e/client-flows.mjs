@@ -97,7 +97,7 @@ flow(
     const { takeOver } = mock.world;
     mock.world.takeOver = () => undefined;
     await dialog.getByRole('button', { name: 'Import all' }).press('Enter');
-    await dialog.getByText('a file changed since the change was shown').waitFor();
+    await dialog.getByText('a file has changed since the preview').waitFor();
     mock.world.takeOver = takeOver;
     await dialog.getByRole('button', { name: 'Import all' }).press('Enter');
     const results = page.getByRole('region', { name: 'Results by client' });

@@ -43,7 +43,7 @@ export const texts = bare({
     cancel: 'Cancel',
     keep: 'Cancel',
   },
-  /** Words of what can be taken back, and questions before what cannot. */
+  /** Messages about actions that can be undone, and confirmations for those that cannot. */
   leave: {
     title: 'Leave without saving?',
     body: 'Your changes are not saved. If you leave, they are lost.',
@@ -124,7 +124,7 @@ export const texts = bare({
     'needs-approval': 'Needs approval',
     disabled: 'Disabled',
   } satisfies Record<State, string>,
-  /** Which MCP is spoken: the version where it is known, else the span of versions. */
+  /** The MCP version if known, otherwise the range of versions. */
   mcp: (version: string | undefined, era: string | undefined) =>
     version
       ? `MCP ${version}`
@@ -357,7 +357,7 @@ export const texts = bare({
     viewTools: 'Tools',
     failedAction: (action: string, label: string, message: string) =>
       `Cannot ${action} ${label}: ${message}`,
-    disabledHint: 'Disabled in the configuration file. Enabling writes it there.',
+    disabledHint: 'Disabled in the configuration file. Enabling it changes the file.',
   },
   add: {
     title: 'Add a server',
@@ -404,7 +404,7 @@ export const texts = bare({
     own: 'From … to',
   },
   chart: {
-    hint: 'Left and right read the values.',
+    hint: 'Use the left and right arrow keys to read the values.',
   },
   test: {
     test: 'Test',
@@ -835,7 +835,7 @@ export const texts = bare({
         crashed:
           'Check its last output: often a value is wrong or a program is missing. Fix its configuration, then restart it.',
         backoff: 'It is restarted automatically. If it keeps failing, fix its configuration.',
-        waiting: 'It continues automatically when what it waits for is available.',
+        waiting: 'It starts automatically when the missing program or service becomes available.',
         stopped: 'Start the server.',
         'needs-login': 'Sign in; the server then starts automatically.',
         'needs-approval': 'Approve its command under Approvals.',
@@ -1492,7 +1492,7 @@ export const texts = bare({
     why: 'Why was this blocked?',
   },
   editor: {
-    /** By the phrases that CodeMirror has in the code. */
+    /** Keys are the phrases that CodeMirror uses. */
     phrases: { Completions: 'Suggestions', '$ unchanged lines': '$ unchanged lines' },
     line: (line: number) => `Line ${line}`,
     hint: 'Press Ctrl+Space for suggestions.',
@@ -1547,7 +1547,7 @@ export const texts = bare({
   loading: 'Loading…',
   versions: {
     title: 'Version',
-    /** A version in little room: of a digest its beginning. */
+    /** A short form of the version; a digest is abbreviated. */
     short: (v: string) =>
       /^\d/.test(v) ? `v${v}` : v.replace(/sha256:([0-9a-f]{12})[0-9a-f]{52}/, 'sha256:$1'),
     package: 'Package',
