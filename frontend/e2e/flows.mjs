@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { flow, ownPort } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { becomes, focused, keep, leadsTo, live, rewrite, textOf, until } from './waiting.mjs';
+import { becomes, focused, keep, leadsTo, live, until } from './waiting.mjs';
 
 flow(
   'a one-time code lets the browser in and leaves the address',
@@ -165,9 +165,9 @@ flow('a tool is tried, with arguments as typed', { scene: 'full', rate: 0 }, asy
   await page.goto(`${mock.url}/#/tools?tool=postgres__query`);
   await page.getByRole('tab', { name: 'JSON', exact: true }).click();
   const box = page.getByLabel('Arguments (JSON)');
-  await rewrite(box, '{"sql": }');
+  await box.fill('{"sql": }');
   await page.getByText('see line 1, column 9').waitFor();
-  await rewrite(box, '{"sql": "select 1", "n": 9007199254740993}');
+  await box.fill('{"sql": "select 1", "n": 9007199254740993}');
   const [request] = await Promise.all([
     page.waitForRequest((r) => r.url().endsWith('/api/v1/call')),
     page.getByRole('button', { name: 'Run tool' }).click(),
@@ -205,7 +205,7 @@ flow(
     await page.goto(`${mock.url}/#/settings`);
     await page.getByRole('button', { name: 'Edit file' }).click();
     const box = page.getByLabel('Configuration file', { exact: true });
-    await becomes(() => textOf(box), mock.world.config.text);
+    await becomes(() => box.inputValue(), mock.world.config.text);
     const { text } = mock.world.config;
     await box.fill(`${text}{`);
     await page.getByText('Not valid JSON').waitFor();
@@ -222,8 +222,8 @@ flow(
     // What would go of theirs is shown before, and comes back with one click.
     await page.getByRole('button', { name: 'Keep my version' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('// theirs').waitFor();
-    await dialog.getByText('// mine').waitFor();
+    await dialog.getByText('-// theirs').waitFor();
+    await dialog.getByText('+// mine').waitFor();
     await inspect(page, 'all');
     await keep(page);
     assert.ok(mock.world.config.text.endsWith('// theirs\n'));
@@ -239,7 +239,7 @@ flow(
     await box.fill(`${text}// typed\n`);
     await page.getByRole('button', { name: 'Undo all changes' }).click();
     await page.getByRole('button', { name: 'Undo', exact: true }).click();
-    await becomes(() => textOf(box), /typed/);
+    await becomes(() => box.inputValue(), /typed/);
   },
 );
 

@@ -107,23 +107,6 @@ export async function settled(page, path) {
   );
 }
 
-/** The whole text of a code editor, which draws only what is in view; of a field, its value. */
-export function textOf(box) {
-  return box.evaluate((element) =>
-    'value' in element ? element.value : element.cmTile.root.view.state.doc.toString(),
-  );
-}
-
-/**
- * Replaces the text of a code editor. Chromium copies the look of a marked text into a style
- * attribute when it is typed over, which the policy of the page reports.
- */
-export async function rewrite(box, text) {
-  await box.press('Control+a');
-  await box.press('Delete');
-  await box.fill(text);
-}
-
 const asking = [
   ...['check', 'clear', 'click', 'dblclick', 'dispatchEvent', 'elementHandle', 'evaluate'],
   ...['fill', 'focus', 'getAttribute', 'hover', 'innerText', 'inputValue', 'isChecked'],

@@ -1,6 +1,6 @@
 // Tools, calls, sessions and sums: every button, menu and form that looks at them, by the
 // page of a real daemon.
-import { accessible, api, button, call, callAsClient, copied, finish, go, live, order, page, part, radio, reads, recorded, rewrite, saved, settled, step, tab, until } from './page-kit.mjs'
+import { accessible, api, button, call, callAsClient, copied, finish, go, live, order, page, part, radio, reads, recorded, saved, settled, step, tab, until } from './page-kit.mjs'
 
 const list = page.getByRole('list', { name: 'Calls' })
 /** A moment so many minutes from now, as a field for a date and a time takes it. */
@@ -34,9 +34,9 @@ await step('a tool is tried as JSON: what is wrong is said, and it is put in ord
   await go('/tools?tool=demo__echo')
   await tab('JSON').click()
   const box = page.getByLabel('Arguments (JSON)')
-  await rewrite(box, '{"text": }')
+  await box.fill('{"text": }')
   await page.getByText(/This is not valid JSON: see line 1/).waitFor()
-  await rewrite(box, '{"text":"by JSON"}')
+  await box.fill('{"text":"by JSON"}')
   await button('Format').click()
   await reads(box, (text) => text.includes('\n  "text": "by JSON"'))
   await box.press('Control+Enter')

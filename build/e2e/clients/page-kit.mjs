@@ -101,16 +101,7 @@ export const button = (name, inside = page) => inside.getByRole('button', { name
 export const radio = (name, inside = page) => inside.getByRole('radio', { name, exact: true })
 export const tab = (name, inside = page) => inside.getByRole('tab', { name, exact: true })
 /** Waits until a field holds what is wanted of it. */
-export const reads = (field, wanted) => until('the field holds it', async () => wanted(await textOf(field)))
-/** Replaces the text of a code editor; typed over, Chromium would give it a style attribute. */
-export async function rewrite(box, text) {
-  await box.press('Control+a')
-  await box.press('Delete')
-  await box.fill(text)
-}
-/** The text of a code editor, which draws only what is in view; of a field, its value. */
-export const textOf = (field) =>
-  field.evaluate((e) => ('value' in e ? e.value : e.cmTile.root.view.state.doc.toString()))
+export const reads = (field, wanted) => until('the field holds it', async () => wanted(await field.inputValue()))
 /** What is in the file that a press saves. */
 export async function saved(press) {
   const [download] = await Promise.all([page.waitForEvent('download'), press()])

@@ -1492,8 +1492,7 @@ export const texts = bare({
     why: 'Why was this blocked?',
   },
   editor: {
-    /** Keys are the phrases that CodeMirror uses. */
-    phrases: { Completions: 'Suggestions', '$ unchanged lines': '$ unchanged lines' },
+    proposals: 'Suggestions',
     line: (line: number) => `Line ${line}`,
     hint: 'Press Ctrl+Space for suggestions.',
     wrong: {

@@ -2,17 +2,19 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { CircleAlert, CircleCheck, LoaderCircle, TriangleAlert } from 'lucide-react';
 import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
-import { CodeEditor, type Mark, MergeDiff } from '@/components/code';
+import { CodeEditor } from '@/components/code-editor';
 import { Confirm } from '@/components/confirm';
+import { DiffView } from '@/components/diff-view';
 import { Loading } from '@/components/page';
 import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
+import { lineDiff } from '@/lib/line-diff';
 import { isConflict, messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
-import type { ConfigFile, Problem } from '@/types/api';
+import type { ConfigFile } from '@/types/api';
 import { caretAt, proposals, type Schema, wrongs } from './config-schema';
 import { useAskLess } from './less';
 
@@ -27,14 +29,14 @@ const schemaQuery = queryOptions({
 });
 
 /** Loads the file and hands it to the editor; the daemon checks what is saved. */
-export function ConfigEditor({ problems }: { problems: Problem[] }) {
+export function ConfigEditor({ lines }: { lines: number[] }) {
   const config = useQuery(configQuery);
   if (config.isPending) return <Loading />;
   if (config.isError) return <p className="text-sm text-bad">{plain(messageOf(config.error))}</p>;
-  return <Editor file={config.data} problems={problems} />;
+  return <Editor file={config.data} lines={lines} />;
 }
 
-function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
+function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   // What the edit began with: a file that changes meanwhile must not be lost.
   const [base, setBase] = useState(file);
   const [text, setText] = useState(file.text);
@@ -92,25 +94,12 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
   };
   const schema = useQuery(schemaQuery).data;
   const wrong = useMemo(
-    () =>
-      schema && (edited || problems.length === 0) && !yaml && !fault ? wrongs(schema, text) : [],
-    [schema, edited, problems.length, yaml, fault, text],
+    () => (schema && (edited || lines.length === 0) && !yaml && !fault ? wrongs(schema, text) : []),
+    [schema, edited, lines.length, yaml, fault, text],
   );
-  const marks: Mark[] = [
-    ...(edited ? faultsOf(save.error) : problems).map((one) => ({
-      line: one.line,
-      column: one.column,
-      severity: 'error' as const,
-      message: one.message,
-    })),
-    ...wrong.map((one) => ({
-      line: one.line,
-      severity: one.kind === 'unknown' ? ('warning' as const) : ('error' as const),
-      message: texts.editor.wrong[one.kind](one.path, one.wanted),
-    })),
-  ];
-  if (fault)
-    marks.push({ ...fault, severity: 'error', message: t.syntax(fault.line, fault.column) });
+  const marked = new Set(edited ? linesIn(save.error) : lines);
+  if (fault) marked.add(fault.line);
+  for (const { line } of wrong) marked.add(line);
   return (
     <div className="space-y-2">
       <CodeEditor
@@ -121,9 +110,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
           if (save.isError) save.reset();
         }}
         onSave={start}
-        marks={marks}
-        language={yaml ? 'yaml' : 'jsonc'}
-        className="h-[32rem] max-h-[70vh]"
+        marked={marked}
         complete={
           schema && !yaml
             ? (typed, at) => {
@@ -173,7 +160,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
           (edited ? (
             <Line look="ok">{t.readable}</Line>
           ) : (
-            problems.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
+            lines.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
           ))
         )}
       </div>
@@ -216,13 +203,14 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
   );
 }
 
-/** What is lost of a file that somebody else wrote, and what replaces it. */
+/** What goes of a file that somebody else wrote, and what comes. */
 function Over({ theirs, mine }: { theirs: string; mine: string }) {
-  if (theirs === mine) return <p>{texts.care.overSame}</p>;
+  const diff = useMemo(() => lineDiff(theirs, mine), [theirs, mine]);
+  if (diff === '') return <p>{texts.care.overSame}</p>;
   return (
     <div className="space-y-2">
       <p>{texts.care.overBody}</p>
-      <MergeDiff before={theirs} after={mine} label={texts.care.overTitle} />
+      <DiffView diff={diff} label={texts.care.overTitle} />
     </div>
   );
 }
@@ -243,12 +231,8 @@ function Line({ look, children }: { look: keyof typeof looks; children: string }
   );
 }
 
-/** The places that a refusal names: "file:12:5: message", or "line 12". */
-export function faultsOf(error: unknown): { line: number; column?: number; message: string }[] {
+/** The lines that a refusal names: "file:12:5: …" or "line 12". */
+export function linesIn(error: unknown): number[] {
   if (!(error instanceof RequestError)) return [];
-  return [...error.message.matchAll(/:(\d+):(\d+)|line (\d+)/g)].map(([, line, column, only]) => ({
-    line: Number(line ?? only),
-    ...(column && { column: Number(column) }),
-    message: error.message,
-  }));
+  return [...error.message.matchAll(/:(\d+):\d+|line (\d+)/g)].map((m) => Number(m[1] ?? m[2]));
 }

@@ -212,7 +212,7 @@ function ConfigPanel({ status }: { status: Status }) {
         </ul>
       )}
       {open ? (
-        <ConfigEditor problems={problems} />
+        <ConfigEditor lines={problems.map((problem) => problem.line)} />
       ) : (
         <Button onClick={() => setOpen(true)}>{t.showFile}</Button>
       )}

@@ -2,7 +2,6 @@ import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, LoaderCircle, Play } from 'lucide-react';
 import { useId, useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
-import { CodeEditor } from '@/components/code';
 import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
 import { ObjectForm } from '@/components/schema-form';
@@ -45,7 +44,6 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
   const id = useId();
 
   const fault = argumentsFault(args);
-  const place = jsonFault(args);
   const start = async () => {
     if (fault || run.phase === 'running') return;
     const controller = new AbortController();
@@ -84,20 +82,22 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
             <ObjectForm field={schema} text={args} onChange={setArgs} />
           ) : (
             <>
-              <p className="mb-1 text-xs text-ink3" aria-hidden>
+              <label htmlFor={id} className="mb-1 block text-xs text-ink3">
                 {t.arguments}
-              </p>
-              <CodeEditor
-                label={t.arguments}
+              </label>
+              <textarea
+                id={id}
                 value={args}
-                language="json"
-                marks={place ? [{ ...place, severity: 'error', message: fault ?? '' }] : []}
-                describedBy={`${id}-fault`}
-                onChange={(text) => {
+                spellCheck={false}
+                autoCapitalize="off"
+                rows={Math.min(16, Math.max(4, args.split('\n').length + 1))}
+                aria-invalid={fault !== undefined}
+                aria-describedby={`${id}-fault`}
+                onChange={(event) => {
                   setView('json');
-                  setArgs(text);
+                  setArgs(event.target.value);
                 }}
-                className="max-h-80 min-h-24"
+                className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
               />
               <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
                 {fault}
