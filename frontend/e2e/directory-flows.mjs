@@ -107,7 +107,7 @@ flow('the list is narrowed, asked for anew, and says how old it is', quiet, asyn
   await page.getByRole('button', { name: /Fetching/ }).waitFor();
   mock.world.directory.failing = true;
   answer();
-  await page.getByText(/does not answer.*The previous list is kept/).waitFor();
+  await page.getByText(/annot reach the registry.*The previous list is kept/).waitFor();
   await card(page, 'Linear').waitFor();
   await inspect(page, 'all');
   mock.world.directory.failing = false;
@@ -126,7 +126,7 @@ flow('a bundle is looked at, filled in and installed', quiet, async (page, mock)
   await file.setInputFiles(zip('notes.mcpb', ''));
   await page.getByText('the file is empty').waitFor();
   await file.setInputFiles(zip('evil.mcpb', 'PK ../../evil'));
-  await page.getByText(/which leads out of it/).waitFor();
+  await page.getByText(/which is a path outside of it/).waitFor();
   await page.getByText(/Nothing was unpacked/).waitFor();
   await inspect(page, 'all');
   const answer = hold(mock.world);

@@ -40,7 +40,7 @@ flow(
     const part = await sharing(page, mock);
     const file = part.getByLabel('Shared file');
     await file.setInputFiles(json('{"mcpServers":'));
-    await part.getByText(/cannot be read/).waitFor();
+    await part.getByText(/annot read the file/).waitFor();
     await file.setInputFiles(
       json({
         mcpServers: {
