@@ -2,7 +2,7 @@ import { useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { ScrollArea } from '@/components/scroll-area';
-import { Segments } from '@/components/segments';
+import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { formatJson, prettyJson, type Token, type TokenKind } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
@@ -21,22 +21,28 @@ const longToken = 4000;
 
 /** JSON text, formatted token by token; never parsed, so every number is the one that was sent. */
 export function JsonView({ text, label }: { text: string; label: string }) {
-  const [view, setView] = useState<'pretty' | 'raw'>('pretty');
-  const raw = view === 'raw';
+  const [raw, setRaw] = useState(false);
   const [limit, setLimit] = useState(firstLines);
   const { lines, cut } = useMemo(() => prettyJson(text, limit), [text, limit]);
   return (
     <div className="rounded-md border bg-sunken">
       <div className="flex items-center gap-1 border-b px-1 py-0.5">
-        <Segments
-          label={texts.json.view}
-          value={view}
-          onChange={setView}
-          options={[
-            { value: 'pretty', text: texts.json.pretty },
-            { value: 'raw', text: texts.json.raw },
-          ]}
-        />
+        <fieldset aria-label={texts.json.view} className="flex">
+          {[false, true].map((choice) => (
+            <button
+              key={String(choice)}
+              type="button"
+              aria-pressed={raw === choice}
+              onClick={() => setRaw(choice)}
+              className={classes(
+                'rounded px-2 py-1 text-xs',
+                raw === choice ? 'font-medium text-ink' : 'text-ink3 hover:text-ink',
+              )}
+            >
+              {choice ? texts.json.raw : texts.json.pretty}
+            </button>
+          ))}
+        </fieldset>
         <div className="ml-auto">
           <CopyButton
             text={() => (raw ? text : formatJson(text))}

@@ -1,4 +1,4 @@
-import { Switch as RadixSwitch } from 'radix-ui';
+import { classes } from '@/lib/classes';
 
 /** Something that is on or off. */
 export function Switch({
@@ -13,14 +13,24 @@ export function Switch({
   onChange: (on: boolean) => void;
 }) {
   return (
-    <RadixSwitch.Root
+    <button
+      type="button"
+      role="switch"
+      aria-checked={on}
       aria-label={label}
-      checked={on}
       disabled={disabled}
-      onCheckedChange={onChange}
-      className="h-5 w-9 shrink-0 rounded-full border border-strong bg-sunken p-0.5 transition-colors disabled:opacity-50 data-[state=checked]:border-accent data-[state=checked]:bg-accent"
+      onClick={() => onChange(!on)}
+      className={classes(
+        'h-5 w-9 shrink-0 rounded-full border p-0.5 transition-colors disabled:opacity-50',
+        on ? 'border-accent bg-accent' : 'border-strong bg-sunken',
+      )}
     >
-      <RadixSwitch.Thumb className="block size-3.5 rounded-full bg-ink3 transition-transform data-[state=checked]:translate-x-4 data-[state=checked]:bg-on-accent" />
-    </RadixSwitch.Root>
+      <span
+        className={classes(
+          'block size-3.5 rounded-full transition-transform',
+          on ? 'translate-x-4 bg-on-accent' : 'bg-ink3',
+        )}
+      />
+    </button>
   );
 }

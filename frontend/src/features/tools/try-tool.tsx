@@ -5,7 +5,7 @@ import { Button } from '@/components/button';
 import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
 import { ObjectForm } from '@/components/schema-form';
-import { TabList, TabPanel, Tabs } from '@/components/segments';
+import { Segments } from '@/components/segments';
 import { plain } from '@/lib/format';
 import { formatJson, jsonFault, jsonMembers } from '@/lib/json-text';
 import { messageOf } from '@/lib/request';
@@ -60,11 +60,13 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
     }
   };
   return (
-    <Tabs value={view} onChange={setView} className="space-y-3">
+    <div className="space-y-3">
       <p className="text-sm text-ink2">{t.tryHint}</p>
       {hasForm && (
-        <TabList
+        <Segments
           label={t.how}
+          value={view}
+          onChange={setView}
           options={[
             { value: 'form', text: t.form },
             { value: 'json', text: t.json },
@@ -77,35 +79,33 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void start();
         }}
       >
-        <TabPanel value={view}>
-          {view === 'form' && !fault ? (
-            <ObjectForm field={schema} text={args} onChange={setArgs} />
-          ) : (
-            <>
-              <label htmlFor={id} className="mb-1 block text-xs text-ink3">
-                {t.arguments}
-              </label>
-              <textarea
-                id={id}
-                value={args}
-                spellCheck={false}
-                autoCapitalize="off"
-                rows={Math.min(16, Math.max(4, args.split('\n').length + 1))}
-                aria-invalid={fault !== undefined}
-                aria-describedby={`${id}-fault`}
-                onChange={(event) => {
-                  setView('json');
-                  setArgs(event.target.value);
-                }}
-                className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
-              />
-              <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
-                {fault}
-                {fault && view === 'form' && ` ${t.formNeedsJson}`}
-              </p>
-            </>
-          )}
-        </TabPanel>
+        {view === 'form' && !fault ? (
+          <ObjectForm field={schema} text={args} onChange={setArgs} />
+        ) : (
+          <>
+            <label htmlFor={id} className="mb-1 block text-xs text-ink3">
+              {t.arguments}
+            </label>
+            <textarea
+              id={id}
+              value={args}
+              spellCheck={false}
+              autoCapitalize="off"
+              rows={Math.min(16, Math.max(4, args.split('\n').length + 1))}
+              aria-invalid={fault !== undefined}
+              aria-describedby={`${id}-fault`}
+              onChange={(event) => {
+                setView('json');
+                setArgs(event.target.value);
+              }}
+              className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
+            />
+            <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
+              {fault}
+              {fault && view === 'form' && ` ${t.formNeedsJson}`}
+            </p>
+          </>
+        )}
       </div>
       <div className="flex flex-wrap items-center gap-2">
         <Button
@@ -144,7 +144,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
         )}
         {run.phase === 'answered' && <Answer answer={run.answer} />}
       </div>
-    </Tabs>
+    </div>
   );
 }
 
