@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { best, type PaletteCommand } from './rank';
+import { best, type Command } from './rank';
 
-const named = (...names: string[]): PaletteCommand[] =>
+const named = (...names: string[]): Command[] =>
   names.map((text) => ({ id: text, text, kind: '', run: () => undefined }));
 const texts = (typed: string) =>
   best(named('Restart GitHub', 'GitHub', 'github__get_hub', 'Settings'), typed, 9).map(

@@ -1,23 +1,32 @@
-import { defaultFilter } from 'cmdk';
-
-export interface PaletteCommand {
+export interface Command {
   id: string;
   text: string;
   kind: string;
   run: () => void;
 }
 
-/** The best matches first; every word must match. Listing all tools would be slow. */
-export function best(commands: PaletteCommand[], typed: string, limit: number): PaletteCommand[] {
-  const words = typed.split(/\s+/).filter(Boolean);
+/** The commands that fit what was typed, the closest first. */
+export function best(commands: Command[], typed: string, limit: number): Command[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return commands.slice(0, limit);
-  return commands
-    .map((command) => ({ command, score: scoreOf(command.text, words) }))
-    .filter(({ score }) => score > 0)
+  const ranked: { command: Command; score: number }[] = [];
+  for (const command of commands) {
+    const score = scoreOf(command.text.toLowerCase(), words);
+    if (score > 0) ranked.push({ command, score });
+  }
+  return ranked
     .sort((a, b) => b.score - a.score)
     .slice(0, limit)
     .map(({ command }) => command);
 }
 
-const scoreOf = (text: string, words: string[]): number =>
-  words.reduce((score, word) => score * defaultFilter(text, word), 1);
+/** 0 when a word is missing. The beginning of the text counts more than of a word, that more than its middle. */
+function scoreOf(text: string, words: string[]): number {
+  let score = 0;
+  for (const word of words) {
+    const at = text.indexOf(word);
+    if (at < 0) return 0;
+    score += at === 0 ? 3 : /[\s_./:-]/.test(text.charAt(at - 1)) ? 2 : 1;
+  }
+  return score + 1 / (1 + text.length);
+}

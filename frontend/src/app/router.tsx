@@ -12,7 +12,6 @@ import { type Grouping, groupings } from '@/features/tools/groups';
 import { type Span, spanOf } from '@/lib/range';
 import { Broken, NotFound, OverviewRoute, Pending } from './pages';
 import { Shell } from './shell';
-import { loadPalette } from './shortcuts';
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== ''
@@ -43,7 +42,7 @@ const lazy = {
  * daemon is away could not be.
  */
 export async function loadPages(): Promise<void> {
-  await Promise.allSettled([...Object.values(lazy), loadPalette].map((load) => load()));
+  await Promise.allSettled(Object.values(lazy).map((load) => load()));
 }
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
