@@ -57,7 +57,7 @@ func TestPanicIsInternalErrorForClientAndRecord(t *testing.T) {
 		}
 		d.get("/api/v1/calls", &list)
 		for _, c := range list.Items {
-			if c.PublicName == search.Name && c.Code == "internal" && c.Outcome == "protocol_error" && strings.Contains(c.Reason, `own tool "history_search" failed`) {
+			if c.PublicName == search.Name && c.Code == "internal" && c.Outcome == "protocol_error" && strings.Contains(c.Reason, `built-in tool "history_search" failed`) {
 				return ""
 			}
 		}

@@ -18,7 +18,7 @@ await step('a tool that changed is seen, and accepted', async () => {
   await page.setViewportSize({ width: 1280, height: 800 })
   await go('/servers/sly?view=tools')
   await page.getByText('Suspicious descriptions').waitFor()
-  await page.getByText('It speaks of "send_email"').first().waitFor()
+  await page.getByText('It mentions "send_email"').first().waitFor()
   await page.screenshot({ path: `${order.output}/trust-server.png` })
   await go('/tools')
   await page.getByText('Suspicious', { exact: true }).first().waitFor()
