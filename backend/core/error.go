@@ -38,7 +38,7 @@ type Error struct {
 	Cause     error
 }
 
-// ErrNeedsLogin, in the chain of an error, means that the user must sign in to a remote server
+// ErrNeedsLogin means, in the chain of an error, that the user must sign in to a remote server
 // before it answers.
 var ErrNeedsLogin = errors.New("needs-login")
 
