@@ -319,14 +319,14 @@ func TestClientsJoinHistorySessionsAndTokens(t *testing.T) {
 	var list List[Client]
 	s.get(t, "/api/v1/clients", &list)
 	if len(list.Items) != 2 || list.Items[0].Name != "Cursor" || list.Items[0].Calls != 1 || list.Items[0].Sessions != 1 ||
-		list.Items[0].LastSeen.UnixMicro() != 9_000_000 || list.Items[1].Token != "claude" || list.Items[1].LastSeen != nil || !list.Items[0].Held || !list.Items[1].Held {
+		list.Items[0].LastSeen.UnixMicro() != 9_000_000 || list.Items[1].Token != "claude" || list.Items[1].LastSeen != nil || !list.Items[0].HasToken || !list.Items[1].HasToken {
 		t.Errorf("got %+v", list)
 	}
 	if err := s.api.Tokens.Revoke("cursor"); err != nil {
 		t.Fatal(err)
 	}
 	s.get(t, "/api/v1/clients", &list)
-	if list.Items[0].Token != "cursor" || list.Items[0].Held {
+	if list.Items[0].Token != "cursor" || list.Items[0].HasToken {
 		t.Errorf("the token that ended: %+v", list)
 	}
 }

@@ -59,7 +59,7 @@ type Question struct {
 	Arguments     string `json:"arguments,omitempty" doc:"JSON text, truncated in lists and events if long; calls only"`
 	ArgumentsSize int    `json:"argumentsSize,omitempty" doc:"Size of the complete arguments in bytes"`
 	ArgumentsCut  bool   `json:"argumentsCut,omitempty" doc:"Whether arguments is truncated: GET /api/v1/approvals/{id} returns all of it"`
-	Why           string `json:"why,omitempty" doc:"Rule that requires approval; calls only"`
+	Rule          string `json:"rule,omitempty" doc:"Rule that requires approval; calls only"`
 	Effect        string `json:"effect,omitempty" enum:"read-only,destructive,unknown" doc:"Effect that the server declares for the tool; calls only"`
 
 	Command *NewCommand `json:"command,omitempty" doc:"The command in parts; commands only"`
@@ -67,8 +67,8 @@ type Question struct {
 
 // NewCommand is a command that needs approval, split into parts.
 type NewCommand struct {
-	Written     string   `json:"written" doc:"Command line as in the configuration"`
-	Was         string   `json:"was" doc:"Previous command line; empty if unknown"`
+	CommandLine string   `json:"commandLine" doc:"Command line as in the configuration"`
+	Previous    string   `json:"previous" doc:"Previous command line; empty if unknown"`
 	Environment []string `json:"environment" nullable:"false" doc:"Names of the environment variables"`
 	Cwd         string   `json:"cwd"`
 }
@@ -98,7 +98,7 @@ func fullQuestion(i *approvals.Item) Question {
 		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State,
 	}
 	if h := i.Held; h != nil {
-		q.CallID, q.Original, q.Why, q.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
+		q.CallID, q.Original, q.Rule, q.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
 		q.Arguments, q.ArgumentsSize = h.Arguments, len(h.Arguments)
 	}
 	return q
@@ -112,7 +112,7 @@ func (a *API) question(i *approvals.Item) Question {
 	}
 	for _, c := range a.Commands.Approvals() {
 		if c.Server == i.Server {
-			q.Command = &NewCommand{Written: c.Command, Was: c.Was, Environment: nonNil(c.Environment), Cwd: c.Cwd}
+			q.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: nonNil(c.Environment), Cwd: c.Cwd}
 		}
 	}
 	return q

@@ -135,13 +135,13 @@ func TestCommandWaitsForApproval(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.statuses = []core.ServerStatus{held}
-		s.commands = []supervisor.Approval{{Server: "files", Key: key, Command: "npx files /tmp", Was: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv"}}
+		s.commands = []supervisor.Approval{{Server: "files", Key: key, Command: "npx files /tmp", Previous: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv"}}
 	}
 	set("k1")
 	s.bus.Publish(event.Server, held)
 	q := nextPending(t, events)
 	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv" || !q.At.Equal(since) || !q.Expires.IsZero() ||
-		q.Command == nil || q.Command.Written != "npx files /tmp" || q.Command.Was != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 {
+		q.Command == nil || q.Command.CommandLine != "npx files /tmp" || q.Command.Previous != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 {
 		t.Errorf("told %+v", q)
 	}
 	set("k2") // the command was changed while it was pending
@@ -188,7 +188,7 @@ func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
 	}
 	var d supervisor.Debug
 	s.get(t, "/api/v1/servers/files/debug", &d)
-	if d.Written != "npx files" || len(d.Stderr) != 1 || strings.Contains(d.Stderr[0], "\x1b") || d.Status.ID != "files" || d.Frames == nil {
+	if d.Configured != "npx files" || len(d.Stderr) != 1 || strings.Contains(d.Stderr[0], "\x1b") || d.Status.ID != "files" || d.Frames == nil {
 		t.Errorf("%+v", d)
 	}
 }

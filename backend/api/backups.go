@@ -30,17 +30,17 @@ type ConfigCopyText struct {
 	Problems []config.Problem `json:"problems" nullable:"false" doc:"Problems of the copy"`
 }
 
-// PutBack is the result of a restore.
-type PutBack struct {
-	Undo string `json:"undo" doc:"Copy of the previous file"`
-	Etag string `json:"etag" doc:"ETag of the current file"`
+// RestoredConfig is the result of a restore.
+type RestoredConfig struct {
+	Backup string `json:"backup" doc:"Copy of the previous file"`
+	Etag   string `json:"etag" doc:"ETag of the current file"`
 }
 
 type copyInput struct {
 	Name string `path:"name" maxLength:"60"`
 }
 
-type putBackInput struct {
+type restoreConfigInput struct {
 	Name string `path:"name" maxLength:"60"`
 	Body struct {
 		Etag string `json:"etag" maxLength:"64" doc:"ETag of the file that the change is based on"`
@@ -50,7 +50,7 @@ type putBackInput struct {
 func (a *API) registerBackups(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/config/backups", "Copies of the configuration file, newest first", a.listCopies)
 	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.keepCopy)
-	op(a, doc, "POST", "/api/v1/config/beyond", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
+	op(a, doc, "POST", "/api/v1/config/retention-preview", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
 	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A copy, and the changes that restoring it would make", a.getCopy)
 	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a copy; the current file is backed up first", a.restoreCopy)
 }
@@ -113,7 +113,7 @@ func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigCopyText]
 	return reply(ConfigCopyText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: nonNil(problems)})
 }
 
-func (a *API) restoreCopy(ctx context.Context, in *putBackInput) (*answer[PutBack], error) {
+func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*answer[RestoredConfig], error) {
 	text, err := a.readCopy(in.Name)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (a *API) restoreCopy(ctx context.Context, in *putBackInput) (*answer[PutBac
 	if err := a.Files.Replace(ctx, text, etag); err != nil {
 		return nil, err
 	}
-	return reply(PutBack{undo, etagOf(text)})
+	return reply(RestoredConfig{undo, etagOf(text)})
 }
 
 func conflictError() error {

@@ -62,7 +62,7 @@ type tokenInput struct {
 	Name   string `path:"name"`
 	Action string `path:"action" enum:"create,rotate,revoke"`
 	Body   *struct {
-		Dry bool `json:"dry,omitempty" doc:"Only report what would change; the token is kept"`
+		DryRun bool `json:"dryRun,omitempty" doc:"Only report what would change; the token is kept"`
 	}
 }
 
@@ -201,7 +201,7 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 		return nil, err
 	}
 	out := TokenChange{Name: in.Name, Rewritten: []clientconf.EntryUpdate{}}
-	if in.Body != nil && in.Body.Dry {
+	if in.Body != nil && in.Body.DryRun {
 		would := c.PreviewRemoveTokenEntries(in.Name)
 		if in.Action == "rotate" {
 			if would, err = c.PreviewUpdate(in.Name); err != nil {

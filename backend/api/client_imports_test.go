@@ -196,7 +196,7 @@ func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
 	}
 	held := load(t, path)
 	for action, want := range map[string]string{"rotate": `"key":"cursor"`, "revoke": "-"} {
-		got := s.do(t, "/api/v1/tokens/cursor/"+action, `{"dry":true}`, 200)
+		got := s.do(t, "/api/v1/tokens/cursor/"+action, `{"dryRun":true}`, 200)
 		if same, _ := s.api.tokenFor("cursor"); same != old || load(t, path) != held || !strings.Contains(got, want) || !strings.Contains(got, "drawbridge") || strings.Contains(got, old) {
 			t.Fatalf("asking what %s changes changes it, or does not say so: %s\n%s", action, got, load(t, path))
 		}

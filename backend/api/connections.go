@@ -14,21 +14,21 @@ import (
 
 // Connection is one client application of this machine and the state of our entry in its file.
 type Connection struct {
-	Key       string `json:"key"` // identifies the connection in the routes below
-	ID        string `json:"id"`  // of the client
-	Name      string `json:"name"`
-	Kind      string `json:"kind"`
-	Project   string `json:"project"` // "" for the file of the user
-	Path      string `json:"path"`    // of the file; "" if there is none on this system
-	Detected  bool   `json:"detected"`
-	State     string `json:"state"`     // notConnected, connected, vanished, changed or unreadable
-	Connected bool   `json:"connected"` // whether the file contains our entry, unchanged or not
-	Problem   string `json:"problem"`
-	HTTP      bool   `json:"http"`      // connected by URL
-	TakesHTTP bool   `json:"takesHttp"` // whether it could be connected by URL
-	Reload    string `json:"reload"`    // the action that makes the client read its file
-	MaxTools  int    `json:"maxTools"`  // limit of tools of the client; 0 if unknown
-	Tested    bool   `json:"tested"`    // whether the format was verified with the real program
+	Key          string `json:"key"` // identifies the connection in the routes below
+	ID           string `json:"id"`  // of the client
+	Name         string `json:"name"`
+	Kind         string `json:"kind"`
+	Project      string `json:"project"` // "" for the file of the user
+	Path         string `json:"path"`    // of the file; "" if there is none on this system
+	Detected     bool   `json:"detected"`
+	State        string `json:"state"`     // notConnected, connected, vanished, changed or unreadable
+	Connected    bool   `json:"connected"` // whether the file contains our entry, unchanged or not
+	Problem      string `json:"problem"`
+	HTTP         bool   `json:"http"`         // connected by URL
+	SupportsHTTP bool   `json:"supportsHttp"` // whether it could be connected by URL
+	Reload       string `json:"reload"`       // the action that makes the client read its file
+	MaxTools     int    `json:"maxTools"`     // limit of tools of the client; 0 if unknown
+	Tested       bool   `json:"tested"`       // whether the format was verified with the real program
 
 	Live     bool       `json:"live" doc:"Whether it has initialized a session since it was connected"`
 	Since    *time.Time `json:"since,omitempty" doc:"First initialization since the daemon started"`
@@ -52,12 +52,12 @@ type Moved struct {
 
 // ConnectionRequest says how to connect a client.
 type ConnectionRequest struct {
-	Project  string   `json:"project,omitempty"`  // project folder with its own file
-	HTTP     bool     `json:"http,omitempty"`     // a URL instead of the shim
-	Move     bool     `json:"move,omitempty"`     // move the servers of the client to Drawbridge
-	Together bool     `json:"together,omitempty"` // with move: one entry for all
-	Servers  []string `json:"servers,omitempty"`  // with move: only these
-	Diff     string   `json:"diff,omitempty"`     // the diff that the user saw; a different one is refused
+	Project     string   `json:"project,omitempty"`     // project folder with its own file
+	HTTP        bool     `json:"http,omitempty"`        // a URL instead of the shim
+	Move        bool     `json:"move,omitempty"`        // move the servers of the client to Drawbridge
+	SingleEntry bool     `json:"singleEntry,omitempty"` // with move: one entry for all
+	Servers     []string `json:"servers,omitempty"`     // with move: only these
+	Diff        string   `json:"diff,omitempty"`        // the diff that the user saw; a different one is refused
 }
 
 // ConnectionPlan describes the changes of connecting.
@@ -72,14 +72,14 @@ type ConnectionPlan struct {
 
 // ImportableServer is one server of a client and its converted entry.
 type ImportableServer struct {
-	Name  string   `json:"name"`
-	Scope string   `json:"scope"` // project, or ""
-	Label string   `json:"label"` // its name in our configuration
-	Entry string   `json:"entry"` // JSON text
-	Have  bool     `json:"have"`  // whether our configuration already has it
-	Same  []string `json:"same"`  // other clients with the same server
-	Notes []string `json:"notes"`
-	Skip  string   `json:"skip"` // why it cannot be imported
+	Name       string   `json:"name"`
+	Scope      string   `json:"scope"`  // project, or ""
+	Label      string   `json:"label"`  // its name in our configuration
+	Entry      string   `json:"entry"`  // JSON text
+	Exists     bool     `json:"exists"` // whether our configuration already has it
+	AlsoIn     []string `json:"alsoIn"` // other clients with the same server
+	Notes      []string `json:"notes"`
+	SkipReason string   `json:"skipReason"` // why it cannot be imported
 
 	Source  string   `json:"source" doc:"Where it was found if not in the client's current file: it can be imported but not moved"`
 	Secrets []string `json:"secrets" nullable:"false" doc:"Names under which its literal tokens will be stored"`
@@ -136,7 +136,7 @@ func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]]
 		one := Connection{
 			Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
 			Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
-			TakesHTTP: s.Client.HTTP != nil, Reload: s.Client.Reload, MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
+			SupportsHTTP: s.Client.HTTP != nil, Reload: s.Client.Reload, MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
 			Link: clientconf.HasLink(s.Client), Bundle: clientconf.HasBundle(s.Client), Moved: []Moved{}, Warnings: []string{},
 		}
 		a.addActivity(&one, s)
@@ -163,8 +163,8 @@ func importable(all []clientconf.ImportedServer) []ImportableServer {
 	out := []ImportableServer{}
 	for _, i := range all {
 		out = append(out, ImportableServer{
-			Name: i.Name, Scope: i.Scope, Label: i.Label, Entry: string(i.Entry), Have: i.Exists,
-			Same: append([]string{}, i.SharedWith...), Notes: append([]string{}, i.Notes...), Skip: i.SkipReason,
+			Name: i.Name, Scope: i.Scope, Label: i.Label, Entry: string(i.Entry), Exists: i.Exists,
+			AlsoIn: append([]string{}, i.SharedWith...), Notes: append([]string{}, i.Notes...), SkipReason: i.SkipReason,
 			Source: i.Source, Secrets: append([]string{}, i.SecretNames...),
 		})
 	}
@@ -191,7 +191,7 @@ func (a *API) plan(in *connectionRequestInput) (*clientconf.Connector, *clientco
 		choice.URL = ""
 	}
 	if in.Body.Move {
-		p, err := c.PlanMove(choice, in.Body.Servers, in.Body.Together)
+		p, err := c.PlanMove(choice, in.Body.Servers, in.Body.SingleEntry)
 		return c, p, err
 	}
 	p, err := c.Plan(choice)

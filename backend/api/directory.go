@@ -19,26 +19,26 @@ import (
 
 // Installable is one server of the marketplace.
 type Installable struct {
-	Name        string            `json:"name"`
-	Title       string            `json:"title"`
-	Description string            `json:"description"`
-	Version     string            `json:"version"`
-	Website     string            `json:"website"`
-	Curated     bool              `json:"curated" doc:"Whether it is part of Drawbridge"`
-	Refused     string            `json:"refused" doc:"Why it cannot be installed; empty if it can"`
-	Label       string            `json:"label" doc:"Default name"`
-	Ways        []marketplace.Way `json:"ways" nullable:"false"`
-	Repository  string            `json:"repository" doc:"Source repository, as claimed"`
-	Installed   []string          `json:"installed" nullable:"false" doc:"Ids of the servers that use this package or address"`
+	Name        string                      `json:"name"`
+	Title       string                      `json:"title"`
+	Description string                      `json:"description"`
+	Version     string                      `json:"version"`
+	Website     string                      `json:"website"`
+	Curated     bool                        `json:"curated" doc:"Whether it is part of Drawbridge"`
+	Refused     string                      `json:"refused" doc:"Why it cannot be installed; empty if it can"`
+	Label       string                      `json:"label" doc:"Default name"`
+	Options     []marketplace.InstallOption `json:"options" nullable:"false"`
+	Repository  string                      `json:"repository" doc:"Source repository, as claimed"`
+	Installed   []string                    `json:"installed" nullable:"false" doc:"Ids of the servers that use this package or address"`
 }
 
 // Directory lists the installable servers.
 type Directory struct {
-	Items   []Installable `json:"items" nullable:"false"`
-	Next    string        `json:"next"`
-	Total   int           `json:"total"`
-	TakenAt time.Time     `json:"takenAt" doc:"Time of the last refresh; 0001-01-01T00:00:00Z if there was none"`
-	Address string        `json:"address" doc:"Address of the registry that a refresh uses"`
+	Items       []Installable `json:"items" nullable:"false"`
+	Next        string        `json:"next"`
+	Total       int           `json:"total"`
+	RefreshedAt time.Time     `json:"refreshedAt" doc:"Time of the last refresh; 0001-01-01T00:00:00Z if there was none"`
+	Address     string        `json:"address" doc:"Address of the registry that a refresh uses"`
 }
 
 type directoryInput struct {
@@ -49,7 +49,7 @@ type directoryInput struct {
 
 type installBody struct {
 	Name   string            `json:"name,omitempty" maxLength:"300" doc:"Name of a server of the directory"`
-	Way    int               `json:"way,omitempty" minimum:"0" doc:"Index in ways"`
+	Option int               `json:"option,omitempty" minimum:"0" doc:"Index in options"`
 	Bundle string            `json:"bundle,omitempty" maxLength:"4096" doc:"Alternatively, the path of a .mcpb file on this machine"`
 	Upload string            `json:"upload,omitempty" maxLength:"64" doc:"Alternatively, the id of an uploaded bundle"`
 	Label  string            `json:"label,omitempty" maxLength:"64" doc:"Name of the server"`
@@ -66,7 +66,7 @@ type Installation struct {
 	Command []string            `json:"command" nullable:"false" doc:"Command line of the server"`
 	Secrets []string            `json:"secrets" nullable:"false" doc:"Names under which secrets are stored"`
 	Fields  []marketplace.Field `json:"fields" nullable:"false" doc:"Form of a bundle"`
-	Needs   []string            `json:"needs" nullable:"false" doc:"Keys of required fields without a value; if there are any, entry is empty"`
+	Missing []string            `json:"missing" nullable:"false" doc:"Keys of required fields without a value; if there are any, entry is empty"`
 	Bundle  *marketplace.About  `json:"bundle,omitempty"`
 	Done    bool                `json:"done"`
 	ID      string              `json:"id" doc:"Server id"`
@@ -98,7 +98,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 	}
 	const most = 200
 	all, taken := d.All()
-	out := Directory{Items: []Installable{}, TakenAt: taken, Address: a.Files.Current().DirectoryURL}
+	out := Directory{Items: []Installable{}, RefreshedAt: taken, Address: a.Files.Current().DirectoryURL}
 	if out.Address == "" {
 		out.Address = marketplace.DefaultAddress
 	}
@@ -119,12 +119,12 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 		if out.Total++; len(out.Items) == most {
 			continue
 		}
-		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Ways: []marketplace.Way{}, Installed: nonNil(installed)}
+		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Options: []marketplace.InstallOption{}, Installed: nonNil(installed)}
 		if r.Repository != nil {
 			one.Repository = r.Repository.URL
 		}
 		if e.Refused == "" {
-			one.Label, one.Ways = r.Label(), r.Ways()
+			one.Label, one.Options = r.Label(), r.Options()
 		}
 		out.Items = append(out.Items, one)
 	}
@@ -153,7 +153,7 @@ func (a *API) planInstallation(in installBody) (plan *marketplace.Plan, bundle *
 		if err != nil {
 			return nil, nil, err
 		}
-		plan, err = e.Record.Install(in.Way, in.Label, in.Values)
+		plan, err = e.Record.Install(in.Option, in.Label, in.Values)
 		return plan, nil, err
 	}
 	var src []byte
@@ -191,7 +191,7 @@ func readBundle(path string) ([]byte, error) {
 }
 
 func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) Installation {
-	out := Installation{Command: []string{}, Secrets: []string{}, Fields: []marketplace.Field{}, Needs: []string{}}
+	out := Installation{Command: []string{}, Secrets: []string{}, Fields: []marketplace.Field{}, Missing: []string{}}
 	if bundle != nil {
 		about := bundle.About(a.Bundles)
 		out.Label, out.Fields, out.Bundle = bundle.Manifest.Name, bundle.Fields, &about
@@ -216,7 +216,7 @@ func (a *API) planInstall(_ context.Context, in *installInput) (*answer[Installa
 	var wanted *marketplace.Missing
 	if errors.As(err, &wanted) {
 		out := a.installation(nil, bundle)
-		out.Needs = wanted.Keys
+		out.Missing = wanted.Keys
 		return reply(out)
 	}
 	if err != nil {
@@ -277,8 +277,8 @@ type uploadIDInput struct {
 
 // Upload is a bundle that is being uploaded.
 type Upload struct {
-	ID  string `json:"id"`
-	Got int64  `json:"got" doc:"Bytes received; offset of the next part"`
+	ID       string `json:"id"`
+	Received int64  `json:"received" doc:"Bytes received; offset of the next part"`
 }
 
 func (a *API) beginUpload(_ context.Context, in *uploadInput) (*answer[Upload], error) {

@@ -101,7 +101,7 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		return out, status, text
 	}
 	first, status, text := plan(`{"upload":"` + id + `"}`)
-	if status != http.StatusOK || first.Entry != "" || len(first.Needs) != 1 || first.Needs[0] != "dir" || first.Bundle == nil || first.Bundle.Runs[0] != "node" || len(first.Fields) != 1 {
+	if status != http.StatusOK || first.Entry != "" || len(first.Missing) != 1 || first.Missing[0] != "dir" || first.Bundle == nil || first.Bundle.Command[0] != "node" || len(first.Fields) != 1 {
 		t.Fatalf("%d %s", status, text)
 	}
 	ready, status, text := plan(`{"upload":"` + id + `","values":{"dir":"/tmp/notes"}}`)

@@ -51,7 +51,7 @@ type Container struct {
 	Project   string    `json:"project" doc:"Docker Compose project, or empty"`
 	Service   string    `json:"service" doc:"Docker Compose service, or empty"`
 	Servers   []string  `json:"servers" nullable:"false" doc:"Configured servers that refer to it"`
-	Ours      bool      `json:"ours" doc:"Whether Drawbridge created it for a server"`
+	Managed   bool      `json:"managed" doc:"Whether Drawbridge created it for a server"`
 }
 
 // ContainerDetail is what there is inside a container.
@@ -133,7 +133,7 @@ func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[Dock
 
 func (a *API) container(f dockerexec.ContainerSummary) Container {
 	return Container{ID: f.ID, Name: f.Name, Image: f.Image, State: f.State, Status: f.Status, CreatedAt: f.Created,
-		Project: f.Project, Service: f.Service, Servers: a.serversIn(f), Ours: f.Managed}
+		Project: f.Project, Service: f.Service, Servers: a.serversIn(f), Managed: f.Managed}
 }
 
 // serversIn lists the configured servers that name a container.

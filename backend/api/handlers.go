@@ -247,11 +247,11 @@ func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], 
 		known := false
 		for c, one := range all {
 			if c.Token == t.Name {
-				known, one.Held = true, true
+				known, one.HasToken = true, true
 			}
 		}
 		if !known {
-			of(core.Client{Token: t.Name}).Held = true
+			of(core.Client{Token: t.Name}).HasToken = true
 		}
 	}
 	list := List[Client]{Items: make([]Client, 0, len(all))}

@@ -49,7 +49,7 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/history", "State and size of the history", a.historyState)
 	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or change the recording rules of servers and tools", a.putRecording)
 	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond given limits", a.prune)
-	op(a, doc, "POST", "/api/v1/history/beyond", "Number of calls that given limits would delete", a.previewPrune)
+	op(a, doc, "POST", "/api/v1/history/retention-preview", "Number of calls that given limits would delete", a.previewPrune)
 	op(a, doc, "POST", "/api/v1/history/vacuum", "Compact the database", a.vacuum)
 	op(a, doc, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
 	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
@@ -163,7 +163,7 @@ type Comparison struct {
 	B         Call             `json:"b"`
 	Arguments []history.Change `json:"arguments" nullable:"false"`
 	Reply     []history.Change `json:"reply" nullable:"false" doc:"Differences between the results or errors"`
-	More      bool             `json:"more" doc:"Whether there are more differences"`
+	Truncated bool             `json:"truncated" doc:"Whether there are more differences"`
 }
 
 type compareInput struct {
@@ -225,7 +225,7 @@ type Note struct {
 // NoteChange is a note to be written.
 type NoteChange struct {
 	Note
-	Was *Note `json:"was,omitempty" doc:"Note that the edit is based on; if the stored note differs, nothing is written. Without it, any note is replaced"`
+	Base *Note `json:"base,omitempty" doc:"Note that the edit is based on; if the stored note differs, nothing is written. Without it, any note is replaced"`
 }
 
 type noteInput struct {
@@ -238,8 +238,8 @@ func (n *Note) stored() store.Note { return store.Note{Title: n.Title, Text: n.N
 func (a *API) putNote(ctx context.Context, in *noteInput) (*answer[CallDetail], error) {
 	id, _ := strconv.ParseInt(in.ID, 10, 64)
 	save := func() error { return a.Upkeep.SaveNote(ctx, id, in.Body.stored()) }
-	if was := in.Body.Was; was != nil {
-		save = func() error { return a.Upkeep.ChangeNote(ctx, id, was.stored(), in.Body.stored()) }
+	if base := in.Body.Base; base != nil {
+		save = func() error { return a.Upkeep.ChangeNote(ctx, id, base.stored(), in.Body.stored()) }
 	}
 	if err := save(); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ type HistoryState struct {
 	Recording    store.Recording `json:"recording"`
 	KeepDays     int64           `json:"keepDays" doc:"0: unlimited"`
 	MaxBytes     int64           `json:"maxBytes" doc:"0: unlimited"`
-	Held         *HeldCalls      `json:"held,omitempty" doc:"Calls that are expired only because the clock jumped"`
+	ClockHold    *HeldCalls      `json:"clockHold,omitempty" doc:"Calls that are expired only because the clock jumped"`
 }
 
 // HeldCalls are calls that expired by a jump of the clock and are kept for a day in case the clock
@@ -52,7 +52,7 @@ func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState],
 		s.IndexedUpTo = &index.UpTo
 	}
 	if h := a.Upkeep.Held(); h != nil {
-		s.Held = &HeldCalls{h.Calls, h.From.UTC(), h.Until.UTC()}
+		s.ClockHold = &HeldCalls{h.Calls, h.From.UTC(), h.Until.UTC()}
 	}
 	return reply(s)
 }
@@ -87,7 +87,7 @@ func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], erro
 	return reply(Deleted{n})
 }
 
-type beyondInput struct {
+type retentionPreviewInput struct {
 	Body struct {
 		KeepDays int64 `json:"keepDays" minimum:"0" maximum:"36500" doc:"0: unlimited"`
 		MaxBytes int64 `json:"maxBytes" minimum:"0" doc:"0: unlimited"`
@@ -95,29 +95,29 @@ type beyondInput struct {
 	}
 }
 
-// Beyond is a preview of what limits would delete.
-type Beyond struct {
-	Calls int64      `json:"calls"`
-	All   int64      `json:"all" doc:"Total number of calls"`
-	About bool       `json:"about" doc:"Whether calls is an estimate"`
-	From  *time.Time `json:"from,omitempty" doc:"Start of the oldest of them"`
-	To    *time.Time `json:"to,omitempty" doc:"Start of the newest of them"`
+// RetentionPreview is a preview of what limits would delete.
+type RetentionPreview struct {
+	Calls     int64      `json:"calls"`
+	Total     int64      `json:"total" doc:"Total number of calls"`
+	Estimated bool       `json:"estimated" doc:"Whether calls is an estimate"`
+	From      *time.Time `json:"from,omitempty" doc:"Start of the oldest of them"`
+	To        *time.Time `json:"to,omitempty" doc:"Start of the newest of them"`
 }
 
-func (a *API) previewPrune(ctx context.Context, in *beyondInput) (*answer[Beyond], error) {
+func (a *API) previewPrune(ctx context.Context, in *retentionPreviewInput) (*answer[RetentionPreview], error) {
 	return a.previewLimits(ctx, store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls})
 }
 
-func (a *API) previewLimits(ctx context.Context, k store.RetentionLimits) (*answer[Beyond], error) {
+func (a *API) previewLimits(ctx context.Context, k store.RetentionLimits) (*answer[RetentionPreview], error) {
 	b, err := a.Upkeep.RetentionPreview(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	said := Beyond{Calls: b.Calls, All: b.All, About: b.About}
+	preview := RetentionPreview{Calls: b.Calls, Total: b.All, Estimated: b.About}
 	if !b.From.IsZero() {
-		said.From, said.To = &b.From, &b.To
+		preview.From, preview.To = &b.From, &b.To
 	}
-	return reply(said)
+	return reply(preview)
 }
 
 func (a *API) vacuum(ctx context.Context, _ *none) (*answer[HistoryState], error) {

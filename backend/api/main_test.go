@@ -224,7 +224,7 @@ func newSite(t *testing.T) *site {
 		Questions: s.inbox, Commands: s.fakes,
 		Debug: func(id string) (supervisor.Debug, error) {
 			st, _ := s.fakes.Status(id)
-			return supervisor.Debug{Status: st, Written: "npx files", Stderr: []string{"\x1b[31mred"}}, nil
+			return supervisor.Debug{Status: st, Configured: "npx files", Stderr: []string{"\x1b[31mred"}}, nil
 		},
 		Sessions: loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
 		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page")}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},

@@ -11,14 +11,14 @@ func TestChangedNoteIsAConflict(t *testing.T) {
 	s := newSite(t)
 	at := "/api/v1/calls/" + s.fill(t, 1)[0] + "/note"
 	none, theirs := `{"title":"","note":"","tags":[]}`, `{"title":"theirs","note":"","tags":["a"]}`
-	if status, body, _ := s.ask(t, "PUT", at, `{"title":"theirs","note":"","tags":["a"],"was":`+none+`}`); status != 200 {
+	if status, body, _ := s.ask(t, "PUT", at, `{"title":"theirs","note":"","tags":["a"],"base":`+none+`}`); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	status, body, _ := s.ask(t, "PUT", at, `{"title":"mine","note":"","tags":[],"was":`+none+`}`)
+	status, body, _ := s.ask(t, "PUT", at, `{"title":"mine","note":"","tags":[],"base":`+none+`}`)
 	if status != 409 || !strings.Contains(body, `"conflict"`) || !strings.Contains(body, "changed meanwhile") {
 		t.Errorf("over what nobody saw: %d %s", status, body)
 	}
-	if status, body, _ := s.ask(t, "PUT", at, `{"title":"mine","note":"","tags":[],"was":`+theirs+`}`); status != 200 || !strings.Contains(body, `"mine"`) {
+	if status, body, _ := s.ask(t, "PUT", at, `{"title":"mine","note":"","tags":[],"base":`+theirs+`}`); status != 200 || !strings.Contains(body, `"mine"`) {
 		t.Errorf("over what was seen: %d %s", status, body)
 	}
 }
@@ -29,9 +29,9 @@ func TestRetentionPreviewComesBeforeDeletion(t *testing.T) {
 	for _, c := range []struct{ ask, want string }{
 		{`{"keepDays":30,"maxBytes":0}`, `"calls":0`},
 		{`{"keepDays":0,"maxBytes":0}`, `"calls":0`},
-		{`{"keepDays":0,"maxBytes":1}`, `"about":true`},
+		{`{"keepDays":0,"maxBytes":1}`, `"estimated":true`},
 	} {
-		if status, body, _ := s.ask(t, "POST", "/api/v1/history/beyond", c.ask); status != 200 || !strings.Contains(body, c.want) {
+		if status, body, _ := s.ask(t, "POST", "/api/v1/history/retention-preview", c.ask); status != 200 || !strings.Contains(body, c.want) {
 			t.Errorf("%s: %d %s, want %s", c.ask, status, body, c.want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-type lessInput struct {
+type configRetentionInput struct {
 	Body struct {
 		Text string `json:"text,omitempty" maxLength:"2000000" doc:"New text of the configuration file"`
 		Copy string `json:"copy,omitempty" maxLength:"60" doc:"Alternatively, the name of a copy to restore"`
@@ -16,7 +16,7 @@ type lessInput struct {
 
 // previewRetention counts the calls that are deleted if a text becomes the configuration file. The
 // result is zero if the text does not reduce retention, or if it is invalid and thus refused.
-func (a *API) previewRetention(ctx context.Context, in *lessInput) (*answer[Beyond], error) {
+func (a *API) previewRetention(ctx context.Context, in *configRetentionInput) (*answer[RetentionPreview], error) {
 	text := []byte(in.Body.Text)
 	if in.Body.Copy != "" {
 		var err error
@@ -30,7 +30,7 @@ func (a *API) previewRetention(ctx context.Context, in *lessInput) (*answer[Beyo
 	}
 	next, _ := config.Parse(path, text)
 	if next == nil {
-		return reply(Beyond{})
+		return reply(RetentionPreview{})
 	}
 	// Both are compared as the same file, because other files may also configure the history.
 	now, _ := config.Parse(path, was)
@@ -38,7 +38,7 @@ func (a *API) previewRetention(ctx context.Context, in *lessInput) (*answer[Beyo
 		now = a.Files.Current()
 	}
 	if !next.History.KeepsLess(now.History) {
-		return reply(Beyond{})
+		return reply(RetentionPreview{})
 	}
 	return a.previewLimits(ctx, store.RetentionLimits{Age: next.History.KeepFor, Bytes: next.History.MaxBytes})
 }

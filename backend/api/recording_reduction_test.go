@@ -43,12 +43,12 @@ func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 		{`{}`, `{"history":`, 0, false},
 	} {
 		s.text = c.was
-		status, body, _ := s.ask(t, "POST", "/api/v1/config/beyond", `{"text":`+strconv.Quote(c.text)+`}`)
+		status, body, _ := s.ask(t, "POST", "/api/v1/config/retention-preview", `{"text":`+strconv.Quote(c.text)+`}`)
 		want := `"calls":` + strconv.FormatInt(c.calls, 10) + `,`
-		if status != 200 || !strings.Contains(body, want) || strings.Contains(body, `"about":true`) != c.about {
+		if status != 200 || !strings.Contains(body, want) || strings.Contains(body, `"estimated":true`) != c.about {
 			t.Errorf("from %s to %s: %d %s, want %s", c.was, c.text, status, body, want)
 		}
-		if c.calls > 0 && !strings.Contains(body, `"all":4`) {
+		if c.calls > 0 && !strings.Contains(body, `"total":4`) {
 			t.Errorf("from %s to %s: %s does not say of how many", c.was, c.text, body)
 		}
 	}
@@ -60,10 +60,10 @@ func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, body, _ := s.ask(t, "POST", "/api/v1/config/beyond", `{"copy":"`+name+`"}`); status != 200 || !strings.Contains(body, `"calls":3,`) {
+	if status, body, _ := s.ask(t, "POST", "/api/v1/config/retention-preview", `{"copy":"`+name+`"}`); status != 200 || !strings.Contains(body, `"calls":3,`) {
 		t.Errorf("a copy: %d %s", status, body)
 	}
-	if status, _, _ := s.ask(t, "POST", "/api/v1/config/beyond", `{"copy":"none.jsonc"}`); status != http.StatusNotFound {
+	if status, _, _ := s.ask(t, "POST", "/api/v1/config/retention-preview", `{"copy":"none.jsonc"}`); status != http.StatusNotFound {
 		t.Errorf("no copy: %d", status)
 	}
 	var state HistoryState

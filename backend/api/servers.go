@@ -24,7 +24,7 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 	for i := range d.Frames {
 		d.Frames[i].Text, d.Frames[i].HTTP = a.Redact(d.Frames[i].Text), a.Redact(d.Frames[i].HTTP)
 	}
-	d.Written = a.Redact(d.Written) // an entry may contain --api-key VALUE in plain text
+	d.Configured = a.Redact(d.Configured) // an entry may contain --api-key VALUE in plain text
 	return reply(d)
 }
 

@@ -24,17 +24,17 @@ const (
 
 // Shared is a file for other users. It is also a valid configuration file.
 type Shared struct {
-	Drawbridge string          `json:"drawbridge" doc:"Version of Drawbridge that wrote the file"`
-	Servers    map[string]JSON `json:"mcpServers" nullable:"false"`
-	Profiles   map[string]JSON `json:"profiles,omitempty"`
-	Needs      []string        `json:"needs" nullable:"false" doc:"Names of the secrets that the recipient has to provide"`
+	Drawbridge     string          `json:"drawbridge" doc:"Version of Drawbridge that wrote the file"`
+	Servers        map[string]JSON `json:"mcpServers" nullable:"false"`
+	Profiles       map[string]JSON `json:"profiles,omitempty"`
+	MissingSecrets []string        `json:"missingSecrets" nullable:"false" doc:"Names of the secrets that the recipient has to provide"`
 }
 
 // SharedServer is a server of a shared file with the effects of importing it.
 type SharedServer struct {
 	Label     string   `json:"label"`
-	State     string   `json:"state" enum:"new,there,refused"`
-	Why       string   `json:"why" doc:"Why it is rejected"`
+	State     string   `json:"state" enum:"new,exists,rejected"`
+	Reason    string   `json:"reason" doc:"Why it is rejected"`
 	Command   []string `json:"command" nullable:"false" doc:"Command line"`
 	URL       string   `json:"url" doc:"Alternatively, the address"`
 	Secrets   []string `json:"secrets" nullable:"false" doc:"Names of the secrets that it uses"`
@@ -43,37 +43,37 @@ type SharedServer struct {
 
 // SharedProfile is a profile of a shared file.
 type SharedProfile struct {
-	Name  string `json:"name"`
-	State string `json:"state" enum:"new,there,refused"`
-	Why   string `json:"why"`
+	Name   string `json:"name"`
+	State  string `json:"state" enum:"new,exists,rejected"`
+	Reason string `json:"reason"`
 }
 
-// Taking describes the changes of importing a shared file, planned or made.
-type Taking struct {
-	Servers  []SharedServer  `json:"servers" nullable:"false"`
-	Profiles []SharedProfile `json:"profiles" nullable:"false"`
-	Diff     string          `json:"diff" doc:"Changes to the configuration file, with recognized secrets redacted; empty if nothing changes"`
-	Needs    []string        `json:"needs" nullable:"false" doc:"Secrets that new servers refer to and that are not stored"`
-	Uses     []string        `json:"uses" nullable:"false" doc:"Stored secrets that new servers would get"`
-	Done     bool            `json:"done"`
-	Stored   []string        `json:"stored" nullable:"false" doc:"Secrets that were stored by this import"`
-	Undo     string          `json:"undo" doc:"Backup of the previous configuration"`
-	Etag     string          `json:"etag" doc:"ETag of the configuration file after the change"`
+// SharedImport describes the changes of importing a shared file, planned or made.
+type SharedImport struct {
+	Servers        []SharedServer  `json:"servers" nullable:"false"`
+	Profiles       []SharedProfile `json:"profiles" nullable:"false"`
+	Diff           string          `json:"diff" doc:"Changes to the configuration file, with recognized secrets redacted; empty if nothing changes"`
+	MissingSecrets []string        `json:"missingSecrets" nullable:"false" doc:"Secrets that new servers refer to and that are not stored"`
+	StoredSecrets  []string        `json:"storedSecrets" nullable:"false" doc:"Stored secrets that new servers would get"`
+	Done           bool            `json:"done"`
+	NewSecrets     []string        `json:"newSecrets" nullable:"false" doc:"Secrets that were stored by this import"`
+	Backup         string          `json:"backup" doc:"Backup of the previous configuration"`
+	Etag           string          `json:"etag" doc:"ETag of the configuration file after the change"`
 }
 
-type takingInput struct {
+type sharedImportInput struct {
 	Body struct {
-		Text    string            `json:"text" maxLength:"1048576" doc:"Complete text of the shared file"`
-		Secrets map[string]string `json:"secrets,omitempty" doc:"Values of the secrets to store, by name"`
-		Diff    string            `json:"diff,omitempty" doc:"To import: the diff that the plan returned"`
-		Uses    []string          `json:"uses,omitempty" doc:"To import: the stored secrets that it may use, as the plan returned them"`
+		Text          string            `json:"text" maxLength:"1048576" doc:"Complete text of the shared file"`
+		Secrets       map[string]string `json:"secrets,omitempty" doc:"Values of the secrets to store, by name"`
+		Diff          string            `json:"diff,omitempty" doc:"To import: the diff that the plan returned"`
+		StoredSecrets []string          `json:"storedSecrets,omitempty" doc:"To import: the stored secrets that it may use, as the plan returned them"`
 	}
 }
 
 func (a *API) registerSharing(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/share", "Export servers and profiles without secrets, to share them", a.share)
-	op(a, doc, "POST", "/api/v1/share/plan", "Preview the import of a shared file; nothing is changed", a.planTaking)
-	op(a, doc, "POST", "/api/v1/share", "Import a shared file as previewed: everything new, or nothing. The configuration is backed up first", a.takeShared)
+	op(a, doc, "POST", "/api/v1/share/plan", "Preview the import of a shared file; nothing is changed", a.planSharedImport)
+	op(a, doc, "POST", "/api/v1/share", "Import a shared file as previewed: everything new, or nothing. The configuration is backed up first", a.importShared)
 }
 
 func (a *API) share(context.Context, *none) (*answer[Shared], error) {
@@ -85,7 +85,7 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 	if err != nil {
 		return nil, core.Errorf(core.CodeUnavailable, "the configuration cannot be read: %v", err)
 	}
-	out := Shared{Drawbridge: a.Version, Servers: map[string]JSON{}, Profiles: map[string]JSON{}, Needs: []string{}}
+	out := Shared{Drawbridge: a.Version, Servers: map[string]JSON{}, Profiles: map[string]JSON{}, MissingSecrets: []string{}}
 	// Values that only the store identifies as secrets.
 	known := func(text string) bool { said := a.Redact(text); return said != text && said != store.Redacted(text) }
 	for label, entry := range raw {
@@ -94,20 +94,20 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 			return nil, core.Errorf(core.CodeUnavailable, "the server %q cannot be shared", label)
 		}
 		out.Servers[label] = JSON(plain)
-		out.Needs = append(out.Needs, names...)
+		out.MissingSecrets = append(out.MissingSecrets, names...)
 	}
 	for _, p := range a.Files.Current().Profiles {
 		p.Folders = nil // of this machine
 		out.Profiles[p.Name] = profileEntry(p)
 	}
-	slices.Sort(out.Needs)
-	out.Needs = slices.Compact(out.Needs)
+	slices.Sort(out.MissingSecrets)
+	out.MissingSecrets = slices.Compact(out.MissingSecrets)
 	return reply(out)
 }
 
 // sharedChange is a shared file with the changes it would make.
 type sharedChange struct {
-	Taking
+	SharedImport
 	path          string
 	before, after []byte
 	etag          string
@@ -146,7 +146,7 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 	if err != nil {
 		return nil, err
 	}
-	t := &sharedChange{Taking: Taking{Servers: []SharedServer{}, Profiles: []SharedProfile{}, Needs: []string{}, Uses: []string{}, Stored: []string{}}}
+	t := &sharedChange{SharedImport: SharedImport{Servers: []SharedServer{}, Profiles: []SharedProfile{}, MissingSecrets: []string{}, StoredSecrets: []string{}, NewSecrets: []string{}}}
 	if t.path, t.before, t.etag, err = a.Files.Text(); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 		one, id := a.sharedServer(label, file.Servers[label], taken)
 		if one.State == "new" {
 			if err := document.Add(label, file.Servers[label]); err != nil {
-				one.State, one.Why = "refused", errorText(err)
+				one.State, one.Reason = "rejected", errorText(err)
 			} else {
 				taken[id], t.ids = true, append(t.ids, id)
 				for _, name := range one.Secrets {
@@ -173,11 +173,11 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 	for _, name := range slices.Sorted(maps.Keys(file.Profiles)) {
 		one := SharedProfile{Name: truncateName(name), State: "new"}
 		if _, there := a.Files.Current().Profile(name); there {
-			one.State = "there"
+			one.State = "exists"
 		} else if !core.ValidServerID(name) {
-			one.State, one.Why = "refused", "this is not a valid name for a profile"
+			one.State, one.Reason = "rejected", "this is not a valid name for a profile"
 		} else if err := document.SetObject("profiles", name, file.Profiles[name]); err != nil {
-			one.State, one.Why = "refused", errorText(err)
+			one.State, one.Reason = "rejected", errorText(err)
 		}
 		t.Profiles = append(t.Profiles, one)
 	}
@@ -185,15 +185,15 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 	t.Diff = clientconf.Diff(t.path, t.before, t.after)
 	for name := range secrets {
 		if a.Secrets == nil {
-			t.Needs = append(t.Needs, name)
+			t.MissingSecrets = append(t.MissingSecrets, name)
 		} else if _, err := a.Secrets.Get(ctx, name); err != nil {
-			t.Needs = append(t.Needs, name)
+			t.MissingSecrets = append(t.MissingSecrets, name)
 		} else {
-			t.Uses = append(t.Uses, name)
+			t.StoredSecrets = append(t.StoredSecrets, name)
 		}
 	}
-	slices.Sort(t.Needs)
-	slices.Sort(t.Uses)
+	slices.Sort(t.MissingSecrets)
+	slices.Sort(t.StoredSecrets)
 	return t, nil
 }
 
@@ -202,7 +202,7 @@ func (a *API) sharedChange(ctx context.Context, text string) (*sharedChange, err
 func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string]bool) (one SharedServer, id string) {
 	one = SharedServer{Label: truncateName(label), State: "new", Command: []string{}, Secrets: []string{}, Variables: []string{}}
 	refuse := func(why string) (SharedServer, string) {
-		one.State, one.Why = "refused", why
+		one.State, one.Reason = "rejected", why
 		return one, ""
 	}
 	if id = core.Slug(label); id == "" || len(label) > 64 || strings.ContainsFunc(label, func(c rune) bool { return c < ' ' || c == 0x7f }) {
@@ -232,7 +232,7 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 	secrets, variables := config.References(entry)
 	one.Secrets, one.Variables = nonNil(secrets), nonNil(append(variables, s.InheritEnv...))
 	if _, there := a.Files.Current().Server(id); there {
-		one.State = "there"
+		one.State = "exists"
 	} else if taken[id] {
 		return refuse("another server in the file has the same id")
 	}
@@ -247,15 +247,15 @@ func truncateName(name string) string {
 	return name
 }
 
-func (a *API) planTaking(ctx context.Context, in *takingInput) (*answer[Taking], error) {
+func (a *API) planSharedImport(ctx context.Context, in *sharedImportInput) (*answer[SharedImport], error) {
 	t, err := a.sharedChange(ctx, in.Body.Text)
 	if err != nil {
 		return nil, err
 	}
-	return reply(t.Taking)
+	return reply(t.SharedImport)
 }
 
-func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking], error) {
+func (a *API) importShared(ctx context.Context, in *sharedImportInput) (*answer[SharedImport], error) {
 	t, err := a.sharedChange(ctx, in.Body.Text)
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 	switch {
 	case t.Diff == "":
 		return nil, core.Errorf(core.CodeConflict, "nothing in the file is new")
-	case in.Body.Diff != t.Diff, !slices.Equal(in.Body.Uses, t.Uses) && len(in.Body.Uses)+len(t.Uses) > 0:
+	case in.Body.Diff != t.Diff, !slices.Equal(in.Body.StoredSecrets, t.StoredSecrets) && len(in.Body.StoredSecrets)+len(t.StoredSecrets) > 0:
 		return nil, conflictError()
 	}
 	values := map[string]string{}
@@ -271,7 +271,7 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 		if value == "" {
 			continue
 		}
-		if !slices.Contains(t.Needs, name) {
+		if !slices.Contains(t.MissingSecrets, name) {
 			return nil, core.Errorf(core.CodeValidation, "nothing in the file refers to the secret %q", truncateName(name))
 		}
 		values[name] = value
@@ -294,9 +294,9 @@ func (a *API) takeShared(ctx context.Context, in *takingInput) (*answer[Taking],
 		}
 		return nil, err
 	}
-	t.Done, t.Undo, t.Etag, t.Stored = true, undo, etagOf(t.after), nonNil(slices.Sorted(maps.Keys(values)))
-	t.Needs = slices.DeleteFunc(t.Needs, func(name string) bool { return values[name] != "" })
-	return reply(t.Taking)
+	t.Done, t.Backup, t.Etag, t.NewSecrets = true, undo, etagOf(t.after), nonNil(slices.Sorted(maps.Keys(values)))
+	t.MissingSecrets = slices.DeleteFunc(t.MissingSecrets, func(name string) bool { return values[name] != "" })
+	return reply(t.SharedImport)
 }
 
 func etagOf(text []byte) string { return reload.Tag(text) }

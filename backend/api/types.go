@@ -143,7 +143,7 @@ type CallResult struct {
 // Client is an application that connected, or a token without a client yet.
 type Client struct {
 	Token    string     `json:"token"`
-	Held     bool       `json:"held" doc:"Whether the token exists"`
+	HasToken bool       `json:"hasToken" doc:"Whether the token exists"`
 	Name     string     `json:"name"`
 	Version  string     `json:"version"`
 	Sessions int        `json:"sessions" doc:"Open legacy sessions"`

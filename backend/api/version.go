@@ -27,43 +27,43 @@ type Facts interface {
 
 // ServerVersion is the package that a server runs.
 type ServerVersion struct {
-	Server   string           `json:"server"`
-	Known    bool             `json:"known" doc:"Whether the entry runs a package: npx, uvx or an image"`
-	Launcher string           `json:"launcher" enum:",npx,uvx,image"`
-	Package  string           `json:"package"`
-	Written  string           `json:"written" doc:"As in the configuration"`
-	Pinned   bool             `json:"pinned" doc:"Whether the entry specifies a fixed version"`
-	Version  string           `json:"version" doc:"Running version, if known"`
-	Source   string           `json:"source" enum:",configuration,process,cache,server,container,image" doc:"Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine"`
-	Latest   string           `json:"latest" doc:"Newest version in the registry if it was just queried; for an image, the digest of its tag there"`
-	Pin      string           `json:"pin" doc:"What pinning would write; empty if there is nothing to pin"`
-	Earlier  []EarlierVersion `json:"earlier" nullable:"false" doc:"Previous values, newest first"`
+	Server     string           `json:"server"`
+	Known      bool             `json:"known" doc:"Whether the entry runs a package: npx, uvx or an image"`
+	Launcher   string           `json:"launcher" enum:",npx,uvx,image"`
+	Package    string           `json:"package"`
+	Configured string           `json:"configured" doc:"As in the configuration"`
+	Pinned     bool             `json:"pinned" doc:"Whether the entry specifies a fixed version"`
+	Version    string           `json:"version" doc:"Running version, if known"`
+	Source     string           `json:"source" enum:",configuration,process,cache,server,container,image" doc:"Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine"`
+	Latest     string           `json:"latest" doc:"Newest version in the registry if it was just queried; for an image, the digest of its tag there"`
+	Pin        string           `json:"pin" doc:"What pinning would write; empty if there is nothing to pin"`
+	Earlier    []EarlierVersion `json:"earlier" nullable:"false" doc:"Previous values, newest first"`
 }
 
 // EarlierVersion is a previous version in the configuration.
 type EarlierVersion struct {
-	Written string    `json:"written"`
-	Until   time.Time `json:"until"`
+	Configured string    `json:"configured"`
+	Until      time.Time `json:"until"`
 }
 
 // VersionPlan describes the changes of switching to another version.
 type VersionPlan struct {
 	ServerVersion
-	Key      string             `json:"key" doc:"Identifies this plan in the apply request; empty if nothing was planned"`
-	Was      string             `json:"was" doc:"Current value in the configuration"`
-	Becomes  string             `json:"becomes"`
-	Changes  []trust.ToolChange `json:"changes" nullable:"false" doc:"Tools that are added, removed or changed"`
-	Applied  bool               `json:"applied"`
-	TriedNs  int64              `json:"triedNs"`
-	Software JSON               `json:"software" doc:"Software that the candidate reports"`
+	Key        string             `json:"key" doc:"Identifies this plan in the apply request; empty if nothing was planned"`
+	From       string             `json:"from" doc:"Current value in the configuration"`
+	To         string             `json:"to" doc:"New value in the configuration"`
+	Changes    []trust.ToolChange `json:"changes" nullable:"false" doc:"Tools that are added, removed or changed"`
+	Applied    bool               `json:"applied"`
+	TrialNs    int64              `json:"trialNs" doc:"How long the trial took"`
+	ServerInfo JSON               `json:"serverInfo" doc:"Name and version that the candidate reports"`
 }
 
 // candidateVersion is a tried version that waits for confirmation.
 type candidateVersion struct {
-	key, becomes string
-	spec         version.Spec
-	tools        []core.Item
-	at           time.Time
+	key, to string
+	spec    version.Spec
+	tools   []core.Item
+	at      time.Time
 }
 
 // versionPlans holds the latest plan of each server for a limited time. The zero value is ready to
@@ -119,7 +119,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 	if !ok {
 		return v, spec, nil
 	}
-	v.Known, v.Launcher, v.Package, v.Written, v.Pinned = true, spec.Launcher, spec.Package, spec.Text, spec.Pinned()
+	v.Known, v.Launcher, v.Package, v.Configured, v.Pinned = true, spec.Launcher, spec.Package, spec.Text, spec.Pinned()
 	var pids []int
 	if a.Usage != nil {
 		if usage, err := a.Usage(s.ID); err == nil {
@@ -152,7 +152,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 		}
 	}
 	if len(v.Earlier) > 0 {
-		spec = spec.WithImageName(v.Earlier[0].Written)
+		spec = spec.WithImageName(v.Earlier[0].Configured)
 	}
 	v.Package = spec.Package
 	return v, spec, nil
@@ -161,7 +161,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 type changeVersionInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Action  string `json:"action" enum:"look,plan,apply,pin,back" doc:"look queries the registry; plan tries a version beside the running server; apply writes the plan with that key; pin writes the running version; back restores the previous value"`
+		Action  string `json:"action" enum:"check,plan,apply,pin,rollback" doc:"check queries the registry; plan tries a version beside the running server; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
 		Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
 		Key     string `json:"key,omitempty" maxLength:"64" doc:"apply: key of the plan"`
 	}
@@ -179,9 +179,9 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 	if !v.Known {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry contains neither a package of npx or uvx nor an image", Hint: "Its version can only be changed where it is installed."}
 	}
-	out := VersionPlan{ServerVersion: v, Was: spec.Text, Changes: []trust.ToolChange{}}
+	out := VersionPlan{ServerVersion: v, From: spec.Text, Changes: []trust.ToolChange{}}
 	switch in.Body.Action {
-	case "look":
+	case "check":
 		out.Latest, err = a.latestVersion(ctx, &s, spec)
 	case "plan":
 		err = a.planVersion(ctx, &s, spec, in.Body.Version, &out)
@@ -192,11 +192,11 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 			return nil, &core.Error{Code: core.CodeConflict, Message: "there is nothing to pin: the entry already contains a version, or the running version is not known", Hint: "Start the server, or specify a version with update."}
 		}
 		err = a.writeVersion(ctx, &s, spec, v.Pin, &out)
-	case "back":
+	case "rollback":
 		if len(v.Earlier) == 0 {
 			return nil, &core.Error{Code: core.CodeConflict, Message: "there is no earlier version to roll back to", Hint: "Specify a version with update."}
 		}
-		err = a.writeVersion(ctx, &s, spec, v.Earlier[0].Written, &out)
+		err = a.writeVersion(ctx, &s, spec, v.Earlier[0].Configured, &out)
 	}
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	if !ok {
 		return core.Errorf(core.CodeValidation, "this is not a valid version")
 	}
-	out.Becomes = text
+	out.To = text
 	if text == spec.Text {
 		return nil
 	}
@@ -244,7 +244,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	}
 	candidate := spec.Apply(*s, text)
 	t := a.Try(ctx, &candidate, s.ID)
-	out.TriedNs, out.Software = int64(t.Took), JSON(t.Catalog.Info)
+	out.TrialNs, out.ServerInfo = int64(t.Took), JSON(t.Catalog.Info)
 	if t.Err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("%s could not be used: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
 	}
@@ -279,15 +279,15 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	if spec, _ := version.Find(s); !ok || key == "" || p.key != key || time.Since(p.at) > planFor || spec.Text != p.spec.Text || spec.Arg != p.spec.Arg {
 		return &core.Error{Code: core.CodeConflict, Message: "this plan is no longer current", Hint: "Plan the update again."}
 	}
-	if err := a.Trust.Expect(ctx, s.ID, p.tools, "seen before the update to "+p.becomes); err != nil {
+	if err := a.Trust.Expect(ctx, s.ID, p.tools, "seen before the update to "+p.to); err != nil {
 		return err
 	}
-	return a.writeVersion(ctx, s, p.spec, p.becomes, out)
+	return a.writeVersion(ctx, s, p.spec, p.to, out)
 }
 
 // writeVersion changes the configuration and stores the previous version.
 func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.Spec, text string, out *VersionPlan) error {
-	out.Becomes = text
+	out.To = text
 	if err := a.Files.SetArgument(ctx, s.ID, spec.Arg, spec.Argument(spec.Text), spec.Argument(text)); err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.S
 	if a.Facts == nil {
 		return nil
 	}
-	earlier := slices.DeleteFunc(out.Earlier, func(e EarlierVersion) bool { return e.Written == text || e.Written == spec.Text })
+	earlier := slices.DeleteFunc(out.Earlier, func(e EarlierVersion) bool { return e.Configured == text || e.Configured == spec.Text })
 	earlier = slices.Insert(earlier, 0, EarlierVersion{spec.Text, time.Now().UTC().Truncate(time.Second)})
 	out.Earlier = earlier[:min(len(earlier), maxEarlier)]
 	value, err := json.Marshal(out.Earlier)

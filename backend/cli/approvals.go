@@ -29,7 +29,7 @@ type pendingItem struct {
 		Name  string `json:"name"`
 	} `json:"client"`
 	Command *struct {
-		Written string `json:"written"`
+		CommandLine string `json:"commandLine"`
 	} `json:"command"`
 }
 
@@ -37,7 +37,7 @@ type pendingItem struct {
 func (w *pendingItem) question() string {
 	switch {
 	case w.Command != nil:
-		return "run " + w.Command.Written
+		return "run " + w.Command.CommandLine
 	case w.Kind == "call":
 		return "call " + w.Tool + " " + truncate(w.Arguments, 200)
 	}

@@ -81,7 +81,7 @@ func (p *program) confirmRetention(ctx context.Context, main string, next config
 	}
 	const otherwise = "nothing was changed"
 	if d, err := p.daemon(); err == nil {
-		if data, err := d.requestRaw(ctx, http.MethodPost, "config/beyond", nil, map[string]string{"text": string(src)}); err == nil {
+		if data, err := d.requestRaw(ctx, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)}); err == nil {
 			var gone prunePreview
 			if err := json.Unmarshal(data, &gone); err != nil {
 				return fmt.Errorf("cannot read the answer: %w", err)

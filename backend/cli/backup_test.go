@@ -51,7 +51,7 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 			if c.daemon != "" {
 				f := newFake(t)
 				data = f.data
-				f.mux.HandleFunc("POST /api/v1/config/beyond", func(w http.ResponseWriter, r *http.Request) {
+				f.mux.HandleFunc("POST /api/v1/config/retention-preview", func(w http.ResponseWriter, r *http.Request) {
 					var in struct{ Text string }
 					if json.NewDecoder(r.Body).Decode(&in) != nil || in.Text != c.copy {
 						t.Errorf("counts for %q", in.Text)
@@ -60,7 +60,7 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 						w.WriteHeader(http.StatusInternalServerError)
 						return
 					}
-					fmt.Fprintf(w, `{"calls":%d,"all":9,"about":false,"from":"2026-01-02T03:04:05Z","to":"2026-01-03T03:04:05Z"}`, c.gone)
+					fmt.Fprintf(w, `{"calls":%d,"total":9,"estimated":false,"from":"2026-01-02T03:04:05Z","to":"2026-01-03T03:04:05Z"}`, c.gone)
 				})
 			}
 			file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")

@@ -109,9 +109,9 @@ func (p *program) clientsImports() *cobra.Command {
 
 func (p *program) clientsMove() *cobra.Command {
 	var f connectFlags
-	var together bool
+	var singleEntry bool
 	cmd := p.clientCommand(&f, "move CLIENT [SERVER...]", "Move a client's servers to Drawbridge and connect the client", 1000, func(r onClient) error {
-		plan, err := r.c.PlanMove(r.choice, r.rest, together)
+		plan, err := r.c.PlanMove(r.choice, r.rest, singleEntry)
 		if err != nil {
 			return err
 		}
@@ -119,9 +119,9 @@ func (p *program) clientsMove() *cobra.Command {
 	})
 	cmd.Long = "Move a client's servers to Drawbridge and replace each entry by one with the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\nclients undo CLIENT [SERVER...] reverts all moves, or those of individual servers."
 	f.yesFlag(cmd)
-	cmd.Flags().BoolVar(&together, "together", false, "one entry for all servers; tool names change")
+	cmd.Flags().BoolVar(&singleEntry, "single-entry", false, "one entry for all servers; tool names change")
 	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
-		if together || f.project != "" {
+		if singleEntry || f.project != "" {
 			return usageError{errors.New("--all can only be combined with --yes")}
 		}
 		c, err := p.connector()

@@ -16,7 +16,7 @@ import (
 // debugDocument holds the used fields of GET servers/{id}/debug.
 type debugDocument struct {
 	Status      core.ServerStatus `json:"status"`
-	Written     string            `json:"written"`
+	Configured  string            `json:"configured"`
 	Session     string            `json:"session"`
 	Start       string            `json:"start"`
 	Framing     string            `json:"framing"`
@@ -41,13 +41,13 @@ type debugDocument struct {
 		HTTP  string    `json:"http"`
 	} `json:"frames"`
 	Timings struct {
-		Began      time.Time     `json:"began"`
-		StartTook  time.Duration `json:"startTookNs"`
-		ListedAt   time.Time     `json:"listedAt"`
-		Heard      time.Time     `json:"heard"`
-		LastCall   time.Time     `json:"lastCall"`
-		PingTook   time.Duration `json:"pingTookNs"`
-		NextLaunch time.Duration `json:"nextLaunchNs"`
+		Began       time.Time     `json:"began"`
+		StartTook   time.Duration `json:"startTookNs"`
+		ListedAt    time.Time     `json:"listedAt"`
+		LastMessage time.Time     `json:"lastMessage"`
+		LastCall    time.Time     `json:"lastCall"`
+		PingTook    time.Duration `json:"pingTookNs"`
+		NextLaunch  time.Duration `json:"nextLaunchNs"`
 	} `json:"timings"`
 }
 
@@ -91,7 +91,7 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 	for _, warning := range s.Warnings {
 		say("Warning", warning)
 	}
-	say("Written", d.Written)
+	say("Configured", d.Configured)
 	say("Started", s.Command)
 	say("Executable", d.Path)
 	say("Searched", d.SearchPath)
@@ -124,7 +124,7 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 	say("Began", moment(t.Began))
 	say("Start took", took(t.StartTook))
 	say("Listed", moment(t.ListedAt))
-	say("Last heard", moment(t.Heard))
+	say("Last heard", moment(t.LastMessage))
 	say("Last call", moment(t.LastCall))
 	say("Ping took", took(t.PingTook))
 	say("Next start in", took(t.NextLaunch))

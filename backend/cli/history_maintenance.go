@@ -194,7 +194,7 @@ func (p *program) runCheck(ctx context.Context, name string) error {
 		Steps []struct {
 			Server, Tool string
 			OK           bool
-			Wrong        []string
+			Failures     []string
 		}
 	}
 	if err := decode(data, &report); err != nil {
@@ -212,7 +212,7 @@ func (p *program) runCheck(ctx context.Context, name string) error {
 				mark = "FAILED"
 			}
 			fmt.Fprintf(p.Stdout, "%s  %s %s\n", mark, escapeLine(label(s.Server)), escapeLine(s.Tool))
-			for _, what := range s.Wrong {
+			for _, what := range s.Failures {
 				fmt.Fprintf(p.Stdout, "        %s\n", escapeLine(what))
 			}
 		}

@@ -61,7 +61,7 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 		}
 	}
 	// The API requires all of them; 0 means no limit.
-	data, err := d.requestRaw(ctx, http.MethodPost, "history/beyond", nil, map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls})
+	data, err := d.requestRaw(ctx, http.MethodPost, "history/retention-preview", nil, map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls})
 	if err != nil {
 		return err
 	}
@@ -77,16 +77,16 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 
 // prunePreview is the retention preview of the daemon.
 type prunePreview struct {
-	Calls, All int64
-	About      bool // Calls is an estimate
-	From, To   time.Time
+	Calls, Total int64
+	Estimated    bool // Calls is an estimate
+	From, To     time.Time
 }
 
 func (b prunePreview) describe() string {
 	about := ""
-	if b.About {
+	if b.Estimated {
 		about = "About "
 	}
 	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
-	return fmt.Sprintf("%s%d of %d calls, made between %s and %s, would be deleted permanently.", about, b.Calls, b.All, day(b.From), day(b.To))
+	return fmt.Sprintf("%s%d of %d calls, made between %s and %s, would be deleted permanently.", about, b.Calls, b.Total, day(b.From), day(b.To))
 }

@@ -36,10 +36,10 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 			f := newFake(t)
 			var counted, pruned string
 			f.answer("GET /api/v1/history", `{"calls":9,"keepDays":30,"maxBytes":1000}`)
-			f.mux.HandleFunc("POST /api/v1/history/beyond", func(w http.ResponseWriter, r *http.Request) {
+			f.mux.HandleFunc("POST /api/v1/history/retention-preview", func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				counted = strings.TrimSpace(string(body))
-				fmt.Fprintf(w, `{"calls":%d,"all":9,"about":false,"from":"2026-01-02T03:04:05Z","to":"2026-01-03T03:04:05Z"}`, c.gone)
+				fmt.Fprintf(w, `{"calls":%d,"total":9,"estimated":false,"from":"2026-01-02T03:04:05Z","to":"2026-01-03T03:04:05Z"}`, c.gone)
 			})
 			f.mux.HandleFunc("POST /api/v1/history/prune", func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)

@@ -130,8 +130,8 @@ func (p *program) listProfiles(ctx context.Context) error {
 
 // installDocument is the plan or the result of an installation.
 type installDocument struct {
-	Label, Entry            string
-	Command, Secrets, Needs []string
+	Label, Entry              string
+	Command, Secrets, Missing []string
 }
 
 // directory lists installable servers.
@@ -171,7 +171,7 @@ func (p *program) directory() *cobra.Command {
 // install installs a server of the marketplace, or a bundle.
 func (p *program) install() *cobra.Command {
 	var name string
-	var way int
+	var option int
 	var values []string
 	var yes bool
 	cmd := &cobra.Command{
@@ -187,7 +187,7 @@ func (p *program) install() *cobra.Command {
 				}
 				body["bundle"] = path
 			} else {
-				body["name"], body["way"] = args[0], way
+				body["name"], body["option"] = args[0], option
 			}
 			given := map[string]string{}
 			for _, v := range values {
@@ -211,7 +211,7 @@ func (p *program) install() *cobra.Command {
 				return err
 			}
 			if plan.Entry == "" {
-				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", escapeLine(args[0]), escapeLine(strings.Join(plan.Needs, ", ")))
+				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", escapeLine(args[0]), escapeLine(strings.Join(plan.Missing, ", ")))
 			}
 			if !yes {
 				if p.json {
@@ -232,7 +232,7 @@ func (p *program) install() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "", "the `NAME` of the new server")
-	f.IntVar(&way, "way", 0, "the `NUMBER` of the package or address to use, from 0")
+	f.IntVar(&option, "option", 0, "the `NUMBER` of the package or address to use, from 0")
 	f.StringArrayVar(&values, "set", nil, "a required setting, as `KEY=VALUE`; may be repeated")
 	f.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd

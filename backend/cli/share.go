@@ -61,12 +61,12 @@ func (p *program) importShared() *cobra.Command {
 // sharedPlanDocument describes the changes of importing a shared file.
 type sharedPlanDocument struct {
 	Servers []struct {
-		Label, State, Why, URL      string
+		Label, State, Reason, URL   string
 		Command, Secrets, Variables []string
 	}
-	Profiles            []struct{ Name, State, Why string }
-	Diff, Undo          string
-	Needs, Uses, Stored []string
+	Profiles                                  []struct{ Name, State, Reason string }
+	Diff, Backup                              string
+	MissingSecrets, StoredSecrets, NewSecrets []string
 }
 
 // maxShared is larger than any export, in bytes.
@@ -114,7 +114,7 @@ func (p *program) runSharedImport(ctx context.Context, path string, yes bool) er
 		if err := p.confirm("Import this?"); err != nil {
 			return err
 		}
-		for _, name := range plan.Needs {
+		for _, name := range plan.MissingSecrets {
 			value, err := p.readSecret("Value of " + escapeLine(name) + " (empty: later): ")
 			if err != nil || value == "" {
 				continue
@@ -122,14 +122,14 @@ func (p *program) runSharedImport(ctx context.Context, path string, yes bool) er
 			secrets[name] = value
 		}
 	}
-	body["diff"], body["secrets"], body["uses"] = plan.Diff, secrets, plan.Uses
+	body["diff"], body["secrets"], body["storedSecrets"] = plan.Diff, secrets, plan.StoredSecrets
 	var taken sharedPlanDocument
 	if done, err := p.fetch(ctx, http.MethodPost, "share", nil, body, &taken); done || err != nil {
 		return err
 	}
-	text := "Done. To undo: drawbridge backup restore " + taken.Undo
-	if len(taken.Needs) > 0 {
-		text += "; still needed, with drawbridge secret set: " + strings.Join(taken.Needs, ", ")
+	text := "Done. To undo: drawbridge backup restore " + taken.Backup
+	if len(taken.MissingSecrets) > 0 {
+		text += "; still needed, with drawbridge secret set: " + strings.Join(taken.MissingSecrets, ", ")
 	}
 	_, err = fmt.Fprintln(p.Stdout, escapeLine(text))
 	return err
@@ -140,10 +140,10 @@ func (p *program) printSharedPlan(plan sharedPlanDocument) {
 	for _, s := range plan.Servers {
 		text := s.Label + ": "
 		switch s.State {
-		case "there":
+		case "exists":
 			text += "exists already and is not changed"
-		case "refused":
-			text += "is not imported: " + s.Why
+		case "rejected":
+			text += "is not imported: " + s.Reason
 		default:
 			var does []string
 			if len(s.Command) > 0 {
@@ -164,11 +164,11 @@ func (p *program) printSharedPlan(plan sharedPlanDocument) {
 		fmt.Fprintln(p.Stdout, escapeLine(text))
 	}
 	for _, one := range plan.Profiles {
-		text := map[string]string{"new": "is new", "there": "exists already and is not changed", "refused": "is not imported: " + one.Why}[one.State]
+		text := map[string]string{"new": "is new", "exists": "exists already and is not changed", "rejected": "is not imported: " + one.Reason}[one.State]
 		fmt.Fprintln(p.Stdout, escapeLine("Profile "+one.Name+" "+text))
 	}
-	if len(plan.Uses) > 0 {
-		fmt.Fprintln(p.Stdout, escapeLine("These servers would get secrets that you have stored: "+strings.Join(plan.Uses, ", ")))
+	if len(plan.StoredSecrets) > 0 {
+		fmt.Fprintln(p.Stdout, escapeLine("These servers would get secrets that you have stored: "+strings.Join(plan.StoredSecrets, ", ")))
 	}
 	for _, one := range strings.Split(plan.Diff, "\n") {
 		text := strings.TrimLeft(one[min(1, len(one)):], " \t")

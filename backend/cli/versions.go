@@ -13,26 +13,26 @@ import (
 
 // serverVersion is the package of a server in GET versions.
 type serverVersion struct {
-	Server   string `json:"server"`
-	Known    bool   `json:"known"`
-	Launcher string `json:"launcher"`
-	Package  string `json:"package"`
-	Written  string `json:"written"`
-	Pinned   bool   `json:"pinned"`
-	Version  string `json:"version"`
-	Source   string `json:"source"`
-	Latest   string `json:"latest"`
-	Pin      string `json:"pin"`
-	Earlier  []struct {
-		Written string `json:"written"`
+	Server     string `json:"server"`
+	Known      bool   `json:"known"`
+	Launcher   string `json:"launcher"`
+	Package    string `json:"package"`
+	Configured string `json:"configured"`
+	Pinned     bool   `json:"pinned"`
+	Version    string `json:"version"`
+	Source     string `json:"source"`
+	Latest     string `json:"latest"`
+	Pin        string `json:"pin"`
+	Earlier    []struct {
+		Configured string `json:"configured"`
 	} `json:"earlier"`
 }
 
 type versionPlan struct {
 	serverVersion
 	Key     string       `json:"key"`
-	Was     string       `json:"was"`
-	Becomes string       `json:"becomes"`
+	From    string       `json:"from"`
+	To      string       `json:"to"`
 	Changes []toolChange `json:"changes"`
 	Applied bool         `json:"applied"`
 }
@@ -64,7 +64,7 @@ func (p *program) versions() *cobra.Command {
 					pinned = "yes"
 				}
 				if len(v.Earlier) > 0 {
-					before = v.Earlier[0].Written
+					before = v.Earlier[0].Configured
 				}
 				t.add(v.Server, v.Launcher, v.Package, truncate(v.Version, 24), versionSources[v.Source], pinned, before)
 			}
@@ -72,7 +72,7 @@ func (p *program) versions() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		p.versionAct("look", "Ask the registry for the newest version"),
+		p.versionAct("check", "Ask the registry for the newest version"),
 		p.versionAct("pin", "Write the running version to the configuration"),
 		p.versionAct("rollback", "Restore the previous version in the configuration"),
 		p.versionUpdate(),
@@ -84,15 +84,11 @@ func (p *program) versionAct(word, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: word + " SERVER", Short: short, Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			action := word
-			if word == "rollback" {
-				action = "back"
-			}
 			var v versionPlan
-			if done, err := p.fetch(cmd.Context(), http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: action}, &v); done || err != nil {
+			if done, err := p.fetch(cmd.Context(), http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: word}, &v); done || err != nil {
 				return err
 			}
-			if word == "look" {
+			if word == "check" {
 				_, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: the newest %s is %s; %s runs (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
 				return err
 			}
@@ -105,8 +101,8 @@ func (p *program) versionAct(word, short string) *cobra.Command {
 func versionPath(server string) string { return "servers/" + url.PathEscape(server) + "/version" }
 
 func (p *program) printVersionChange(v *versionPlan) {
-	fmt.Fprintln(p.Stdout, "- "+escapeLine(v.Was))
-	fmt.Fprintln(p.Stdout, "+ "+escapeLine(v.Becomes))
+	fmt.Fprintln(p.Stdout, "- "+escapeLine(v.From))
+	fmt.Fprintln(p.Stdout, "+ "+escapeLine(v.To))
 }
 
 func (p *program) versionUpdate() *cobra.Command {
@@ -151,7 +147,7 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 		return p.document(json.RawMessage(data))
 	}
 	if v.Key == "" && !v.Applied {
-		_, err := fmt.Fprintln(p.Stdout, escapeLine(v.Server+": "+v.Written+" is already in use"))
+		_, err := fmt.Fprintln(p.Stdout, escapeLine(v.Server+": "+v.Configured+" is already in use"))
 		return err
 	}
 	p.printVersionChange(&v)

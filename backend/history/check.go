@@ -44,14 +44,14 @@ type CheckReport struct {
 
 // StepReport is the result of one step.
 type StepReport struct {
-	Server  string       `json:"server"`
-	Tool    string       `json:"tool"`
-	OK      bool         `json:"ok"`
-	Outcome core.Outcome `json:"outcome"`
-	TookNs  int64        `json:"tookNs"`
-	CallID  string       `json:"callId"`
-	Wrong   []string     `json:"wrong" nullable:"false" doc:"Deviations from the expected result, one sentence each"`
-	Changes []Change     `json:"changes,omitempty" doc:"Differences between the result and the expected one"`
+	Server   string       `json:"server"`
+	Tool     string       `json:"tool"`
+	OK       bool         `json:"ok"`
+	Outcome  core.Outcome `json:"outcome"`
+	TookNs   int64        `json:"tookNs"`
+	CallID   string       `json:"callId"`
+	Failures []string     `json:"failures" nullable:"false" doc:"Deviations from the expected result, one sentence each"`
+	Changes  []Change     `json:"changes,omitempty" doc:"Differences between the result and the expected one"`
 }
 
 var checkName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
@@ -102,7 +102,7 @@ func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepRepor
 	}
 	call := ToolCall(by, s.Server, s.Tool, []byte(args))
 	reply, err := caller.Call(ctx, call, nil)
-	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID), Wrong: []string{}}
+	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID), Failures: []string{}}
 	want := s.Expect.Outcome
 	if want == "" {
 		want = core.OutcomeOK
@@ -113,7 +113,7 @@ func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepRepor
 			said, _ := core.Describe(err)
 			text += ": " + said
 		}
-		r.Wrong = append(r.Wrong, text)
+		r.Failures = append(r.Failures, text)
 	}
 	answer := reply.Result
 	if len(reply.Error) > 0 {
@@ -122,17 +122,17 @@ func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepRepor
 	for i, text := range s.Expect.Contains {
 		quoted := encode(text)
 		if !bytes.Contains(answer, []byte(text)) && !bytes.Contains(answer, []byte(quoted[1:len(quoted)-1])) {
-			r.Wrong = append(r.Wrong, fmt.Sprintf("text %d of those expected is not in the result", i+1))
+			r.Failures = append(r.Failures, fmt.Sprintf("text %d of those expected is not in the result", i+1))
 		}
 	}
 	if s.Expect.Result != "" {
 		if r.Changes, _ = Compare([]byte(s.Expect.Result), answer); len(r.Changes) > 0 {
-			r.Wrong = append(r.Wrong, fmt.Sprintf("the result differs in %d places", len(r.Changes)))
+			r.Failures = append(r.Failures, fmt.Sprintf("the result differs in %d places", len(r.Changes)))
 		}
 	}
 	if s.Expect.MaxNs > 0 && r.TookNs > s.Expect.MaxNs {
-		r.Wrong = append(r.Wrong, "it took longer than expected")
+		r.Failures = append(r.Failures, "it took longer than expected")
 	}
-	r.OK = len(r.Wrong) == 0
+	r.OK = len(r.Failures) == 0
 	return r
 }

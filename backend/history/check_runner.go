@@ -26,10 +26,10 @@ const runLimit = 5 * time.Minute
 
 // LastRun is the result of the most recent run of a check.
 type LastRun struct {
-	At     time.Time `json:"at"`
-	OK     bool      `json:"ok"`
-	Failed int       `json:"failed" doc:"Steps with an unexpected result"`
-	Why    string    `json:"why" doc:"What started the run: the user, or the server whose version or tools changed"`
+	At      time.Time `json:"at"`
+	OK      bool      `json:"ok"`
+	Failed  int       `json:"failed" doc:"Steps with an unexpected result"`
+	Trigger string    `json:"trigger" doc:"What started the run: the user, or the server whose version or tools changed"`
 	// Seen is the hash of version and tools of each server of the check at the time of the run.
 	Seen map[string]string `json:"seen,omitempty"`
 }
@@ -174,7 +174,7 @@ func (w *CheckRunner) hashes(c *Check) (map[string]string, bool) {
 
 // SaveRun stores the result of a run. why is who or what started it.
 func (w *CheckRunner) SaveRun(ctx context.Context, c *Check, report CheckReport, why string) {
-	last := LastRun{At: time.Now().UTC(), OK: report.OK, Why: why}
+	last := LastRun{At: time.Now().UTC(), OK: report.OK, Trigger: why}
 	for _, s := range report.Steps {
 		if !s.OK {
 			last.Failed++

@@ -23,7 +23,7 @@ func TestExpectedTextMayEndInQuote(t *testing.T) {
 		`{"content":[{"type":"text","text":"say \"hi\n"}]}`: false,
 	} {
 		if r := step.run(t.Context(), answers(answer), core.Client{}); r.OK != want {
-			t.Errorf("%s: %v", answer, r.Wrong)
+			t.Errorf("%s: %v", answer, r.Failures)
 		}
 	}
 }

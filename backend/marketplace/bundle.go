@@ -50,7 +50,7 @@ type About struct {
 	Description string   `json:"description"`
 	Author      string   `json:"author" doc:"As claimed by the bundle"`
 	Type        string   `json:"type" enum:"node,python,uv,binary"`
-	Runs        []string `json:"runs" nullable:"false" doc:"Command line that would run, with values to be entered in angle brackets"`
+	Command     []string `json:"command" nullable:"false" doc:"Command line that would run, with values to be entered in angle brackets"`
 	Variables   []string `json:"variables" nullable:"false" doc:"Names of the environment variables that the bundle sets"`
 	Files       int      `json:"files"`
 	Bytes       int64    `json:"bytes" doc:"Total unpacked size"`
@@ -63,7 +63,7 @@ type About struct {
 func (b *Bundle) About(folder string) About {
 	m := &b.Manifest
 	a := About{Name: m.Name, Title: m.DisplayName, Version: m.Release, Description: m.Description, Author: m.Author.Name,
-		Type: m.Server.Type, Files: len(b.archive.files), SHA256: b.sum, Folder: b.Folder(folder), Runs: []string{}, Variables: []string{}}
+		Type: m.Server.Type, Files: len(b.archive.files), SHA256: b.sum, Folder: b.Folder(folder), Command: []string{}, Variables: []string{}}
 	for _, f := range b.archive.files {
 		a.Bytes += int64(f.UncompressedSize64)
 	}
@@ -72,7 +72,7 @@ func (b *Bundle) About(folder string) About {
 	}
 	made, err := b.launchCommand(a.Folder, func(key string) ([]string, error) { return []string{"<" + b.fieldLabel(key) + ">"}, nil })
 	if err == nil { // cannot fail: check has already called launch
-		a.Runs = append([]string{made.Command}, made.Args...)
+		a.Command = append([]string{made.Command}, made.Args...)
 		a.Variables = append(a.Variables, slices.Sorted(maps.Keys(made.Env))...) // never nil
 	}
 	return a

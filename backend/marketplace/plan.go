@@ -9,14 +9,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Way is one way to install a record: a package or a remote address.
-type Way struct {
-	Title  string `json:"title" doc:"Package, or address"`
-	Runs   string `json:"runs,omitempty" doc:"Required program: npx, uvx, docker or dnx"`
-	Pinned bool   `json:"pinned" doc:"Whether the version is fixed"`
-	// Line is the command line before the form is filled in.
-	Line   []string `json:"line" nullable:"false" doc:"Command line with values to be entered in angle brackets; empty for an address"`
-	Fields []Field  `json:"fields" nullable:"false"`
+// InstallOption is one way to install a record: a package or a remote address.
+type InstallOption struct {
+	Title    string `json:"title" doc:"Package, or address"`
+	Launcher string `json:"launcher,omitempty" doc:"Required program: npx, uvx, docker or dnx"`
+	Pinned   bool   `json:"pinned" doc:"Whether the version is fixed"`
+	// Command is the command line before the form is filled in.
+	Command []string `json:"command" nullable:"false" doc:"Command line with values to be entered in angle brackets; empty for an address"`
+	Fields  []Field  `json:"fields" nullable:"false"`
 }
 
 // Plan is an installation before it is written. Entry does not contain secrets: it refers to them
@@ -28,22 +28,22 @@ type Plan struct {
 	Command []string          `json:"command,omitempty" nullable:"false"` // the command line that would run
 }
 
-// Ways returns the ways to install a record: packages first, then remote addresses.
-func (r *Record) Ways() []Way {
-	var ways []Way
+// Options returns the ways to install a record: packages first, then remote addresses.
+func (r *Record) Options() []InstallOption {
+	var options []InstallOption
 	for i := range r.Packages {
 		p := &r.Packages[i]
-		w := Way{Title: p.reference(), Runs: runners[p.RegistryType].program, Pinned: p.Version != "" || strings.Contains(p.Identifier, "@sha256:"), Fields: []Field{}}
+		w := InstallOption{Title: p.reference(), Launcher: runners[p.RegistryType].program, Pinned: p.Version != "" || strings.Contains(p.Identifier, "@sha256:"), Fields: []Field{}}
 		_, _, _, _ = p.resolveInputs(collectFields(&w.Fields))
-		w.Line = p.previewCommandLine()
-		ways = append(ways, w)
+		w.Command = p.previewCommandLine()
+		options = append(options, w)
 	}
 	for i := range r.Remotes {
-		w := Way{Title: r.Remotes[i].URL, Pinned: true, Fields: []Field{}, Line: []string{}}
+		w := InstallOption{Title: r.Remotes[i].URL, Pinned: true, Fields: []Field{}, Command: []string{}}
 		_, _, _ = r.Remotes[i].resolveInputs(collectFields(&w.Fields))
-		ways = append(ways, w)
+		options = append(options, w)
 	}
-	return ways
+	return options
 }
 
 // Kinds returns the programs that can run the record's packages, and "address" if it has remotes.

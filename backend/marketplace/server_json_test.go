@@ -22,8 +22,8 @@ func TestRecordBecomesEntryWithSeparateSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ways := r.Ways()
-	if len(ways) != 2 || ways[0].Runs != "npx" || !ways[0].Pinned || len(ways[0].Fields) != 5 || !ways[0].Fields[2].Secret {
+	ways := r.Options()
+	if len(ways) != 2 || ways[0].Launcher != "npx" || !ways[0].Pinned || len(ways[0].Fields) != 5 || !ways[0].Fields[2].Secret {
 		t.Fatalf("%+v", ways)
 	}
 	plan, err := r.Install(0, "", map[string]string{"arg.0": "/a\n/b; rm -rf /", "arg.1": "f", "env.WEATHER_KEY": "k$1"})
@@ -145,7 +145,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for n, way := range r.Ways() {
+		for n, way := range r.Options() {
 			values := map[string]string{}
 			for i, field := range way.Fields {
 				if values[field.Key] = a; i%2 == 1 {
@@ -204,7 +204,7 @@ func TestEmbeddedRecordsAreInstallable(t *testing.T) {
 			t.Errorf("%s: %s", e.Record.Name, e.Refused)
 		}
 		seen[e.Record.Name] = true
-		for n, way := range e.Record.Ways() {
+		for n, way := range e.Record.Options() {
 			values := map[string]string{}
 			for _, f := range way.Fields {
 				if f.Required {

@@ -70,7 +70,7 @@ type snapshot struct {
 	Metadata struct {
 		NextCursor string `json:"nextCursor"`
 	} `json:"metadata"`
-	TakenAt time.Time `json:"takenAt,omitzero"` // added by Refresh
+	RefreshedAt time.Time `json:"refreshedAt,omitzero"` // added by Refresh
 }
 
 // parseSnapshot parses the records of a snapshot. It skips records that cannot be parsed; records
@@ -131,7 +131,7 @@ func (l *List) All() (list []Entry, taken time.Time) {
 					l.entries = append(l.entries, e)
 				}
 			}
-			l.taken = s.TakenAt
+			l.taken = s.RefreshedAt
 		}
 	}
 	return l.entries, l.taken
@@ -163,7 +163,7 @@ func (l *List) Refresh(ctx context.Context, base string) (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	whole := snapshot{TakenAt: time.Now().UTC().Truncate(time.Second)}
+	whole := snapshot{RefreshedAt: time.Now().UTC().Truncate(time.Second)}
 	left, cursor := int64(maxSnapshot), ""
 	for page := 0; page < maxServers/100; page++ {
 		src, err := l.fetchPage(ctx, base, cursor, left)

@@ -100,12 +100,12 @@ func TestBundleIsDescribedBeforeUnpacking(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	want := []string{"node", filepath.Join(a.Folder, "server/index.js"), "--dir", "<Folders>", "--key=<Key>"}
-	if len(a.Runs) != len(want) {
-		t.Fatalf("%q", a.Runs)
+	if len(a.Command) != len(want) {
+		t.Fatalf("%q", a.Command)
 	}
 	for i := range want {
-		if a.Runs[i] != want[i] {
-			t.Errorf("word %d is %q, not %q", i, a.Runs[i], want[i])
+		if a.Command[i] != want[i] {
+			t.Errorf("word %d is %q, not %q", i, a.Command[i], want[i])
 		}
 	}
 	if _, err := os.Stat(folder); err == nil {
@@ -129,7 +129,7 @@ func TestDockerSecretIsNotOnCommandLine(t *testing.T) {
 	if want := `{"command":"docker","args":["run","-i","--rm","-e","TOKEN","ghcr.io/x/y:1.0"],"env":{"TOKEN":"${secret:Y_TOKEN}"}}`; string(plan.Entry) != want {
 		t.Errorf("%s\n%s", plan.Entry, want)
 	}
-	if line := r.Ways()[0].Line; line[len(line)-1] != "ghcr.io/x/y:1.0" || line[len(line)-2] != "TOKEN" {
+	if line := r.Options()[0].Command; line[len(line)-1] != "ghcr.io/x/y:1.0" || line[len(line)-2] != "TOKEN" {
 		t.Errorf("%q", line)
 	}
 }

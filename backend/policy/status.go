@@ -7,10 +7,10 @@ import (
 
 // Load is the load of a server with a concurrency limit.
 type Load struct {
-	Server  string `json:"server"`
-	Running int    `json:"running"`
-	Queued  int    `json:"queued"`
-	Shed    int64  `json:"shed"` // refused since the start or the last change of the limit
+	Server   string `json:"server"`
+	Running  int    `json:"running"`
+	Queued   int    `json:"queued"`
+	Rejected int64  `json:"rejected"` // refused since the start or the last change of the limit
 }
 
 // Breakers returns the breakers that are not closed, sorted by server id.
@@ -43,7 +43,7 @@ func (p *Policy) Loads() []Load {
 			continue
 		}
 		l := Load{id, len(s.slots.sem), int(s.slots.waiting.Load()), s.slots.refused.Load()}
-		if l.Running+l.Queued > 0 || l.Shed > 0 {
+		if l.Running+l.Queued > 0 || l.Rejected > 0 {
 			list = append(list, l)
 		}
 	}

@@ -27,7 +27,7 @@ type Approval struct {
 	Server      string   `json:"server"`
 	Key         string   `json:"key"`                   // identifies exactly this command; see Supervisor.Approve
 	Command     string   `json:"command"`               // with its arguments, as in the configuration
-	Was         string   `json:"was"`                   // the command that ran before in this run; "" if none did
+	Previous    string   `json:"previous"`              // the command that ran before in this run; "" if none did
 	Environment []string `json:"environment,omitempty"` // names, sorted
 	Cwd         string   `json:"cwd,omitempty"`
 }
@@ -37,7 +37,7 @@ func (s *Supervisor) Approvals() []Approval {
 	list := []Approval{}
 	for _, r := range s.fleet.Load().order {
 		if c := r.config(); r.needsApproval.Load() {
-			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: commandText(c), Was: s.previousCommand(r.id),
+			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: commandText(c), Previous: s.previousCommand(r.id),
 				Environment: slices.Sorted(maps.Keys(c.Env)), Cwd: c.Cwd})
 		}
 	}

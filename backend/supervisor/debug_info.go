@@ -17,7 +17,7 @@ const debugLines = 20
 // variables. Frames are the messages as they were exchanged, secrets included.
 type Debug struct {
 	Status       core.ServerStatus `json:"status"`
-	Written      string            `json:"written"`              // the command as configured
+	Configured   string            `json:"configured"`           // the command as configured
 	Session      string            `json:"session"`              // which calls share a process
 	Start        string            `json:"start"`                // when the server is started
 	Framing      string            `json:"framing"`              // message framing, as configured
@@ -36,13 +36,13 @@ type Debug struct {
 
 // Timings are points in time and durations. Zero means "not yet".
 type Timings struct {
-	Began      time.Time     `json:"began"`        // when the newest start began
-	StartTook  time.Duration `json:"startTookNs"`  // duration of the newest successful start, until the catalog was read
-	ListedAt   time.Time     `json:"listedAt"`     // when a list was last read
-	Heard      time.Time     `json:"heard"`        // when the server last sent anything
-	LastCall   time.Time     `json:"lastCall"`     // when the server was last called or started
-	PingTook   time.Duration `json:"pingTookNs"`   // round-trip time of the newest answered ping
-	NextLaunch time.Duration `json:"nextLaunchNs"` // in backoff: delay before the next start, without jitter
+	Began       time.Time     `json:"began"`        // when the newest start began
+	StartTook   time.Duration `json:"startTookNs"`  // duration of the newest successful start, until the catalog was read
+	ListedAt    time.Time     `json:"listedAt"`     // when a list was last read
+	LastMessage time.Time     `json:"lastMessage"`  // when the server last sent anything
+	LastCall    time.Time     `json:"lastCall"`     // when the server was last called or started
+	PingTook    time.Duration `json:"pingTookNs"`   // round-trip time of the newest answered ping
+	NextLaunch  time.Duration `json:"nextLaunchNs"` // in backoff: delay before the next start, without jitter
 }
 
 // Debug returns the debug information of a server. For a server whose configuration is invalid,
@@ -60,7 +60,7 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 	l := r.live.Load()
 	p, c := r.mostRecentSnapshot().process, r.config()
 	d := Debug{
-		Status: r.current(l), Written: configText(c), Session: orText(c.Session, config.SessionShared), Start: orText(c.Start, config.StartAuto),
+		Status: r.current(l), Configured: configText(c), Session: orText(c.Session, config.SessionShared), Start: orText(c.Start, config.StartAuto),
 		Framing: orText(c.Framing, config.FramingAuto),
 		Path:    p.Path, SearchPath: p.SearchPath, Dir: p.Dir, Environment: orEmpty(p.Environment), Processes: []process.Proc{},
 		BothEras: l.modern.usable(), Stderr: orEmpty(s.o.LastLines(id, debugLines, time.Time{})), Frames: []Frame{}, Timings: l.timings,
@@ -74,7 +74,7 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 	if l.primary != nil {
 		c := l.primary.Catalog()
 		d.Capabilities, d.Instructions, d.Timings.ListedAt = c.Capabilities, c.Instructions, c.ListedAt
-		d.Timings.Heard = lastHeard(l)
+		d.Timings.LastMessage = lastHeard(l)
 	}
 	if used := r.lastUsed.Load(); used > 0 {
 		d.Timings.LastCall = time.Unix(0, used).UTC()

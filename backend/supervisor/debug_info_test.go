@@ -38,7 +38,7 @@ func TestDebugShowsCommandAndFrames(t *testing.T) {
 	if len(d.Frames) != recordedFrames || !strings.Contains(d.Frames[3].Text, "tools/call") || !d.Frames[3].Sent || d.Frames[4].Sent {
 		t.Errorf("frames %+v", d.Frames)
 	}
-	if !strings.Contains(string(d.Capabilities), "tools") || d.Timings.StartTook <= 0 || d.Timings.Began.IsZero() || d.Timings.ListedAt.IsZero() || d.Timings.Heard.IsZero() {
+	if !strings.Contains(string(d.Capabilities), "tools") || d.Timings.StartTook <= 0 || d.Timings.Began.IsZero() || d.Timings.ListedAt.IsZero() || d.Timings.LastMessage.IsZero() {
 		t.Errorf("said: %s, %+v", d.Capabilities, d.Timings)
 	}
 	d.Frames, d.Stderr = nil, nil

@@ -57,7 +57,7 @@ func boxedServer(t testing.TB, name, description string) {
 	t.Cleanup(func() { exec.Command("docker", "rmi", "-f", name).Run() })
 }
 
-type imageVersion struct{ Written, Version, Source, Pin, Package string }
+type imageVersion struct{ Configured, Version, Source, Pin, Package string }
 
 // The name of an image may refer to another image later. The running version is shown and pinned;
 // an update is reviewed before it is accepted, and can be reverted.
@@ -87,7 +87,7 @@ func TestImageVersionsArePinnedUpdatedAndReverted(t *testing.T) {
 		if !strings.Contains(plan, "id_rsa") || !strings.Contains(plan, "+ "+name+":2") || !strings.Contains(plan, "Nothing was changed") {
 			t.Errorf("%s: the plan says\n%s", id, plan)
 		}
-		if now := version(); now.Written != first.Version {
+		if now := version(); now.Configured != first.Version {
 			t.Errorf("%s: a look at an update has changed it to %+v", id, now)
 		}
 		d.cli(0, "versions", "update", id, "2", "--yes")

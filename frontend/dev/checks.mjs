@@ -23,7 +23,7 @@ export function makeChecks(scene, evil) {
         step('filesystem', 'list_directory', { outcome: 'ok' }, '{"path":"/home/ada/projects"}'),
         step('filesystem', 'read_file', { outcome: 'ok', contains: [say('Raise the bridge')] }),
       ],
-      last: { at: ago(3 * 3_600_000), ok: true, failed: 0, why: 'the user ran it' },
+      last: { at: ago(3 * 3_600_000), ok: true, failed: 0, trigger: 'the user ran it' },
     },
     {
       name: 'staging-schema',
@@ -40,7 +40,7 @@ export function makeChecks(scene, evil) {
         at: ago(12 * 60_000),
         ok: false,
         failed: 1,
-        why: say('the version or tools of postgres changed'),
+        trigger: say('the version or tools of postgres changed'),
       },
     },
     {
@@ -84,7 +84,7 @@ export async function checksRoute(world, method, [first, name, third], text) {
   const check = world.checks[at];
   const steps = check.steps.map((step) => ran(world, step));
   const failed = steps.filter((step) => !step.ok).length;
-  check.last = { at: ago(0), ok: failed === 0, failed, why: 'the user ran it' };
+  check.last = { at: ago(0), ok: failed === 0, failed, trigger: 'the user ran it' };
   return { body: { name, ok: failed === 0, steps } };
 }
 

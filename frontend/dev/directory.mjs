@@ -20,15 +20,15 @@ export function makeDirectory(scene, evil) {
     curated: true,
     refused: '',
     label: title.toLowerCase().replace(/ /g, '-'),
-    ways: [],
+    options: [],
     installed: [],
     ...more,
   });
   const npx = (title, fields = []) => ({
     title: say(title),
-    runs: 'npx',
+    launcher: 'npx',
     pinned: true,
-    line: [
+    command: [
       'npx',
       '-y',
       say(title),
@@ -43,7 +43,7 @@ export function makeDirectory(scene, evil) {
       'Reads and writes files in the folders that you name.',
       {
         installed: scene === 'empty' ? [] : ['filesystem'],
-        ways: [
+        options: [
           npx('@modelcontextprotocol/server-filesystem@2026.8.31', [
             field('arg.0', say('folder'), {
               required: true,
@@ -60,7 +60,7 @@ export function makeDirectory(scene, evil) {
       'Brave Search',
       'Searches the web, images, videos and news with Brave.',
       {
-        ways: [
+        options: [
           npx('@brave/brave-search-mcp-server@2.1.4', [
             field('env.BRAVE_API_KEY', say('BRAVE_API_KEY'), {
               required: true,
@@ -80,12 +80,12 @@ export function makeDirectory(scene, evil) {
       'Repositories, issues, pull requests and workflows.',
       {
         version: '',
-        ways: [
+        options: [
           {
             title: 'ghcr.io/github/github-mcp-server',
-            runs: 'docker',
+            launcher: 'docker',
             pinned: false,
-            line: ['docker', 'run', '-i', '--rm', 'ghcr.io/github/github-mcp-server'],
+            command: ['docker', 'run', '-i', '--rm', 'ghcr.io/github/github-mcp-server'],
             fields: [
               field('env.TOKEN', 'GITHUB_PERSONAL_ACCESS_TOKEN', { required: true, secret: true }),
             ],
@@ -93,7 +93,7 @@ export function makeDirectory(scene, evil) {
           {
             title: 'https://api.githubcopilot.com/mcp/',
             pinned: true,
-            line: [],
+            command: [],
             fields: [
               field('header.Authorization.token', 'token', { required: true, secret: true }),
             ],
@@ -104,7 +104,7 @@ export function makeDirectory(scene, evil) {
     item('com.linear/mcp', 'Linear', 'Issues, projects and comments in Linear.', {
       version: '',
       repository: '',
-      ways: [{ title: 'https://mcp.linear.app/mcp', pinned: true, line: [], fields: [] }],
+      options: [{ title: 'https://mcp.linear.app/mcp', pinned: true, command: [], fields: [] }],
     }),
     item('io.github.mallory/evil', '', '', {
       title: '',
@@ -117,7 +117,7 @@ export function makeDirectory(scene, evil) {
   ];
   return {
     items,
-    takenAt: scene === 'full' ? ago(3 * 86_400_000) : '0001-01-01T00:00:00Z',
+    refreshedAt: scene === 'full' ? ago(3 * 86_400_000) : '0001-01-01T00:00:00Z',
     failing: scene === 'trouble',
     uploads: new Map(),
     copies:
@@ -155,7 +155,7 @@ export async function directoryRoute(
         words.every((word) =>
           `${one.name} ${one.title} ${one.description}`.toLowerCase().includes(word),
         ) &&
-        (!kind || one.ways.some((way) => (way.runs ?? 'address') === kind)) &&
+        (!kind || one.options.some((way) => (way.launcher ?? 'address') === kind)) &&
         (only !== 'curated' || one.curated) &&
         (only !== 'installed' || one.installed.length > 0) &&
         (only !== 'installable' || one.refused === ''),
@@ -165,7 +165,7 @@ export async function directoryRoute(
         items,
         next: '',
         total: items.length,
-        takenAt: d.takenAt,
+        refreshedAt: d.refreshedAt,
         address: 'https://registry.example',
       },
     };
@@ -180,14 +180,14 @@ export async function directoryRoute(
         'cannot reach the registry: connection refused',
         'Try again later. The current list is kept.',
       );
-    d.takenAt = ago(0);
+    d.refreshedAt = ago(0);
     return page();
   }
   const body = text ? JSON.parse(text) : {};
   if (second === 'uploads') {
     if (method === 'POST') {
       d.uploads.set('UP', { size: body.size, got: '' });
-      return { body: { id: 'UP', got: 0 } };
+      return { body: { id: 'UP', received: 0 } };
     }
     const up = d.uploads.get(third);
     if (method === 'DELETE') d.uploads.delete(third);
@@ -196,7 +196,7 @@ export async function directoryRoute(
     if (!up)
       return refused(404, 'not_found', 'the uploaded bundle has expired', 'Choose the file again.');
     up.got += Buffer.from(body.part, 'base64').toString('latin1');
-    return { body: { id: third, got: up.got.length } };
+    return { body: { id: third, received: up.got.length } };
   }
   const plan = planned(world, body);
   if (plan.status || second === 'plan') return plan.status ? plan : { body: plan };
@@ -251,7 +251,7 @@ function planned(world, { name, way = 0, upload, label, values = {} }) {
       description: say('Your notes as tools.'),
       author: say('Ada'),
       type: 'node',
-      runs: [...words, '<Folder of your notes>'],
+      command: [...words, '<Folder of your notes>'],
       variables: ['TOKEN'],
       files: 14,
       bytes: 182_000,
@@ -260,11 +260,11 @@ function planned(world, { name, way = 0, upload, label, values = {} }) {
       unpacked: false,
     };
   } else {
-    const chosen = world.directory.items.find((one) => one.name === name)?.ways[way];
+    const chosen = world.directory.items.find((one) => one.name === name)?.options[way];
     if (!chosen) return refused(404, 'not_found', 'the directory has no such server');
     fields = chosen.fields;
-    words = chosen.runs ? chosen.line.filter((word) => !word.startsWith('<')) : [];
-    if (!chosen.runs) about = undefined;
+    words = chosen.launcher ? chosen.command.filter((word) => !word.startsWith('<')) : [];
+    if (!chosen.launcher) about = undefined;
   }
   const called = label || about?.name || 'server';
   const lacking = fields.filter((f) => f.required && !values[f.key] && !f.default);
@@ -274,12 +274,12 @@ function planned(world, { name, way = 0, upload, label, values = {} }) {
     command: [],
     secrets: [],
     fields: upload ? fields : [],
-    needs: [],
+    missing: [],
     done: false,
     id: called.toLowerCase(),
     ...(about ? { bundle: about } : {}),
   };
-  if (lacking.length > 0) return { ...base, needs: [lacking[0].key] };
+  if (lacking.length > 0) return { ...base, missing: [lacking[0].key] };
   for (const f of fields)
     if (f.format === 'number' && values[f.key] && !/^\d+$/.test(values[f.key]))
       return refused(400, 'validation', `${f.key} must be a number`);
@@ -317,11 +317,11 @@ async function shareRoute(world, method, second, text, start) {
               },
             },
         profiles: world.empty ? {} : { office: { servers: { filesystem: {} } } },
-        needs: world.empty ? [] : [say('GITHUB_TOKEN')],
+        missingSecrets: world.empty ? [] : [say('GITHUB_TOKEN')],
       },
     };
   await world.held;
-  const { text: file, diff, uses = [], secrets = {} } = JSON.parse(text);
+  const { text: file, diff, storedSecrets = [], secrets = {} } = JSON.parse(text);
   let read;
   try {
     read = JSON.parse(file);
@@ -333,11 +333,11 @@ async function shareRoute(world, method, second, text, start) {
   const servers = Object.entries(read.mcpServers).map(([label, entry]) => ({
     label: say(label),
     state: world.servers.some((s) => s.id === label)
-      ? 'there'
+      ? 'exists'
       : entry.command || entry.url
         ? 'new'
-        : 'refused',
-    why: entry.command || entry.url ? '' : say('it has neither a command nor an address'),
+        : 'rejected',
+    reason: entry.command || entry.url ? '' : say('it has neither a command nor an address'),
     command: entry.command ? [entry.command, ...(entry.args ?? [])].map(say) : [],
     url: say(entry.url ?? ''),
     secrets: [...JSON.stringify(entry).matchAll(/\$\{secret:([^}]+)\}/g)].map((m) => say(m[1])),
@@ -350,20 +350,20 @@ async function shareRoute(world, method, second, text, start) {
     profiles: Object.keys(read.profiles ?? {}).map((name) => ({
       name: say(name),
       state: 'new',
-      why: '',
+      reason: '',
     })),
     diff: news.length
       ? `@@ -1,4 +1,7 @@\n   "mcpServers": {\n${news.map((s) => `+    "${s.label}": {…}`).join('\n')}\n`
       : '',
-    needs: asked.filter((name) => name !== 'GITHUB_TOKEN'),
-    uses: asked.filter((name) => name === 'GITHUB_TOKEN'),
+    missingSecrets: asked.filter((name) => name !== 'GITHUB_TOKEN'),
+    storedSecrets: asked.filter((name) => name === 'GITHUB_TOKEN'),
     done: false,
-    stored: [],
-    undo: '',
+    newSecrets: [],
+    backup: '',
     etag: '',
   };
   if (second === 'plan') return { body: plan };
-  if (diff !== plan.diff || uses.join() !== plan.uses.join())
+  if (diff !== plan.diff || storedSecrets.join() !== plan.storedSecrets.join())
     return refused(
       409,
       'conflict',
@@ -385,9 +385,9 @@ async function shareRoute(world, method, second, text, start) {
     body: {
       ...plan,
       done: true,
-      stored,
-      needs: plan.needs.filter((n) => !stored.includes(n)),
-      undo: copy.name,
+      newSecrets: stored,
+      missingSecrets: plan.missingSecrets.filter((n) => !stored.includes(n)),
+      backup: copy.name,
       etag: world.config.etag,
     },
   };
@@ -419,7 +419,7 @@ function copiesRoute(world, method, name, action, text) {
         'Nothing was written. Review it again.',
       );
     world.restored = name;
-    return { body: { undo: copies[0].name, etag: world.config.etag } };
+    return { body: { backup: copies[0].name, etag: world.config.etag } };
   }
   return {
     body: {

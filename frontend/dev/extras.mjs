@@ -80,7 +80,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
       ),
     debug: (s) => ({
       status: s,
-      written: say('npx -y @modelcontextprotocol/server-filesystem /home/ada/projects'),
+      configured: say('npx -y @modelcontextprotocol/server-filesystem /home/ada/projects'),
       path: say('/home/ada/.nvm/versions/node/v22.14.0/bin/npx'),
       searchPath: say('/home/ada/.nvm/versions/node/v22.14.0/bin:/usr/local/bin:/usr/bin:/bin'),
       dir: say('/home/ada/projects'),
@@ -115,7 +115,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
         began: s.since,
         startTookNs: 1.4e9,
         listedAt: s.since,
-        heard: ago(4000),
+        lastMessage: ago(4000),
         lastCall: ago(9000),
         pingTookNs: 1.1e6,
         nextLaunchNs: 0,
@@ -167,10 +167,10 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           label: say('filesystem'),
           entry:
             '{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/ada"]}',
-          have: true,
-          same: ['Cursor'],
+          exists: true,
+          alsoIn: ['Cursor'],
           notes: [],
-          skip: '',
+          skipReason: '',
           secrets: [],
         },
         {
@@ -180,10 +180,10 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           entry: hostile
             ? evil
             : '{"command":"npx","args":["-y","linear-mcp"],"env":{"KEY":"${secret:LINEAR_KEY}"}}',
-          have: false,
-          same: [],
+          exists: false,
+          alsoIn: [],
           notes: [],
-          skip: '',
+          skipReason: '',
           secrets: ['LINEAR_KEY'],
         },
         {
@@ -191,10 +191,10 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           scope: '',
           label: say('drawbridge'),
           entry: '{}',
-          have: false,
-          same: [],
+          exists: false,
+          alsoIn: [],
           notes: [],
-          skip: say('This is Drawbridge itself.'),
+          skipReason: say('This is Drawbridge itself.'),
           secrets: [],
         },
       ]),
@@ -327,7 +327,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
                 project: '',
                 service: '',
                 servers: ['postgres'],
-                ours: false,
+                managed: false,
               },
               {
                 id: 'b1b2c3d4e5f6',
@@ -339,7 +339,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
                 project: '',
                 service: '',
                 servers: [],
-                ours: false,
+                managed: false,
               },
             ],
     },
@@ -482,8 +482,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
             return {
               ...versionOf(id, say),
               key: 'k1',
-              was: '@modelcontextprotocol/server-filesystem',
-              becomes: '@modelcontextprotocol/server-filesystem@2026.8.31',
+              from: '@modelcontextprotocol/server-filesystem',
+              to: '@modelcontextprotocol/server-filesystem@2026.8.31',
               changes: [{ ...toolChanges(scene, evil)[0], state: 'changed' }],
               applied: false,
             };
@@ -507,14 +507,17 @@ const versionOf = (id, say) => ({
   known: id === 'filesystem' || id === 'hostile',
   launcher: 'npx',
   package: say('@modelcontextprotocol/server-filesystem'),
-  written: say('@modelcontextprotocol/server-filesystem'),
+  configured: say('@modelcontextprotocol/server-filesystem'),
   pinned: false,
   version: say('2026.7.4'),
   source: 'process',
   latest: '',
   pin: say('@modelcontextprotocol/server-filesystem@2026.7.4'),
   earlier: [
-    { written: say('@modelcontextprotocol/server-filesystem@2026.1.14'), until: ago(86_400_000) },
+    {
+      configured: say('@modelcontextprotocol/server-filesystem@2026.1.14'),
+      until: ago(86_400_000),
+    },
   ],
 });
 
@@ -605,7 +608,7 @@ export function moreQuestions(scene, evil) {
       original: say('write_file'),
       client: { token: 'cursor', name: say('cursor'), version: '2.1.3' },
       message: say('cursor wants to call write_file on filesystem'),
-      why: say('You want to be asked before write_file of filesystem runs.'),
+      rule: say('You want to be asked before write_file of filesystem runs.'),
       effect: 'destructive',
       arguments: hostile
         ? JSON.stringify({ [evil]: evil + 'A'.repeat(60_000) })
@@ -623,8 +626,8 @@ export function moreQuestions(scene, evil) {
       tool: '',
       message: say('uvx mcp-search@2.0 --index /home/ada --remote https://example.test'),
       command: {
-        written: say('uvx mcp-search@2.0 --index /home/ada --remote https://example.test'),
-        was: say('uvx mcp-search@1.4 --index /home/ada'),
+        commandLine: say('uvx mcp-search@2.0 --index /home/ada --remote https://example.test'),
+        previous: say('uvx mcp-search@1.4 --index /home/ada'),
         environment: ['SEARCH_KEY'],
         cwd: say('/home/ada'),
       },

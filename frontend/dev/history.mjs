@@ -133,7 +133,7 @@ export function sessions(calls) {
 }
 
 /** What bounds would delete; the newest call is never beyond. */
-function beyond({ calls }, { keepDays, maxBytes }) {
+function retentionPreview({ calls }, { keepDays, maxBytes }) {
   const old = calls.filter(
     (c) => keepDays > 0 && Date.parse(c.at) < Date.now() - keepDays * 86_400_000,
   );
@@ -141,8 +141,8 @@ function beyond({ calls }, { keepDays, maxBytes }) {
   const gone = about ? calls.slice(1) : old;
   return {
     calls: gone.length,
-    all: calls.length,
-    about,
+    total: calls.length,
+    estimated: about,
     ...(gone.length > 0 ? { from: gone.at(-1).at, to: gone[0].at } : {}),
   };
 }
@@ -156,8 +156,8 @@ function keepingLess(world, { text, copy }) {
   const put = text ?? world.directory.copies.find((one) => one.name === copy)?.text ?? '';
   const [now, next] = [bounds(world.config.text), bounds(put)];
   const less = (key) => next[key] > 0 && (now[key] === 0 || next[key] < now[key]);
-  if (less('keepDays') || less('maxBytes')) return beyond(world, next);
-  return { calls: 0, all: 0, about: false };
+  if (less('keepDays') || less('maxBytes')) return retentionPreview(world, next);
+  return { calls: 0, total: 0, estimated: false };
 }
 
 /** What the history routes answer; undefined for all others. */
@@ -170,21 +170,24 @@ export function historyRoute(world, method, path, query, body) {
     case 'GET sessions':
       return { items: sessions(world.calls), next: '' };
     case 'POST config':
-      return path[1] === 'beyond' ? keepingLess(world, JSON.parse(body)) : undefined;
+      return path[1] === 'retention-preview' ? keepingLess(world, JSON.parse(body)) : undefined;
     case 'GET history':
       return world.history;
     case 'PUT history':
       world.history.recording = JSON.parse(body);
       return world.history;
     case 'POST history':
-      if (path[1] === 'beyond') return beyond(world, JSON.parse(body));
+      if (path[1] === 'retention-preview') return retentionPreview(world, JSON.parse(body));
       return path[1] === 'prune' ? { deleted: 12 } : world.history;
     case 'PUT calls': {
       const call = world.calls.find((c) => c.id === path[1]);
       if (!call) return undefined;
-      const { was, ...note } = JSON.parse(body);
+      const { base, ...note } = JSON.parse(body);
       const none = { title: '', note: '', tags: [] };
-      if (was && JSON.stringify({ ...none, ...call.note }) !== JSON.stringify({ ...none, ...was }))
+      if (
+        base &&
+        JSON.stringify({ ...none, ...call.note }) !== JSON.stringify({ ...none, ...base })
+      )
         return { conflict: 'the note was changed meanwhile' };
       if (note.title || note.note || note.tags.length > 0) call.note = note;
       else delete call.note;

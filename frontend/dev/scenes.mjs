@@ -352,7 +352,7 @@ function makeConnections(scene) {
     connected: state === 'connected',
     problem: state === 'unreadable' ? 'line 12, column 3: a comma is missing' : '',
     http: false,
-    takesHttp: i !== 1,
+    supportsHttp: i !== 1,
     reload: 'Restart it to see the tools.',
     maxTools: i === 2 ? 40 : 0,
     tested: true,
@@ -544,7 +544,7 @@ export function makeScene(scene) {
       ? []
       : clients.map(([name, version, token], i) => ({
           token,
-          held: true,
+          hasToken: true,
           name: scene === 'hostile' ? evil + i : name,
           version,
           sessions: new Set(calls.filter((c) => c.token === token).map((c) => c.session)).size,

@@ -219,7 +219,7 @@ flow(
     await inspect(page, 'all');
     const rotate = sent(page, 'POST', '/rotate');
     await dialog.getByRole('button', { name: 'Rotate' }).click();
-    assert.deepEqual((await rotate).postDataJSON(), { dry: false });
+    assert.deepEqual((await rotate).postDataJSON(), { dryRun: false });
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Run diagnostics' }).click();
     await page.getByText('1 issue found.').waitFor();

@@ -48,7 +48,7 @@ flow('the file is saved with less history only after a question', quiet, async (
 });
 
 flow('who cannot be told how many calls go is told that', quiet, async (page, mock) => {
-  await page.route('**/api/v1/config/beyond', (route) =>
+  await page.route('**/api/v1/config/retention-preview', (route) =>
     route.fulfill({
       status: 503,
       contentType: 'application/problem+json',

@@ -62,6 +62,6 @@ flow(
     await page.getByText('1 tool changes.').waitFor({ state: 'detached' });
     const back = sent(page, 'POST', '/servers/filesystem/version');
     await page.getByRole('button', { name: /^Roll back to/ }).click();
-    assert.deepEqual((await back).postDataJSON(), { action: 'back' });
+    assert.deepEqual((await back).postDataJSON(), { action: 'rollback' });
   },
 );

@@ -4,5 +4,5 @@ import { clientsQuery } from '@/features/clients/api';
 /** The names of the tokens that clients hold. */
 export function useTokens(): string[] {
   const { data: clients } = useQuery(clientsQuery);
-  return [...new Set((clients ?? []).filter((c) => c.held).map((c) => c.token))].sort();
+  return [...new Set((clients ?? []).filter((c) => c.hasToken).map((c) => c.token))].sort();
 }

@@ -893,8 +893,8 @@ export const texts = bare({
     reading: 'Reading…',
     states: {
       new: 'new',
-      there: 'exists, not changed',
-      refused: 'rejected',
+      exists: 'exists, not changed',
+      rejected: 'rejected',
     } as Record<string, string>,
     profile: (name: string) => `Profile ${name}`,
     runs: 'Runs',

@@ -74,7 +74,7 @@ const pairs: [string, string][] = [
   ['Recording', 'Recording'],
   ['HistoryState', 'HistoryState'],
   ['Note', 'Note'],
-  ['Beyond', 'Beyond'],
+  ['RetentionPreview', 'RetentionPreview'],
   ['Frame', 'Frame'],
   ['Timings', 'Timings'],
   ['RunningServer', 'RunningServer'],
@@ -96,7 +96,7 @@ const pairs: [string, string][] = [
   ['StepReport', 'StepReport'],
   ['Change', 'Change'],
   ['Field', 'Field'],
-  ['Way', 'Way'],
+  ['InstallOption', 'InstallOption'],
   ['Installable', 'Installable'],
   ['Directory', 'Directory'],
   ['About', 'About'],
@@ -104,10 +104,10 @@ const pairs: [string, string][] = [
   ['Upload', 'Upload'],
   ['SharedServer', 'SharedServer'],
   ['SharedProfile', 'SharedProfile'],
-  ['Taking', 'Taking'],
+  ['SharedImport', 'SharedImport'],
   ['ConfigCopy', 'ConfigCopy'],
   ['ConfigCopyText', 'ConfigCopyText'],
-  ['PutBack', 'PutBack'],
+  ['RestoredConfig', 'RestoredConfig'],
 ];
 
 describe('the types of the page and the document of the daemon', () => {

@@ -226,7 +226,7 @@ export interface Tool {
 export interface Client {
   token: string;
   /** There is such a token now. */
-  held: boolean;
+  hasToken: boolean;
   name: string;
   version: string;
   sessions: number;
@@ -266,13 +266,13 @@ export interface CallQuestion extends Question {
   original?: string;
   callId?: string;
   /** Which rule asks. */
-  why?: string;
+  rule?: string;
   effect?: 'destructive' | 'read-only' | 'unknown';
 }
 
 /** A command that waits for approval. */
 export interface CommandQuestion extends Question {
-  command?: { written: string; was: string; environment: string[] | null; cwd: string };
+  command?: { commandLine: string; previous: string; environment: string[] | null; cwd: string };
 }
 
 /** A client application of this machine, and whether it is connected. */
@@ -288,7 +288,7 @@ export interface Connection {
   connected: boolean;
   problem: string;
   http: boolean;
-  takesHttp: boolean;
+  supportsHttp: boolean;
   reload: string;
   maxTools: number;
   tested: boolean;

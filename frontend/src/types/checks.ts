@@ -23,7 +23,7 @@ export interface LastRun {
   ok: boolean;
   failed: number;
   /** Who ran it: the user, or the server whose version or tools changed. */
-  why: string;
+  trigger: string;
 }
 
 /** When a check runs by itself; '' is: when all its tools only read. */
@@ -51,7 +51,7 @@ export interface StepReport {
   outcome: Outcome;
   tookNs: number;
   callId: string;
-  wrong: string[];
+  failures: string[];
   changes?: Change[] | null;
 }
 

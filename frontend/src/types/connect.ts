@@ -37,11 +37,11 @@ export interface ImportableServer {
   label: string;
   /** JSON text */
   entry: string;
-  have: boolean;
-  same: string[] | null;
+  exists: boolean;
+  alsoIn: string[] | null;
   notes: string[] | null;
   /** Why it cannot be taken over. */
-  skip: string;
+  skipReason: string;
   /** The secrets that will be stored for it. */
   secrets?: string[] | null;
 }

@@ -14,12 +14,12 @@ export interface Field {
 }
 
 /** One way to install a server: a package that a program fetches, or an address. */
-export interface Way {
+export interface InstallOption {
   title: string;
   /** npx, uvx, docker or dnx; none for an address. */
-  runs?: string;
+  launcher?: string;
   pinned: boolean;
-  line: string[];
+  command: string[];
   fields: Field[];
 }
 
@@ -34,7 +34,7 @@ export interface Installable {
   /** Why it cannot be installed; empty when it can. */
   refused: string;
   label: string;
-  ways: Way[];
+  options: InstallOption[];
   installed: string[];
 }
 
@@ -42,7 +42,7 @@ export interface Directory {
   items: Installable[];
   total: number;
   /** Of year 1 when it was never refreshed. */
-  takenAt: string;
+  refreshedAt: string;
   address: string;
 }
 
@@ -54,7 +54,7 @@ export interface About {
   description: string;
   author: string;
   type: string;
-  runs: string[];
+  command: string[];
   variables: string[];
   files: number;
   bytes: number;
@@ -71,7 +71,7 @@ export interface Installation {
   secrets: string[];
   fields: Field[];
   /** Keys of fields that have to be filled in first. */
-  needs: string[];
+  missing: string[];
   bundle?: About;
   done: boolean;
   id: string;
@@ -79,5 +79,5 @@ export interface Installation {
 
 export interface Upload {
   id: string;
-  got: number;
+  received: number;
 }

@@ -78,7 +78,7 @@ export interface HistoryState {
   freeBytes: number;
   indexPending: number;
   /** Calls that are too old by the clock, which leapt. */
-  held?: { calls: number; from: string; until: string };
+  clockHold?: { calls: number; from: string; until: string };
   /** Every call before it is indexed; absent when all are. */
   indexedUpTo?: string;
   recorder: { state: string; queued: number; dropped: number };
@@ -88,12 +88,12 @@ export interface HistoryState {
 }
 
 /** What bounds of the history would delete. */
-export interface Beyond {
+export interface RetentionPreview {
   calls: number;
   /** Of so many that there are. */
-  all: number;
+  total: number;
   /** Whether `calls` is an estimate. */
-  about: boolean;
+  estimated: boolean;
   from?: string;
   to?: string;
 }

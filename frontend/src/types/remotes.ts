@@ -32,7 +32,7 @@ export interface Container {
   project: string;
   service: string;
   servers: string[] | null;
-  ours: boolean;
+  managed: boolean;
 }
 
 export interface DockerState {

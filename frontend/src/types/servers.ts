@@ -22,7 +22,7 @@ export interface Timings {
   began: string;
   startTookNs: number;
   listedAt: string;
-  heard: string;
+  lastMessage: string;
   lastCall: string;
   pingTookNs: number;
   nextLaunchNs: number;
@@ -31,7 +31,7 @@ export interface Timings {
 /** Everything that helps to see why a server does not do what it should. */
 export interface Debug {
   status: ServerStatus;
-  written: string;
+  configured: string;
   path?: string;
   searchPath?: string;
   dir?: string;

@@ -1,7 +1,7 @@
 export interface SharedServer {
   label: string;
-  state: 'new' | 'there' | 'refused';
-  why: string;
+  state: 'new' | 'exists' | 'rejected';
+  reason: string;
   command: string[];
   url: string;
   secrets: string[];
@@ -10,23 +10,23 @@ export interface SharedServer {
 
 export interface SharedProfile {
   name: string;
-  state: 'new' | 'there' | 'refused';
-  why: string;
+  state: 'new' | 'exists' | 'rejected';
+  reason: string;
 }
 
 /** What taking a shared file would change, or has changed. */
-export interface Taking {
+export interface SharedImport {
   servers: SharedServer[];
   profiles: SharedProfile[];
   diff: string;
   /** Secrets that have to be given. */
-  needs: string[];
+  missingSecrets: string[];
   /** Secrets of this computer that the new servers would get. */
-  uses: string[];
+  storedSecrets: string[];
   done: boolean;
-  stored: string[];
+  newSecrets: string[];
   /** The copy of the configuration as it was before. */
-  undo: string;
+  backup: string;
   etag: string;
 }
 
@@ -46,7 +46,7 @@ export interface ConfigCopyText {
   problems: { message: string; warning: boolean }[];
 }
 
-export interface PutBack {
-  undo: string;
+export interface RestoredConfig {
+  backup: string;
   etag: string;
 }

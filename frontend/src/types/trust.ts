@@ -52,20 +52,20 @@ export interface ServerVersion {
   known: boolean;
   launcher: string;
   package: string;
-  written: string;
+  configured: string;
   pinned: boolean;
   version: string;
   source: '' | 'configuration' | 'process' | 'cache' | 'server' | 'container' | 'image';
   latest: string;
   pin: string;
-  earlier: { written: string; until: string }[] | null;
+  earlier: { configured: string; until: string }[] | null;
 }
 
 /** What another version would change. */
 export interface VersionPlan extends ServerVersion {
   key: string;
-  was: string;
-  becomes: string;
+  from: string;
+  to: string;
   changes: ToolChange[] | null;
   applied: boolean;
 }

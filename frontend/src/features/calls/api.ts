@@ -136,10 +136,10 @@ export const framesQuery = (session: string) =>
   });
 
 /** Writes a note in the place of the one that was seen; the call then is as the daemon answers it. */
-export async function writeNote(client: QueryClient, id: string, note: Note, was: Note) {
+export async function writeNote(client: QueryClient, id: string, note: Note, base: Note) {
   const detail = parseDetail(
     await requestText('PUT', `/api/v1/calls/${encodeURIComponent(id)}/note`, {
-      body: { ...note, was },
+      body: { ...note, base },
     }),
   );
   client.setQueryData(['calls', 'one', id], detail);
@@ -149,7 +149,7 @@ export async function writeNote(client: QueryClient, id: string, note: Note, was
 export function useNote(id: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ note, was }: { note: Note; was: Note }) => writeNote(client, id, note, was),
+    mutationFn: ({ note, base }: { note: Note; base: Note }) => writeNote(client, id, note, base),
     onError: (error) => {
       if (isConflict(error)) return client.invalidateQueries({ queryKey: ['calls', 'one', id] });
     },

@@ -103,7 +103,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
     const word = tag.trim();
     const next = { ...note, tags: word && !tags.includes(word) ? [...tags, word] : tags };
     save.mutate(
-      { note: next, was },
+      { note: next, base: was },
       {
         onSuccess: (saved) => {
           onDone();

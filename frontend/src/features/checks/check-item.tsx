@@ -160,7 +160,9 @@ function HowItWent({ last, steps }: { last: LastRun | undefined; steps: number }
         {' · '}
         {texts.servers.ago(age(last.at, now))}
         {' · '}
-        {last.why === 'the user ran it' ? t.byPerson : t.byItself(plain(last.why.slice(0, 300)))}
+        {last.trigger === 'the user ran it'
+          ? t.byPerson
+          : t.byItself(plain(last.trigger.slice(0, 300)))}
       </span>
     </p>
   );
@@ -257,9 +259,9 @@ function StepResult({ step }: { step: StepReport }) {
           </Link>
         )}
       </p>
-      {step.wrong.length > 0 && (
+      {step.failures.length > 0 && (
         <ul className="list-disc pl-6 text-bad">
-          {step.wrong.map((said, at) => (
+          {step.failures.map((said, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: sentences have no other identity
             <li key={at} className="[overflow-wrap:anywhere]">
               {plain(said.slice(0, 1000))}

@@ -48,7 +48,7 @@ export function ByHand({ connection }: { connection: LiveConnection }) {
             {t.bundle}
           </Button>
         )}
-        {connection.takesHttp && (
+        {connection.supportsHttp && (
           <label className="flex items-center gap-2">
             <input
               type="checkbox"

@@ -177,7 +177,7 @@ function ConnectForm({ connection, onDone }: { connection: LiveConnection; onDon
           checked={choice.move}
           onChange={(move) => setChoice((old) => ({ ...old, move }))}
         />
-        {connection.takesHttp && (
+        {connection.supportsHttp && (
           <Check
             label={t.http}
             checked={choice.http}

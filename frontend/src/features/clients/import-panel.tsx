@@ -62,7 +62,7 @@ export function ImportPanel({ begin = false }: { begin?: boolean }) {
 function Form({ connection, onDone }: { connection: string; onDone: () => void }) {
   const [servers, setServers] = useState<string[] | undefined>(undefined);
   const { data: list } = useQuery(importableQuery(connection));
-  const any = (list ?? []).some((one) => !one.skip);
+  const any = (list ?? []).some((one) => !one.skipReason);
   const plan = useQuery({ ...importPlanQuery(connection, servers), enabled: any });
   const client = useQueryClient();
   const run = useImport(connection);

@@ -21,7 +21,7 @@ export function Importable({
   if (isPending) return <Loading />;
   if (error) return <p className="text-sm text-bad">{plain(messageOf(error))}</p>;
   if (data.length === 0) return <p className="text-sm text-ink3">{t.nothingToMove}</p>;
-  const possible = data.filter((one) => !one.skip).map((one) => one.name);
+  const possible = data.filter((one) => !one.skipReason).map((one) => one.name);
   const taken = new Set(chosen ?? possible);
   const toggle = (name: string) => {
     const next = possible.filter((one) => (one === name ? !taken.has(one) : taken.has(one)));
@@ -37,8 +37,8 @@ export function Importable({
           <label className="flex items-start gap-2.5">
             <input
               type="checkbox"
-              disabled={one.skip !== ''}
-              checked={!one.skip && taken.has(one.name)}
+              disabled={one.skipReason !== ''}
+              checked={!one.skipReason && taken.has(one.name)}
               onChange={() => toggle(one.name)}
               className="mt-0.5 size-4 shrink-0 accent-(--accent)"
             />
@@ -49,16 +49,16 @@ export function Importable({
               {one.label !== one.name && (
                 <span className="text-ink3"> → {plain(one.label.slice(0, 120))}</span>
               )}
-              {one.have && <span className="ml-2 text-xs text-ok">{t.have}</span>}
-              {(one.same ?? []).length > 0 && (
+              {one.exists && <span className="ml-2 text-xs text-ok">{t.have}</span>}
+              {(one.alsoIn ?? []).length > 0 && (
                 <span className="ml-2 text-xs text-warn">
-                  {t.same((one.same ?? []).map((name) => plain(name)).join(', '))}
+                  {t.same((one.alsoIn ?? []).map((name) => plain(name)).join(', '))}
                 </span>
               )}
               <code className="mt-0.5 block truncate font-mono text-xs text-ink3">
                 {plain(one.entry.replace(/\s+/g, ' ').slice(0, 400))}
               </code>
-              {[one.skip, ...(one.notes ?? [])].filter(Boolean).map((note) => (
+              {[one.skipReason, ...(one.notes ?? [])].filter(Boolean).map((note) => (
                 <span key={note} className="block text-xs text-warn [overflow-wrap:anywhere]">
                   {plain(note.slice(0, 400))}
                 </span>

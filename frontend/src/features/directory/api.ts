@@ -40,7 +40,7 @@ export function useRefresh() {
 /** What is to be installed, and what was filled in. */
 export interface Order {
   name?: string;
-  way?: number;
+  option?: number;
   upload?: string;
   label: string;
   values: Record<string, string>;

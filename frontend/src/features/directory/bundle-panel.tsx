@@ -226,7 +226,7 @@ function Claims({ about }: { about: About }) {
         ]}
       />
       <div className="mt-3 space-y-3">
-        <Words words={about.runs} label={t.line} />
+        <Words words={about.command} label={t.line} />
         <Note tone="warn">{b.warning}</Note>
       </div>
     </Section>

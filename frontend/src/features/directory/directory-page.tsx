@@ -113,15 +113,15 @@ export function DirectoryPage({
 function Freshness({ directory }: { directory: Directory }) {
   const refresh = useRefresh();
   const now = useNow();
-  const at = moment(directory.takenAt);
+  const at = moment(directory.refreshedAt);
   return (
     <div className="mb-3 max-w-page space-y-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-ink3">
         <span
           className="min-w-0 [overflow-wrap:anywhere]"
-          title={at ? exactTime(directory.takenAt) : undefined}
+          title={at ? exactTime(directory.refreshedAt) : undefined}
         >
-          {at ? t.fetched(age(directory.takenAt, now)) : t.neverFetched}
+          {at ? t.fetched(age(directory.refreshedAt, now)) : t.neverFetched}
         </span>
         <span className="min-w-0 text-xs [overflow-wrap:anywhere]">
           {t.from(plain(directory.address.slice(0, 300)))}

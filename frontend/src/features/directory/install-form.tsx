@@ -27,7 +27,7 @@ export function InstallForm({
   installed,
   onInstalled,
 }: {
-  order: Pick<Order, 'name' | 'way' | 'upload'>;
+  order: Pick<Order, 'name' | 'option' | 'upload'>;
   label: string;
   fields: Field[];
   /** Whether a server of that name is there. */

@@ -10,8 +10,8 @@ const t = texts.directory;
 
 /** One server as a card; the whole card leads to its details. */
 export function ServerCard({ item, selected }: { item: Installable; selected: boolean }) {
-  const kinds = [...new Set(item.ways.map((way) => kindOf(way)))];
-  const secrets = item.ways.some((way) => way.fields.some((f) => f.secret && f.required));
+  const kinds = [...new Set(item.options.map((way) => kindOf(way)))];
+  const secrets = item.options.some((way) => way.fields.some((f) => f.secret && f.required));
   const refused = item.refused !== '';
   return (
     <li

@@ -30,7 +30,7 @@ export function ServerPanel({
 }) {
   const [at, setAt] = useState(0);
   const [done, setDone] = useState(false);
-  const way = item.ways[at];
+  const way = item.options[at];
   return (
     <DetailFrame
       id={item.name}
@@ -58,11 +58,11 @@ export function ServerPanel({
         <Section
           title={t.reachTitle}
           aside={
-            item.ways.length > 1 && (
+            item.options.length > 1 && (
               <Segments
                 label={t.wayLabel}
                 value={String(at)}
-                options={item.ways.slice(0, 6).map((one, index) => ({
+                options={item.options.slice(0, 6).map((one, index) => ({
                   value: String(index),
                   text: kindOf(one),
                 }))}
@@ -76,10 +76,10 @@ export function ServerPanel({
               <li key={said}>{plain(said)}</li>
             ))}
           </ul>
-          {way.line.length > 0 && (
+          {way.command.length > 0 && (
             <div className="mt-3">
               <p className="mb-1 text-xs text-ink3">{t.line}</p>
-              <CopyField text={plain(way.line.join(' '))} label={t.line} />
+              <CopyField text={plain(way.command.join(' '))} label={t.line} />
             </div>
           )}
         </Section>
@@ -87,7 +87,7 @@ export function ServerPanel({
       {way && (
         <InstallForm
           key={`${item.name} ${at}`}
-          order={{ name: item.name, way: at }}
+          order={{ name: item.name, option: at }}
           label={item.label}
           fields={way.fields}
           taken={taken}

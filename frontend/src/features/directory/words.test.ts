@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Field, Way } from '@/types/directory';
+import type { Field, InstallOption } from '@/types/directory';
 import { base64, obstacle } from './upload';
 import { firstValues, given, missing, publisher, reachOf } from './words';
 
@@ -19,15 +19,17 @@ it('names the publisher by who owns the name', () => {
 });
 
 it('says what a server will be able to do', () => {
-  const way = (more: Partial<Way>): Way => ({
+  const way = (more: Partial<InstallOption>): InstallOption => ({
     title: 'x',
     pinned: true,
-    line: [],
+    command: [],
     fields: [],
     ...more,
   });
-  expect(reachOf(way({ runs: 'npx' })).join(' ')).toMatch(/Runs with your permissions.*npx/);
-  expect(reachOf(way({ runs: 'docker', pinned: false })).join(' ')).toMatch(/container.*newer one/);
+  expect(reachOf(way({ launcher: 'npx' })).join(' ')).toMatch(/Runs with your permissions.*npx/);
+  expect(reachOf(way({ launcher: 'docker', pinned: false })).join(' ')).toMatch(
+    /container.*newer one/,
+  );
   const remote = reachOf(
     way({ title: 'https://x.example/mcp?a', fields: [field('k', { secret: true })] }),
   ).join(' ');

@@ -1,5 +1,5 @@
 import { texts } from '@/lib/texts';
-import type { Field, Installable, Way } from '@/types/directory';
+import type { Field, Installable, InstallOption } from '@/types/directory';
 
 const t = texts.directory;
 
@@ -18,19 +18,19 @@ export function publisher(name: string): string {
 export const titleOf = (item: Installable) => item.title || item.label || item.name;
 
 /** How a way runs, in two words. */
-export function kindOf(way: Way | undefined): string {
-  return t.kinds[way?.runs ?? 'address'] ?? way?.runs ?? '';
+export function kindOf(way: InstallOption | undefined): string {
+  return t.kinds[way?.launcher ?? 'address'] ?? way?.launcher ?? '';
 }
 
 /** What a server that runs this way will be able to do. */
-export function reachOf(way: Way): string[] {
+export function reachOf(way: InstallOption): string[] {
   const fields = way.fields;
   const said: string[] = [];
-  if (!way.runs) said.push(t.reach.address(hostOf(way.title)), t.reach.addressGets);
-  else if (way.runs === 'docker') said.push(t.reach.docker);
+  if (!way.launcher) said.push(t.reach.address(hostOf(way.title)), t.reach.addressGets);
+  else if (way.launcher === 'docker') said.push(t.reach.docker);
   else said.push(t.reach.program);
-  if (way.runs) said.push(t.reach.fetches(way.runs));
-  if (way.runs && !way.pinned) said.push(t.reach.newest);
+  if (way.launcher) said.push(t.reach.fetches(way.launcher));
+  if (way.launcher && !way.pinned) said.push(t.reach.newest);
   const secrets = fields.filter((field) => field.secret);
   if (secrets.length > 0) said.push(t.reach.secrets(secrets.map((field) => field.label)));
   return said;

@@ -58,8 +58,8 @@ export function CallCard({
         )}
         <TimeLeft expires={question.expires} text={t.left} />
       </p>
-      {question.why && (
-        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">{plain(question.why)}</p>
+      {question.rule && (
+        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">{plain(question.rule)}</p>
       )}
       <div className="mt-3">
         {cut ? (

@@ -22,20 +22,22 @@ export function CommandCard({
   const label = plain(labelOf(question.server).slice(0, 200));
   const command = question.command;
   const [firstLine = '', ...rest] = question.message.split('\n');
-  const written = command?.written ?? firstLine;
+  const written = command?.commandLine ?? firstLine;
   return (
     <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
-        {command?.was ? t.changed(label) : t.isNew(label)}
+        {command?.previous ? t.changed(label) : t.isNew(label)}
       </h2>
       <p className="mt-0.5 text-sm text-ink2">{t.body}</p>
-      <div className={classes('mt-3 grid gap-3', command?.was && 'md:grid-cols-2')}>
-        {command?.was && <Words title={t.before} text={command.was} other={written} tone="bad" />}
+      <div className={classes('mt-3 grid gap-3', command?.previous && 'md:grid-cols-2')}>
+        {command?.previous && (
+          <Words title={t.before} text={command.previous} other={written} tone="bad" />
+        )}
         <Words
-          title={command?.was ? t.now : t.runs}
+          title={command?.previous ? t.now : t.runs}
           text={written}
-          other={command?.was ?? ''}
-          tone={command?.was ? 'ok' : undefined}
+          other={command?.previous ?? ''}
+          tone={command?.previous ? 'ok' : undefined}
         />
       </div>
       <dl className="mt-3 space-y-1 text-sm">

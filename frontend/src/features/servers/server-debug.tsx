@@ -43,7 +43,7 @@ export function ServerDebug({ id }: { id: string }) {
         }
       >
         <div className="space-y-2">
-          {d.written && <CopyField text={plain(d.written)} label={t.written} />}
+          {d.configured && <CopyField text={plain(d.configured)} label={t.written} />}
           <Facts
             rows={[
               [t.path, d.path && <Mono text={d.path} />],
@@ -130,7 +130,7 @@ function Times({ debug: { timings, status, bothEras }, now }: { debug: Debug; no
         [t.began, when(timings.began)],
         [t.startTook, timings.startTookNs > 0 && duration(timings.startTookNs)],
         [t.listed, when(timings.listedAt)],
-        [t.heard, when(timings.heard)],
+        [t.heard, when(timings.lastMessage)],
         [t.lastCall, when(timings.lastCall)],
         [t.ping, timings.pingTookNs > 0 && duration(timings.pingTookNs)],
         [t.nextLaunch, timings.nextLaunchNs > 0 && duration(timings.nextLaunchNs)],

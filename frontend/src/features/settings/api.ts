@@ -4,7 +4,7 @@ import { setValue } from '@/lib/jsonc';
 import { RequestError, request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Client, List } from '@/types/api';
-import type { Beyond, HistoryState, Recording, Rule } from '@/types/history';
+import type { HistoryState, Recording, RetentionPreview, Rule } from '@/types/history';
 
 export const historyStateQuery = queryOptions({
   queryKey: ['history'],
@@ -45,10 +45,10 @@ export interface Bounds {
 }
 
 /** Counts what bounds would delete; nothing is. */
-export function useBeyond() {
+export function useRetentionPreview() {
   return useMutation({
     mutationFn: (bounds: Bounds) =>
-      request<Beyond>('POST', '/api/v1/history/beyond', { body: bounds }),
+      request<RetentionPreview>('POST', '/api/v1/history/retention-preview', { body: bounds }),
   });
 }
 
@@ -59,7 +59,7 @@ export type Wanted = { text: string } | { copy: string };
 export function useKeepingLess() {
   return useMutation({
     mutationFn: (wanted: Wanted) =>
-      request<Beyond>('POST', '/api/v1/config/beyond', { body: wanted }),
+      request<RetentionPreview>('POST', '/api/v1/config/retention-preview', { body: wanted }),
   });
 }
 
@@ -118,13 +118,13 @@ export function useNewToken() {
   });
 }
 
-/** A new token in the place of one, or none; with `dry` only what would be written. */
+/** A new token in the place of one, or none; with `dryRun` only what would be written. */
 export function useTokenChange(name: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ action, dry }: { action: 'rotate' | 'revoke'; dry: boolean }) =>
+    mutationFn: ({ action, dryRun }: { action: 'rotate' | 'revoke'; dryRun: boolean }) =>
       request<TokenChange>('POST', `/api/v1/tokens/${encodeURIComponent(name)}/${action}`, {
-        body: { dry },
+        body: { dryRun },
       }),
     onSettled: () => {
       client.invalidateQueries({ queryKey: ['clients'] });

@@ -10,7 +10,7 @@ import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Beyond } from '@/types/history';
+import type { RetentionPreview } from '@/types/history';
 import type { ConfigCopy } from '@/types/sharing';
 import { useKeepingLess } from './api';
 import { Less } from './less';
@@ -105,7 +105,7 @@ function Item({
 
 function Content({ name, when, onDone }: { name: string; when: string; onDone: () => void }) {
   const { data, error } = useQuery(copyQuery(name));
-  const [asking, setAsking] = useState<Beyond | Error | undefined>(undefined);
+  const [asking, setAsking] = useState<RetentionPreview | Error | undefined>(undefined);
   const less = useKeepingLess();
   const [whole, setWhole] = useState(false);
   const restore = usePutBack();

@@ -48,7 +48,11 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
             `${bytes(state.bytes)}${state.freeBytes > 0 ? t.free(bytes(state.freeBytes)) : ''}`,
           ],
           [t.index, state.indexPending > 0 && t.indexPending(count(state.indexPending))],
-          [t.held, state.held && t.heldUntil(count(state.held.calls), exactTime(state.held.until))],
+          [
+            t.held,
+            state.clockHold &&
+              t.heldUntil(count(state.clockHold.calls), exactTime(state.clockHold.until)),
+          ],
           [t.dropped, state.recorder.dropped > 0 && count(state.recorder.dropped)],
         ]}
       />

@@ -3,26 +3,26 @@ import { Confirm } from '@/components/confirm';
 import { count, exactTime, plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Beyond } from '@/types/history';
+import type { RetentionPreview } from '@/types/history';
 import { useKeepingLess, type Wanted } from './api';
 
 const t = texts.care;
 
-export const numberOf = ({ about, calls }: Beyond) =>
-  about ? t.about(count(calls)) : count(calls);
+export const numberOf = ({ estimated, calls }: RetentionPreview) =>
+  estimated ? t.about(count(calls)) : count(calls);
 
 /** Between when and when the calls began that would go. */
-export function Span({ of: { from, to } }: { of: Beyond }) {
+export function Span({ of: { from, to } }: { of: RetentionPreview }) {
   if (!from || !to) return null;
   return <p className="mt-2">{t.span(exactTime(from), exactTime(to))}</p>;
 }
 
 /** How many calls go when less is kept, or why nobody can say. */
-export function Less({ found }: { found: Beyond | Error }) {
+export function Less({ found }: { found: RetentionPreview | Error }) {
   if (found instanceof Error) return <p>{t.lessUnknown(plain(messageOf(found)))}</p>;
   return (
     <>
-      <p>{t.less(numberOf(found), count(found.all))}</p>
+      <p>{t.less(numberOf(found), count(found.total))}</p>
       <Span of={found} />
     </>
   );
@@ -38,7 +38,7 @@ export function useAskLess(): {
   dialog: ReactNode;
 } {
   const less = useKeepingLess();
-  const [asking, setAsking] = useState<{ found: Beyond | Error; write: () => void }>();
+  const [asking, setAsking] = useState<{ found: RetentionPreview | Error; write: () => void }>();
   const close = () => setAsking(undefined);
   return {
     counting: less.isPending,

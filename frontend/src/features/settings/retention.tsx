@@ -7,8 +7,8 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
-import type { Beyond, HistoryState } from '@/types/history';
-import { type Bounds, useBeyond, useConfigValue, useUpkeep } from './api';
+import type { HistoryState, RetentionPreview } from '@/types/history';
+import { type Bounds, useConfigValue, useRetentionPreview, useUpkeep } from './api';
 import { Less, numberOf, Span } from './less';
 
 const t = texts.settings.history;
@@ -23,9 +23,9 @@ export function Retention({ state }: { state: HistoryState }) {
   const id = useId();
   const [days, setDays] = useState<string | undefined>(undefined);
   const [size, setSize] = useState<string | undefined>(undefined);
-  const [asking, setAsking] = useState<Beyond | undefined>(undefined);
+  const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
   const save = useConfigValue();
-  const beyond = useBeyond();
+  const preview = useRetentionPreview();
   const oldSize = String(Math.round(state.maxBytes / 1e6));
   const keep = days ?? String(state.keepDays);
   const most = size ?? oldSize;
@@ -53,7 +53,7 @@ export function Retention({ state }: { state: HistoryState }) {
   const start = () => {
     if (!narrower(wanted.keepDays, state.keepDays) && !narrower(wanted.maxBytes, state.maxBytes))
       return void write();
-    beyond.mutate(wanted, {
+    preview.mutate(wanted, {
       onSuccess: (found) => (found.calls > 0 ? setAsking(found) : void write()),
       onError: failed,
     });
@@ -63,7 +63,7 @@ export function Retention({ state }: { state: HistoryState }) {
       className="flex flex-wrap items-end gap-4"
       onSubmit={(event) => {
         event.preventDefault();
-        if (sound && changed && !beyond.isPending && !save.isPending) start();
+        if (sound && changed && !preview.isPending && !save.isPending) start();
       }}
     >
       <div>
@@ -93,9 +93,9 @@ export function Retention({ state }: { state: HistoryState }) {
       <Button
         type="submit"
         look="primary"
-        disabled={!sound || !changed || save.isPending || beyond.isPending}
+        disabled={!sound || !changed || save.isPending || preview.isPending}
       >
-        {beyond.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+        {preview.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
         {texts.settings.save}
       </Button>
       <span className="w-full text-xs text-ink3">{t.noBound}</span>
@@ -116,17 +116,17 @@ export function Retention({ state }: { state: HistoryState }) {
 
 /** Brings the history within its bounds at once, after how many calls that deletes was said. */
 export function Prune({ state }: { state: HistoryState }) {
-  const [asking, setAsking] = useState<Beyond | undefined>(undefined);
-  const beyond = useBeyond();
+  const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
+  const preview = useRetentionPreview();
   const upkeep = useUpkeep();
   const { keepDays, maxBytes } = state;
   return (
     <>
       <Button
         look="danger"
-        disabled={beyond.isPending || upkeep.isPending}
+        disabled={preview.isPending || upkeep.isPending}
         onClick={() =>
-          beyond.mutate(
+          preview.mutate(
             { keepDays, maxBytes },
             {
               onSuccess: (found) =>
@@ -136,7 +136,7 @@ export function Prune({ state }: { state: HistoryState }) {
           )
         }
       >
-        {beyond.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+        {preview.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
         {t.prune}
       </Button>
       {asking && (
@@ -154,7 +154,7 @@ export function Prune({ state }: { state: HistoryState }) {
           }
         >
           <p>
-            {asking.calls === 1 && !asking.about
+            {asking.calls === 1 && !asking.estimated
               ? texts.care.pruneOne
               : texts.care.prune(numberOf(asking))}
           </p>

@@ -2,14 +2,14 @@ import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { request, requestText } from '@/lib/request';
 import type { List } from '@/types/api';
-import type { ConfigCopy, ConfigCopyText, PutBack, Taking } from '@/types/sharing';
+import type { ConfigCopy, ConfigCopyText, RestoredConfig, SharedImport } from '@/types/sharing';
 
 /** What would be given to others: names to look at, and the text as it is. */
 export interface Export {
   text: string;
   servers: string[];
   profiles: string[];
-  needs: string[];
+  missingSecrets: string[];
 }
 
 export const exportQuery = queryOptions({
@@ -27,14 +27,17 @@ export function readExport(text: string): Export {
     text,
     servers: names('mcpServers'),
     profiles: names('profiles'),
-    needs: (jsonElements(members?.get('needs') ?? '') ?? []).map((name) => jsonString(name) ?? ''),
+    missingSecrets: (jsonElements(members?.get('missingSecrets') ?? '') ?? []).map(
+      (name) => jsonString(name) ?? '',
+    ),
   };
 }
 
 /** What a shared file would change; nothing is written. */
 export function usePlanTaking() {
   return useMutation({
-    mutationFn: (text: string) => request<Taking>('POST', '/api/v1/share/plan', { body: { text } }),
+    mutationFn: (text: string) =>
+      request<SharedImport>('POST', '/api/v1/share/plan', { body: { text } }),
   });
 }
 
@@ -45,9 +48,9 @@ export function useTake() {
     mutationFn: (order: {
       text: string;
       diff: string;
-      uses: string[];
+      storedSecrets: string[];
       secrets: Record<string, string>;
-    }) => request<Taking>('POST', '/api/v1/share', { body: order }),
+    }) => request<SharedImport>('POST', '/api/v1/share', { body: order }),
     onSuccess: () => changed(client),
   });
 }
@@ -93,7 +96,7 @@ export function usePutBack() {
       /** Secrets that came with what is taken back. */
       secrets?: string[];
     }) => {
-      const done = await request<PutBack>(
+      const done = await request<RestoredConfig>(
         'POST',
         `/api/v1/config/backups/${encodeURIComponent(name)}/restore`,
         { body: { etag } },

@@ -41,7 +41,7 @@ function Give() {
   );
 }
 
-function Content({ content: { text, servers, profiles, needs } }: { content: Export }) {
+function Content({ content: { text, servers, profiles, missingSecrets } }: { content: Export }) {
   if (servers.length + profiles.length === 0)
     return <p className="mt-3 text-sm text-ink2">{t.nothing}</p>;
   const list = (names: string[]) =>
@@ -52,7 +52,7 @@ function Content({ content: { text, servers, profiles, needs } }: { content: Exp
         rows={[
           [t.servers, list(servers)],
           [t.profiles, list(profiles)],
-          [t.needs, list(needs)],
+          [t.needs, list(missingSecrets)],
         ]}
       />
       <JsonView text={text} label={t.content} />

@@ -6,7 +6,7 @@ import { Failure } from '@/components/failure';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { SharedServer, Taking } from '@/types/sharing';
+import type { SharedImport, SharedServer } from '@/types/sharing';
 import { usePlanTaking, usePutBack, useTake } from './sharing-api';
 
 const t = texts.sharing;
@@ -65,7 +65,15 @@ export function TakeShared() {
   );
 }
 
-function Review({ text, plan, onAgain }: { text: string; plan: Taking; onAgain: () => void }) {
+function Review({
+  text,
+  plan,
+  onAgain,
+}: {
+  text: string;
+  plan: SharedImport;
+  onAgain: () => void;
+}) {
   const [secrets, setSecrets] = useState<Record<string, string>>({});
   const [agreed, setAgreed] = useState(false);
   const take = useTake();
@@ -75,7 +83,8 @@ function Review({ text, plan, onAgain }: { text: string; plan: Taking; onAgain: 
       className="mt-3 space-y-4"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!take.isPending) take.mutate({ text, diff: plan.diff, uses: plan.uses, secrets });
+        if (!take.isPending)
+          take.mutate({ text, diff: plan.diff, storedSecrets: plan.storedSecrets, secrets });
       }}
     >
       <ul className="overflow-hidden rounded-md border text-sm">
@@ -87,7 +96,7 @@ function Review({ text, plan, onAgain }: { text: string; plan: Taking; onAgain: 
             <span className="font-medium [overflow-wrap:anywhere]">
               {t.profile(plain(profile.name))}
             </span>
-            <State state={profile.state} why={profile.why} />
+            <State state={profile.state} reason={profile.reason} />
           </li>
         ))}
       </ul>
@@ -99,10 +108,10 @@ function Review({ text, plan, onAgain }: { text: string; plan: Taking; onAgain: 
             <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
             {t.anyProgram}
           </p>
-          {plan.uses.length > 0 && (
+          {plan.storedSecrets.length > 0 && (
             <div className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad [overflow-wrap:anywhere]">
               <p className="font-medium">
-                {t.usesTitle}: {plain(plan.uses.slice(0, 100).join(', '))}
+                {t.usesTitle}: {plain(plan.storedSecrets.slice(0, 100).join(', '))}
               </p>
               <p>{t.usesBody}</p>
               <label className="mt-1.5 flex items-center gap-2">
@@ -116,8 +125,8 @@ function Review({ text, plan, onAgain }: { text: string; plan: Taking; onAgain: 
               </label>
             </div>
           )}
-          {plan.needs.length > 0 && (
-            <Asked names={plan.needs} values={secrets} onChange={setSecrets} />
+          {plan.missingSecrets.length > 0 && (
+            <Asked names={plan.missingSecrets} values={secrets} onChange={setSecrets} />
           )}
           <div>
             <p className="mb-1 text-xs text-ink3">{t.diff}</p>
@@ -128,7 +137,7 @@ function Review({ text, plan, onAgain }: { text: string; plan: Taking; onAgain: 
             <Button
               type="submit"
               look="primary"
-              disabled={take.isPending || (plan.uses.length > 0 && !agreed)}
+              disabled={take.isPending || (plan.storedSecrets.length > 0 && !agreed)}
             >
               {take.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
               {take.isPending ? t.taking : t.take}
@@ -177,13 +186,13 @@ function Asked({
   );
 }
 
-function State({ state, why }: { state: string; why: string }) {
+function State({ state, reason }: { state: string; reason: string }) {
   return (
     <span
-      className={`ml-2 text-xs [overflow-wrap:anywhere] ${state === 'new' ? 'text-ok' : state === 'refused' ? 'text-bad' : 'text-ink3'}`}
+      className={`ml-2 text-xs [overflow-wrap:anywhere] ${state === 'new' ? 'text-ok' : state === 'rejected' ? 'text-bad' : 'text-ink3'}`}
     >
       {t.states[state] ?? plain(state)}
-      {why && `: ${plain(why.slice(0, 500))}`}
+      {reason && `: ${plain(reason.slice(0, 500))}`}
     </span>
   );
 }
@@ -197,8 +206,8 @@ function Server({ server }: { server: SharedServer }) {
   return (
     <li className="border-t px-3 py-2 first:border-t-0">
       <span className="font-medium [overflow-wrap:anywhere]">{plain(server.label)}</span>
-      <State state={server.state} why={server.why} />
-      {server.state !== 'refused' && (
+      <State state={server.state} reason={server.reason} />
+      {server.state !== 'rejected' && (
         <dl className="mt-1 grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 gap-y-0.5 text-xs">
           {server.command.length > 0 && (
             <>
@@ -233,7 +242,7 @@ function Server({ server }: { server: SharedServer }) {
   );
 }
 
-function Taken({ taking, onAgain }: { taking: Taking; onAgain: () => void }) {
+function Taken({ taking, onAgain }: { taking: SharedImport; onAgain: () => void }) {
   const undo = usePutBack();
   const news = [...taking.servers, ...taking.profiles].filter((one) => one.state === 'new').length;
   return (
@@ -242,9 +251,9 @@ function Taken({ taking, onAgain }: { taking: Taking; onAgain: () => void }) {
         <CircleCheck className="size-4 shrink-0" aria-hidden />
         {undo.isSuccess ? t.undone : t.taken(news)}
       </p>
-      {taking.needs.length > 0 && !undo.isSuccess && (
+      {taking.missingSecrets.length > 0 && !undo.isSuccess && (
         <p className="text-sm text-warn [overflow-wrap:anywhere]">
-          {t.stillNeeded(taking.needs.map((name) => plain(name)).join(', '))}
+          {t.stillNeeded(taking.missingSecrets.map((name) => plain(name)).join(', '))}
         </p>
       )}
       <Failure error={undo.error} />
@@ -253,7 +262,7 @@ function Taken({ taking, onAgain }: { taking: Taking; onAgain: () => void }) {
           <Button
             disabled={undo.isPending}
             onClick={() =>
-              undo.mutate({ name: taking.undo, etag: taking.etag, secrets: taking.stored })
+              undo.mutate({ name: taking.backup, etag: taking.etag, secrets: taking.newSecrets })
             }
           >
             <Undo2 className="size-4" aria-hidden />

@@ -21,7 +21,7 @@ export function TokensPanel() {
   const tokens = new Map<string, Client>();
   for (const client of data ?? []) {
     const known = tokens.get(client.token);
-    if (client.held && (!known || (client.lastSeen ?? '') > (known.lastSeen ?? '')))
+    if (client.hasToken && (!known || (client.lastSeen ?? '') > (known.lastSeen ?? '')))
       tokens.set(client.token, client);
   }
   const [fresh, setFresh] = useState<{ name: string; token: string } | undefined>(undefined);
@@ -114,7 +114,7 @@ function TokenRow({
   const now = useNow();
   const ask = (action: 'rotate' | 'revoke') => {
     setAsking(action);
-    look.mutate({ action, dry: true });
+    look.mutate({ action, dryRun: true });
   };
   const seen = age(client.lastSeen, now);
   return (
@@ -145,7 +145,7 @@ function TokenRow({
           onClose={() => setAsking(undefined)}
           onConfirm={() =>
             change.mutate(
-              { action: asking, dry: false },
+              { action: asking, dryRun: false },
               {
                 onSuccess: ({ token }) => {
                   setAsking(undefined);

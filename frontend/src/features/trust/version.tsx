@@ -36,13 +36,13 @@ export function ServerVersionSection({ server }: { server: string }) {
     onError: (error) => toast('bad', plain(messageOf(error))),
   });
   if (!version?.known) return null;
-  const before = version.earlier?.[0]?.written;
+  const before = version.earlier?.[0]?.configured;
   return (
     <Section title={t.title}>
       <Facts
         rows={[
           [t.package, plain(version.package)],
-          [t.written, plain(version.written)],
+          [t.written, plain(version.configured)],
           [t.version, version.version && plain(version.version)],
           [t.source, version.source && t.sources[version.source]],
         ]}
@@ -55,7 +55,7 @@ export function ServerVersionSection({ server }: { server: string }) {
           <Button
             small
             disabled={change.isPending}
-            title={`${version.written} → ${version.pin}`}
+            title={`${version.configured} → ${version.pin}`}
             onClick={() => change.mutate({ action: 'pin' })}
           >
             {t.pin(plain(version.pin))}
@@ -66,7 +66,7 @@ export function ServerVersionSection({ server }: { server: string }) {
             small
             look="quiet"
             disabled={change.isPending}
-            onClick={() => change.mutate({ action: 'back' })}
+            onClick={() => change.mutate({ action: 'rollback' })}
           >
             {t.back(plain(before))}
           </Button>
@@ -77,8 +77,8 @@ export function ServerVersionSection({ server }: { server: string }) {
           <ToolDiff
             label={t.plan}
             lines={[
-              { op: 'old', text: plan.was },
-              { op: 'new', text: plan.becomes },
+              { op: 'old', text: plan.from },
+              { op: 'new', text: plan.to },
             ]}
           />
           <p className="mt-2 text-sm text-ink2">{t.changes(plan.changes?.length ?? 0)}</p>
