@@ -3,6 +3,8 @@ package metrics
 import (
 	"cmp"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -24,62 +26,42 @@ var (
 	droppedDesc  = prometheus.NewDesc("drawbridge_recorder_dropped_total", "Calls that were not recorded.", nil, nil)
 )
 
-// Describe implements prometheus.Collector.
-func (*collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{stateDesc, restartsDesc, rssDesc, cpuDesc, sessionsDesc, inFlightDesc, queuedDesc, droppedDesc, connsDesc, breakerDesc, writesDesc, queriesDesc} {
-		ch <- d
-	}
-}
+// breakerStates are the values of drawbridge_server_breaker_state; a closed breaker has none.
+var breakerStates = map[string]float64{"half-open": 1, "open": 2}
+
+// Describe implements prometheus.Collector. It sends nothing: which metrics Collect sends depends
+// on the servers.
+func (*collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (l *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	if l.o.Statuses != nil {
-		for _, s := range l.o.Statuses() {
-			gauge(stateDesc, 1, s.ID, string(s.State))
-			gauge(restartsDesc, float64(s.Restarts), s.ID)
-			if l.o.Usage == nil {
-				continue
-			}
-			if rss, cpu, ok := l.o.Usage(s.ID); ok {
-				gauge(rssDesc, float64(rss), s.ID)
-				gauge(cpuDesc, cpu/100, s.ID)
-			}
-		}
+	running, breakers := l.o.Running(), l.o.Breakers()
+	for _, s := range l.o.Statuses() {
+		l.collectServer(gauge, s)
+		gauge(breakerDesc, breakerStates[breakers[s.ID]], s.ID)
+		running[s.ID] += 0 // a server without calls has the value 0 instead of no series
 	}
-	if l.o.Running != nil {
-		running := l.o.Running()
-		if l.o.Statuses != nil {
-			for _, s := range l.o.Statuses() {
-				running[s.ID] += 0 // a server without calls has the value 0 instead of no series
-			}
-		}
-		for server, n := range running {
-			gauge(inFlightDesc, float64(n), cmp.Or(server, "none"))
-		}
+	for server, n := range running {
+		gauge(inFlightDesc, float64(n), cmp.Or(server, "none"))
 	}
-	if l.o.Sessions != nil {
-		gauge(sessionsDesc, float64(l.o.Sessions()))
-	}
-	if l.o.Connections != nil {
-		gauge(connsDesc, float64(l.o.Connections()))
-	}
-	if l.o.Breakers != nil && l.o.Statuses != nil {
-		states := l.o.Breakers()
-		for _, s := range l.o.Statuses() {
-			gauge(breakerDesc, map[string]float64{"half-open": 1, "open": 2}[states[s.ID]], s.ID)
-		}
-	}
-	if l.o.Store != nil {
-		writes, queries := l.o.Store()
-		ch <- prometheus.MustNewConstHistogram(writesDesc, writes.Count, writes.Total.Seconds(), nil)
-		ch <- prometheus.MustNewConstHistogram(queriesDesc, queries.Count, queries.Total.Seconds(), nil)
-	}
-	if l.o.Recorder != nil {
-		queued, dropped := l.o.Recorder()
-		gauge(queuedDesc, float64(queued))
-		ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(dropped))
+	gauge(sessionsDesc, float64(l.o.Sessions()))
+	gauge(connsDesc, float64(l.o.Connections()))
+	writes, queries := l.o.Store()
+	ch <- prometheus.MustNewConstHistogram(writesDesc, writes.Count, writes.Total.Seconds(), nil)
+	ch <- prometheus.MustNewConstHistogram(queriesDesc, queries.Count, queries.Total.Seconds(), nil)
+	queued, dropped := l.o.Recorder()
+	gauge(queuedDesc, float64(queued))
+	ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(dropped))
+}
+
+func (l *collector) collectServer(gauge func(d *prometheus.Desc, v float64, labels ...string), s core.ServerStatus) {
+	gauge(stateDesc, 1, s.ID, string(s.State))
+	gauge(restartsDesc, float64(s.Restarts), s.ID)
+	if rss, cpu, ok := l.o.Usage(s.ID); ok {
+		gauge(rssDesc, float64(rss), s.ID)
+		gauge(cpuDesc, cpu/100, s.ID)
 	}
 }

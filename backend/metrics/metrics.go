@@ -17,8 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Options contains functions that provide current values at the time of a scrape. Each may be nil,
-// which omits its metrics.
+// Options contains functions that provide current values at the time of a scrape. All are required.
 type Options struct {
 	Statuses func() []core.ServerStatus
 	Sessions func() int // number of open client sessions

@@ -14,16 +14,23 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-func TestPrometheusParsesMetrics(t *testing.T) {
-	m := New(Options{
+func newMetrics() *Metrics {
+	return New(Options{
 		Statuses: func() []core.ServerStatus {
 			return []core.ServerStatus{{ID: "files", State: core.StateRunning, Restarts: 2}}
 		},
-		Sessions: func() int { return 3 },
-		Running:  func() map[string]int { return map[string]int{"git": 1} },
-		Recorder: func() (int, uint64) { return 4, 5 },
-		Usage:    func(string) (uint64, float64, bool) { return 1 << 20, 12.5, true },
+		Sessions:    func() int { return 3 },
+		Connections: func() int { return 2 },
+		Running:     func() map[string]int { return map[string]int{"git": 1} },
+		Breakers:    func() map[string]string { return map[string]string{"files": "open"} },
+		Store:       func() (writes, queries Timing) { return Timing{1, time.Second}, Timing{} },
+		Recorder:    func() (int, uint64) { return 4, 5 },
+		Usage:       func(string) (uint64, float64, bool) { return 1 << 20, 12.5, true },
 	})
+}
+
+func TestPrometheusParsesMetrics(t *testing.T) {
+	m := newMetrics()
 	call := func(id int64, server string, outcome core.Outcome) {
 		m.Event(event.Event{Kind: event.Call, Data: core.Call{ID: id, Server: server, Outcome: outcome, Took: 20 * time.Millisecond}})
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -92,15 +90,26 @@ func scope(version string) *common.InstrumentationScope {
 	return &common.InstrumentationScope{Name: "drawbridge", Version: version}
 }
 
-// convertMetrics converts metrics from the Prometheus data model to OTLP, so that both exports
-// have the same values.
-func convertMetrics(about *resource.Resource, version string, families []*dto.MetricFamily, begun, now time.Time) *metricspb.MetricsData {
+// newMetricsData converts metrics from the Prometheus data model to OTLP, so that both exports have
+// the same values.
+func newMetricsData(about *resource.Resource, version string, families []*dto.MetricFamily, begun, now time.Time) *metricspb.MetricsData {
 	c := converter{uint64(begun.UnixNano()), uint64(now.UnixNano())}
 	var list []*metricspb.Metric
 	for _, f := range families {
-		if m := c.metric(f); m != nil {
-			list = append(list, m)
+		m := &metricspb.Metric{Name: f.GetName(), Description: f.GetHelp()}
+		switch f.GetType() {
+		case dto.MetricType_COUNTER:
+			points := c.numbers(f, func(one *dto.Metric) float64 { return one.GetCounter().GetValue() })
+			m.Data = &metricspb.Metric_Sum{Sum: &metricspb.Sum{DataPoints: points, IsMonotonic: true, AggregationTemporality: cumulative}}
+		case dto.MetricType_GAUGE:
+			points := c.numbers(f, func(one *dto.Metric) float64 { return one.GetGauge().GetValue() })
+			m.Data = &metricspb.Metric_Gauge{Gauge: &metricspb.Gauge{DataPoints: points}}
+		case dto.MetricType_HISTOGRAM:
+			m.Data = &metricspb.Metric_Histogram{Histogram: &metricspb.Histogram{DataPoints: c.histograms(f), AggregationTemporality: cumulative}}
+		default: // only the Go runtime's summary of GC pauses, which is omitted
+			continue
 		}
+		list = append(list, m)
 	}
 	return &metricspb.MetricsData{ResourceMetrics: []*metricspb.ResourceMetrics{{
 		Resource:     about,
@@ -108,67 +117,40 @@ func convertMetrics(about *resource.Resource, version string, families []*dto.Me
 	}}}
 }
 
+const cumulative = metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
+
 type converter struct{ start, now uint64 }
 
-func (c converter) metric(f *dto.MetricFamily) *metricspb.Metric {
-	m := &metricspb.Metric{Name: f.GetName(), Description: f.GetHelp()}
-	cumulative := metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
-	switch f.GetType() {
-	case dto.MetricType_COUNTER:
-		sum := &metricspb.Sum{IsMonotonic: true, AggregationTemporality: cumulative}
-		for _, one := range f.GetMetric() {
-			sum.DataPoints = append(sum.DataPoints, c.number(one, one.GetCounter().GetValue()))
-		}
-		m.Data = &metricspb.Metric_Sum{Sum: sum}
-	case dto.MetricType_GAUGE:
-		gauge := &metricspb.Gauge{}
-		for _, one := range f.GetMetric() {
-			gauge.DataPoints = append(gauge.DataPoints, c.number(one, one.GetGauge().GetValue()))
-		}
-		m.Data = &metricspb.Metric_Gauge{Gauge: gauge}
-	case dto.MetricType_HISTOGRAM:
-		h := &metricspb.Histogram{AggregationTemporality: cumulative}
-		for _, one := range f.GetMetric() {
-			h.DataPoints = append(h.DataPoints, c.histogram(one))
-		}
-		m.Data = &metricspb.Metric_Histogram{Histogram: h}
-	default: // only the Go runtime's summary of GC pauses, which is omitted
-		return nil
+func (c converter) numbers(f *dto.MetricFamily, value func(*dto.Metric) float64) (points []*metricspb.NumberDataPoint) {
+	for _, one := range f.GetMetric() {
+		points = append(points, &metricspb.NumberDataPoint{
+			Attributes: attributes(one), StartTimeUnixNano: c.start, TimeUnixNano: c.now,
+			Value: &metricspb.NumberDataPoint_AsDouble{AsDouble: value(one)},
+		})
 	}
-	return m
+	return points
 }
 
-func (c converter) number(one *dto.Metric, value float64) *metricspb.NumberDataPoint {
-	return &metricspb.NumberDataPoint{
-		Attributes: attributes(one), StartTimeUnixNano: c.start, TimeUnixNano: c.now,
-		Value: &metricspb.NumberDataPoint_AsDouble{AsDouble: value},
-	}
-}
-
-// histogram converts cumulative buckets to the disjoint buckets of OTLP.
-func (c converter) histogram(one *dto.Metric) *metricspb.HistogramDataPoint {
-	h := one.GetHistogram()
-	sum := h.GetSampleSum()
-	p := &metricspb.HistogramDataPoint{
-		Attributes: attributes(one), StartTimeUnixNano: c.start, TimeUnixNano: c.now, Count: h.GetSampleCount(), Sum: &sum,
-	}
-	buckets := slices.Clone(h.GetBucket())
-	slices.SortFunc(buckets, func(a, b *dto.Bucket) int { return cmp.Compare(a.GetUpperBound(), b.GetUpperBound()) })
-	below := uint64(0)
-	for _, b := range buckets {
-		if math.IsInf(b.GetUpperBound(), 1) {
-			continue
+// histograms converts cumulative buckets to the disjoint buckets of OTLP.
+func (c converter) histograms(f *dto.MetricFamily) (points []*metricspb.HistogramDataPoint) {
+	for _, one := range f.GetMetric() {
+		h := one.GetHistogram()
+		p := &metricspb.HistogramDataPoint{
+			Attributes: attributes(one), StartTimeUnixNano: c.start, TimeUnixNano: c.now, Count: h.GetSampleCount(), Sum: h.SampleSum,
 		}
-		p.ExplicitBounds = append(p.ExplicitBounds, b.GetUpperBound())
-		p.BucketCounts = append(p.BucketCounts, b.GetCumulativeCount()-below)
-		below = b.GetCumulativeCount()
+		below := uint64(0)
+		for _, b := range h.GetBucket() {
+			p.ExplicitBounds = append(p.ExplicitBounds, b.GetUpperBound())
+			p.BucketCounts = append(p.BucketCounts, b.GetCumulativeCount()-below)
+			below = b.GetCumulativeCount()
+		}
+		p.BucketCounts = append(p.BucketCounts, p.Count-below)
+		points = append(points, p)
 	}
-	p.BucketCounts = append(p.BucketCounts, p.Count-below)
-	return p
+	return points
 }
 
-func attributes(one *dto.Metric) []*common.KeyValue {
-	var list []*common.KeyValue
+func attributes(one *dto.Metric) (list []*common.KeyValue) {
 	for _, l := range one.GetLabel() {
 		list = append(list, stringAttribute(l.GetName(), l.GetValue()))
 	}

@@ -29,12 +29,11 @@ const (
 	dropLogInterval  = time.Minute // minimum interval of log entries about dropped spans
 	sendTimeout      = 10 * time.Second
 	stopTimeout      = 500 * time.Millisecond
-	firstBackoff     = time.Second
-	sendAttempts     = 4
+	sendAttempts     = 4       // attempts to send one batch
 	maxResponseBytes = 4 << 10 // maximum bytes read of a response
 )
 
-// SenderOptions configures a Sender. Endpoint is required, and Interval if Gather is set.
+// SenderOptions configures a Sender. Only Gather is optional.
 type SenderOptions struct {
 	Endpoint string // base URL, such as http://127.0.0.1:4318
 	Headers  map[string]string
@@ -43,50 +42,49 @@ type SenderOptions struct {
 	// Gather returns the metrics to send; nil sends no metrics.
 	Gather   func() ([]*dto.MetricFamily, error)
 	Interval time.Duration       // interval of sending metrics
-	Redact   func(string) string // removes secrets from names and reasons; nil removes nothing
-	Log      *slog.Logger        // nil: nothing is logged
-	HTTP     *http.Client        // nil: a client with a timeout that does not follow redirects
+	Redact   func(string) string // removes secrets from names and reasons
+	Log      *slog.Logger
 }
 
 // Sender exports a span for each finished call, and the metrics, over OTLP/HTTP with protobuf
-// encoding. It observes the event bus, so calls do not wait for it. Spans that the receiver does
-// not accept in time are dropped and counted; the count is logged when the receiver accepts spans
-// again.
+// encoding. It observes the event bus, so calls do not wait for it. A batch of spans that the
+// receiver does not accept is sent again; spans that it does not accept in time are dropped and
+// counted, and the count is logged when it accepts spans again.
 //
 // It builds the OTLP messages itself, because the OpenTelemetry exporters would link gRPC into the
 // program.
 type Sender struct {
 	o         SenderOptions
+	http      *http.Client
 	resource  *resource.Resource
 	startedAt time.Time
+	spanDelay time.Duration
 	dropped   atomic.Uint64 // spans dropped since the last log entry
-	failing   atomic.Bool
-	backoff   time.Duration // backoff before the second attempt
+
+	// The fields below are accessed only by sendQueued.
+	batch      []*tracepb.Span
+	attempts   int // failed attempts to send batch
+	failing    bool
+	dropLogged time.Time
 }
 
 // NewSender returns a Sender. Its Run must be called.
 func NewSender(o SenderOptions) *Sender {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.HTTP == nil {
-		o.HTTP = &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the headers, which may contain credentials, are only for the configured address
-		}}
-	}
 	o.Endpoint = strings.TrimRight(o.Endpoint, "/")
-	return &Sender{o: o, resource: newResource(o.Version), startedAt: time.Now(), backoff: firstBackoff}
+	client := &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the headers, which may contain credentials, are only for the configured address
+	}}
+	return &Sender{o: o, http: client, resource: newResource(o.Version), startedAt: time.Now(), spanDelay: spanDelay}
 }
 
 // Run exports events until the channel is closed or ctx is done. It then sends what is queued, for
 // at most half a second, and returns nil.
 func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
+	ctx, cancel := context.WithCancel(ctx)
 	spans := make(chan *tracepb.Span, maxSpans)
 	sent := make(chan struct{})
-	go func() { defer close(sent); s.sendSpans(ctx, spans) }()
-	counted := make(chan struct{})
-	go func() { defer close(counted); s.sendMetrics(ctx) }()
-	defer func() { close(spans); <-sent; <-counted }()
+	go func() { defer close(sent); s.sendQueued(ctx, spans) }()
+	defer func() { close(spans); cancel(); <-sent }()
 	for {
 		select {
 		case <-ctx.Done():
@@ -99,8 +97,9 @@ func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
 			if !isCall || c.Outcome == core.OutcomeRunning || !s.o.Traces {
 				continue
 			}
+			c.Name, c.PublicName, c.Reason = s.o.Redact(c.Name), s.o.Redact(c.PublicName), s.o.Redact(c.Reason)
 			select {
-			case spans <- s.span(&c):
+			case spans <- newSpan(&c):
 			default:
 				s.dropped.Add(1)
 			}
@@ -108,112 +107,90 @@ func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
 	}
 }
 
-// span returns the span of a call, redacted.
-func (s *Sender) span(c *core.Call) *tracepb.Span {
-	if s.o.Redact != nil {
-		c.Name, c.PublicName, c.Reason = s.o.Redact(c.Name), s.o.Redact(c.PublicName), s.o.Redact(c.Reason)
-	}
-	return newSpan(c)
-}
-
-// sendSpans sends the spans of the channel in batches, until the channel is closed.
-func (s *Sender) sendSpans(ctx context.Context, spans <-chan *tracepb.Span) {
-	var batch []*tracepb.Span
-	var told time.Time
-	tick := time.NewTicker(spanDelay)
-	defer tick.Stop()
-	flush := func(ctx context.Context) {
-		if len(batch) == 0 {
-			return
+// sendQueued sends the spans of the channel in batches, and the metrics at each interval. When ctx
+// is done, it sends both for a last time, with all spans until the channel is closed.
+func (s *Sender) sendQueued(ctx context.Context, spans <-chan *tracepb.Span) {
+	flush := time.NewTicker(s.spanDelay)
+	defer flush.Stop()
+	scrape := time.NewTicker(max(s.o.Interval, time.Millisecond))
+	defer scrape.Stop()
+	for ctx.Err() == nil {
+		queue := spans
+		if len(s.batch) == batchSpans { // the receiver did not accept the last batch
+			queue = nil
 		}
-		if err := s.send(ctx, "/v1/traces", newTracesData(s.resource, s.o.Version, batch)); err != nil {
-			s.dropped.Add(uint64(len(batch)))
-		} else if s.dropped.Load() > 0 && time.Since(told) >= dropLogInterval {
-			told = time.Now()
-			s.o.Log.Warn("Spans were dropped: the receiver was unreachable or too slow", "endpoint", s.o.Endpoint, "spans", s.dropped.Swap(0))
-		}
-		batch = batch[:0]
-	}
-	for {
 		select {
-		case one, open := <-spans:
-			if open {
-				if batch = append(batch, one); len(batch) == batchSpans {
-					flush(ctx)
-				}
-				continue
+		case <-ctx.Done():
+		case one := <-queue:
+			if s.batch = append(s.batch, one); len(s.batch) == batchSpans {
+				s.sendBatch(ctx)
 			}
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-			flush(last)
-			cancel()
-			return
-		case <-tick.C:
-			flush(ctx)
+		case <-flush.C:
+			s.sendBatch(ctx)
+		case <-scrape.C:
+			s.sendMetrics(ctx)
 		}
 	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	for one := range spans {
+		if len(s.batch) == batchSpans {
+			s.sendBatch(last)
+		}
+		s.batch = append(s.batch, one)
+	}
+	s.sendBatch(last)
+	s.sendMetrics(last)
 }
 
-// sendMetrics sends the metrics at each interval, and a last time when ctx is done.
+// sendBatch sends the batch. It keeps the batch if the receiver may accept it later.
+func (s *Sender) sendBatch(ctx context.Context) {
+	if len(s.batch) == 0 {
+		return
+	}
+	err := s.send(ctx, "/v1/traces", newTracesData(s.resource, s.o.Version, s.batch))
+	if err != nil {
+		s.attempts++
+		if !errors.Is(err, errRejected) && s.attempts < sendAttempts {
+			return
+		}
+		s.dropped.Add(uint64(len(s.batch)))
+	} else if s.dropped.Load() > 0 && time.Since(s.dropLogged) >= dropLogInterval {
+		s.dropLogged = time.Now()
+		s.o.Log.Warn("Spans were dropped: the receiver was unreachable or too slow", "endpoint", s.o.Endpoint, "spans", s.dropped.Swap(0))
+	}
+	s.batch, s.attempts = s.batch[:0], 0
+}
+
 func (s *Sender) sendMetrics(ctx context.Context) {
 	if s.o.Gather == nil {
 		return
 	}
-	once := func(ctx context.Context) {
-		families, err := s.o.Gather()
-		if err != nil {
-			s.o.Log.Debug("Cannot gather metrics", "error", err)
-		}
-		if len(families) > 0 {
-			_ = s.send(ctx, "/v1/metrics", convertMetrics(s.resource, s.o.Version, families, s.startedAt, time.Now()))
-		}
+	families, err := s.o.Gather()
+	if err != nil {
+		s.o.Log.Debug("Cannot gather metrics", "error", err)
 	}
-	tick := time.NewTicker(s.o.Interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-			once(last)
-			cancel()
-			return
-		case <-tick.C:
-			once(ctx)
-		}
+	if len(families) > 0 {
+		_ = s.send(ctx, "/v1/metrics", newMetricsData(s.resource, s.o.Version, families, s.startedAt, time.Now()))
 	}
 }
 
 // errRejected means that the receiver rejected the request permanently.
 var errRejected = errors.New("the receiver refused it")
 
-// send posts one message. It retries with exponential backoff while the receiver is unreachable or
-// overloaded, as the OTLP specification requires.
+// send posts one message. It logs the first failure in a row, and the first success after it.
 func (s *Sender) send(ctx context.Context, path string, m proto.Message) error {
 	body, err := proto.Marshal(m)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.post(ctx, path, body)
 	}
-	pause := s.backoff
-	for try := 1; ; try++ {
-		if err = s.post(ctx, path, body); err == nil {
-			if s.failing.Swap(false) {
-				s.o.Log.Info("Sending telemetry again", "endpoint", s.o.Endpoint)
-			}
-			return nil
-		}
-		if try == sendAttempts || errors.Is(err, errRejected) || ctx.Err() != nil {
-			break
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-			pause *= 2
-		case <-ctx.Done():
-			timer.Stop()
-		}
-	}
-	if ctx.Err() == nil && !s.failing.Swap(true) { // log only the first failure in a row
+	switch {
+	case err == nil && s.failing:
+		s.o.Log.Info("Sending telemetry again", "endpoint", s.o.Endpoint)
+	case err != nil && !s.failing && ctx.Err() == nil:
 		s.o.Log.Warn("Cannot send telemetry", "endpoint", s.o.Endpoint, "error", err)
 	}
+	s.failing = err != nil
 	return err
 }
 
@@ -226,7 +203,7 @@ func (s *Sender) post(ctx context.Context, path string, body []byte) error {
 		r.Header.Set(name, value)
 	}
 	r.Header.Set("Content-Type", "application/x-protobuf")
-	resp, err := s.o.HTTP.Do(r)
+	resp, err := s.http.Do(r)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -123,12 +124,12 @@ func until(t *testing.T, what string, f func() bool) {
 
 func TestReceiverGetsSpansAndMetrics(t *testing.T) {
 	to := newReceiver(t, 2) // it comes up late
-	m := New(Options{})
+	m := newMetrics()
 	s := NewSender(SenderOptions{
 		Endpoint: to.URL + "/", Headers: map[string]string{"X-Key": "k"}, Version: "1.2", Traces: true,
-		Gather: m.Gather, Interval: 20 * time.Millisecond,
+		Gather: m.Gather, Interval: 20 * time.Millisecond, Redact: strings.TrimSpace, Log: slog.New(slog.DiscardHandler),
 	})
-	s.backoff = time.Millisecond
+	s.spanDelay = 50 * time.Millisecond
 	var bus event.Bus
 	sub := bus.Subscribe(100)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -220,7 +221,7 @@ func TestUnreachableReceiverDelaysNoCall(t *testing.T) {
 	defer to.Close()
 	defer free()
 	var log words
-	s := NewSender(SenderOptions{Endpoint: to.URL, Traces: true, Interval: time.Hour, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s := NewSender(SenderOptions{Endpoint: to.URL, Traces: true, Interval: time.Hour, Redact: strings.TrimSpace, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	events := make(chan event.Event)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -40,7 +40,7 @@ func calls(m *Metrics, server, tool string, outcome core.Outcome, times int) {
 
 func TestEachAnsweringToolIsALabel(t *testing.T) {
 	t.Parallel()
-	m := New(Options{})
+	m := newMetrics()
 	calls(m, "files", "read", core.OutcomeOK, 2)
 	calls(m, "files", "read", core.OutcomeTimeout, 1)
 	calls(m, "files", "write", core.OutcomeToolError, 1)
@@ -58,7 +58,7 @@ func TestEachAnsweringToolIsALabel(t *testing.T) {
 
 func TestToolsBeyondLimitAreOther(t *testing.T) {
 	t.Parallel()
-	m := New(Options{})
+	m := newMetrics()
 	for s := range 10 {
 		for n := range 100 {
 			calls(m, fmt.Sprint("s", s), fmt.Sprint("t", n), core.OutcomeOK, 1)
