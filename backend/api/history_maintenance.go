@@ -16,7 +16,7 @@ type HistoryState struct {
 	Calls        int64           `json:"calls"`
 	Bytes        int64           `json:"bytes" doc:"Total size of the files"`
 	FreeBytes    int64           `json:"freeBytes" doc:"Part of it that is free for new calls"`
-	IndexPending int64           `json:"indexPending" doc:"Calls that are not in the search index yet; a search finds the newest of them nevertheless"`
+	IndexPending int64           `json:"indexPending" doc:"Calls that are not in the search index yet"`
 	IndexedUpTo  *time.Time      `json:"indexedUpTo,omitempty" doc:"All calls before this time are indexed; absent if all are"`
 	Recorder     RecorderStatus  `json:"recorder"`
 	Recording    store.Recording `json:"recording"`

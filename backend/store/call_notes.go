@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -106,35 +105,16 @@ func (s *Store) saveNote(ctx context.Context, id int64, was *Note, n Note) error
 	})
 }
 
-// rowQueryer is implemented by *sql.DB and *sql.Tx.
-type rowQueryer interface {
-	queryer
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func loadNote(ctx context.Context, db rowQueryer, id int64) (n Note, err error) {
+func loadNote(ctx context.Context, db queryer, id int64) (n Note, err error) {
 	err = db.QueryRowContext(ctx, `SELECT title, text FROM note WHERE call_id = ?`, id).Scan(&n.Title, &n.Text)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return n, err
 	}
-	rows, err := db.QueryContext(ctx, `SELECT name FROM tag WHERE call_id = ? ORDER BY name`, id)
-	if err != nil {
-		return n, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err = eachRow(ctx, db, func(row scanner) error {
 		var tag string
-		if err := rows.Scan(&tag); err != nil {
-			return n, err
-		}
+		err := row.Scan(&tag)
 		n.Tags = append(n.Tags, tag)
-	}
-	return n, rows.Err()
-}
-
-func appendID(list []byte, id int64) []byte {
-	if len(list) > 0 {
-		list = append(list, ',')
-	}
-	return strconv.AppendInt(list, id, 10)
+		return err
+	}, `SELECT name FROM tag WHERE call_id = ? ORDER BY name`, id)
+	return n, err
 }

@@ -21,9 +21,6 @@ func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.Verdict) error
 	defer cancel()
 	s.recorder.Flush(flush)
 	problem := truncateBytes(s.recorder.Redact(v.Problem), maxProblem)
-	return s.withHandle(func(h *handle) error {
-		_, err := h.write.ExecContext(ctx, `INSERT INTO verdict (call_id, level, problem) SELECT id, ?, ? FROM call WHERE id = ?
-			ON CONFLICT (call_id) DO UPDATE SET level = excluded.level, problem = excluded.problem`, verdictLevels[v.Level], problem, id)
-		return err
-	})
+	return s.exec(ctx, `INSERT INTO verdict (call_id, level, problem) SELECT id, ?, ? FROM call WHERE id = ?
+		ON CONFLICT (call_id) DO UPDATE SET level = excluded.level, problem = excluded.problem`, verdictLevels[v.Level], problem, id)
 }

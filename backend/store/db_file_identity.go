@@ -116,7 +116,6 @@ func (s *Store) closeDisplaced() {
 	s.h.files.removeWAL()
 	s.h = nil
 	s.namesGen.Add(1)
-	s.rollupGen.Add(1)
 }
 
 // copyRecordingRules copies the recording rules into a newly created database, so that calls

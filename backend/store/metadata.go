@@ -3,9 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -16,13 +14,8 @@ import (
 // if there is none.
 func (s *Store) Catalog(ctx context.Context, server, key string) (*core.Catalog, error) {
 	var blob []byte
-	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		return h.read.QueryRowContext(ctx, `SELECT catalog FROM catalog WHERE server = ? AND key = ?`, server, key).Scan(&blob)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
+	found, err := s.queryRow(ctx, []any{&blob}, `SELECT catalog FROM catalog WHERE server = ? AND key = ?`, server, key)
+	if !found {
 		return nil, err
 	}
 	c := &core.Catalog{}
@@ -46,13 +39,8 @@ func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Cat
 
 // Metadata returns the value stored under key. ok is false if there is none.
 func (s *Store) Metadata(ctx context.Context, key string) (value []byte, ok bool, err error) {
-	err = s.query(ctx, func(ctx context.Context, h *handle) error {
-		return h.read.QueryRowContext(ctx, `SELECT value FROM fact WHERE key = ?`, key).Scan(&value)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, false, nil
-	}
-	return value, err == nil, err
+	ok, err = s.queryRow(ctx, []any{&value}, `SELECT value FROM fact WHERE key = ?`, key)
+	return value, ok, err
 }
 
 // SaveMetadata stores value under key and replaces the previous one.
@@ -87,13 +75,4 @@ func (s *Store) SaveDualEra(ctx context.Context, server, key string, dual bool) 
 		answer = "dual"
 	}
 	return s.SaveMetadata(ctx, "era/"+server, []byte(answer+" "+key))
-}
-
-func (s *Store) exec(ctx context.Context, stmt string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
-	defer cancel()
-	return s.withHandle(func(h *handle) error {
-		_, err := h.write.ExecContext(ctx, stmt, args...)
-		return err
-	})
 }

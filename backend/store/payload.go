@@ -6,9 +6,6 @@ import (
 	"crypto/sha256"
 	"io"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/s2"
@@ -74,47 +71,6 @@ func (r *rules) redact(s string) string {
 		return s
 	}
 	return string(redactMatches(r.patterns, r.secrets.redact([]byte(s), 0), 0))
-}
-
-// redactName is like text, for the names of tools. Names without secrets are cached, because they
-// recur with each call.
-func (r *rules) redactName(s string) string {
-	if r.cleanNames.has(s) {
-		return s
-	}
-	clean := r.redact(s)
-	if clean == s {
-		r.cleanNames.add(s)
-	}
-	return clean
-}
-
-// cleanNames caches names that contain no secret. A nil cache is always empty.
-type cleanNames struct {
-	names sync.Map
-	count atomic.Int32
-}
-
-const (
-	maxCleanNames     = 1024 // maximum number of names; later names are not cached
-	maxCleanNameBytes = 256  // maximum size of a name in bytes
-)
-
-func (h *cleanNames) has(name string) bool {
-	if h == nil || len(name) > maxCleanNameBytes {
-		return false
-	}
-	_, ok := h.names.Load(name)
-	return ok
-}
-
-func (h *cleanNames) add(name string) {
-	if h == nil || len(name) > maxCleanNameBytes || h.count.Load() >= maxCleanNames {
-		return
-	}
-	if _, there := h.names.LoadOrStore(strings.Clone(name), struct{}{}); !there {
-		h.count.Add(1)
-	}
 }
 
 const (

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -91,19 +90,12 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 	if o := p.last.Load(); o != nil && o.id == id {
 		return o, nil
 	}
-	rows, err := p.db.QueryContext(ctx, `SELECT data FROM pack WHERE id = ?`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return nil, err
-		}
+	var data []byte
+	err := p.db.QueryRowContext(ctx, `SELECT data FROM pack WHERE id = ?`, id).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errBadLocation
 	}
-	var data sql.RawBytes
-	if err := rows.Scan(&data); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	d, err := zstdDecoder()
@@ -123,22 +115,18 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 // are deleted. Blocks that are no longer referenced are deleted. With erase, the payloads of the
 // calls are overwritten in the blocks that remain.
 func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) error {
-	rows, err := tx.QueryContext(ctx, `SELECT arguments FROM body WHERE arguments_enc = `+strconv.Itoa(encBlock)+` AND id IN (?`+strings.Repeat(`,?`, len(gone)-1)+`)`, gone...)
-	if err != nil {
-		return err
-	}
 	places := make(map[int64][]payloadLocation)
-	for rows.Next() {
+	err := eachRow(ctx, tx, func(row scanner) error {
 		var b []byte
-		if err := rows.Scan(&b); err != nil {
-			_ = rows.Close()
+		if err := row.Scan(&b); err != nil {
 			return err
 		}
 		if p, err := decodeLocation(b); err == nil {
 			places[p.block] = append(places[p.block], p)
 		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil
+	}, `SELECT arguments FROM body WHERE arguments_enc = `+strconv.Itoa(encBlock)+` AND id IN (`+placeholders(len(gone))+`)`, gone...)
+	if err != nil {
 		return err
 	}
 	for pack, left := range places {
@@ -149,13 +137,11 @@ func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) e
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n > 0 || !erase {
-			if err != nil {
-				return err
-			}
-			continue
+		deleted, err := res.RowsAffected()
+		if err == nil && deleted == 0 && erase {
+			err = overwritePayloads(ctx, tx, pack, left)
 		}
-		if err := overwritePayloads(ctx, tx, pack, left); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -77,21 +77,18 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 		}
 		b.upTo, _ = strconv.ParseInt(after, 10, 64)
 		edge := min(s.opts.Now().Add(-minPackAge).UnixMicro(), unknown) // excludes calls that are not indexed: the indexer will read their payloads soon
-		rows, err := h.read.QueryContext(ctx, `SELECT id, arguments, arguments_enc, reply, reply_enc FROM body WHERE id > ? AND id < ? ORDER BY id LIMIT ?`, b.upTo, edge, packRows)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() && len(b.raw) < packBytes {
+		return eachRow(ctx, h.read, func(row scanner) error {
 			more = true
 			var id int64
 			var args, reply storedPayload
-			if err := rows.Scan(&id, &args.data, &args.enc, &reply.data, &reply.enc); err != nil {
+			if err := row.Scan(&id, &args.data, &args.enc, &reply.data, &reply.enc); err != nil {
 				return err
 			}
-			b.add(id, args, reply)
-		}
-		return rows.Err()
+			if b.add(id, args, reply); len(b.raw) >= packBytes {
+				return errEnough
+			}
+			return nil
+		}, `SELECT id, arguments, arguments_enc, reply, reply_enc FROM body WHERE id > ? AND id < ? ORDER BY id LIMIT ?`, b.upTo, edge, packRows)
 	})
 	if err != nil || !more {
 		return false, err
@@ -147,8 +144,7 @@ func (b *blockBuilder) save(ctx context.Context, tx *sql.Tx, packed []byte, now 
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, packedKey, strconv.AppendInt(nil, b.upTo, 10), now.UnixMicro())
+	_, err := tx.ExecContext(ctx, upsertMetadata, packedKey, strconv.AppendInt(nil, b.upTo, 10), now.UnixMicro())
 	return err
 }
 
@@ -164,25 +160,18 @@ func (b *blockBuilder) replaceRows(ctx context.Context, tx *sql.Tx) error {
 	for i, id := range b.ids {
 		list[i] = id
 	}
-	these := ` FROM body WHERE id IN (?` + strings.Repeat(`,?`, len(list)-1) + `)`
-	rows, err := tx.QueryContext(ctx, `SELECT `+keptBodyColumns+these+` ORDER BY id`, list...)
-	if err != nil {
-		return err
-	}
+	these := ` FROM body WHERE id IN (` + placeholders(len(list)) + `)`
+	columns := strings.Count(keptBodyColumns, ",") + 1
 	var kept [][]any
-	for rows.Next() {
-		row := make([]any, strings.Count(keptBodyColumns, ",")+1)
-		into := make([]any, len(row))
-		for i := range row {
-			into[i] = &row[i]
+	err := eachRow(ctx, tx, func(row scanner) error {
+		values, into := make([]any, columns), make([]any, columns)
+		for i := range values {
+			into[i] = &values[i]
 		}
-		if err := rows.Scan(into...); err != nil {
-			_ = rows.Close()
-			return err
-		}
-		kept = append(kept, row)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		kept = append(kept, values)
+		return row.Scan(into...)
+	}, `SELECT `+keptBodyColumns+these+` ORDER BY id`, list...)
+	if err != nil {
 		return err
 	}
 	if len(kept) != len(b.ids) { // a deleted payload must not stay in the block
@@ -191,7 +180,7 @@ func (b *blockBuilder) replaceRows(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, `DELETE`+these, list...); err != nil {
 		return err
 	}
-	put, err := tx.PrepareContext(ctx, `INSERT INTO body (`+keptBodyColumns+`, arguments, arguments_enc, reply_enc) VALUES (`+strings.Repeat(`?,`, len(kept[0]))+`?,?,?)`)
+	put, err := tx.PrepareContext(ctx, `INSERT INTO body (`+keptBodyColumns+`, arguments, arguments_enc, reply_enc) VALUES (`+placeholders(columns)+`,?,?,?)`)
 	if err != nil {
 		return err
 	}

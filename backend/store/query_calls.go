@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 	if q.Before == 0 { // later pages contain older calls, which are on disk already
 		s.waitForRecent(ctx)
 	}
+	if q.Text != "" {
+		s.indexPending(ctx)
+	}
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		calls, next, err = s.findCalls(ctx, h.read, q)
 		return err
@@ -81,31 +85,33 @@ func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call
 	return out[:q.Limit], out[q.Limit-1].ID, nil
 }
 
-// searchRounds is how often one query reads more hits when its filters reject most of them.
-const searchRounds = 5
+// If the filters of a search reject most of its hits, one query reads maxHits hits up to
+// searchRounds times.
+const (
+	maxHits      = 2000
+	searchRounds = 5
+)
 
-func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) ([]core.Call, int64, error) {
-	words := parseWords(q.Text)
-	if len(words) == 0 {
+func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) (out []core.Call, next int64, err error) {
+	words := ftsQuery(q.Text)
+	if words == "" {
 		return nil, 0, nil
 	}
 	after, before := q.bounds()
+	if before == 0 {
+		before = 1 << 62
+	}
 	limit := q.Limit + 1
 	if len(where) > 0 {
 		limit = maxHits
 	}
-	var out []core.Call
 	for range searchRounds {
-		found, end, limited, err := s.searchIndex(ctx, db, words, after, before, limit)
+		hits, err := queryIDs(ctx, db, `SELECT rowid FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?`, words, before, after, limit)
 		if err != nil {
 			return nil, 0, err
 		}
-		if len(found) > 0 {
-			idArgs := make([]any, len(found), len(found)+len(args))
-			for i, id := range found {
-				idArgs[i] = id
-			}
-			page, err := selectCalls(ctx, db, append([]string{`c.id IN (?` + strings.Repeat(`,?`, len(found)-1) + `)`}, where...), append(idArgs, args...), q.Limit+1-len(out))
+		if len(hits) > 0 {
+			page, err := selectCalls(ctx, db, append([]string{`c.id IN (` + placeholders(len(hits)) + `)`}, where...), slices.Concat(hits, args), q.Limit+1-len(out))
 			if err != nil {
 				return nil, 0, err
 			}
@@ -114,33 +120,26 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 		if len(out) > q.Limit {
 			return out[:q.Limit], out[q.Limit-1].ID, nil
 		}
-		if end == 0 || limited {
-			return out, end, nil
+		if len(hits) < limit {
+			return out, 0, nil
 		}
-		before = end
+		before = hits[limit-1].(int64)
 	}
 	return out, before, nil
 }
 
-func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, limit int) ([]core.Call, error) {
+func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, limit int) (out []core.Call, err error) {
 	stmt := `SELECT ` + callColumns + callTables
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)
 	}
-	rows, err := db.QueryContext(ctx, stmt+` ORDER BY c.id DESC LIMIT ?`, append(args[:len(args):len(args)], limit)...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var out []core.Call
-	for rows.Next() {
+	err = eachRow(ctx, db, func(row scanner) error {
 		var c core.Call
-		if err := scanCall(rows, &c); err != nil {
-			return nil, err
-		}
+		err := scanCall(row, &c)
 		out = append(out, c)
-	}
-	return out, rows.Err()
+		return err
+	}, stmt+` ORDER BY c.id DESC LIMIT ?`, append(args[:len(args):len(args)], limit)...)
+	return out, err
 }
 
 // conditions translates a query into SQL conditions. Names are resolved to row ids first, so that
@@ -152,7 +151,7 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		args = append(args, values...)
 	}
 	after, before := q.bounds()
-	if q.Text == "" { // searchIndex applies the bounds to its hits
+	if q.Text == "" { // a search applies the bounds to its hits
 		if before > 0 {
 			add(`c.id < ?`, before)
 		}
@@ -186,7 +185,7 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		if err != nil || len(ids) == 0 {
 			return false, err
 		}
-		add(column+` IN (?`+strings.Repeat(`,?`, len(ids)-1)+`)`, ids...)
+		add(column+` IN (`+placeholders(len(ids))+`)`, ids...)
 		return true, nil
 	}
 	for _, f := range []struct {
@@ -210,25 +209,6 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	}
 	return where, args, nil
 }
-
-func queryIDs(ctx context.Context, db queryer, query string, args ...any) ([]any, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var out []any
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		out = append(out, id)
-	}
-	return out, rows.Err()
-}
-
-type scanner interface{ Scan(...any) error }
 
 func scanCall(row scanner, c *core.Call, more ...any) error {
 	var at, took, queued int64

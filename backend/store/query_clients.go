@@ -2,18 +2,14 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // LastCallID returns the id of the newest call, or 0 if the history is empty.
-func (s *Store) LastCallID(ctx context.Context) (int64, error) {
-	var id int64
-	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		return h.read.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM call`).Scan(&id)
-	})
+func (s *Store) LastCallID(ctx context.Context) (id int64, err error) {
+	_, err = s.queryRow(ctx, []any{&id}, `SELECT coalesce(max(id), 0) FROM call`)
 	return id, err
 }
 
@@ -26,33 +22,18 @@ type ClientUse struct {
 
 // Clients returns the clients that have calls in the history, the most recently seen first, at
 // most 500.
-func (s *Store) Clients(ctx context.Context) ([]ClientUse, error) {
+func (s *Store) Clients(ctx context.Context) (list []ClientUse, err error) {
 	s.waitForRecent(ctx)
-	var out []ClientUse
-	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		rows, err := h.read.QueryContext(ctx, `SELECT k.token, k.name, k.version,
-			(SELECT count(*) FROM call c WHERE c.client_id = k.id), coalesce((SELECT max(id) FROM call c WHERE c.client_id = k.id), 0) AS last
-			FROM client k ORDER BY last DESC LIMIT 500`)
-		if err != nil {
-			return err
+	err = s.queryRows(ctx, func(row scanner) error {
+		var u ClientUse
+		var last int64
+		err := row.Scan(&u.Client.Token, &u.Client.Name, &u.Client.Version, &u.Calls, &last)
+		if u.LastSeen = time.UnixMicro(last).UTC(); u.Calls > 0 {
+			list = append(list, u)
 		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var u ClientUse
-			var last int64
-			if err := rows.Scan(&u.Client.Token, &u.Client.Name, &u.Client.Version, &u.Calls, &last); err != nil {
-				return err
-			}
-			if u.LastSeen = time.UnixMicro(last).UTC(); u.Calls > 0 {
-				out = append(out, u)
-			}
-		}
-		return rows.Err()
-	})
-	return out, err
-}
-
-// queryer is implemented by *sql.DB and *sql.Tx.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+		return err
+	}, `SELECT k.token, k.name, k.version,
+		(SELECT count(*) FROM call c WHERE c.client_id = k.id), coalesce((SELECT max(id) FROM call c WHERE c.client_id = k.id), 0) AS last
+		FROM client k ORDER BY last DESC LIMIT 500`)
+	return list, err
 }

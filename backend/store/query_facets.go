@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	}
 	s.waitForRecent(ctx)
 	q.late = s.late.Load()
+	if q.Text != "" {
+		s.indexPending(ctx)
+	}
 	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, outcomes: map[core.Outcome]int64{}}
 	out := &Facets{}
 	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
@@ -84,9 +88,9 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 			return err
 		}
 		if q.fromRollups() {
-			return t.countFromRollups(ctx, s, h, s.opts.Now())
+			return t.countFromRollups(ctx, h.read, s.opts.Now())
 		}
-		out.Newest, err = t.countFromCalls(ctx, s, h)
+		out.Newest, err = t.countFromCalls(ctx, h.read)
 		return err
 	})
 	if err != nil {
@@ -115,10 +119,10 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	return out, nil
 }
 
-func (t *tally) countFromRollups(ctx context.Context, st *Store, h *handle, now time.Time) error {
+func (t *tally) countFromRollups(ctx context.Context, db queryer, now time.Time) error {
 	from, to := t.q.From, t.q.To
 	var oldest int64 // rollups are kept longer than calls
-	if err := h.read.QueryRowContext(ctx, `SELECT coalesce(min(id), 0) FROM call`).Scan(&oldest); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT coalesce(min(id), 0) FROM call`).Scan(&oldest); err != nil {
 		return err
 	}
 	if first := time.UnixMicro(oldest); from.Before(first) {
@@ -127,118 +131,62 @@ func (t *tally) countFromRollups(ctx context.Context, st *Store, h *handle, now 
 	if to.IsZero() {
 		to = now
 	}
-	past, open := splitClosed(spanRanges(from, to, now), now)
-	key, gen := rangesKey(past), st.rollupGen.Load() // load the generation before reading, so that a concurrent change invalidates the result
-	done := st.counts.get(key, gen)
-	if done == nil {
-		done = &counts{}
-		if err := done.read(ctx, h.read, past); err != nil {
-			return err
-		}
-		if len(*done) <= maxCachedResults {
-			st.counts.put(key, gen, done)
-		}
-	}
-	fresh := counts{}
-	if err := fresh.read(ctx, h.read, open); err != nil {
-		return err
-	}
-	for _, all := range []counts{*done, fresh} {
-		for p, one := range all {
-			for i, n := range one {
-				if n > 0 {
-					t.add(p.target, p.client, outcomeNames[i+1], n)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// counts holds the number of calls by outcome for each target and client, summed over all spans.
-type counts map[struct{ target, client int64 }]*[6]int64
-
-func (c counts) read(ctx context.Context, db queryer, ranges []spanRange) error {
-	return eachCount(ctx, db, ranges, func(target, client int64, outcomes [6]int64) {
-		key := struct{ target, client int64 }{target, client}
-		one := c[key]
-		if one == nil {
-			one = new([6]int64)
-			c[key] = one
-		}
+	return eachCount(ctx, db, spanRanges(from, to, now), func(target, client int64, outcomes [6]int64) {
 		for i, n := range outcomes {
-			one[i] += n
+			if n > 0 {
+				t.add(target, client, outcomeNames[i+1], n)
+			}
 		}
 	})
 }
 
+// FacetHits is the number of the newest calls from which Facets counts if rollups cannot answer
+// the query.
+const FacetHits = 10000
+
 // countFromCalls counts the newest calls one by one. It returns the number of calls examined,
 // FacetHits if there may be more.
-func (t *tally) countFromCalls(ctx context.Context, st *Store, h *handle) (int, error) {
+func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 	q := t.q
 	q.Server, q.Tool, q.Client, q.Outcome = "", "", "", ""
-	where, args, err := conditions(ctx, h.read, q)
+	where, args, err := conditions(ctx, db, q)
 	if err != nil || where == nil {
 		return 0, err
 	}
 	if q.Text == "" {
-		n, err := t.countRows(ctx, h, `call c`, nil, where, args, ` ORDER BY c.id DESC LIMIT ?`, FacetHits)
-		return min(n, FacetHits), err
+		return t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, FacetHits)...)
 	}
-	words := parseWords(q.Text)
-	if len(words) == 0 {
+	words := ftsQuery(q.Text)
+	if words == "" {
 		return 0, nil
 	}
 	after, before := q.bounds()
-	if before <= 0 {
+	if before == 0 {
 		before = 1 << 62
 	}
-	fresh, oldest, err := st.pendingHits(ctx, h.read, words, after, before)
-	if err != nil {
-		return 0, err
+	const hits = `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?) f`
+	bound := []any{words, before, after, FacetHits}
+	n, err := t.countRows(ctx, db, hits+` CROSS JOIN call c ON c.id = f.id`, where, ``, slices.Concat(bound, args)...)
+	if err == nil && len(where) > 0 && n < FacetHits { // the filters rejected some hits
+		err = db.QueryRowContext(ctx, `SELECT count(*) FROM `+hits, bound...).Scan(&n)
 	}
-	list := make([]byte, 0, 20*len(fresh))
-	for _, id := range fresh {
-		list = appendID(list, id)
-	}
-	if _, err := t.countRows(ctx, h, `json_each(?) f CROSS JOIN call c ON c.id = f.value`, []any{"[" + string(list) + "]"}, where, args, ``); err != nil {
-		return 0, err
-	}
-	// Hits of the full-text index. It may have indexed some of the pending calls in the meantime.
-	hits := `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? AND rowid NOT IN (SELECT value FROM json_each(?)) ORDER BY rowid DESC LIMIT ?) f`
-	bound := []any{ftsQuery(words), before, max(after, oldest), "[" + string(list) + "]", FacetHits - len(fresh)}
-	n, err := t.countRows(ctx, h, hits+` CROSS JOIN call c ON c.id = f.id`, bound, where, args, ``)
-	if err != nil {
-		return 0, err
-	}
-	if len(where) > 0 && n+len(fresh) < FacetHits { // the filters rejected some hits
-		if err := h.read.QueryRowContext(ctx, `SELECT count(*) FROM `+hits, bound...).Scan(&n); err != nil {
-			return 0, err
-		}
-	}
-	return min(n+len(fresh), FacetHits), nil
+	return n, err
 }
 
 // countRows counts the calls selected from source that match the conditions in where, and returns
 // their number.
-func (t *tally) countRows(ctx context.Context, h *handle, source string, before []any, where []string, args []any, rest string, after ...any) (n int, err error) {
+func (t *tally) countRows(ctx context.Context, db queryer, source string, where []string, rest string, args ...any) (n int, err error) {
 	stmt := `SELECT c.target_id, c.client_id, c.outcome FROM ` + source
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)
 	}
-	rows, err := h.read.QueryContext(ctx, stmt+rest, slices.Concat(before, args, after)...)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err = eachRow(ctx, db, func(row scanner) error {
 		var target, client int64
 		var outcome int
-		if err := rows.Scan(&target, &client, &outcome); err != nil {
-			return 0, err
-		}
+		err := row.Scan(&target, &client, &outcome)
 		n++
 		t.add(target, client, outcomeNames[outcome], 1)
-	}
-	return n, rows.Err()
+		return err
+	}, stmt+rest, args...)
+	return n, err
 }

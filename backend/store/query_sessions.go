@@ -28,36 +28,29 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (sessions
 	// A session may remain for a while after its calls were deleted.
 	const withCalls = `SELECT id FROM session s WHERE id < ? AND EXISTS (SELECT 1 FROM call WHERE session_id = s.id) ORDER BY id DESC LIMIT ?`
 	s.waitForRecent(ctx)
-	err = s.query(ctx, func(ctx context.Context, h *handle) error {
-		rows, err := h.read.QueryContext(ctx, `SELECT e.id, e.name, a.calls, a.failed, a.first, a.last, k.token, k.name, k.version, coalesce(w.name, '')
-			FROM (`+withCalls+`) p
-			JOIN session e ON e.id = p.id
-			JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest FROM call
-				WHERE session_id IN (`+withCalls+`) GROUP BY session_id) a ON a.session_id = e.id
-			JOIN call c ON c.id = a.newest
-			JOIN client k ON k.id = c.client_id
-			LEFT JOIN workspace w ON w.id = c.workspace_id
-			ORDER BY e.id DESC`, before, limit+1, before, limit+1)
-		if err != nil {
+	last := int64(0)
+	err = s.queryRows(ctx, func(row scanner) error {
+		var st SessionSummary
+		var id, first, latest int64
+		if err := row.Scan(&id, &st.Session, &st.Calls, &st.Errors, &first, &latest, &st.Client.Token, &st.Client.Name, &st.Client.Version, &st.Workspace); err != nil {
 			return err
 		}
-		defer func() { _ = rows.Close() }()
-		last := int64(0)
-		for rows.Next() {
-			var st SessionSummary
-			var id, first, latest int64
-			if err := rows.Scan(&id, &st.Session, &st.Calls, &st.Errors, &first, &latest, &st.Client.Token, &st.Client.Name, &st.Client.Version, &st.Workspace); err != nil {
-				return err
-			}
-			if len(sessions) == limit {
-				next = last
-				break
-			}
-			last = id
-			st.First, st.Last = time.UnixMicro(first).UTC(), time.UnixMicro(latest).UTC()
-			sessions = append(sessions, st)
+		if len(sessions) == limit {
+			next = last
+			return errEnough
 		}
-		return rows.Err()
-	})
+		last = id
+		st.First, st.Last = time.UnixMicro(first).UTC(), time.UnixMicro(latest).UTC()
+		sessions = append(sessions, st)
+		return nil
+	}, `SELECT e.id, e.name, a.calls, a.failed, a.first, a.last, k.token, k.name, k.version, coalesce(w.name, '')
+		FROM (`+withCalls+`) p
+		JOIN session e ON e.id = p.id
+		JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest FROM call
+			WHERE session_id IN (`+withCalls+`) GROUP BY session_id) a ON a.session_id = e.id
+		JOIN call c ON c.id = a.newest
+		JOIN client k ON k.id = c.client_id
+		LEFT JOIN workspace w ON w.id = c.workspace_id
+		ORDER BY e.id DESC`, before, limit+1, before, limit+1)
 	return sessions, next, err
 }

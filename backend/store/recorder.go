@@ -79,7 +79,7 @@ var bufferPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return 
 
 func newRecorder(s *Store) *Recorder {
 	r := &Recorder{store: s, wake: make(chan struct{}, 1)}
-	r.rules.Store(&rules{maxField: MaxField, cleanNames: new(cleanNames)})
+	r.rules.Store(&rules{maxField: MaxField})
 	return r
 }
 
@@ -102,8 +102,8 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	e.call.Server = server
 	e.call.Params, e.call.Capabilities = nil, nil
 	e.call.Arguments, e.call.Meta, e.call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
-	e.call.Name = rules.redactName(call.Name)
-	e.call.PublicName = rules.redactName(call.PublicName)
+	e.call.Name = rules.redact(call.Name)
+	e.call.PublicName = rules.redact(call.PublicName)
 	e.call.Reason = truncateChars(rules.redact(truncateChars(call.Reason, MaxError+lookAhead)), MaxError)
 	e.call.Stack = truncateChars(rules.redact(truncateChars(call.Stack, MaxStack+lookAhead)), MaxStack)
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -33,29 +34,21 @@ func (m *lateRange) extend(id, at int64) *lateRange {
 }
 
 func loadLateRange(ctx context.Context, db queryer) (*lateRange, error) {
-	rows, err := db.QueryContext(ctx, `SELECT cast(value AS TEXT) FROM fact WHERE key = ?`, lateRangeKey)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	if !rows.Next() {
-		return nil, rows.Err()
-	}
-	var text string
-	if err := rows.Scan(&text); err != nil {
-		return nil, err
+	var value []byte
+	err := db.QueryRowContext(ctx, `SELECT value FROM fact WHERE key = ?`, lateRangeKey).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
 	}
 	var m lateRange
-	if _, err := fmt.Sscan(text, &m.first, &m.last); err != nil {
-		return nil, nil // invalid value: the next late call overwrites it
+	if _, scanErr := fmt.Sscan(string(value), &m.first, &m.last); err != nil || scanErr != nil {
+		return nil, err // an invalid value is overwritten by the next late call
 	}
 	return &m, nil
 }
 
 // save stores the range in the database.
 func (m *lateRange) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`, lateRangeKey, []byte(fmt.Sprint(m.first, " ", m.last)), now.UnixMicro())
+	_, err := tx.ExecContext(ctx, upsertMetadata, lateRangeKey, []byte(fmt.Sprint(m.first, " ", m.last)), now.UnixMicro())
 	return err
 }
 

@@ -47,7 +47,6 @@ type rules struct {
 	ceiling     map[string]RecordLevel // maximum level by server, from the configuration
 	toolCeiling map[Tool]RecordLevel   // maximum level by tool, from the configuration; has precedence over ceiling
 	renamed     map[string]string      // current name of each renamed server, by its former name
-	cleanNames  *cleanNames            // names known to contain no secret
 }
 
 func (r *rules) levelFor(server, tool string) RecordLevel {
@@ -85,7 +84,6 @@ func updateRules(at *atomic.Pointer[rules], f func(*rules)) {
 		old := at.Load()
 		next := *old
 		f(&next)
-		next.cleanNames = new(cleanNames)
 		if at.CompareAndSwap(old, &next) {
 			return
 		}

@@ -106,9 +106,6 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	if err = tx.Commit(); err == nil {
 		s.late.Store(now)
 	}
-	if w.sums.hasClosedSpans(s.opts.Now()) {
-		s.rollupGen.Add(1)
-	}
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"strings"
 	"time"
 )
 
@@ -15,9 +14,8 @@ type RetentionLimits struct {
 	Bytes int64         // maximum size of the used part of the database file; default 1 GB
 	Rows  int64         // maximum number of calls; default unlimited
 
-	below int64     // if not 0, replaces Rows: delete calls with smaller ids
-	upTo  int64     // if not 0, keep calls with this id or a greater one
-	from  time.Time // time from which Age is computed; zero: now
+	below int64 // if not 0, replaces Rows: delete calls with smaller ids
+	upTo  int64 // if not 0, keep calls with this id or a greater one
 }
 
 // retentionInterval is the interval of retention runs.
@@ -68,47 +66,27 @@ func (s *Store) runRetention(ctx context.Context) {
 // to delay a batch.
 func (s *Store) enforceRetention(ctx context.Context) {
 	k := *s.keep.Load()
-	from, err := s.trustedNow(ctx)
-	if err != nil {
+	trusted, err := s.checkClock(ctx, k.Age)
+	if err == nil && !trusted {
+		k.Age = -1
+	}
+	if err == nil {
+		_, err = s.pruneInSteps(ctx, k, func(held time.Duration) time.Duration {
+			if s.recorder.busy() {
+				return held
+			}
+			return prunePauseFactor * held
+		})
+	}
+	if err == nil && trusted {
+		err = s.withHandle(func(h *handle) error { return deleteOldRollups(ctx, h.write, s.opts.Now(), k.Age) })
+	}
+	if err == nil {
+		err = s.enforceNameLimits(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
 		s.opts.Log.Debug("Cannot prune history", "error", err)
-		return
 	}
-	k.from = from
-	rest := time.NewTimer(0)
-	defer rest.Stop()
-	for step := (stepSize{firstPruneRows, maxPruneRows}); ; {
-		select {
-		case <-rest.C:
-		case <-ctx.Done():
-			return
-		}
-		n, held, err := s.prune(ctx, k, step.rows)
-		if err != nil {
-			s.opts.Log.Debug("Cannot prune history", "error", err)
-			return
-		}
-		if n < int64(step.rows) {
-			break
-		}
-		step.adjust(held)
-		if s.recorder.busy() {
-			rest.Reset(held)
-		} else {
-			rest.Reset(prunePauseFactor * held)
-		}
-	}
-	err = s.withHandle(func(h *handle) error {
-		return deleteOldRollups(ctx, h.write, from, s.keep.Load().Age)
-	})
-	if err != nil {
-		s.opts.Log.Debug("Cannot prune the sums of the history", "error", err)
-	}
-	if err := s.enforceNameLimits(ctx); err != nil {
-		s.opts.Log.Debug("Cannot prune the names of the history", "error", err)
-	}
-	s.usage.expire()
-	s.counts.expire()
-	s.unindexed.expire()
 }
 
 // Prune deletes the calls beyond the limits k immediately, in steps between which calls are
@@ -125,19 +103,27 @@ func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, er
 		}
 		k.Rows = 0
 	}
+	deleted, err = s.pruneInSteps(ctx, k, func(time.Duration) time.Duration { return 0 })
+	if err == nil {
+		err = s.deleteUnusedNames(ctx)
+	}
+	return deleted, err
+}
+
+// pruneInSteps deletes the calls beyond the limits k. pause returns the pause after a step that
+// held the write lock for the given time.
+func (s *Store) pruneInSteps(ctx context.Context, k RetentionLimits, pause func(held time.Duration) time.Duration) (deleted int64, err error) {
 	for step := (stepSize{firstPruneRows, maxPruneRows}); ; {
 		n, held, err := s.prune(ctx, k, step.rows)
 		deleted += n
-		if err == nil && n < int64(step.rows) {
-			err = s.deleteUnusedNames(ctx)
-			return deleted, err
-		}
-		if err != nil {
+		if err != nil || n < int64(step.rows) {
 			return deleted, err
 		}
 		step.adjust(held)
-		if err := ctx.Err(); err != nil {
-			return deleted, err
+		select {
+		case <-time.After(pause(held)):
+		case <-ctx.Done():
+			return deleted, ctx.Err()
 		}
 	}
 }
@@ -146,13 +132,11 @@ func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, er
 // the write lock. New calls reuse the freed space; runPacking returns surplus space to the file
 // system.
 func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted int64, held time.Duration, err error) {
-	if k.from.IsZero() {
-		k.from = s.opts.Now()
-	}
 	var began time.Time
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		began = time.Now()
-		before, err := pruneBefore(ctx, tx, k)
+		expired := s.opts.Now().Add(-k.Age)
+		before, err := pruneBefore(ctx, tx, k, expired)
 		if err != nil {
 			return err
 		}
@@ -162,7 +146,7 @@ func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted
 		gone, err := queryIDs(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
 		if err == nil && len(gone) < rows && k.Age > 0 {
 			var late []any
-			late, err = s.late.Load().expired(ctx, tx, k.from.Add(-k.Age), before, rows-len(gone))
+			late, err = s.late.Load().expired(ctx, tx, expired, before, rows-len(gone))
 			gone = append(gone, late...)
 		}
 		if err != nil || len(gone) == 0 {
@@ -178,17 +162,17 @@ func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted
 	return deleted, time.Since(began), err
 }
 
-// pruneBefore returns the id below which calls are beyond the limits.
-func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits) (int64, error) {
+// pruneBefore returns the id below which calls are beyond the limits. Calls that started before
+// expired are too old.
+func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits, expired time.Time) (int64, error) {
 	const all = 1 << 62
 	before := k.below
 	if k.Age > 0 {
-		before = max(before, k.from.Add(-k.Age).UnixMicro())
+		before = max(before, expired.UnixMicro())
 	}
 	if k.Bytes > 0 {
-		var used int64
-		if err := tx.QueryRowContext(ctx, `SELECT (p.page_count - f.freelist_count) * s.page_size
-			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&used); err != nil {
+		used, err := usedBytes(ctx, tx)
+		if err != nil {
 			return 0, err
 		}
 		if used > k.Bytes {
@@ -203,6 +187,13 @@ func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits) (int64, err
 		before = max(before, edge)
 	}
 	return before, nil
+}
+
+// usedBytes returns the size of the used part of the database file.
+func usedBytes(ctx context.Context, db queryer) (used int64, err error) {
+	err = db.QueryRowContext(ctx, `SELECT (p.page_count - f.freelist_count) * s.page_size
+		FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&used)
+	return used, err
 }
 
 // queryBoundaryID returns the id below which calls do not belong to the newest rows calls, or 0 if
@@ -233,7 +224,7 @@ func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) (names
 	if err := removeFromBlocks(ctx, tx, gone, erase); err != nil {
 		return 0, err
 	}
-	these := ` FROM call WHERE id IN (?` + strings.Repeat(`,?`, len(gone)-1) + `)`
+	these := ` FROM call WHERE id IN (` + placeholders(len(gone)) + `)`
 	sessions, err := queryIDs(ctx, tx, `SELECT DISTINCT session_id`+these+` AND session_id IS NOT NULL`, gone...)
 	if err != nil {
 		return 0, err
@@ -241,7 +232,7 @@ func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) (names
 	if _, err := tx.ExecContext(ctx, `DELETE`+these, gone...); err != nil || len(sessions) == 0 {
 		return 0, err
 	}
-	res, err := tx.ExecContext(ctx, `DELETE FROM session WHERE id IN (?`+strings.Repeat(`,?`, len(sessions)-1)+`)
+	res, err := tx.ExecContext(ctx, `DELETE FROM session WHERE id IN (`+placeholders(len(sessions))+`)
 		AND NOT EXISTS (SELECT 1 FROM call WHERE session_id = session.id)`, sessions...)
 	if err != nil {
 		return 0, err

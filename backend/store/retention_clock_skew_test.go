@@ -106,42 +106,45 @@ func TestClockStepIsRememberedAcrossRuns(t *testing.T) {
 	}
 }
 
-// TestCallsExpireByAge, hour by hour, over a weekend, and after the clock went back.
+// TestCallsExpireByAge: no jump is an advance of some hours, a weekend, or a clock that was set
+// back. A clock that jumps again must continue for a day from there.
 func TestCallsExpireByAge(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, steps := range map[string][]time.Duration{
-		"hour by hour":       {time.Hour, time.Hour, time.Hour},
-		"over a weekend":     {64 * time.Hour, time.Minute},
-		"after it went back": {-9 * 365 * aDay, time.Hour, 9 * 365 * aDay, time.Hour},
+		"hour by hour":     {time.Hour, time.Hour, time.Hour},
+		"over a weekend":   {64 * time.Hour, time.Minute},
+		"after a set back": {-9 * 365 * aDay, time.Hour},
 	} {
-		a := clockSkew{}
-		now := start
-		a.trustedNow(now, aMonth)
+		c, now := clockSkew{}, start
+		c.check(now, aMonth)
 		for i, step := range steps {
 			now = now.Add(step)
-			at := a.trustedNow(now, aMonth)
-			if !at.Equal(now) {
-				t.Errorf("%s, step %d: age counts from %s at %s", name, i, at, now)
+			if c.check(now, aMonth); !c.JumpedAt.IsZero() {
+				t.Errorf("%s, step %d: the clock is not trusted at %s", name, i, now)
 			}
 		}
 	}
-	a := clockSkew{}
-	a.trustedNow(start, aMonth)
-	a.trustedNow(start.Add(9*365*aDay), aMonth)
+	c := clockSkew{}
+	c.check(start, aMonth)
+	c.check(start.Add(9*365*aDay), aMonth)
 	now := start.Add(5 * 365 * aDay) // less far ahead
 	for range 24 {
-		if at := a.trustedNow(now, aMonth); !at.Equal(start) {
-			t.Fatalf("age counts from %s", at)
+		if c.check(now, aMonth); c.JumpedAt.IsZero() {
+			t.Fatalf("the clock is trusted at %s", now)
 		}
 		now = now.Add(time.Hour)
 	}
-	if at := a.trustedNow(now, aMonth); !at.Equal(now) {
-		t.Errorf("a day later age counts from %s", at)
+	if c.check(now, aMonth); !c.JumpedAt.IsZero() {
+		t.Error("the clock is not trusted a day after the jump")
 	}
-	for age, want := range map[time.Duration]time.Duration{aMonth: maxJumpLimit, aDay: minJumpLimit, 8 * aDay: 2 * aDay, -1: minJumpLimit} {
-		if got := maxAdvance(age); got != want {
-			t.Errorf("of calls that are kept for %s a leap is %s, want %s", age, got, want)
+	for age, jump := range map[time.Duration]time.Duration{aMonth: maxJumpLimit, aDay: minJumpLimit, 8 * aDay: 2 * aDay, -1: minJumpLimit} {
+		for advance, jumps := range map[time.Duration]bool{jump: false, jump + 1: true} {
+			c := clockSkew{}
+			c.check(start, age)
+			if c.check(start.Add(advance), age); c.JumpedAt.IsZero() == jumps {
+				t.Errorf("maximum age %s: an advance of %s is a jump: %t, want %t", age, advance, !jumps, jumps)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"slices"
 	"time"
 )
@@ -49,7 +50,6 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 			s.namesGen.Add(1)
 			return err
 		})
-		s.rollupGen.Add(1)
 		if err != nil {
 			break
 		}
@@ -119,11 +119,11 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now tim
 func selectIDs(ctx context.Context, tx *sql.Tx, sel Selection, rows int) ([]any, error) {
 	switch {
 	case len(sel.IDs) > 0:
-		list := make([]byte, 0, 20*len(sel.IDs))
-		for _, id := range sel.IDs {
-			list = appendID(list, id)
+		list, err := json.Marshal(sel.IDs)
+		if err != nil {
+			return nil, err
 		}
-		return queryIDs(ctx, tx, `SELECT c.id FROM json_each(?) f CROSS JOIN call c ON c.id = f.value LIMIT ?`, "["+string(list)+"]", rows)
+		return queryIDs(ctx, tx, `SELECT c.id FROM json_each(?) f CROSS JOIN call c ON c.id = f.value LIMIT ?`, string(list), rows)
 	case sel.Client != "":
 		return queryIDs(ctx, tx, `SELECT id FROM call WHERE client_id IN (SELECT id FROM client WHERE name = ? OR token = ?) LIMIT ?`, sel.Client, sel.Client, rows)
 	}

@@ -21,9 +21,11 @@ func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (Retent
 	var b RetentionPreview
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		b = RetentionPreview{}
-		var used int64
-		if err := h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call), (p.page_count - f.freelist_count) * s.page_size
-			FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s`).Scan(&b.All, &used); err != nil {
+		if err := h.read.QueryRowContext(ctx, `SELECT count(*) FROM call`).Scan(&b.All); err != nil {
+			return err
+		}
+		used, err := usedBytes(ctx, h.read)
+		if err != nil {
 			return err
 		}
 		if k.Age > 0 {

@@ -3,41 +3,25 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Check returns the saved check with this name, or nil if there is none.
-func (s *Store) Check(ctx context.Context, name string) ([]byte, error) {
-	var document []byte
-	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		return h.read.QueryRowContext(ctx, `SELECT document FROM saved_check WHERE name = ?`, name).Scan(&document)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
+func (s *Store) Check(ctx context.Context, name string) (document []byte, err error) {
+	_, err = s.queryRow(ctx, []any{&document}, `SELECT document FROM saved_check WHERE name = ?`, name)
 	return document, err
 }
 
 // Checks returns all saved checks, sorted by name.
 func (s *Store) Checks(ctx context.Context) (documents [][]byte, err error) {
-	err = s.query(ctx, func(ctx context.Context, h *handle) error {
-		rows, err := h.read.QueryContext(ctx, `SELECT document FROM saved_check ORDER BY name`)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var document []byte
-			if err := rows.Scan(&document); err != nil {
-				return err
-			}
-			documents = append(documents, document)
-		}
-		return rows.Err()
-	})
+	err = s.queryRows(ctx, func(row scanner) error {
+		var document []byte
+		err := row.Scan(&document)
+		documents = append(documents, document)
+		return err
+	}, `SELECT document FROM saved_check ORDER BY name`)
 	return documents, err
 }
 
@@ -57,11 +41,11 @@ func (s *Store) DeleteCheck(ctx context.Context, name string) error {
 		}
 		return err
 	})
-	if err == nil && n == 0 {
-		return core.Errorf(core.CodeNotFound, "there is no such check")
-	}
 	if err != nil {
 		return fmt.Errorf("cannot delete a check: %w", err)
+	}
+	if n == 0 {
+		return core.Errorf(core.CodeNotFound, "there is no such check")
 	}
 	return nil
 }

@@ -5,15 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 )
 
 // Calls are added to the full-text index in the background, in steps that are short enough not to
-// delay a batch. While many calls are written, the indexer pauses most of the time. Queries search
-// calls that are not indexed yet by reading them.
+// delay a batch. While many calls are written, the indexer pauses most of the time.
 const (
 	indexRows         = 200       // calls per step
 	indexBytes        = 128 << 10 // approximate bytes of text per step
@@ -34,6 +31,8 @@ const (
 	fullCalls   = 4000 // the processor is fully used
 
 	maxIndexPause = 4 * time.Second // bounds the pause, so that the indexer notices soon when the load drops
+
+	searchIndexSteps = 10 // maximum number of steps before a search
 )
 
 // indexPause returns the pause after a step, as a multiple of its duration, for the given numbers
@@ -114,37 +113,38 @@ const wordTables = ` JOIN target t ON t.id = c.target_id
 	JOIN client k ON k.id = c.client_id
 	JOIN body b ON b.id = c.id`
 
+// indexPending indexes the calls that were recorded just before, for at most timeouts.flush, so
+// that a search finds them. While more calls are recorded than it can index in that time, a search
+// does not find the newest ones.
+func (s *Store) indexPending(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeouts.flush)
+	defer cancel()
+	for range searchIndexSteps {
+		if n, err := s.indexStep(ctx); n == 0 || err != nil {
+			return
+		}
+	}
+}
+
 // indexStep adds the oldest pending calls to the index and returns their number.
 func (s *Store) indexStep(ctx context.Context) (int, error) {
 	var batch []indexEntry
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		rows, err := h.read.QueryContext(ctx, `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.took_ns, p.counted, `+wordColumns+`
+		size := 0
+		err := eachRow(ctx, h.read, func(row scanner) (err error) {
+			var u indexEntry
+			u.words, u.packed, err = scanWords(row, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
+			batch = append(batch, u)
+			if size += len(u.words); err == nil && size >= indexBytes {
+				return errEnough
+			}
+			return err
+		}, `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.took_ns, p.counted, `+wordColumns+`
 			FROM pending p CROSS JOIN call c ON c.id = p.id`+wordTables+` ORDER BY p.id LIMIT ?`, indexRows)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = rows.Close() }()
-		size := 0
-		for size < indexBytes && rows.Next() {
-			var u indexEntry
-			u.words, u.packed, err = scanWords(rows, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
-			if err != nil {
-				return err
-			}
-			size += len(u.words)
-			batch = append(batch, u)
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return err
-		}
-		for i := range batch {
-			if u := &batch[i]; u.packed != nil {
-				if u.words, err = u.packed.read(ctx, payloadReader{h.read, &s.opened}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		return readPacked(ctx, batch, payloadReader{h.read, &s.opened})
 	})
 	if err != nil || len(batch) == 0 {
 		return 0, err
@@ -152,14 +152,11 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return addToIndex(ctx, tx, batch, s.opts.Now(), s.recorder.lightLoad)
 	})
-	if slices.ContainsFunc(batch, func(u indexEntry) bool { return !u.counted }) {
-		s.rollupGen.Add(1)
-	}
 	return len(batch), err
 }
 
 // scanWords scans a row of other columns and wordColumns. A payload that cannot be decompressed
-// has no words. If the payload is in a block, words is nil, and late.read must be called after the
+// has no words. If the payload is in a block, words is nil, and readPacked must be called after the
 // rows are closed.
 func scanWords(row scanner, others ...any) (words []byte, packed *packedWords, err error) {
 	var c packedWords
@@ -181,12 +178,20 @@ type packedWords struct {
 	args storedPayload
 }
 
-func (l *packedWords) read(ctx context.Context, from payloadReader) ([]byte, error) {
-	a, r, err := from.read(ctx, l.args, storedPayload{})
-	if errors.Is(err, errBadLocation) { // like any other payload that cannot be read
-		err = nil
+// readPacked sets the words of the entries whose payloads are in blocks.
+func readPacked(ctx context.Context, entries []indexEntry, from payloadReader) error {
+	for i := range entries {
+		p := entries[i].packed
+		if p == nil {
+			continue
+		}
+		args, reply, err := from.read(ctx, p.args, storedPayload{})
+		if err != nil && !errors.Is(err, errBadLocation) { // a payload that cannot be read has no words
+			return err
+		}
+		entries[i].words = appendCallWords(nil, p.callWords, args, reply)
 	}
-	return appendCallWords(nil, l.callWords, a, r), err
+	return nil
 }
 
 func addToIndex(ctx context.Context, tx *sql.Tx, batch []indexEntry, now time.Time, calm func() bool) error {
@@ -227,107 +232,41 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []indexEntry, now time.Ti
 
 // IndexState is the progress of the full-text index.
 type IndexState struct {
-	Pending int64     // number of calls that are not indexed yet; queries read the newest of them directly
+	Pending int64     // number of calls that are not indexed yet
 	UpTo    time.Time // all calls before this time are indexed; zero: all calls are
 }
 
 // Index returns the progress of the full-text index.
 func (s *Store) Index(ctx context.Context) (IndexState, error) {
 	var st IndexState
-	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		var first sql.NullInt64
-		if err := h.read.QueryRowContext(ctx, `SELECT count(*), min(id) FROM pending`).Scan(&st.Pending, &first); err != nil {
-			return err
-		}
-		if first.Valid {
-			st.UpTo = time.UnixMicro(first.Int64).UTC()
-		}
-		return nil
-	})
+	var first sql.NullInt64
+	_, err := s.queryRow(ctx, []any{&st.Pending, &first}, `SELECT count(*), min(id) FROM pending`)
+	if first.Valid {
+		st.UpTo = time.UnixMicro(first.Int64).UTC()
+	}
 	return st, err
-}
-
-// Limits of a full-text search.
-const (
-	maxHits        = 2000  // hits examined for one page if there are other filters
-	maxPendingRows = 1000  // unindexed calls examined for one page
-	FacetHits      = 10000 // newest hits from which Facets counts
-)
-
-// searchIndex returns the ids of at most limit calls that contain all words, newest first: hits of
-// the index, merged with matching calls that are not indexed yet. end is the value of before for
-// the next call, or 0 if there is nothing older. tired means that the maximum number of unindexed
-// calls was examined.
-func (s *Store) searchIndex(ctx context.Context, db *sql.DB, words []word, after, before int64, limit int) (found []int64, end int64, limited bool, err error) {
-	if before <= 0 {
-		before = 1 << 62
-	}
-	fresh, oldest, err := s.pendingHits(ctx, db, words, after, before)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	rows, err := db.QueryContext(ctx, `SELECT rowid FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?`,
-		ftsQuery(words), before, max(after, oldest), limit)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, 0, false, err
-		}
-		for len(fresh) > 0 && fresh[0] > id {
-			found, fresh = append(found, fresh[0]), fresh[1:]
-		}
-		found = append(found, id)
-	}
-	if len(found) < limit {
-		found = append(found, fresh...)
-	}
-	if len(found) >= limit {
-		return found[:limit], found[limit-1], oldest > 0, rows.Err()
-	}
-	return found, oldest, oldest > 0, rows.Err()
 }
 
 // removeFromIndex removes calls from the full-text index. The caller deletes their rows
 // afterwards, in the same transaction.
 func removeFromIndex(ctx context.Context, tx *sql.Tx, ids []any) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	rows, err := tx.QueryContext(ctx, `SELECT c.id, `+wordColumns+` FROM call c`+wordTables+`
-		WHERE c.id IN (?`+strings.Repeat(`,?`, len(ids)-1)+`) AND c.id NOT IN (SELECT id FROM pending)`, ids...)
+	var indexed []indexEntry
+	err := eachRow(ctx, tx, func(row scanner) (err error) {
+		var u indexEntry
+		u.words, u.packed, err = scanWords(row, &u.id)
+		indexed = append(indexed, u)
+		return err
+	}, `SELECT c.id, `+wordColumns+` FROM call c`+wordTables+`
+		WHERE c.id IN (`+placeholders(len(ids))+`) AND c.id NOT IN (SELECT id FROM pending)`, ids...)
 	if err != nil {
 		return err
 	}
-	type old struct {
-		id    int64
-		words []byte
-		late  *packedWords
-	}
-	var all []old
-	for rows.Next() {
-		var o old
-		if o.words, o.late, err = scanWords(rows, &o.id); err != nil {
-			_ = rows.Close()
-			return err
-		}
-		all = append(all, o)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := readPacked(ctx, indexed, payloadReader{tx, new(atomic.Pointer[openBlock])}); err != nil {
 		return err
 	}
-	packed := payloadReader{tx, new(atomic.Pointer[openBlock])}
-	for _, o := range all {
-		if o.late != nil {
-			if o.words, err = o.late.read(ctx, packed); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rowid, words) VALUES ('delete', ?, ?)`, o.id, o.words); err != nil {
-			return fmt.Errorf("cannot take call %d out of the index: %w", o.id, err)
+	for _, u := range indexed {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rowid, words) VALUES ('delete', ?, ?)`, u.id, u.words); err != nil {
+			return fmt.Errorf("cannot take call %d out of the index: %w", u.id, err)
 		}
 	}
 	return nil

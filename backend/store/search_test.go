@@ -29,47 +29,25 @@ func found(t *testing.T, b *bench, q Query) []int64 {
 	return out
 }
 
-// TestSearchFindsSameCallsBeforeAndAfterIndexing asks twice: of the calls themselves,
-// and of the index.
-func TestSearchFindsSameCallsBeforeAndAfterIndexing(t *testing.T) {
+func TestSearchFindsCallsByTheirWords(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	b := &bench{Store: s}
+	b := fresh(t)
 	texts := []string{`The Quick brown-fox`, `line\nbreak C:\\new\\path`, `Ünïcödé été \u00dcber`, `snake_case and camelCase`, `quick 42 3.14`, `日本語 text`, `nothing`}
 	for n, text := range texts {
 		c := aCall(n)
 		if n == 6 {
 			c.Outcome, c.Reason = core.OutcomeTimeout, "the deadline passed"
 		}
-		s.recorder.Record(c, textReply(text))
+		b.Recorder().Record(c, textReply(text))
 	}
-	batch := s.recorder.nextBatch()
-	if err := s.write(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
-	s.recorder.completeBatch(batch)
-	ask := func(when string) {
-		for query, want := range map[string][]int64{
-			"quick": {4, 0}, "QUICK fox": {0}, "fox quick": {0}, "qui": {}, "qui*": {4, 0}, "break": {1}, "new": {1}, "path": {1},
-			"été": {2}, "über": {2}, "ÜNÏCÖDÉ": {2}, "uber": {}, "snake": {3}, "snake_case": {3}, "camelcase": {3}, "case": {3}, "14": {4},
-			"日本語": {5}, "deadline passed": {6}, "echo text": {6, 5, 4, 3, 2, 1, 0}, "\"": {}, "quick AND": {}, "NOT": {}, "*": {}, "files__echo nothing": {6},
-		} {
-			if got := found(t, b, Query{Text: query}); !slices.Equal(got, want) {
-				t.Errorf("%s, %q: %v, want %v", when, query, got, want)
-			}
+	for query, want := range map[string][]int64{
+		"quick": {4, 0}, "QUICK fox": {0}, "fox quick": {0}, "qui": {}, "qui*": {4, 0}, "break": {1}, "new": {1}, "path": {1},
+		"été": {2}, "über": {2}, "ÜNÏCÖDÉ": {2}, "uber": {}, "snake": {3}, "snake_case": {3}, "camelcase": {3}, "case": {3}, "14": {4},
+		"日本語": {5}, "deadline passed": {6}, "echo text": {6, 5, 4, 3, 2, 1, 0}, "\"": {}, "quick AND": {}, "NOT": {}, "*": {}, "files__echo nothing": {6},
+	} {
+		if got := found(t, b, Query{Text: query}); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", query, got, want)
 		}
-	}
-	ask("before")
-	if n, err := s.indexStep(t.Context()); err != nil || n != len(texts) {
-		t.Fatalf("indexed %d, %v", n, err)
-	}
-	ask("after")
-	if st, err := s.Index(t.Context()); err != nil || st.Pending != 0 {
-		t.Errorf("%+v, %v", st, err)
 	}
 	sound(t, b)
 }

@@ -76,12 +76,6 @@ func appendCallWords(dst []byte, c callWords, args, reply []byte) []byte {
 
 type callWords struct{ server, name, publicName, client, reason string }
 
-// word is one word of a full-text query.
-type word struct {
-	text   string // folded to lower case
-	prefix bool   // written as word*: matches all words that begin with text
-}
-
 func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Co, r) || unicode.Is(unicode.Mn, r)
 }
@@ -89,11 +83,12 @@ func isWordRune(r rune) bool {
 // maxWords is the maximum number of words of a query; others are ignored.
 const maxWords = 32
 
-// parseWords splits a query into words in the same way as the tokenizer of the index.
-func parseWords(query string) []word {
-	var out []word
-	rest := query
-	for rest != "" && len(out) < maxWords {
+// ftsQuery returns an FTS5 query that matches texts with all words of a query, or "" if it has
+// none. It splits the query into words in the same way as the tokenizer of the index. A word that
+// is followed by * matches all words with this prefix.
+func ftsQuery(query string) string {
+	var b strings.Builder
+	for rest, n := query, 0; n < maxWords; n++ {
 		start := strings.IndexFunc(rest, isWordRune)
 		if start < 0 {
 			break
@@ -103,55 +98,11 @@ func parseWords(query string) []word {
 		if end < 0 {
 			end = len(rest)
 		}
-		w := word{text: strings.ToLower(rest[:end])}
+		b.WriteString(` "` + rest[:end] + `"`)
 		rest = rest[end:]
-		w.prefix = strings.HasPrefix(rest, "*")
-		out = append(out, w)
-	}
-	return out
-}
-
-// ftsQuery returns an FTS5 query that matches texts with all words.
-func ftsQuery(words []word) string {
-	var b strings.Builder
-	for i, w := range words {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteByte('"')
-		b.WriteString(w.text)
-		b.WriteByte('"')
-		if w.prefix {
+		if strings.HasPrefix(rest, "*") {
 			b.WriteByte('*')
 		}
 	}
-	return b.String()
-}
-
-// containsWords reports whether text, in lower case, contains all words.
-func containsWords(text []byte, words []word) bool {
-	for _, w := range words {
-		if !containsWord(text, w) {
-			return false
-		}
-	}
-	return true
-}
-
-func containsWord(text []byte, w word) bool {
-	for at := 0; at < len(text); {
-		n := bytes.Index(text[at:], []byte(w.text))
-		if n < 0 {
-			return false
-		}
-		start := at + n
-		end := start + len(w.text)
-		before, _ := utf8.DecodeLastRune(text[:start])
-		after, _ := utf8.DecodeRune(text[end:])
-		if (start == 0 || !isWordRune(before)) && (w.prefix || end == len(text) || !isWordRune(after)) {
-			return true
-		}
-		at = end
-	}
-	return false
+	return strings.TrimSpace(b.String())
 }

@@ -23,25 +23,20 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 	if err == nil {
 		err = s.renameRules(ctx, from, to)
 	}
-	s.bumpGenerations()
+	s.namesGen.Add(1)
 	if err != nil {
 		s.recorder.rename(to, from)
 		return nil, err
 	}
 	return func(ctx context.Context) error {
 		s.recorder.rename(to, from)
-		defer s.bumpGenerations()
+		defer s.namesGen.Add(1)
 		err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return renameServer(ctx, tx, rows, to, from) })
 		if err != nil {
 			return err
 		}
 		return s.renameRules(ctx, to, from)
 	}, nil
-}
-
-func (s *Store) bumpGenerations() {
-	s.namesGen.Add(1)
-	s.rollupGen.Add(1)
 }
 
 func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) error {

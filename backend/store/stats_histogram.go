@@ -44,10 +44,6 @@ func (h *histogram) add(bin int, n int64) {
 	h.n += uint64(n)
 }
 
-// merge adds a histogram encoded by encode. If blob is invalid, it adds the bins before the first
-// error.
-func (h *histogram) merge(blob []byte) { h.addBins(decodeBins(nil, blob)) }
-
 // binCount is one bin of an encoded histogram.
 type binCount struct {
 	bin   int
@@ -86,17 +82,6 @@ func (h *histogram) addBins(list []binCount) {
 		h.counts[one.bin] += one.count
 		h.n += uint64(one.count)
 	}
-}
-
-// addHistogram adds other to h.
-func (h *histogram) addHistogram(other *histogram) {
-	if len(h.counts) < len(other.counts) {
-		h.counts = append(h.counts, make([]uint32, len(other.counts)-len(h.counts))...)
-	}
-	for bin, count := range other.counts {
-		h.counts[bin] += count
-	}
-	h.n += other.n
 }
 
 // encode returns the encoded histogram: for each bin that is not empty, the distance from the

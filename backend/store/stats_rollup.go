@@ -59,16 +59,6 @@ func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 	s.bins.add(durationBin(took), n)
 }
 
-// merge adds a row of the table rollup.
-func (s *sum) merge(outcomes []byte, took, last int64, bins []byte) {
-	for i, n := range decodeOutcomes(outcomes) {
-		s.outcomes[i] += n
-	}
-	s.took += took
-	s.last = max(s.last, last)
-	s.bins.merge(bins)
-}
-
 func decodeOutcomes(blob []byte) (outcomes [6]int64) {
 	for i := range outcomes {
 		n, size := binary.Uvarint(blob)
@@ -87,6 +77,61 @@ func (s *sum) encodeOutcomes() []byte {
 		out = binary.AppendUvarint(out, uint64(n))
 	}
 	return out
+}
+
+// rollupRow is a decoded row of the table rollup.
+type rollupRow struct {
+	at, target, client int64
+	took, last         int64
+	outcomes           [6]int64
+	bins               []binCount
+}
+
+func (s *sum) mergeRow(r *rollupRow) {
+	for i, n := range r.outcomes {
+		s.outcomes[i] += n
+	}
+	s.took += r.took
+	s.last = max(s.last, r.last)
+	s.bins.addBins(r.bins)
+}
+
+// eachRollup calls f with each rollup in ranges. The row is valid until f returns.
+func eachRollup(ctx context.Context, db queryer, ranges []spanRange, f func(*rollupRow)) error {
+	var r rollupRow
+	var outcomes, bins sql.RawBytes
+	return eachSpan(ctx, db, ranges, `at, target_id, client_id, outcomes, took_ns, last_at, bins`, func(row scanner) error {
+		err := row.Scan(&r.at, &r.target, &r.client, &outcomes, &r.took, &r.last, &bins)
+		if err == nil {
+			r.outcomes, r.bins = decodeOutcomes(outcomes), decodeBins(r.bins[:0], bins)
+			f(&r)
+		}
+		return err
+	})
+}
+
+// eachCount calls f with the number of calls by outcome of each rollup in ranges. It does not
+// decode histograms.
+func eachCount(ctx context.Context, db queryer, ranges []spanRange, f func(target, client int64, outcomes [6]int64)) error {
+	var target, client int64
+	var outcomes sql.RawBytes
+	return eachSpan(ctx, db, ranges, `target_id, client_id, outcomes`, func(row scanner) error {
+		err := row.Scan(&target, &client, &outcomes)
+		if err == nil {
+			f(target, client, decodeOutcomes(outcomes))
+		}
+		return err
+	})
+}
+
+// eachSpan calls f with the columns of each rollup in ranges.
+func eachSpan(ctx context.Context, db queryer, ranges []spanRange, columns string, f func(scanner) error) error {
+	for _, p := range ranges {
+		if err := eachRow(ctx, db, f, `SELECT `+columns+` FROM rollup WHERE span = ? AND at >= ? AND at < ?`, p.span, p.from, p.to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rollups collects the changes that one transaction makes to the table rollup.
@@ -142,7 +187,7 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 			return err
 		}
 		if err == nil {
-			s.merge(outcomes, took, last, bins)
+			s.mergeRow(&rollupRow{took: took, last: last, outcomes: decodeOutcomes(outcomes), bins: decodeBins(nil, bins)})
 		}
 		for ; one != nil; one = one.next {
 			s.add(one.at, one.outcome, one.took, one.n)

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -74,107 +73,89 @@ func (n names) matches(target, client int64, server, tool, name string) bool {
 
 func loadNames(ctx context.Context, db queryer) (names, error) {
 	n := names{make(map[int64]target), make(map[int64]core.Client)}
-	rows, err := db.QueryContext(ctx, `SELECT t.id, coalesce(s.renamed, s.name), t.name, t.method FROM target t JOIN server s ON s.id = t.server_id`)
-	if err != nil {
-		return n, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err := eachRow(ctx, db, func(row scanner) error {
 		var id int64
 		var t target
-		if err := rows.Scan(&id, &t.server, &t.tool, &t.method); err != nil {
-			return n, err
-		}
+		err := row.Scan(&id, &t.server, &t.tool, &t.method)
 		n.targets[id] = t
-	}
-	if err := rows.Err(); err != nil {
-		return n, err
-	}
-	clients, err := db.QueryContext(ctx, `SELECT id, token, name, version FROM client`)
+		return err
+	}, `SELECT t.id, coalesce(s.renamed, s.name), t.name, t.method FROM target t JOIN server s ON s.id = t.server_id`)
 	if err != nil {
 		return n, err
 	}
-	defer func() { _ = clients.Close() }()
-	for clients.Next() {
+	err = eachRow(ctx, db, func(row scanner) error {
 		var id int64
 		var c core.Client
-		if err := clients.Scan(&id, &c.Token, &c.Name, &c.Version); err != nil {
-			return n, err
-		}
+		err := row.Scan(&id, &c.Token, &c.Name, &c.Version)
 		n.clients[id] = c
-	}
-	return n, clients.Err()
+		return err
+	}, `SELECT id, token, name, version FROM client`)
+	return n, err
 }
 
-// rollupRow is a decoded row of the table rollup. It is valid until the next row is read.
-type rollupRow struct {
-	at, target, client int64
-	took, last         int64
-	outcomes           [6]int64
-	bins               []binCount
+// usageSums holds the aggregates from which a Usage is built.
+type usageSums struct {
+	step    int64 // length of an interval of series in seconds
+	total   sum
+	servers map[string]*sum
+	tools   map[namePair]*sum
+	clients map[namePair]*sum
+	series  map[int64]*sum
 }
 
-func (s *sum) mergeRow(r *rollupRow) {
-	for i, n := range r.outcomes {
-		s.outcomes[i] += n
-	}
-	s.took += r.took
-	s.last = max(s.last, r.last)
-	s.bins.addBins(r.bins)
-}
+type namePair struct{ a, b string }
 
-// eachCount calls f with the number of calls by outcome of each rollup in ranges. It does not
-// decode histograms.
-func eachCount(ctx context.Context, db queryer, ranges []spanRange, f func(target, client int64, outcomes [6]int64)) error {
-	for _, p := range ranges {
-		err := func() error {
-			rows, err := db.QueryContext(ctx, `SELECT target_id, client_id, outcomes FROM rollup WHERE span = ? AND at >= ? AND at < ?`, p.span, p.from, p.to)
-			if err != nil {
-				return err
+// read adds the rollups in ranges that match q.
+func (u *usageSums) read(ctx context.Context, db queryer, all names, q UsageQuery, ranges []spanRange) error {
+	wide := slices.ContainsFunc(ranges, func(p spanRange) bool { return p.span > u.step })
+	if wide { // series needs shorter spans than the totals
+		err := eachRollup(ctx, db, seriesParts(ranges, u.step), func(r *rollupRow) {
+			if all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
+				sumFor(u.series, r.at-r.at%u.step).mergeRow(r)
 			}
-			defer func() { _ = rows.Close() }()
-			var target, client int64
-			var outcomes sql.RawBytes
-			for rows.Next() {
-				if err := rows.Scan(&target, &client, &outcomes); err != nil {
-					return err
-				}
-				f(target, client, decodeOutcomes(outcomes))
-			}
-			return rows.Err()
-		}()
+		})
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return eachRollup(ctx, db, ranges, func(r *rollupRow) {
+		if !all.matches(r.target, r.client, q.Server, q.Tool, q.Client) {
+			return
+		}
+		t, c := all.targets[r.target], all.clients[r.client]
+		u.total.mergeRow(r)
+		sumFor(u.servers, t.server).mergeRow(r)
+		sumFor(u.tools, namePair{t.server, t.tool}).mergeRow(r)
+		sumFor(u.clients, namePair{c.Name, c.Token}).mergeRow(r)
+		if !wide {
+			sumFor(u.series, r.at-r.at%u.step).mergeRow(r)
+		}
+	})
 }
 
-// eachRollup calls f with each rollup in ranges.
-func eachRollup(ctx context.Context, db queryer, ranges []spanRange, f func(*rollupRow)) error {
-	for _, p := range ranges {
-		err := func() error {
-			rows, err := db.QueryContext(ctx, `SELECT at, target_id, client_id, outcomes, took_ns, last_at, bins FROM rollup WHERE span = ? AND at >= ? AND at < ?`, p.span, p.from, p.to)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = rows.Close() }()
-			var r rollupRow
-			var outcomes, bins sql.RawBytes
-			for rows.Next() {
-				if err := rows.Scan(&r.at, &r.target, &r.client, &outcomes, &r.took, &r.last, &bins); err != nil {
-					return err
-				}
-				r.outcomes, r.bins = decodeOutcomes(outcomes), decodeBins(r.bins[:0], bins)
-				f(&r)
-			}
-			return rows.Err()
-		}()
-		if err != nil {
-			return err
-		}
+// sumFor returns the value of key and creates it if it does not exist.
+func sumFor[K comparable](m map[K]*sum, key K) *sum {
+	if m[key] == nil {
+		m[key] = &sum{}
 	}
-	return nil
+	return m[key]
+}
+
+// appendTo appends the statistics to the lists of out, in random order.
+func (u *usageSums) appendTo(out *Usage) {
+	out.Total = u.total.toUse(Use{})
+	for name, one := range u.servers {
+		out.ByServer = append(out.ByServer, one.toUse(Use{Server: name}))
+	}
+	for p, one := range u.tools {
+		out.ByTool = append(out.ByTool, one.toUse(Use{Server: p.a, Tool: p.b}))
+	}
+	for p, one := range u.clients {
+		out.ByClient = append(out.ByClient, one.toUse(Use{Client: p.a, Token: p.b}))
+	}
+	for t, one := range u.series {
+		out.Series = append(out.Series, one.toUse(Use{At: time.Unix(t, 0).UTC()}))
+	}
 }
 
 // Usage returns counts, error counts and percentiles of a time range by server, tool and client,
@@ -196,7 +177,6 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	s.waitForRecent(ctx)
 	u := &Usage{From: q.From, To: q.To, SeriesFor: seriesStep(q.To.Sub(q.From))}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
-		gen := s.rollupGen.Load() // load the generation before reading, so that a concurrent change invalidates the result
 		all, err := loadNames(ctx, h.read)
 		if err != nil {
 			return err
@@ -205,24 +185,10 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 		if len(ranges) > 0 {
 			u.From = time.Unix(ranges[0].from, 0).UTC()
 		}
-		step := int64(u.SeriesFor / time.Second)
-		past, open := splitClosed(ranges, now)
-		key := rangesKey(past, q.Server, q.Tool, q.Client, step)
-		done := s.usage.get(key, gen)
-		if done == nil {
-			done = newUsageSums(step)
-			if err := done.read(ctx, h.read, all, q, past); err != nil {
-				return err
-			}
-			if done.len() <= maxCachedResults {
-				s.usage.put(key, gen, done)
-			}
-		}
-		sums := newUsageSums(step)
-		if err := sums.read(ctx, h.read, all, q, open); err != nil {
+		sums := usageSums{step: int64(u.SeriesFor / time.Second), servers: map[string]*sum{}, tools: map[namePair]*sum{}, clients: map[namePair]*sum{}, series: map[int64]*sum{}}
+		if err := sums.read(ctx, h.read, all, q, ranges); err != nil {
 			return err
 		}
-		sums.addAll(done)
 		sums.appendTo(u)
 		return nil
 	})

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -44,16 +43,10 @@ type Store struct {
 	// been deleted, before the transaction that deletes it is committed.
 	namesGen atomic.Uint64
 	// replaced counts how often the file was replaced by a new or another one.
-	replaced atomic.Uint64
-	// rollupGen is incremented when rollups of closed spans may have changed, after the transaction
-	// that changed them has ended.
-	rollupGen atomic.Uint64
+	replaced  atomic.Uint64
 	opened    atomic.Pointer[openBlock]
 	late      atomic.Pointer[lateRange] // as stored in the file
-	unindexed unindexedWords
-	usage     resultCache[usageSums]
-	counts    resultCache[counts]
-	clockSkew clockSkew // accessed only by enforceRetention
+	clockSkew clockSkew                 // accessed only by enforceRetention
 
 	namesCleanedAt time.Time // accessed only by enforceRetention
 
@@ -257,24 +250,6 @@ func (s *Store) query(ctx context.Context, f func(context.Context, *handle) erro
 	ctx, cancel := context.WithTimeout(ctx, s.timeouts.read)
 	defer cancel()
 	return s.withHandle(func(h *handle) error { return f(ctx, h) })
-}
-
-// transact runs f in one write transaction of at most writeLimit. It commits if f returns nil, and
-// rolls back otherwise.
-func (s *Store) transact(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
-	defer cancel()
-	return s.withHandle(func(h *handle) error {
-		tx, err := h.write.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }()
-		if err := f(ctx, tx); err != nil {
-			return err
-		}
-		return tx.Commit()
-	})
 }
 
 // Close checkpoints the WAL and closes the file. Recorder.Run must have returned.

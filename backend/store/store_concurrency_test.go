@@ -63,47 +63,6 @@ func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 	}
 }
 
-// TestCachedSumsAreNeverStale asks the same again and again while calls come
-// late, go, and are recorded.
-func TestCachedSumsAreNeverStale(t *testing.T) {
-	t.Parallel()
-	b := openAt(t, t.TempDir()+"/history.db", later)
-	ask := func(what string, want int64) {
-		t.Helper()
-		flushed(t, b)
-		for range 2 { // the second answer is made from what the first kept
-			u, err := b.Usage(t.Context(), UsageQuery{From: later().Add(-72 * time.Hour)})
-			if err != nil || u.Total.Calls != want {
-				t.Errorf("%s: %d calls of %d are counted, %v", what, u.Total.Calls, want, err)
-			}
-			n := int64(0)
-			for _, one := range u.Series {
-				n += one.Calls
-			}
-			if n != want || len(u.ByTool) != 1 || u.ByTool[0].Calls != want || u.ByClient[0].Calls != want || u.ByServer[0].Calls != want {
-				t.Errorf("%s: the lists have %d over time, %+v", what, n, u.ByTool)
-			}
-			f, err := b.Facets(t.Context(), Query{})
-			if err != nil || f.Total != want || f.Servers[0].Calls != want {
-				t.Errorf("%s: the facets are %+v, %v", what, f, err)
-			}
-		}
-	}
-	record(t, b, 0, 100)
-	ask("at first", 100)
-	record(t, b, 100, 20)
-	ask("late calls", 120)
-	now := aCall(0)
-	now.At = later()
-	now.ID = now.At.UnixMicro()
-	b.Recorder().Record(now, aReply)
-	ask("a call of today", 121)
-	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(1).ID, aCall(2).ID}}); err != nil {
-		t.Fatal(err)
-	}
-	ask("erased calls", 119)
-}
-
 // TestPruningTerminatesDuringRecording prunes to fewer calls than are recorded meanwhile: of
 // those it takes none, so that it ends however fast they come.
 //

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 )
 
@@ -45,44 +44,27 @@ const (
 
 // Trust returns the trust records of server, without the trusted definitions.
 func (s *Store) Trust(ctx context.Context, server string) (list []Trusted, err error) {
-	err = s.query(ctx, func(ctx context.Context, h *handle) error {
-		rows, err := h.read.QueryContext(ctx, `SELECT kind, name, first_at, late, hash, earlier, always, blocked, waiting_at, waiting_hash, waiting_enc, waiting
-			FROM trust WHERE server = ?`, server)
-		if err != nil {
-			return err
+	err = s.queryRows(ctx, func(row scanner) error {
+		var t Trusted
+		var first int64
+		var at, enc sql.NullInt64
+		err := row.Scan(&t.Kind, &t.Name, &first, &t.Late, &t.Hash, &t.Earlier, &t.Always, &t.Blocked, &at, &t.WaitingHash, &enc, &t.Waiting)
+		t.FirstAt = time.UnixMicro(first).UTC()
+		if err == nil && at.Valid {
+			t.WaitingAt = time.UnixMicro(at.Int64).UTC()
+			t.Waiting, err = decompress(t.Waiting, int(enc.Int64))
 		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var t Trusted
-			var first int64
-			var at, enc sql.NullInt64
-			if err := rows.Scan(&t.Kind, &t.Name, &first, &t.Late, &t.Hash, &t.Earlier, &t.Always, &t.Blocked, &at, &t.WaitingHash, &enc, &t.Waiting); err != nil {
-				return err
-			}
-			t.FirstAt = time.UnixMicro(first).UTC()
-			if at.Valid {
-				t.WaitingAt = time.UnixMicro(at.Int64).UTC()
-				if t.Waiting, err = decompress(t.Waiting, int(enc.Int64)); err != nil {
-					return err
-				}
-			}
-			list = append(list, t)
-		}
-		return rows.Err()
-	})
+		list = append(list, t)
+		return err
+	}, `SELECT kind, name, first_at, late, hash, earlier, always, blocked, waiting_at, waiting_hash, waiting_enc, waiting FROM trust WHERE server = ?`, server)
 	return list, err
 }
 
 // TrustedDefinition returns the trusted definition, or nil if there is none.
 func (s *Store) TrustedDefinition(ctx context.Context, server, kind, name string) (definition []byte, err error) {
 	var enc int
-	err = s.query(ctx, func(ctx context.Context, h *handle) error {
-		return h.read.QueryRowContext(ctx, `SELECT definition, definition_enc FROM trust WHERE server = ? AND kind = ? AND name = ?`, server, kind, name).Scan(&definition, &enc)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
+	found, err := s.queryRow(ctx, []any{&definition, &enc}, `SELECT definition, definition_enc FROM trust WHERE server = ? AND kind = ? AND name = ?`, server, kind, name)
+	if !found {
 		return nil, err
 	}
 	return decompress(definition, enc)
@@ -157,24 +139,15 @@ func (s *Store) TrustEvents(ctx context.Context, server string, before int64, li
 	if before <= 0 {
 		before = 1 << 62
 	}
-	err = s.query(ctx, func(ctx context.Context, h *handle) error {
-		rows, err := h.read.QueryContext(ctx, `SELECT id, at, server, kind, name, what, detail, old_hash, new_hash FROM trust_event
-			WHERE id < ? AND (? = '' OR server = ?) ORDER BY id DESC LIMIT ?`, before, server, server, limit+1)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var e TrustEvent
-			var at int64
-			if err := rows.Scan(&e.ID, &at, &e.Server, &e.Kind, &e.Name, &e.What, &e.Detail, &e.OldHash, &e.NewHash); err != nil {
-				return err
-			}
-			e.At = time.UnixMicro(at).UTC()
-			list = append(list, e)
-		}
-		return rows.Err()
-	})
+	err = s.queryRows(ctx, func(row scanner) error {
+		var e TrustEvent
+		var at int64
+		err := row.Scan(&e.ID, &at, &e.Server, &e.Kind, &e.Name, &e.What, &e.Detail, &e.OldHash, &e.NewHash)
+		e.At = time.UnixMicro(at).UTC()
+		list = append(list, e)
+		return err
+	}, `SELECT id, at, server, kind, name, what, detail, old_hash, new_hash FROM trust_event
+		WHERE id < ? AND (? = '' OR server = ?) ORDER BY id DESC LIMIT ?`, before, server, server, limit+1)
 	if len(list) > limit {
 		list = list[:limit]
 		next = list[limit-1].ID
