@@ -393,7 +393,7 @@ func waitForChange(t *testing.T, path string) {
 		if now, err := os.Stat(path); err == nil && !os.SameFile(first, now) {
 			return
 		}
-		runtime.Gosched()
+		time.Sleep(200 * time.Microsecond)
 	}
 	t.Fatal(errors.New("the writer never wrote"))
 }
