@@ -17,6 +17,20 @@ import (
 	"time"
 )
 
+// Settings edited by the user: unusual spacing, an escape, a number that no float can represent, no
+// newline at the end.
+const claudeSettings = "{\n   \"numStartups\":7 , \"theme\" : \"d\\u0061rk\",\n\t\"big\": 9007199254740993,\r\n  \"mcpServers\": { \"other\": {\"type\":\"stdio\", \"command\":\"true\", \"args\":[ ] } }\n}"
+
+func claude(t testing.TB) string {
+	t.Helper()
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	path := abs("node_modules/@anthropic-ai/claude-code-" + runtime.GOOS + "-" + arch + "/claude")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("Claude Code is not there for this system: %v", err)
+	}
+	return path
+}
+
 // The test runs clients connect for five published programs from npm, without a network or a model.
 // Each reaches our tools without help, and undo restores its file exactly.
 func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {

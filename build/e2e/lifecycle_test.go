@@ -3,12 +3,10 @@
 package e2e
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,23 +26,6 @@ func (d *daemon) tools() []string {
 		names = append(names, tool.Server+" "+tool.Name)
 	}
 	return names
-}
-
-func TestConfigEditAddsTool(t *testing.T) {
-	t.Parallel()
-	d := start(t, object{"mcpServers": object{"demo": demo()}})
-	d.running("demo")
-	token := d.token("editor")
-	before := drive(t, "legacy", d.url+"/mcp", token, "e2e")
-	if slices.Contains(before.Tools, "second__echo") {
-		t.Fatal("the tool is there before its server")
-	}
-	d.write("config.jsonc", object{"mcpServers": object{"demo": demo(), "second": demo()}})
-	d.running("demo", "second")
-	after := drive(t, "modern", d.url+"/mcp", token, "e2e")
-	if !slices.Contains(after.Tools, "second__echo") || !slices.Contains(after.Tools, "demo__echo") {
-		t.Fatalf("after the edit: %v", after.Tools)
-	}
 }
 
 func TestBrokenEditKeepsServersAndReportsPosition(t *testing.T) {
@@ -133,30 +114,6 @@ func TestClosedTerminalStopsDaemon(t *testing.T) {
 	}
 }
 
-func TestKilledDaemonLeavesNoProcess(t *testing.T) {
-	t.Parallel()
-	config, _ := realServers(t)
-	config["mcpServers"].(object)["wrapped"] = object{"command": "sh", "args": []string{"-c", "'" + binary + "' demo-server; exit $?"}}
-	d := start(t, config)
-	d.running("files", "every", "memory", "thinking", "wrapped")
-	var runtime struct{ PID int }
-	src, err := os.ReadFile(filepath.Join(d.data, "runtime.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(src, &runtime); err != nil {
-		t.Fatal(err)
-	}
-	family := descendants(d.cmd.Process.Pid)
-	victim, err := os.FindProcess(runtime.PID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	victim.Kill()
-	eventually(t, limit(3*time.Second), func() string { return alive(family) })
-	<-d.done
-}
-
 func TestSecondDaemonNamesFirst(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{}})
@@ -165,33 +122,4 @@ func TestSecondDaemonNamesFirst(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), d.url) {
 		t.Fatalf("exit %d (%v)\n%s", code, err, out)
 	}
-}
-
-func TestCommandsReflectDaemonState(t *testing.T) {
-	t.Parallel()
-	d := start(t, object{"mcpServers": object{"demo": demo()}})
-	d.running("demo")
-	var got struct {
-		Success bool
-		Output  string
-	}
-	if err := json.Unmarshal([]byte(d.cli(0, "call", "demo", "echo", `{"text":"from a shell"}`, "--json")), &got); err != nil {
-		t.Fatal(err)
-	}
-	if !got.Success || !strings.Contains(got.Output, "from a shell") {
-		t.Fatalf("%+v", got)
-	}
-	d.cli(1, "call", "demo", "fail", `{}`)
-	if out := d.cli(0, "status"); !strings.Contains(out, "demo") || !strings.Contains(out, "Connected") {
-		t.Fatalf("status:\n%s", out)
-	}
-	if out := d.cli(0, "tools"); !strings.Contains(out, "echo") {
-		t.Fatalf("tools:\n%s", out)
-	}
-	eventually(t, limit(2*time.Second), func() string {
-		if out := d.cli(0, "history"); !strings.Contains(out, "echo") || !strings.Contains(out, "fail") {
-			return "history:\n" + out
-		}
-		return ""
-	})
 }

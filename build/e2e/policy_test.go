@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -165,94 +163,4 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	if n := strings.Count(d.log.String(), "MCP server is unavailable"); n < 1 || n > 3 {
 		t.Errorf("outages are logged %d times", n)
 	}
-}
-
-// The user approves from the page: the call waits, shows its arguments, and continues. "Always" is
-// written to the file.
-func TestUserApprovesCallOnPage(t *testing.T) {
-	t.Parallel()
-	d := start(t, object{"mcpServers": object{"asked": with(testServer(t, "echo"), object{"approval": "ask"})}})
-	d.running("asked")
-	req, _ := http.NewRequest("GET", d.url+"/api/v1/events", nil)
-	req.Header.Set("Authorization", "Bearer "+d.admin)
-	page, err := http.DefaultClient.Do(req) // an open page
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer page.Body.Close()
-
-	token := d.token("agent")
-	done := make(chan driven, 1)
-	for round, scope := range []string{"once", "always", ""} {
-		go func() {
-			done <- drive(t, "legacy", d.url+"/mcp", token, "e2e-agent", toolCall{Name: "asked__echo", Arguments: object{"n": round}})
-		}()
-		if scope != "" {
-			type question struct{ ID, Kind, Arguments, Original, Message string }
-			var q question
-			eventually(t, limit(15*time.Second), func() string {
-				var list struct{ Items []question }
-				d.get("/api/v1/approvals", &list)
-				if len(list.Items) != 1 {
-					return fmt.Sprintf("%d questions wait", len(list.Items))
-				}
-				q = list.Items[0]
-				return ""
-			})
-			if q.Kind != "call" || q.Arguments != fmt.Sprintf(`{"n":%d}`, round) || q.Original != "echo" || !strings.Contains(q.Message, "e2e-agent (agent) wants to call echo of asked") {
-				t.Errorf("%+v", q)
-			}
-			if code, body := d.do("POST", "/api/v1/approvals/"+q.ID, strings.NewReader(`{"action":"accept","scope":"`+scope+`"}`)); code >= 300 {
-				t.Fatalf("%d %s", code, body)
-			}
-		}
-		got := <-done
-		if len(got.Results) != 1 || got.Results[0].IsError || got.Results[0].Thrown != "" {
-			t.Fatalf("%s: %+v", scope, got.Results)
-		}
-	}
-	file, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
-	if err != nil || !strings.Contains(string(file), "allowClients") || !strings.Contains(string(file), `"agent"`) {
-		t.Errorf("%s %v", file, err)
-	}
-	eventually(t, limit(5*time.Second), func() string {
-		var list struct {
-			Items []struct{ Approval, Outcome string }
-		}
-		d.get("/api/v1/calls", &list)
-		if len(list.Items) != 3 || list.Items[0].Approval != "" || list.Items[1].Approval != "always" || list.Items[2].Approval != "once" {
-			return fmt.Sprintf("%+v", list.Items)
-		}
-		return ""
-	})
-}
-
-// A server whose calls are refused is not shown as healthy: status, API and page show degraded with
-// the reason, and running again after a successful call.
-func TestServerWithAnOpenBreakerIsShownAsDegraded(t *testing.T) {
-	t.Parallel()
-	entry := demo()
-	entry["requestTimeoutMs"], entry["breaker"] = 200, object{"failures": 1, "openMs": 1000}
-	d := start(t, object{"mcpServers": object{"demo": entry}})
-	d.running("demo")
-	d.cli(1, "call", "demo", "slow", "{}")
-	eventually(t, limit(5*time.Second), func() string {
-		var list struct{ Items []server }
-		d.get("/api/v1/servers", &list)
-		if s := list.Items[0]; s.State != "degraded" || !strings.Contains(s.Reason, "failed 1 times in a row") {
-			return fmt.Sprintf("the server is %q: %s", s.State, s.Reason)
-		}
-		return ""
-	})
-	if out := d.cli(0, "status"); !strings.Contains(out, "Degraded") || !strings.Contains(out, "in a row") {
-		t.Errorf("status prints\n%s", out)
-	}
-	eventually(t, limit(10*time.Second), func() string { // refused until the breaker's delay is over
-		cmd := command(t, d.env(), binary, "call", "demo", "echo", `{"text":"again"}`, "--data", d.data)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return string(out)
-		}
-		return ""
-	})
-	d.running("demo")
 }

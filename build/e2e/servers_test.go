@@ -135,29 +135,3 @@ func keys[V any](m map[string]V) []string {
 	slices.Sort(list)
 	return list
 }
-
-func TestSingleServerEndpointKeepsNames(t *testing.T) {
-	t.Parallel()
-	config, files := realServers(t)
-	d := start(t, config)
-	d.running("files")
-	got := drive(t, "legacy", d.url+"/s/files/mcp", d.token("one"), "e2e",
-		toolCall{"read_text_file", object{"path": filepath.Join(files, "hello.txt")}})
-	if !slices.Contains(got.Tools, "read_text_file") || !strings.Contains(got.Results[0].Content[0].Text, "hello") {
-		t.Fatalf("%+v", got)
-	}
-}
-
-func TestRequestsWithoutTokenAreRefused(t *testing.T) {
-	t.Parallel()
-	d := start(t, object{"mcpServers": object{}})
-	for _, path := range []string{"/mcp", "/s/files/mcp", "/api/v1/status"} {
-		was := d.admin
-		d.admin = "wrong"
-		code, body := d.do("POST", path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-		d.admin = was
-		if code != 401 && !(path == "/api/v1/status" && code == 405) {
-			t.Errorf("%s answers %d %s", path, code, body)
-		}
-	}
-}
