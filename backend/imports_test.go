@@ -26,8 +26,9 @@ var edges = map[string]string{
 	"backend/lazyregexp":  "",
 	"backend/exitreason":  "backend/lazyregexp",
 	"backend/closeonce":   "",
-	"backend/hideconsole": "",                                                   // what starts programs of others hides their windows
-	"config":              "backend/lazyregexp backend/atomicfile backend/core", // copies of the file are written as the file is
+	"backend/hideconsole": "",                                                                  // what starts programs of others hides their windows
+	"backend/redact":      "backend/lazyregexp",                                                // the only lists of names and formats of secrets
+	"config":              "backend/lazyregexp backend/atomicfile backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/event":       "backend/core",
 	"backend/process":     "backend/closeonce",
 	"backend/dockerexec":  "backend/closeonce backend/hideconsole",
@@ -35,7 +36,7 @@ var edges = map[string]string{
 	"backend/loopback":    "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/secret":      "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/oauth":       "backend/core",
-	"backend/store":       "backend/core",
+	"backend/store":       "backend/core backend/redact", // what is recorded has no secrets
 	"backend/serverlog":   "",
 	"backend/netchange":   "", // the daemon alone needs it: it tells the supervisor that the network changed
 	"backend/upstream":    "backend/core backend/wire",
@@ -48,12 +49,12 @@ var edges = map[string]string{
 	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals",
 	"backend/reload":      "backend/atomicfile backend/core config backend/event",
 	"backend/history":     "backend/lazyregexp backend/core backend/store backend/wire",
-	"backend/clientconf":  "backend/lazyregexp backend/atomicfile backend/core config",
+	"backend/clientconf":  "backend/lazyregexp backend/atomicfile backend/core backend/redact config",
 	"backend/marketplace": "backend/lazyregexp backend/core",
 	"backend/version":     "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
 	"backend/metrics":     "backend/core backend/event",
 	"backend/desktop":     "backend/atomicfile backend/core backend/event backend/approvals",
-	"backend/doctor":      "backend/lazyregexp backend/core config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
+	"backend/doctor":      "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
 	"backend/shim":        "backend/core backend/wire",                                                                                                                                            // apart from cli, so that a process per client stays small
 	"backend/cli":         "backend/core config backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop", // what works without a daemon; the shim launches one

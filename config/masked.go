@@ -3,32 +3,16 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"net/url"
-	"path/filepath"
-	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 
 	"github.com/goccy/go-yaml"
 	"github.com/tailscale/hujson"
 )
 
-// mask replaces a masked value.
-const mask = "[masked]"
-
-var (
-	reference  = lazyregexp.New(`\$\{[^}]*\}`)
-	withValue  = lazyregexp.New(`^\$\{([^}]*?):-[^}]*\}$`)
-	secretKey  = lazyregexp.New(`(?i)(token|secret|passw|pwd|api[-_]?key|apikey|auth|credential|cookie|session[-_]?id|private|bearer|dsn|signature)`)
-	assignment = lazyregexp.New(`^(-{0,2}[A-Za-z][\w.-]*)=(.*)$`)
-	tokenLike  = lazyregexp.New(`[A-Za-z0-9+/_=.~-]{20,}`)
-)
-
-// Masked returns a configuration file as JSON that is safe to share: without comments, and with
-// every value masked that is or may be a secret. That includes all values of environments and
-// headers except references such as ${TOKEN}. values are the masked values and variables the
-// names of referenced variables, so that both can be masked elsewhere. The error for an invalid
-// file does not repeat its content.
+// Masked returns a configuration file as JSON that is safe to share: without comments, and masked
+// by redact.SharedConfig, whose other results it returns too. The error for an invalid file does
+// not repeat its content.
 func Masked(file string, src []byte) (text []byte, values, variables []string, err error) {
 	plain := src
 	if isYAML(file) {
@@ -45,8 +29,7 @@ func Masked(file string, src []byte) (text []byte, values, variables []string, e
 	if err != nil {
 		return nil, nil, nil, Problems{{File: file, Message: "it cannot be read, so nothing of it is shown"}}
 	}
-	m := masker{}
-	document = m.value("", document)
+	document, values, variables = redact.SharedConfig(document)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -54,231 +37,5 @@ func Masked(file string, src []byte) (text []byte, values, variables []string, e
 	if err := e.Encode(document); err != nil {
 		return nil, nil, nil, err
 	}
-	return b.Bytes(), m.values, m.variables, nil
-}
-
-type masker struct{ values, variables []string }
-
-func (m *masker) value(key string, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, inner := range v {
-			switch {
-			case key == "env" || key == "headers":
-				v[k] = m.all(inner)
-			default:
-				v[k] = m.value(k, inner)
-			}
-		}
-		return v
-	case []any:
-		switch key {
-		case "inheritEnv": // the server receives their values and may print them
-			for _, one := range v {
-				if name, ok := one.(string); ok {
-					m.variables = append(m.variables, name)
-				}
-			}
-			return v
-		case "redact": // the pattern of a secret may reveal it
-			for i := range v {
-				v[i] = m.all(v[i])
-			}
-			return v
-		}
-		m.list(key, v)
-		return v
-	case string:
-		return m.text(key, v)
-	case json.Number:
-		if secretKey().MatchString(key) && !strings.HasSuffix(key, "Ms") {
-			return m.all(v)
-		}
-	}
-	return v
-}
-
-// list masks arguments: the one after a flag with a secret name, and the value of NAME=value.
-func (m *masker) list(key string, list []any) {
-	secretNext := false
-	for i, one := range list {
-		s, ok := one.(string)
-		if !ok {
-			if secretNext {
-				list[i] = m.all(one)
-			} else {
-				list[i] = m.value(key, one)
-			}
-			secretNext = false
-			continue
-		}
-		a := assignment().FindStringSubmatch(s)
-		switch {
-		case secretNext && key == "args":
-			if a != nil && strings.Trim(a[1], "-") == a[1] { // -e NAME=value
-				list[i] = a[1] + "=" + m.literal(a[2])
-			} else {
-				list[i] = m.literal(s)
-			}
-		case a != nil && key == "args" && passesOn(a[1]): // --env=NAME=value, --header=NAME: value
-			name, value, ok := strings.Cut(a[2], "=")
-			if !ok {
-				name, value, ok = strings.Cut(a[2], ":")
-			}
-			if ok {
-				list[i] = a[1] + "=" + strings.TrimSuffix(a[2], value) + m.literal(value)
-			} else {
-				list[i] = a[1] + "=" + m.literal(name)
-			}
-		case a != nil && secretKey().MatchString(a[1]):
-			list[i] = a[1] + "=" + m.literal(a[2])
-		case key == "args" && a != nil:
-			list[i] = a[1] + "=" + m.text("", a[2])
-		default:
-			list[i] = m.text(key, s)
-		}
-		secretNext = key == "args" && a == nil && strings.HasPrefix(s, "-") && (secretKey().MatchString(s) || passesOn(s))
-	}
-}
-
-// passesOn reports whether the value of a flag is a variable, a header or credentials.
-func passesOn(flag string) bool {
-	switch flag {
-	case "-e", "--env", "-H", "--header", "-p", "-u", "--user":
-		return true
-	}
-	return false
-}
-
-// text masks parts of a string that may contain a secret.
-func (m *masker) text(key, s string) string {
-	if secretKey().MatchString(key) && !fixedWords[key] {
-		return m.literal(s)
-	}
-	if strings.Contains(s, "://") {
-		s = m.address(s)
-	}
-	return m.tokens(s)
-}
-
-// fixedWords are keys of the configuration with a secret-like name and a harmless value.
-var fixedWords = map[string]bool{"session": true, "approval": true}
-
-func (m *masker) tokens(s string) string {
-	return tokenLike().ReplaceAllStringFunc(s, func(word string) string {
-		letters, digits := false, false
-		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return r == '/' || r == '.' || r == '=' }) {
-			if len(part) < 16 {
-				continue
-			}
-			letters = letters || strings.ContainsFunc(part, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
-			digits = digits || strings.ContainsFunc(part, func(r rune) bool { return r >= '0' && r <= '9' })
-		}
-		if !letters || !digits {
-			return word
-		}
-		m.keep(word)
-		return mask
-	})
-}
-
-// address masks the user, the values of the query and the fragment of a URL.
-func (m *masker) address(s string) string {
-	u, err := url.Parse(reference().ReplaceAllString(s, "x"))
-	if err != nil {
-		return m.literal(s)
-	}
-	if u.User != nil {
-		rest := s[strings.Index(s, "://")+3:]
-		if at := strings.LastIndex(strings.SplitN(rest, "/", 2)[0], "@"); at >= 0 {
-			m.keep(rest[:at])
-			if _, password, ok := strings.Cut(rest[:at], ":"); ok {
-				m.keep(password)
-			}
-			m.tokens(rest[:at]) // a token may be in the place of the user
-			s = strings.Replace(s, rest[:at], mask, 1)
-		}
-	}
-	s, fragment, hasFragment := strings.Cut(s, "#")
-	before, query, hasQuery := strings.Cut(s, "?")
-	if hasQuery {
-		pairs := strings.Split(query, "&")
-		for i, pair := range pairs {
-			if name, value, ok := strings.Cut(pair, "="); ok {
-				pairs[i] = name + "=" + m.literal(value)
-			} else {
-				pairs[i] = m.literal(pair)
-			}
-		}
-		before += "?" + strings.Join(pairs, "&")
-	}
-	if hasFragment {
-		m.keep(fragment)
-		before += "#" + mask
-	}
-	// Each segment of the path is masked separately, so that the rest stays readable.
-	parts := strings.Split(before, "/")
-	for i, part := range parts {
-		if !strings.Contains(part, mask) {
-			parts[i] = m.tokens(part)
-		}
-	}
-	return strings.Join(parts, "/")
-}
-
-func (m *masker) all(v any) any {
-	switch v := v.(type) {
-	case string:
-		return m.literal(v)
-	case json.Number:
-		return m.literal(v.String())
-	case map[string]any:
-		for k, inner := range v {
-			v[k] = m.all(inner)
-		}
-	case []any:
-		for i, inner := range v {
-			v[i] = m.all(inner)
-		}
-	}
-	return v
-}
-
-// literal masks everything except references, whose defaults are masked.
-func (m *masker) literal(s string) string {
-	if s == "" {
-		return s
-	}
-	var b strings.Builder
-	at := 0
-	for _, r := range reference().FindAllStringIndex(s, -1) {
-		if r[0] > at {
-			m.keep(s[at:r[0]])
-			b.WriteString(mask)
-		}
-		ref := s[r[0]:r[1]]
-		name, _, _ := strings.Cut(strings.TrimPrefix(ref[2:len(ref)-1], "env:"), ":-")
-		m.variables = append(m.variables, name)
-		if d := withValue().FindStringSubmatch(ref); d != nil {
-			m.keep(ref[len(d[1])+4 : len(ref)-1])
-			ref = "${" + d[1] + ":-" + mask + "}"
-		}
-		b.WriteString(ref)
-		at = r[1]
-	}
-	if at < len(s) {
-		m.keep(s[at:])
-		b.WriteString(mask)
-	}
-	return b.String()
-}
-
-// keep remembers a masked value. Short values are common and reveal nothing.
-func (m *masker) keep(value string) {
-	const short = 6
-	for _, v := range []string{value, strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(value, "Bearer "), "Basic "))} {
-		if len(v) >= short && !filepath.IsAbs(v) { // masking a path everywhere would hide what matters
-			m.values = append(m.values, v)
-		}
-	}
+	return b.Bytes(), values, variables, nil
 }

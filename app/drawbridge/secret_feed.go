@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -178,7 +179,7 @@ func (f *secretFinder) add(name, value string) {
 	}
 	expanded, err := config.Expand(value, func(variable string) (string, bool) {
 		v, ok := f.lookup(variable)
-		if ok && (store.NamesSecret(variable) || strings.HasPrefix(variable, "secret:")) {
+		if ok && (redact.NamesSecret(variable) || strings.HasPrefix(variable, "secret:")) {
 			f.found = append(f.found, v)
 		}
 		return v, ok
@@ -186,8 +187,8 @@ func (f *secretFinder) add(name, value string) {
 	if err != nil {
 		return // the server does not start either
 	}
-	f.found = append(f.found, store.SecretsIn(expanded)...)
-	if store.NamesSecret(name) {
+	f.found = append(f.found, redact.Find(expanded)...)
+	if redact.NamesSecret(name) {
 		f.found = append(f.found, expanded)
 		if scheme, rest, ok := strings.Cut(expanded, " "); ok && !strings.ContainsAny(scheme, ":=") {
 			f.found = append(f.found, rest) // the part after "Bearer "

@@ -13,9 +13,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -61,6 +61,6 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 			t.Command = strings.ReplaceAll(t.Command, value, "•••")
 		}
 	}
-	t.Command = store.Redacted(t.Command)
+	t.Command = redact.Text(t.Command)
 	return json.Marshal(t)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/reload"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -87,7 +87,7 @@ func (a *API) share(context.Context, *none) (*answer[Shared], error) {
 	}
 	out := Shared{Drawbridge: a.Version, Servers: map[string]JSON{}, Profiles: map[string]JSON{}, MissingSecrets: []string{}}
 	// Values that only the store identifies as secrets.
-	known := func(text string) bool { said := a.Redact(text); return said != text && said != store.Redacted(text) }
+	known := func(text string) bool { said := a.Redact(text); return said != text && said != redact.Text(text) }
 	for label, entry := range raw {
 		plain, names, err := clientconf.ReplaceSecrets(label, entry, known)
 		if err != nil {

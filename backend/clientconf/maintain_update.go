@@ -116,7 +116,7 @@ func (c *Connector) removeTokenEntries(client string, after func(s Status, path 
 		if now, err := after(s, path); err != nil {
 			w.Error = err.Error()
 		} else {
-			w.Diff = diff(path, before, now)
+			w.Diff = Diff(path, before, now)
 		}
 		all = append(all, w)
 	}

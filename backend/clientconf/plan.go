@@ -205,7 +205,7 @@ func (p *Plan) splice() error {
 	if err := verifyEdits(p.Client, before, p.after, p.edits); err != nil {
 		return p.refusal(err)
 	}
-	p.Diff = diff(p.Path, p.before, p.after)
+	p.Diff = Diff(p.Path, p.before, p.after)
 	return nil
 }
 

@@ -20,7 +20,7 @@ func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	return &ImportPlan{Servers: all, Path: o.Path, Diff: diff(o.Path, o.before, o.after), config: o, c: c, client: choice.Client}, nil
+	return &ImportPlan{Servers: all, Path: o.Path, Diff: Diff(o.Path, o.before, o.after), config: o, c: c, client: choice.Client}, nil
 }
 
 // ImportPlan is a planned import.
@@ -147,7 +147,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		return nil, err
 	}
 	p.config = o
-	p.Diff = diff(o.Path, o.before, o.after) + p.Diff
+	p.Diff = Diff(o.Path, o.before, o.after) + p.Diff
 	return p, nil
 }
 

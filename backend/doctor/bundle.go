@@ -4,10 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -109,7 +108,7 @@ func Bundle(o BundleOptions) []File {
 			addTail(texts, "logs/servers/"+filepath.Base(path), path, maxServerLog)
 		}
 	}
-	masker := newMasker(secrets, o.Home)
+	masker := redact.Mask(secrets, homeForms(o.Home)...)
 	files := make([]File, 0, len(texts))
 	for name, text := range texts {
 		clean := string(text)
@@ -130,14 +129,14 @@ func Bundle(o BundleOptions) []File {
 var harmlessLine = lazyregexp.New(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
 
 // redactLines redacts each line separately, so that lines without secrets are preserved.
-func redactLines(text string, redact func(string) string) string {
+func redactLines(text string, clean func(string) string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if harmlessLine().MatchString(line) {
 			b.WriteString(line)
 			continue
 		}
-		b.WriteString(redact(strings.TrimSuffix(line, "\n")))
+		b.WriteString(clean(strings.TrimSuffix(line, "\n")))
 		if strings.HasSuffix(line, "\n") {
 			b.WriteByte('\n')
 		}
@@ -145,51 +144,13 @@ func redactLines(text string, redact func(string) string) string {
 	return b.String()
 }
 
-// newMasker returns a replacer for the secrets in every encoding that a log or a document may
-// contain.
-func newMasker(secrets []string, home string) *strings.Replacer {
-	longest := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }
-	var forms []string
-	for _, s := range secrets {
-		if len(s) < 6 {
-			continue
-		}
-		quoted, _ := json.Marshal(s)
-		forms = append(forms, s, string(quoted[1:len(quoted)-1]), url.QueryEscape(s))
-		forms = append(forms, base64Forms(s)...)
-		for line := range strings.Lines(s) { // a multi-line key, as a log prints it
-			if line = strings.TrimSpace(line); len(line) >= 16 {
-				forms = append(forms, line)
-			}
-		}
+// homeForms returns the replacements of the home folder, as in a text and as in JSON.
+func homeForms(home string) []string {
+	if len(home) < 2 {
+		return nil
 	}
-	slices.SortFunc(forms, longest) // one form may contain another
-	var pairs []string
-	for _, f := range slices.Compact(forms) {
-		pairs = append(pairs, f, "[masked]")
-	}
-	if len(home) > 1 {
-		pairs = append(pairs, home, "~")
-		if quoted, _ := json.Marshal(home); string(quoted) != `"`+home+`"` {
-			pairs = append(pairs, string(quoted[1:len(quoted)-1]), "~")
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-// base64Forms returns the forms of s within a base64 text, such as in "user:password": one for
-// each alignment, without the characters that depend on the neighbouring bytes.
-func base64Forms(s string) []string {
-	if len(s) < 9 {
-		return nil // the unaffected part would be too short to search for
-	}
-	var forms []string
-	for before := range 3 {
-		text := base64.StdEncoding.EncodeToString([]byte("xx"[:before] + s + "xxx"))
-		from := (before*8 + 5) / 6
-		forms = append(forms, text[from:(before+len(s))*8/6])
-	}
-	return forms
+	quoted, _ := json.Marshal(home)
+	return []string{home, "~", string(quoted[1 : len(quoted)-1]), "~"}
 }
 
 // versions returns the facts about this machine that matter for a bug report.

@@ -15,7 +15,6 @@
 //	store      the Store: open, close, transactions
 //	db         the database file: schema and migrations, errors, backup, restore, maintenance
 //	recorder   the Recorder: queue, batches, inserts, recording rules
-//	redact     removal of secrets from payloads
 //	payload    compression of payloads, alone and in blocks
 //	query      queries for calls, clients, sessions and facets
 //	search     the full-text index

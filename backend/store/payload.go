@@ -20,10 +20,10 @@ const lookAhead = 1024
 func (r *rules) appendField(dst, src []byte) ([]byte, *Cut) {
 	most := r.maxField
 	if len(src) <= most {
-		return r.appendClean(dst, src), nil
+		return r.secrets.AppendJSON(dst, src), nil
 	}
 	start := len(dst)
-	dst = r.appendClean(dst, src[:min(len(src), most+lookAhead)])
+	dst = r.secrets.AppendJSON(dst, src[:min(len(src), most+lookAhead)])
 	end := min(len(dst), start+most)
 	for end > start && end < len(dst) && !utf8.RuneStart(dst[end]) {
 		end--
@@ -54,23 +54,6 @@ func (c *Cut) unhashed() int {
 		return 0
 	}
 	return len(c.full)
-}
-
-// appendClean appends JSON text without secrets: those recognized by their name or pattern, those
-// with a known value, and those that match the patterns of the configuration.
-func (r *rules) appendClean(dst, src []byte) []byte {
-	start := len(dst)
-	dst = r.secrets.redact(appendRedacted(dst, src), start)
-	return redactMatches(r.patterns, dst, start)
-}
-
-// redact returns a text that is not JSON without the same kinds of secrets.
-func (r *rules) redact(s string) string {
-	s = redactText(s)
-	if r.secrets == nil && len(r.patterns) == 0 || s == "" {
-		return s
-	}
-	return string(redactMatches(r.patterns, r.secrets.redact([]byte(s), 0), 0))
 }
 
 const (

@@ -102,10 +102,10 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	e.call.Server = server
 	e.call.Params, e.call.Capabilities = nil, nil
 	e.call.Arguments, e.call.Meta, e.call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
-	e.call.Name = rules.redact(call.Name)
-	e.call.PublicName = rules.redact(call.PublicName)
-	e.call.Reason = truncateChars(rules.redact(truncateChars(call.Reason, MaxError+lookAhead)), MaxError)
-	e.call.Stack = truncateChars(rules.redact(truncateChars(call.Stack, MaxStack+lookAhead)), MaxStack)
+	e.call.Name = rules.secrets.Text(call.Name)
+	e.call.PublicName = rules.secrets.Text(call.PublicName)
+	e.call.Reason = truncateChars(rules.secrets.Text(truncateChars(call.Reason, MaxError+lookAhead)), MaxError)
+	e.call.Stack = truncateChars(rules.secrets.Text(truncateChars(call.Stack, MaxStack+lookAhead)), MaxStack)
 
 	response := reply.Result
 	if len(reply.Error) > 0 {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
 
 // RecordLevel is how much of a call is recorded.
@@ -42,8 +43,7 @@ type rules struct {
 	Recording
 	off         bool // recording is turned off in the configuration
 	maxField    int
-	secrets     *secretValues
-	patterns    []*regexp.Regexp
+	secrets     redact.Redactor
 	ceiling     map[string]RecordLevel // maximum level by server, from the configuration
 	toolCeiling map[Tool]RecordLevel   // maximum level by tool, from the configuration; has precedence over ceiling
 	renamed     map[string]string      // current name of each renamed server, by its former name
@@ -123,16 +123,13 @@ func (r *Recorder) SetCeiling(byServer map[string]RecordLevel, byTool map[Tool]R
 // ignored. It returns the number of other values that are not searched for, because there are too
 // many.
 func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (missed int) {
-	k := newSecretValues(values)
-	updateRules(&r.rules, func(n *rules) { n.secrets, n.patterns = k, patterns })
-	if k == nil {
-		return 0
-	}
-	return k.missed
+	known := redact.NewValues(values)
+	updateRules(&r.rules, func(n *rules) { n.secrets = redact.Redactor{Values: known, Patterns: patterns} })
+	return known.Missed()
 }
 
 // Redact returns text without the secrets that are removed from recorded calls.
-func (r *Recorder) Redact(text string) string { return r.rules.Load().redact(text) }
+func (r *Recorder) Redact(text string) string { return r.rules.Load().secrets.Text(text) }
 
 // Recording returns the user's settings for recording.
 func (s *Store) Recording() Recording { return s.recorder.rules.Load().Recording }

@@ -1,10 +1,15 @@
 package store
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
+
+const canary = "cAnArY77"
 
 func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	t.Parallel()
@@ -115,6 +120,19 @@ func TestNameThatBecomesSecretIsRedacted(t *testing.T) {
 	for n := 2; n < 4; n++ {
 		if got := kept(n, name); got == name {
 			t.Errorf("a name with a secret is kept as %q", got)
+		}
+	}
+}
+
+func TestSecretValueAcrossCutIsRedacted(t *testing.T) {
+	t.Parallel()
+	secret := "v3ry-l0ng-" + strings.Repeat("s3cret-", 20)
+	r := &rules{maxField: 1000, secrets: redact.Redactor{Values: redact.NewValues([]string{secret})}}
+	for at := 1000 - len(secret) - 5; at < 1005; at += 7 {
+		text := strings.Repeat("x", at) + secret + strings.Repeat("y", 2000)
+		got, cut := r.appendField(nil, []byte(text))
+		if bytes.Contains(got, []byte("v3ry-l0")) || cut == nil || cut.Size != len(text) {
+			t.Fatalf("at %d: %s", at, got[len(got)-60:])
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package redact
 
 import (
 	"encoding/json"
@@ -39,7 +39,7 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 		"private key, cut off":  `{"text":"-----BEGIN PRIVATE KEY-----\n` + long + `"}`,
 		"string never finished": `{"password":"` + canary,
 	} {
-		got := string(appendRedacted(nil, []byte(text)))
+		got := string(AppendJSON(nil, []byte(text)))
 		if strings.Contains(strings.ToLower(got), strings.ToLower(canary)) || !strings.Contains(got, redacted) {
 			t.Errorf("%s: %s\n   became %s", name, text, got)
 		}
@@ -47,13 +47,13 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 			t.Errorf("%s: %s is not JSON any more", name, got)
 		}
 	}
-	if got := redactText("cannot call: password=" + canary + ", token: x"); strings.Contains(got, canary) {
+	if got := Text("cannot call: password=" + canary + ", token: x"); strings.Contains(got, canary) {
 		t.Errorf("a sentence became %s", got)
 	}
-	if got := string(appendRedacted(nil, []byte(`{"tokens":["a"],"client_secrets":["`+canary+`"],"b":["c"]}`))); got != `{"tokens":["a"],"client_secrets":["[redacted]"],"b":["c"]}` {
+	if got := string(AppendJSON(nil, []byte(`{"tokens":["a"],"client_secrets":["`+canary+`"],"b":["c"]}`))); got != `{"tokens":["a"],"client_secrets":["[redacted]"],"b":["c"]}` {
 		t.Errorf("a list became %s", got)
 	}
-	if got := string(appendRedacted(nil, []byte(`{"password":  1234.5}`))); got != `{"password":  "[redacted]"}` {
+	if got := string(AppendJSON(nil, []byte(`{"password":  1234.5}`))); got != `{"password":  "[redacted]"}` {
 		t.Errorf("a number became %s", got)
 	}
 }
@@ -63,7 +63,7 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 func TestRedactionMarksAreKept(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"password=[redacted] next", "--api-key=[masked] and more", "Authorization: [redacted]", `token: "[redacted]"`} {
-		if said := redactText(text); said != text {
+		if said := Text(text); said != text {
 			t.Errorf("%q became %q", text, said)
 		}
 	}
@@ -80,10 +80,10 @@ func TestNonSecretTextIsKept(t *testing.T) {
 		`{"key":"value","keys":["a"],"mail":"mailto:me@x.org"}`,
 		`""`, ``, `:`, `=`, `\`, `"\\":`,
 	} {
-		if got := string(appendRedacted(nil, []byte(text))); got != text {
+		if got := string(AppendJSON(nil, []byte(text))); got != text {
 			t.Errorf("%s\nbecame %s", text, got)
 		}
-		if got := redactText(text); got != text && !strings.Contains(text, `"`) {
+		if got := Text(text); got != text && !strings.Contains(text, `"`) {
 			t.Errorf("%s\nbecame %s", text, got)
 		}
 	}
@@ -97,11 +97,11 @@ func FuzzRedactionKeepsJSONValid(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := appendRedacted(nil, []byte(s))
+		got := AppendJSON(nil, []byte(s))
 		if json.Valid([]byte(s)) && !json.Valid(got) {
 			t.Fatalf("%s\nbecame %s", s, got)
 		}
-		if again := appendRedacted(nil, got); len(got) > 4*len(s)+64 || len(again) > 4*len(got)+64 {
+		if again := AppendJSON(nil, got); len(got) > 4*len(s)+64 || len(again) > 4*len(got)+64 {
 			t.Fatalf("%s\ngrew to %s", s, got)
 		}
 	})

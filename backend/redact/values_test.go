@@ -1,7 +1,6 @@
-package store
+package redact
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -13,8 +12,8 @@ import (
 func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 	t.Parallel()
 	values := []string{`hunter2`, `correct horse "battery"\staple/é<1>`, "line one\nline two of a key", "0123456789abcdef0123456789abcdef", "short"}
-	k := newSecretValues(values)
-	r := &rules{maxField: MaxField, secrets: k}
+	k := NewValues(values)
+	r := &Redactor{Values: k}
 	for _, v := range values[:4] {
 		quoted, _ := json.Marshal(v)
 		for what, text := range map[string]string{
@@ -25,7 +24,7 @@ func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 			if what == "base64" && len(v) < 9 {
 				continue
 			}
-			got := string(r.appendClean(nil, []byte(text)))
+			got := string(r.AppendJSON(nil, []byte(text)))
 			if !strings.Contains(got, redacted) || !json.Valid([]byte(got)) {
 				t.Errorf("%s: %s became %s", what, text, got)
 			}
@@ -33,43 +32,30 @@ func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 				t.Errorf("%s: %s holds the secret", what, got)
 			}
 		}
-		if got := r.redact("cannot open " + v + ": no"); got != "cannot open "+redacted+": no" {
+		if got := r.Text("cannot open " + v + ": no"); got != "cannot open "+redacted+": no" {
 			t.Errorf("a sentence became %q", got)
 		}
 	}
 	for _, same := range []string{`{"text":"short hunter1 hunte"}`, `{"a":"0123456789abcde"}`, `{}`, ``, `"correct horse"`} {
-		if got := string(k.redact([]byte(same), 0)); got != same {
+		if got := string(k.Redact([]byte(same), 0)); got != same {
 			t.Errorf("%q became %q", same, got)
 		}
 	}
-	if got := string(k.redact([]byte(`"a\nhunter2"`), 0)); got != `"a\n[redacted]"` {
+	if got := string(k.Redact([]byte(`"a\nhunter2"`), 0)); got != `"a\n[redacted]"` {
 		t.Errorf("got %s", got)
 	}
-	if got := string(newSecretValues([]string{"nopqrst"}).redact([]byte(`"a\nopqrst"`), 0)); !json.Valid([]byte(got)) {
+	if got := string(NewValues([]string{"nopqrst"}).Redact([]byte(`"a\nopqrst"`), 0)); !json.Valid([]byte(got)) {
 		t.Errorf("%s is not JSON", got)
 	}
-	if newSecretValues([]string{"", "12345", "  "}) != nil {
+	if NewValues([]string{"", "12345", "  "}) != nil {
 		t.Error("short words are looked for")
-	}
-}
-
-func TestSecretValueAcrossCutIsRedacted(t *testing.T) {
-	t.Parallel()
-	secret := "v3ry-l0ng-" + strings.Repeat("s3cret-", 20)
-	r := &rules{maxField: 1000, secrets: newSecretValues([]string{secret})}
-	for at := 1000 - len(secret) - 5; at < 1005; at += 7 {
-		text := strings.Repeat("x", at) + secret + strings.Repeat("y", 2000)
-		got, cut := r.appendField(nil, []byte(text))
-		if bytes.Contains(got, []byte("v3ry-l0")) || cut == nil || cut.Size != len(text) {
-			t.Fatalf("at %d: %s", at, got[len(got)-60:])
-		}
 	}
 }
 
 func TestConfiguredPatternsAreRedacted(t *testing.T) {
 	t.Parallel()
-	r := &rules{maxField: MaxField, patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`), regexp.MustCompile(`(?i)project falcon`)}}
-	got := string(r.appendClean([]byte("before cust-1 "), []byte(`{"a":"cust-42 and cust-7","b":"Project Falcon"}`)))
+	r := &Redactor{Patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`), regexp.MustCompile(`(?i)project falcon`)}}
+	got := string(r.AppendJSON([]byte("before cust-1 "), []byte(`{"a":"cust-42 and cust-7","b":"Project Falcon"}`)))
 	if got != `before cust-1 {"a":"[redacted] and [redacted]","b":"[redacted]"}` {
 		t.Errorf("got %s", got)
 	}
@@ -80,7 +66,7 @@ func FuzzSecretValues(f *testing.F) {
 	f.Add("hunter22", "abcdefgh", "xxhunter2zhunter22abcdefg")
 	f.Add("aaaaaa", "aaaaaab", "aaaaaaaaaaaaaaabaaaaa")
 	f.Fuzz(func(t *testing.T, a, b, text string) {
-		k := newSecretValues([]string{a, b})
+		k := NewValues([]string{a, b})
 		if k == nil {
 			return
 		}
@@ -101,7 +87,7 @@ func FuzzSecretValues(f *testing.F) {
 		if want >= 0 && (start < 0 || start > want+5) {
 			t.Fatalf("found at %d, is at %d", start, want)
 		}
-		if got := k.redact([]byte(text), 0); want < 0 && end == 0 && string(got) != text {
+		if got := k.Redact([]byte(text), 0); want < 0 && end == 0 && string(got) != text {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})
@@ -112,10 +98,10 @@ func BenchmarkSecretValues(b *testing.B) {
 	for i := range 20 {
 		values = append(values, strings.Repeat(string(rune('A'+i)), 4)+"0123456789abcdef"+strings.Repeat(string(rune('a'+i)), 4))
 	}
-	k := newSecretValues(values)
+	k := NewValues(values)
 	text := []byte(strings.Repeat(`{"path":"/home/me/project/file.go","text":"some ordinary words of a result"},`, 135))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		k.redact(text, 0)
+		k.Redact(text, 0)
 	}
 }

@@ -1,4 +1,4 @@
-package clientconf
+package redact
 
 import (
 	"fmt"
@@ -45,8 +45,8 @@ func TestDiffMasksValuesOfSecretNames(t *testing.T) {
 				t.Errorf("%s\nis shown as %s", line, maskLine(line))
 			}
 		}
-		if text := fmt.Sprintf("[\n  \"--%s\",\n  \"hunter22\"\n]", name); strings.Contains(MaskSecrets([]byte(text)), "hunter22") {
-			t.Errorf("%s\nis shown as %s", text, MaskSecrets([]byte(text)))
+		if text := fmt.Sprintf("[\n  \"--%s\",\n  \"hunter22\"\n]", name); strings.Contains(maskAll(text), "hunter22") {
+			t.Errorf("%s\nis shown as %s", text, maskAll(text))
 		}
 	}
 }
@@ -70,4 +70,64 @@ func TestDiffShowsNonSecrets(t *testing.T) {
 			t.Errorf("%s\nis shown as %s", line, got)
 		}
 	}
+}
+
+func TestLinesMaskSecretsAndKeepReferences(t *testing.T) {
+	for line, want := range map[string]string{
+		`"API_KEY": "${secret:gh.API_KEY}",`:         `"API_KEY": "${secret:gh.API_KEY}",`,
+		`"Authorization": "Bearer ${TOKEN}"`:         `"Authorization": "Bearer ${TOKEN}"`,
+		`"Authorization": "Bearer hunter2${TOKEN}"`:  `"Authorization": "***"`,
+		`"PASSWORD": "${A}hunter2", "TOKEN": "${B}"`: `"PASSWORD": "***", "TOKEN": "${B}"`,
+		`"API_KEY": "${secret:x:-hunter2}"`:          `"API_KEY": "***"`,
+		`api_key = "hunter2"`:                        `api_key = "***"`,
+		`api_key: hunter2 # ${not}`:                  `api_key: ***`,
+		`- SUPER_TOKEN=hunter2`:                      `- SUPER_TOKEN=***`,
+		`      "SUPER_TOKEN=hunter2",`:               `      "SUPER_TOKEN=***",`,
+		`"args": ["-e", "SUPER_TOKEN=hunter2", "x"]`: `"args": ["-e", "SUPER_TOKEN=***", "x"]`,
+		`args = ['SUPER_TOKEN=hunter2', 'x']`:        `args = ['SUPER_TOKEN=***', 'x']`,
+		`"SUPER_TOKEN=hun\\\"ter2"`:                  `"SUPER_TOKEN=***"`,
+		`"SUPER_TOKEN=${secret:gh.TOKEN}"`:           `"SUPER_TOKEN=${secret:gh.TOKEN}"`,
+		`"--header", "X-Api-Key: hunter2",`:          `"--header", "X-Api-Key: ***",`,
+		`"args": ["--api-key", "hunter2", "x"]`:      `"args": ["--api-key", "***", "x"]`,
+		`"url": "https://h.example/?token=hunter2"`:  `"url": "https://h.example/?token=***"`,
+		`"args": ["--token", "${TOKEN}"]`:            `"args": ["--token", "${TOKEN}"]`,
+		`"note": "a token: how to get one"`:          `"note": "a token: how to get one"`,
+	} {
+		if got := maskLine(line); got != want {
+			t.Errorf("%s\nis shown as %s\nwant        %s", line, got, want)
+		}
+	}
+}
+
+func TestSecretOnLineAfterFlagIsMasked(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"[\n  \"--api-key\",\n  \"hunter2\",\n  \"x\"\n]", "[\n  \"--api-key\",\n  \"***\",\n  \"x\"\n]"},
+		{"args = [\n  '--api-key',\n  'hunter2'\n]", "args = [\n  '--api-key',\n  '***'\n]"},
+		{"args:\n  - --api-key\n  - hunter2\n  - x", "args:\n  - --api-key\n  - ***\n  - x"},
+		{"- --token\n- hun:ter2", "- --token\n- ***"},
+		{"[\"--token\",\r\n  \"hun\\\"ter2\"]", "[\"--token\",\n  \"***\"]"},
+		{"  \"--token\",\n  \"${secret:gh.token}\",", "  \"--token\",\n  \"${secret:gh.token}\","},
+		{"  \"--no-token\",\n  \"--verbose\",", "  \"--no-token\",\n  \"--verbose\","},
+		{"  \"--token\"\n]", "  \"--token\"\n]"},
+		{"  \"a\": \"--token\",\n  \"command\": \"npx\"", "  \"a\": \"--token\",\n  \"command\": \"npx\""},
+	} {
+		if got := maskAll(c.text); got != c.want {
+			t.Errorf("%s\nis shown as\n%s\nwant\n%s", c.text, got, c.want)
+		}
+	}
+}
+
+func TestPrivateKeyIsMaskedOverItsLines(t *testing.T) {
+	lines := strings.Split("key: |\n  -----BEGIN RSA PRIVATE KEY-----\n  MIIEcanary\n  more\n  -----END RSA PRIVATE KEY-----\nurl: x", "\n")
+	for from := range lines {
+		got := strings.Join(Lines(lines, from, len(lines)), "\n")
+		if strings.Contains(got, "canary") || strings.Contains(got, "more") || !strings.HasSuffix(got, "url: x") {
+			t.Errorf("from line %d: %s", from, got)
+		}
+	}
+}
+
+func maskAll(text string) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(Lines(lines, 0, len(lines)), "\n")
 }

@@ -1,7 +1,8 @@
-package store
+package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -18,10 +19,10 @@ const (
 	maxSecretEncodings = 4096 // maximum number of encodings of all values
 )
 
-// secretValues finds known secret values in their common encodings. It uses the Wu-Manber
+// Values finds known secret values in their common encodings. It uses the Wu-Manber
 // algorithm with blocks of two bytes: it examines few bytes, because it skips up to the length of
-// the shortest value where no value can end. It is immutable. A nil *secretValues finds nothing.
-type secretValues struct {
+// the shortest value where no value can end. It is immutable. A nil *Values finds nothing.
+type Values struct {
 	minLen      int // length of the shortest value in bytes, at most 255
 	skip        [skipTableSize]uint8
 	byLastBlock map[uint16][]string // values by the last block of their first least bytes; longest first
@@ -32,13 +33,14 @@ const skipTableSize = 1 << 12
 
 func blockHash(a, b byte) uint16 { return (uint16(a)<<5 ^ uint16(b)) & (skipTableSize - 1) }
 
-// newSecretValues returns nil if there are no values to search for.
-func newSecretValues(list []string) *secretValues {
+// NewValues returns a search for the values in their common encodings (JSON, URL, base64). Values
+// of less than 6 bytes are ignored. It returns nil if there are no values to search for.
+func NewValues(list []string) *Values {
 	all, missed := allEncodings(list)
 	if len(all) == 0 {
 		return nil
 	}
-	k := &secretValues{missed: missed, minLen: maxSecretBytes, byLastBlock: make(map[uint16][]string)}
+	k := &Values{missed: missed, minLen: maxSecretBytes, byLastBlock: make(map[uint16][]string)}
 	for _, v := range all {
 		k.minLen = min(k.minLen, len(v))
 	}
@@ -56,6 +58,14 @@ func newSecretValues(list []string) *secretValues {
 		k.byLastBlock[last] = append(k.byLastBlock[last], v)
 	}
 	return k
+}
+
+// Missed returns the number of values that are not searched for, because there are too many.
+func (k *Values) Missed() int {
+	if k == nil {
+		return 0
+	}
+	return k.missed
 }
 
 // allEncodings returns at most maxSecretEncodings encodings of the values, and the number of
@@ -144,7 +154,7 @@ func trimQuotes(text []byte) string { return string(text[1 : len(text)-1]) }
 // find returns the range of the first secret that starts at or after from, or 0, 0. A secret that
 // is truncated by the end of the text is found if at least as many bytes of it remain as the
 // shortest value has.
-func (k *secretValues) find(text []byte, from int) (start, end int) {
+func (k *Values) find(text []byte, from int) (start, end int) {
 	for at := from + k.minLen - 1; at < len(text); {
 		b := blockHash(text[at-1], text[at])
 		if skip := int(k.skip[b]); skip > 0 {
@@ -179,8 +189,8 @@ func escapeLen(text []byte, i int) int {
 	return 1
 }
 
-// redact replaces the secrets in text[start:] in place and returns the result.
-func (k *secretValues) redact(text []byte, start int) []byte {
+// Redact replaces the secrets in text[start:] in place and returns the result.
+func (k *Values) Redact(text []byte, start int) []byte {
 	if k == nil {
 		return text
 	}
@@ -202,24 +212,73 @@ func (k *secretValues) redact(text []byte, start int) []byte {
 	}
 }
 
-// redactMatches replaces all matches of the patterns in text[start:] and returns the result.
-func redactMatches(patterns []*regexp.Regexp, text []byte, start int) []byte {
-	for _, p := range patterns {
+// Mask returns a replacer of known values in logs and documents by "[masked]", in every encoding,
+// also as part of a longer text that was encoded in base64, and of each line of a value. Its other
+// replacements are pairs of old and new text.
+func Mask(values []string, others ...string) *strings.Replacer {
+	var forms []string
+	for _, v := range values {
+		if len(v) < minSecretBytes {
+			continue
+		}
+		forms = append(append(forms, encodings(v)...), base64Parts(v)...)
+		for line := range strings.Lines(v) { // a multi-line key, as a log prints it
+			if line = strings.TrimSpace(line); len(line) >= 16 {
+				forms = append(forms, line)
+			}
+		}
+	}
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may contain another
+	var pairs []string
+	for _, f := range slices.Compact(forms) {
+		pairs = append(pairs, f, masked)
+	}
+	return strings.NewReplacer(append(pairs, others...)...)
+}
+
+// base64Parts returns the forms of v within a base64 text, such as that of "user:password": one for
+// each alignment, without the characters that depend on the neighbouring bytes.
+func base64Parts(v string) []string {
+	if len(v) < 9 {
+		return nil // the unaffected part would be too short to search for
+	}
+	var forms []string
+	for before := range 3 {
+		text := base64.StdEncoding.EncodeToString([]byte("xx"[:before] + v + "xxx"))
+		from := (before*8 + 5) / 6
+		forms = append(forms, text[from:(before+len(v))*8/6])
+	}
+	return forms
+}
+
+// Redactor removes all secrets from text: those that are recognized by their name or format, those
+// with a known value, and everything that matches a pattern. The zero value is usable.
+type Redactor struct {
+	Values   *Values
+	Patterns []*regexp.Regexp
+}
+
+// AppendJSON is the function AppendJSON for all kinds of secrets.
+func (r *Redactor) AppendJSON(dst, src []byte) []byte {
+	start := len(dst)
+	return r.replaceMatches(r.Values.Redact(AppendJSON(dst, src), start), start)
+}
+
+// Text is the function Text for all kinds of secrets.
+func (r *Redactor) Text(s string) string {
+	s = Text(s)
+	if r.Values == nil && len(r.Patterns) == 0 || s == "" {
+		return s
+	}
+	return string(r.replaceMatches(r.Values.Redact([]byte(s), 0), 0))
+}
+
+// replaceMatches replaces all matches of the patterns in text[start:] and returns the result.
+func (r *Redactor) replaceMatches(text []byte, start int) []byte {
+	for _, p := range r.Patterns {
 		if p.Match(text[start:]) {
 			text = append(text[:start], p.ReplaceAllLiteral(slices.Clone(text[start:]), []byte(redacted))...)
 		}
 	}
 	return text
-}
-
-// NamesSecret reports whether a name, such as that of a variable or header, denotes a secret.
-func NamesSecret(name string) bool { return secretKind([]byte(name)) != notSecret }
-
-// SecretsIn returns the parts of a text that are recognized as secrets by their pattern or by the
-// name before them.
-func SecretsIn(text string) []string {
-	var found []string
-	r := redaction{src: []byte(text), found: &found}
-	r.text(0, len(text))
-	return found
 }

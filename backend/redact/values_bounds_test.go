@@ -1,4 +1,4 @@
-package store
+package redact
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 
 func TestSecretEndingInQuoteLeavesValidJSON(t *testing.T) {
 	t.Parallel()
-	k := newSecretValues([]string{`pass<word"`})
+	k := NewValues([]string{`pass<word"`})
 	for _, text := range []string{`{"a":"pass<word\""}`, `{"a":"pass\u003cword\""}`, `{"a":"pass<word\" and more"}`} {
-		got := string(k.redact([]byte(text), 0))
+		got := string(k.Redact([]byte(text), 0))
 		if !json.Valid([]byte(got)) || !strings.Contains(got, redacted) {
 			t.Errorf("%s became %s", text, got)
 		}
@@ -27,7 +27,7 @@ func TestLongSecretIsRedactedWhole(t *testing.T) {
 			fmt.Fprintf(&secret, "é%06d\n", n)
 		}
 		quoted, _ := json.Marshal(secret.String())
-		got := string(newSecretValues([]string{secret.String()}).redact(quoted, 0))
+		got := string(NewValues([]string{secret.String()}).Redact(quoted, 0))
 		if left := strings.ReplaceAll(got, redacted, ""); len(left) > len(`"\n"`) || !json.Valid([]byte(got)) {
 			t.Errorf("of %d bytes %d are left: %.80s", size, len(left), left)
 		}
@@ -41,16 +41,16 @@ func TestManySecretValuesAreAllRedacted(t *testing.T) {
 	for n := range maxSecretEncodings {
 		list = append(list, fmt.Sprintf("%05d secret/of <%d>", n, n))
 	}
-	k := newSecretValues(list)
+	k := NewValues(list)
 	for _, v := range list {
-		if got := string(k.redact([]byte(v), 0)); got != redacted {
+		if got := string(k.Redact([]byte(v), 0)); got != redacted {
 			t.Fatalf("%q became %q", v, got)
 		}
 	}
 	if k.missed != 0 {
 		t.Errorf("%d are counted as missed", k.missed)
 	}
-	if k := newSecretValues(append(list, "one more secret")); k.missed != 1 {
+	if k := NewValues(append(list, "one more secret")); k.missed != 1 {
 		t.Errorf("%d of one beyond the bound are counted as missed", k.missed)
 	}
 }

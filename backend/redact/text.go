@@ -1,4 +1,4 @@
-package store
+package redact
 
 import (
 	"bytes"
@@ -8,16 +8,16 @@ import (
 // redacted replaces a secret.
 const redacted = "[redacted]"
 
-// Secrets are recognized in two ways: by the name before them (a JSON key, a header, an
-// environment or URL variable, also escaped inside a JSON string), and by known patterns of tokens
-// and keys. The replaced range never contains an unescaped quote and never splits an escape
-// sequence, so valid JSON stays valid.
+// In text, secrets are recognized by the name before them (a JSON key, a header, an environment or
+// URL variable, also escaped inside a JSON string) and by known patterns of tokens and keys. The
+// replaced range never contains an unescaped quote and never splits an escape sequence, so valid
+// JSON stays valid.
 //
 // False positives are accepted: in the sentence "token: soon", the word "soon" is removed.
 
-// appendRedacted appends JSON text without its secrets. Valid JSON stays valid. Truncated JSON is
+// AppendJSON appends JSON text without its secrets. Valid JSON stays valid. Truncated JSON is
 // processed up to its end.
-func appendRedacted(dst, src []byte) []byte {
+func AppendJSON(dst, src []byte) []byte {
 	r := redaction{dst: dst, src: src}
 	var key []byte     // the last string, which is a key if a colon follows
 	secret := false    // key is the name of a secret, and its value follows
@@ -50,13 +50,9 @@ func appendRedacted(dst, src []byte) []byte {
 	return append(r.dst, src[r.kept:]...)
 }
 
-// Redacted returns text without the secrets that are recognized by their name or pattern, which
-// needs no configuration.
-func Redacted(text string) string { return redactText(text) }
-
-// redactText returns a text that is not JSON without its secrets. It does not allocate if the text
+// Text returns a text that is not JSON without its secrets. It does not allocate if the text
 // contains none of the characters that occur in secrets.
-func redactText(s string) string {
+func Text(s string) string {
 	if !strings.ContainsAny(s, ":=_-.A") && !strings.Contains(s, "eyJ") {
 		return s
 	}
@@ -66,6 +62,15 @@ func redactText(s string) string {
 		return s
 	}
 	return string(append(r.dst, r.src[r.kept:]...))
+}
+
+// Find returns the parts of a text that are recognized as secrets by their pattern or by the name
+// before them.
+func Find(text string) []string {
+	var found []string
+	r := redaction{src: []byte(text), found: &found}
+	r.text(0, len(text))
+	return found
 }
 
 // redaction copies src to dst and replaces ranges of it.
@@ -110,7 +115,7 @@ func (r *redaction) text(start, end int) {
 				if at < 0 || start+at < r.kept || at > 0 && isWordByte(text[at-1]) && !afterEscape(text, at) {
 					continue
 				}
-				if n := a.pattern.length(text[at:]); n > 0 {
+				if n := a.pattern.length(text[at:], a.pattern.min); n > 0 {
 					r.replace(start+at, start+at+n, redacted)
 					i = at + n - 1
 					break
@@ -204,7 +209,7 @@ func namedSecret(text []byte, i int) (from, to int) {
 	case at < len(text) && (text[at] == '\'' || text[at] == '`'):
 		at++
 	}
-	if bytes.HasPrefix(text[at:], []byte(redacted)) || bytes.HasPrefix(text[at:], []byte("[masked]")) {
+	if bytes.HasPrefix(text[at:], []byte(redacted)) || bytes.HasPrefix(text[at:], []byte(masked)) {
 		return 0, 0
 	}
 	return at, plainEnd(text, at, kind == wholeLine)
