@@ -102,7 +102,7 @@ var owners = map[string]string{
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",
 	"github.com/kljensen/snowball":           "backend/registry",
 	"github.com/yosida95/uritemplate/v3":     "backend/registry",
-	"golang.org/x/time":                      "backend/policy",
+	"golang.org/x/time":                      "backend/loopback backend/policy backend/wire",
 	"github.com/shirou/gopsutil/v4":          "backend/process",
 	"github.com/prometheus/client_golang":    "backend/metrics",
 	"github.com/prometheus/client_model":     "backend/metrics",

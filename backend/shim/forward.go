@@ -62,19 +62,19 @@ func (s *Shim) exchange(ctx context.Context, m message, session string) error {
 	if resp.StatusCode == http.StatusNotFound && session != "" {
 		return errSessionLost
 	}
-	return s.writeResponse(m, resp)
+	return readResponse(m, resp, s.writeMessage)
 }
 
-// writeResponse writes the messages of an HTTP response to the client. It fails if the response to
-// m is not among them.
-func (s *Shim) writeResponse(m message, resp *http.Response) error {
+// readResponse passes the messages of an HTTP response to each. The last one is the response to m;
+// readResponse fails if there is none.
+func readResponse(m message, resp *http.Response, each func(data []byte)) error {
 	if !isStream(resp) {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, wire.DefaultMaxMessage+1))
 		if err != nil {
 			return fmt.Errorf("the connection to Drawbridge was lost: %w", err)
 		}
 		if env, err := wire.Scan(body); err == nil && env.Kind == wire.Response {
-			s.writeMessage(s.withID(m, body, env))
+			each(withID(m, body, env))
 			return nil
 		}
 		if resp.StatusCode == http.StatusUnauthorized {
@@ -89,7 +89,7 @@ func (s *Shim) writeResponse(m message, resp *http.Response) error {
 			return true
 		}
 		answered = answered || env.Kind == wire.Response && bytes.Equal(wire.Bytes(data, env.ID), wire.Bytes(m.raw, m.env.ID))
-		s.writeMessage(data)
+		each(data)
 		return !answered
 	})
 	if answered {
@@ -107,7 +107,7 @@ func isStream(resp *http.Response) bool {
 }
 
 // withID adds the id of the request to an error response without an id.
-func (s *Shim) withID(m message, body []byte, env wire.Envelope) []byte {
+func withID(m message, body []byte, env wire.Envelope) []byte {
 	if id := wire.Bytes(body, env.ID); len(id) > 0 && !bytes.Equal(id, []byte("null")) {
 		return body
 	}
@@ -128,11 +128,10 @@ func (s *Shim) post(ctx context.Context, m message, session string) (*http.Respo
 		if err != nil {
 			return nil, err
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, address.URL, bytes.NewReader(m.raw))
+		req, err := s.newPost(ctx, address, m, session)
 		if err != nil {
 			return nil, err
 		}
-		s.setHeaders(req, address, m, session)
 		resp, err := s.http.Do(req)
 		if err == nil && resp.StatusCode == http.StatusForbidden && !refreshed {
 			// The daemon was restarted with another port, and the connection reached it through its
@@ -159,46 +158,44 @@ func (s *Shim) post(ctx context.Context, m message, session string) (*http.Respo
 	}
 }
 
-func (s *Shim) setHeaders(req *http.Request, address Address, m message, session string) {
+// newRequest creates a request of a session; session may be "".
+func (s *Shim) newRequest(ctx context.Context, method string, address Address, body []byte, session string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+address.Token)
+	req.Header.Set("X-Drawbridge-Shim", s.o.ID)
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+		req.Header.Set("Mcp-Protocol-Version", s.session.negotiated())
+	}
+	return req, nil
+}
+
+func (s *Shim) newPost(ctx context.Context, address Address, m message, session string) (*http.Request, error) {
+	if m.modern {
+		session = ""
+	}
+	req, err := s.newRequest(ctx, http.MethodPost, address, m.raw, session)
+	if err != nil {
+		return nil, err
+	}
 	h := req.Header
-	h.Set("Authorization", "Bearer "+address.Token)
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
-	h.Set("X-Drawbridge-Shim", s.o.ID)
 	if s.o.Dir != "" {
 		h.Set("X-Drawbridge-Workspace", base64.RawURLEncoding.EncodeToString([]byte(s.o.Dir)))
 	}
-	if !m.modern {
-		if session != "" {
-			h.Set("Mcp-Session-Id", session)
-			h.Set("MCP-Protocol-Version", s.session.negotiated())
-		}
-		return
-	}
-	version, _ := wire.Unquote(wire.Bytes(m.params, m.spans.ProtocolVersion))
-	h.Set("MCP-Protocol-Version", version)
-	h.Set("Mcp-Method", m.env.Method)
-	name := m.spans.Name
-	if m.env.Method == "resources/read" {
-		name = m.spans.URI
-	}
-	if text, ok := wire.Unquote(wire.Bytes(m.params, name)); ok {
-		h.Set("Mcp-Name", encodeHeaderValue(text))
-	}
-}
-
-// encodeHeaderValue encodes text as a header value: unchanged if that is safe, else in the base64
-// form (MCP 2026-07-28, streamable HTTP, Mcp-Name).
-func encodeHeaderValue(text string) string {
-	for i := range len(text) {
-		if text[i] < 0x20 || text[i] > 0x7e {
-			return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
+	if m.modern {
+		version, _ := wire.Unquote(wire.Bytes(m.params, m.spans.ProtocolVersion))
+		h.Set("Mcp-Protocol-Version", version)
+		h.Set("Mcp-Method", m.env.Method)
+		if name := wire.RoutedName(m.env.Method, m.params, &m.spans); name != "" {
+			h.Set("Mcp-Name", wire.HeaderValue(name))
 		}
 	}
-	if text != "" && (text[0] == ' ' || text[len(text)-1] == ' ' || len(text) > 9 && text[:9] == "=?base64?") {
-		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
-	}
-	return text
+	return req, nil
 }
 
 // resolveAddress returns the cached address of the daemon, or finds it.

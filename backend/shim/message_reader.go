@@ -48,38 +48,18 @@ func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, ove
 }
 
 // readEvents calls each with the data of every server-sent event in r, until each returns false or
-// r ends. The data is valid until each returns.
+// r ends.
 func readEvents(r io.Reader, each func(data []byte) bool) error {
-	br := bufio.NewReaderSize(r, 32<<10)
-	var line, data []byte
+	events := wire.NewEventReader(r, wire.DefaultMaxMessage)
 	for {
-		part, err := br.ReadSlice('\n')
-		line = append(line, part...)
-		if errors.Is(err, bufio.ErrBufferFull) && len(line) <= 2*wire.DefaultMaxMessage {
-			continue
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
-		field := bytes.TrimRight(line, "\r\n")
+		ev, err := events.Next()
 		switch {
-		case len(field) == 0:
-			if len(data) > 0 && !each(data) {
-				return nil
-			}
-			data = data[:0]
-		case bytes.HasPrefix(field, []byte("data:")):
-			if len(data) > 0 {
-				data = append(data, '\n')
-			}
-			data = append(data, bytes.TrimPrefix(field[len("data:"):], []byte(" "))...)
-			if len(data) > wire.DefaultMaxMessage {
-				return errors.New("an event is larger than 16 MiB")
-			}
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case len(ev.Data) > 0 && !each(ev.Data):
+			return nil
 		}
-		line = line[:0]
 	}
 }

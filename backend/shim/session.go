@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -69,15 +68,12 @@ func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err err
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if answer, err = readAnswer(resp, m); err != nil {
+	if err := readResponse(m, resp, func(data []byte) { answer = data }); err != nil {
 		return nil, err
 	}
 	env, err := wire.Scan(answer)
-	if err != nil {
-		return nil, err
-	}
-	if env.Result.Empty() {
-		return s.withID(m, answer, env), nil // an error response
+	if err != nil || env.Result.Empty() {
+		return answer, err // an error response
 	}
 	var version string
 	err = wire.Members(wire.Bytes(answer, env.Result), func(member wire.Member) error {
@@ -92,32 +88,6 @@ func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err err
 		}
 	}
 	return answer, err
-}
-
-func readAnswer(resp *http.Response, m message) (answer []byte, err error) {
-	collect := func(data []byte) bool {
-		env, err := wire.Scan(data)
-		if err == nil && env.Kind == wire.Response {
-			answer = bytes.Clone(data)
-		}
-		return answer == nil
-	}
-	if isStream(resp) {
-		err = readEvents(resp.Body, collect)
-	} else {
-		var body []byte
-		body, err = io.ReadAll(io.LimitReader(resp.Body, wire.DefaultMaxMessage))
-		collect(body)
-	}
-	switch {
-	case answer != nil:
-		return answer, nil
-	case resp.StatusCode == http.StatusUnauthorized:
-		return nil, &core.Error{Code: core.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
-	case err != nil:
-		return nil, err
-	}
-	return nil, fmt.Errorf("drawbridge answered the handshake with status %d", resp.StatusCode)
 }
 
 // reopen repeats the handshake after the daemon refused the session lost. Concurrent callers share
@@ -194,15 +164,11 @@ func (s *Shim) stream(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.URL, nil)
+	req, err := s.newRequest(ctx, http.MethodGet, address, nil, id)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+address.Token)
 	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Mcp-Session-Id", id)
-	req.Header.Set("MCP-Protocol-Version", s.session.negotiated())
-	req.Header.Set("X-Drawbridge-Shim", s.o.ID)
 	resp, err := s.http.Do(req)
 	if err != nil {
 		return err
@@ -240,16 +206,12 @@ func (s *Shim) closeSession() {
 	if err != nil {
 		return
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, address.URL, nil)
+	req, err := s.newRequest(ctx, http.MethodDelete, address, nil, id)
 	if err != nil {
 		return
 	}
-	req.Header.Set("Authorization", "Bearer "+address.Token)
-	req.Header.Set("X-Drawbridge-Shim", s.o.ID)
-	if id != "" {
-		req.Header.Set("Mcp-Session-Id", id)
-	} else { // no session: the DELETE only ends the shim
-		req.Header.Set("MCP-Protocol-Version", core.ModernVersion)
+	if id == "" { // no session: the DELETE only ends the shim
+		req.Header.Set("Mcp-Protocol-Version", core.ModernVersion)
 	}
 	if resp, err := s.http.Do(req); err == nil {
 		resp.Body.Close()

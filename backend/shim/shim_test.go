@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -280,7 +281,7 @@ func TestNamesAreWrittenAsHeadersSafely(t *testing.T) {
 	for text, want := range map[string]string{
 		"files__read": "files__read", "test://ü": "=?base64?dGVzdDovL8O8?=", " x": "=?base64?IHg=?=", "a\r\nb": "=?base64?YQ0KYg==?=",
 	} {
-		if got := encodeHeaderValue(text); got != want {
+		if got := wire.HeaderValue(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

@@ -14,35 +14,37 @@ import (
 
 var errEventTooLarge = errors.New("an event is larger than the limit")
 
-// eventReader reads Server-Sent Events.
-type eventReader struct {
+// EventReader reads server-sent events.
+type EventReader struct {
 	r     *bufio.Reader
 	limit int
 }
 
-type sseEvent struct {
-	name  string
-	id    string
-	retry time.Duration // delay before the stream is reopened; 0 if absent
-	data  []byte        // not reused by the reader
+// Event is a server-sent event.
+type Event struct {
+	Name  string
+	ID    string
+	Retry time.Duration // delay before the stream is reopened; 0 if absent
+	Data  []byte        // not reused by the reader
 }
 
-func newEventReader(r io.Reader, limit int) *eventReader {
-	return &eventReader{r: bufio.NewReaderSize(r, 32<<10), limit: limit}
+// NewEventReader returns a reader of the events in r, whose data may have at most limit bytes.
+func NewEventReader(r io.Reader, limit int) *EventReader {
+	return &EventReader{r: bufio.NewReaderSize(r, 32<<10), limit: limit}
 }
 
-// next returns the next event with data or an id. An incomplete event at the end of the stream is
+// Next returns the next event with data or an id. An incomplete event at the end of the stream is
 // dropped, as the format requires.
-func (e *eventReader) next() (sseEvent, error) {
-	var ev sseEvent
+func (e *EventReader) Next() (Event, error) {
+	var ev Event
 	hasData := false
 	for {
 		line, err := e.line()
 		if err != nil {
-			return sseEvent{}, err
+			return Event{}, err
 		}
 		if len(line) == 0 {
-			if hasData || ev.name != "" || ev.id != "" || ev.retry > 0 {
+			if hasData || ev.Name != "" || ev.ID != "" || ev.Retry > 0 {
 				return ev, nil
 			}
 			continue
@@ -51,21 +53,21 @@ func (e *eventReader) next() (sseEvent, error) {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(field) {
 		case "data":
-			if len(ev.data)+len(value) > e.limit {
-				return sseEvent{}, errEventTooLarge
+			if len(ev.Data)+len(value) > e.limit {
+				return Event{}, errEventTooLarge
 			}
 			if hasData {
-				ev.data = append(ev.data, '\n')
+				ev.Data = append(ev.Data, '\n')
 			}
-			ev.data = append(ev.data, value...)
+			ev.Data = append(ev.Data, value...)
 			hasData = true
 		case "event":
-			ev.name = string(value)
+			ev.Name = string(value)
 		case "id":
-			ev.id = string(value)
+			ev.ID = string(value)
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-				ev.retry = time.Duration(ms) * time.Millisecond
+				ev.Retry = time.Duration(ms) * time.Millisecond
 			}
 		}
 	}
@@ -73,7 +75,7 @@ func (e *eventReader) next() (sseEvent, error) {
 
 // line returns one line without its terminator. A lone CR, which the format permits as a terminator
 // but no known server sends, is not recognized.
-func (e *eventReader) line() ([]byte, error) {
+func (e *EventReader) line() ([]byte, error) {
 	part, err := e.r.ReadSlice('\n')
 	if err == nil {
 		return bytes.TrimRight(part, "\r\n"), nil

@@ -78,7 +78,7 @@ func OpenLegacySSE(ctx context.Context, o RemoteOptions) (*LegacySSE, error) {
 		}
 		return fail(err)
 	}
-	events := newEventReader(resp.Body, e.o.MaxMessage)
+	events := NewEventReader(resp.Body, e.o.MaxMessage)
 	if e.endpoint, err = e.readEndpoint(events, resp.Request.URL); err != nil {
 		resp.Body.Close()
 		return fail(err)
@@ -93,17 +93,17 @@ func OpenLegacySSE(ctx context.Context, o RemoteOptions) (*LegacySSE, error) {
 
 // readEndpoint reads the first event, the URL for POSTs. It refuses another origin, which would
 // receive our headers.
-func (e *LegacySSE) readEndpoint(events *eventReader, at *url.URL) (string, error) {
+func (e *LegacySSE) readEndpoint(events *EventReader, at *url.URL) (string, error) {
 	for range 100 {
-		ev, err := events.next()
+		ev, err := events.Next()
 		if err != nil {
 			return "", &core.Error{Code: core.CodeUnavailable, Cause: err, Retriable: true,
 				Message: fmt.Sprintf("server %q sent no endpoint URL", e.o.Server), Hint: `If the server speaks streamable HTTP, its type is "http".`}
 		}
-		if ev.name != "endpoint" {
+		if ev.Name != "endpoint" {
 			continue
 		}
-		to, err := at.Parse(string(bytes.TrimSpace(ev.data)))
+		to, err := at.Parse(string(bytes.TrimSpace(ev.Data)))
 		if err != nil || to.Scheme != at.Scheme || to.Host != at.Host {
 			return "", &core.Error{Code: core.CodeUnavailable, Cause: err,
 				Message: fmt.Sprintf("server %q sent an endpoint URL of another origin, which is refused", e.o.Server)}
@@ -130,11 +130,11 @@ func (e *LegacySSE) newRequest(ctx context.Context, method, to string, body []by
 }
 
 // read forwards messages of the server until the stream ends.
-func (e *LegacySSE) read(events *eventReader, body io.Closer) {
+func (e *LegacySSE) read(events *EventReader, body io.Closer) {
 	defer close(e.done)
 	defer body.Close()
 	for {
-		ev, err := events.next()
+		ev, err := events.Next()
 		if err != nil {
 			if errors.Is(err, errEventTooLarge) {
 				err = core.Errorf(core.CodeUnavailable, "server %q sent an event that is larger than the limit of %d bytes", e.o.Server, e.o.MaxMessage)
@@ -142,10 +142,10 @@ func (e *LegacySSE) read(events *eventReader, body io.Closer) {
 			_ = e.out.CloseWithError(err)
 			return
 		}
-		if ev.name != "" && ev.name != "message" || len(ev.data) == 0 {
+		if ev.Name != "" && ev.Name != "message" || len(ev.Data) == 0 {
 			continue
 		}
-		message := removeNewlines(ev.data)
+		message := removeNewlines(ev.Data)
 		e.o.trace(false, "", message)
 		if _, err := e.out.Write(append(message, '\n')); err != nil {
 			return // the reader is gone

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync"
@@ -48,15 +47,6 @@ type MuxOptions struct {
 	Log    *slog.Logger
 }
 
-// Stats holds the counters of a connection.
-type Stats struct {
-	Late      int64 // replies to abandoned or unknown calls
-	Junk      int64 // lines that are not messages
-	Oversized int64
-	Repaired  int64 // messages with invalid Unicode
-	Dropped   int64 // notifications and requests beyond a limit
-}
-
 // Mux multiplexes calls over one pipe to one server. All methods are safe for concurrent use; calls
 // are answered only while Run is running.
 //
@@ -64,14 +54,12 @@ type Stats struct {
 // wire order, and all of them before Call returns. A request is started in wire
 // order but answered concurrently: an answer may take minutes.
 type Mux struct {
-	o              MuxOptions
-	out            outbox
-	framed         atomic.Bool
-	lastReceived   atomic.Int64 // time of the last message of the server, Unix nanoseconds
-	nextID         atomic.Int64
-	stats          struct{ late, junk, oversized, repaired, dropped atomic.Int64 }
-	flood          floodLimiter
-	serverRequests serverRequestTable
+	serverMessages
+	o            MuxOptions
+	out          outbox
+	framed       atomic.Bool
+	lastReceived atomic.Int64 // time of the last message of the server, Unix nanoseconds
+	nextID       atomic.Int64
 
 	done chan struct{}
 
@@ -92,9 +80,12 @@ func NewMux(o MuxOptions) *Mux {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	m := &Mux{o: o, done: make(chan struct{}), pending: map[int64]*pendingCall{}}
+	m.serverMessages = serverMessages{
+		server: o.Server, log: o.Log, onNotification: o.OnNotification, onRequest: o.OnRequest, onJunk: o.OnJunk,
+		respond: m.enqueueResponse, respondSoon: m.enqueueResponse,
+	}
+	m.serverMessages.init()
 	m.framed.Store(o.Framing == ContentLength)
-	m.flood.reset(time.Now())
-	m.serverRequests.running = map[string]context.CancelFunc{}
 	m.out = outbox{
 		w: o.Out, timeout: o.WriteTimeout, done: m.done, framed: m.framed.Load,
 		heardSince: func(since time.Time) bool { return m.lastReceived.Load() > since.UnixNano() },
@@ -115,7 +106,7 @@ func (m *Mux) Run() error {
 	})
 	m.fail(m.read())
 	writer.Wait()
-	m.serverRequests.wg.Wait()
+	m.requests.wg.Wait()
 	return m.Err()
 }
 
@@ -127,14 +118,6 @@ func (m *Mux) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
-}
-
-// Stats returns the counts so far.
-func (m *Mux) Stats() Stats {
-	return Stats{
-		Late: m.stats.late.Load(), Junk: m.stats.junk.Load(), Oversized: m.stats.oversized.Load(),
-		Repaired: m.stats.repaired.Load(), Dropped: m.stats.dropped.Load(),
-	}
 }
 
 // LastHeard returns the time at which the server last sent anything.
@@ -154,7 +137,7 @@ func (m *Mux) fail(err error) {
 	m.pending = nil
 	close(m.done)
 	m.mu.Unlock()
-	m.serverRequests.cancelAll()
+	m.requests.cancelAll()
 	gone := m.connectionError(err)
 	for _, pc := range flights {
 		pc.enqueue(inbound{kind: inboundReply, err: gone}, m.done)
@@ -181,13 +164,7 @@ func (m *Mux) Call(ctx context.Context, method string, params []byte, token core
 		return core.Reply{}, context.Cause(ctx)
 	}
 	pc := newPendingCall(m.nextID.Add(1), sink)
-	edits := [1]Edit{}
-	edit := edits[:0]
-	if !token.Empty() {
-		pc.token = params[token.Start:token.End:token.End]
-		pc.key = progressKey(pc.id)
-		edit = append(edit, Edit{Span: token, With: []byte(`"` + pc.key + `"`)})
-	}
+	edit := pc.replaceToken(params, token)
 	if !m.add(pc) {
 		return core.Reply{}, m.notSentError()
 	}
@@ -316,12 +293,4 @@ func (m *Mux) remove(pc *pendingCall) {
 	defer m.mu.Unlock()
 	delete(m.pending, pc.id)
 	m.out.inFlight.Store(int32(len(m.pending)))
-}
-
-// progressKey returns a progress token that identifies the call and cannot be guessed.
-func progressKey(id int64) string {
-	var b [36]byte
-	key := strconv.AppendUint(b[:0], rand.Uint64(), 16)
-	key = append(key, '.')
-	return string(strconv.AppendInt(key, id, 10))
 }

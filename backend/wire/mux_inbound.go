@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strconv"
@@ -95,13 +96,6 @@ func (m *Mux) handleInvalid(data []byte, cause error) {
 	m.reportJunk(data, cause.Error())
 }
 
-func (m *Mux) reportJunk(line []byte, reason string) {
-	m.stats.junk.Add(1)
-	if m.o.OnJunk != nil && m.allowMessage() {
-		m.o.OnJunk(line[:min(len(line), 512)], reason)
-	}
-}
-
 func (m *Mux) handleMessage(data []byte, env Envelope, owned bool) {
 	broken := env.Broken
 	if env.Dirty() {
@@ -179,19 +173,14 @@ func (m *Mux) handleNotification(data []byte, env Envelope) {
 		m.handleProgress(data, env)
 		return
 	case "notifications/cancelled":
-		m.handleRequestCancelled(Bytes(data, env.Params))
+		m.cancelRequest(Bytes(data, env.Params))
 		return
 	case "notifications/message":
 		if pc := m.onlyPendingCall(); pc != nil {
 			m.deliver(pc, inbound{kind: inboundNotification, method: env.Method, params: copyUnlessOwned(data, env.Params, false)})
 		}
 	}
-	if m.o.OnNotification == nil {
-		return
-	}
-	if m.allowMessage() {
-		m.o.OnNotification(env.Method, Bytes(data, env.Params))
-	}
+	m.notify(env.Method, Bytes(data, env.Params))
 }
 
 // handleProgress forwards a progress notification to its call, with the token of the client.
@@ -207,10 +196,41 @@ func (m *Mux) handleProgress(data []byte, env Envelope) {
 		m.stats.late.Add(1)
 		return
 	}
-	m.deliver(pc, inbound{
-		kind: inboundNotification, method: env.Method,
-		params: Splice(nil, params, Edit{Span: p.Progress, With: pc.token}),
-	})
+	m.deliver(pc, inbound{kind: inboundNotification, method: env.Method, params: pc.restoreToken(params, p.Progress)})
+}
+
+// handleRequest passes a request of the server to the call that it belongs to.
+func (m *Mux) handleRequest(data []byte, env Envelope) {
+	in := inbound{kind: inboundRequest, method: env.Method, id: bytes.Clone(Bytes(data, env.ID))}
+	params := Bytes(data, env.Params)
+	p, err := ScanParams(params)
+	if err != nil {
+		m.refuse(in.id, CodeInvalidParams, "invalid params: "+err.Error())
+		return
+	}
+	in.params = bytes.Clone(params)
+	var pc *pendingCall
+	if !p.ProgressToken.Empty() {
+		pc = m.callByToken(Bytes(params, p.ProgressToken))
+	}
+	if pc == nil {
+		pc = m.onlyPendingCall()
+	}
+	owned := pc != nil && pc.sink != nil
+	switch {
+	case !m.admitRequest(in, owned || m.onRequest != nil):
+	case !owned:
+		m.answerRequest(context.Background(), m.onRequest, in)
+	case !m.deliver(pc, in):
+		m.refuseUnprocessed([]inbound{in})
+	}
+}
+
+// enqueueResponse never blocks: a server that sends requests without reading loses responses.
+func (m *Mux) enqueueResponse(body []byte) {
+	if !m.out.tryEnqueue(len(body), func(dst []byte) []byte { return append(dst, body...) }) {
+		m.stats.dropped.Add(1)
+	}
 }
 
 func (m *Mux) deliver(pc *pendingCall, in inbound) bool {
@@ -242,32 +262,8 @@ func (m *Mux) callByToken(raw []byte) *pendingCall {
 	return nil
 }
 
-// onlyPendingCall returns the one call in flight that has a sink, or nil when there is
-// none or more than one: an ambiguous message is never sent to the wrong client.
 func (m *Mux) onlyPendingCall() *pendingCall {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var only *pendingCall
-	for _, pc := range m.pending {
-		if pc.sink == nil {
-			continue
-		}
-		if only != nil {
-			return nil
-		}
-		only = pc
-	}
-	return only
-}
-
-// allowMessage reports whether the rate limit permits another message that belongs to no call.
-func (m *Mux) allowMessage() bool {
-	ok, first := m.flood.allow(time.Now())
-	if !ok {
-		m.stats.dropped.Add(1)
-	}
-	if first {
-		m.o.Log.Warn("Server floods the connection; excess messages are dropped", "server", m.o.Server)
-	}
-	return ok
+	return onlyWithSink(m.pending)
 }

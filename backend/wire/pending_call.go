@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -64,6 +66,39 @@ type pendingCall struct {
 
 func newPendingCall(id int64, sink core.Sink) *pendingCall {
 	return &pendingCall{id: id, sink: sink, wake: make(chan struct{}, 1), timeLeft: sinkTimeout}
+}
+
+// replaceToken returns the edit of params that replaces the progress token of the client by one that
+// identifies the call and cannot be guessed. It returns nil if there is no token.
+func (pc *pendingCall) replaceToken(params []byte, token core.Span) []Edit {
+	if token.Empty() {
+		return nil
+	}
+	key := strconv.AppendUint(make([]byte, 0, 36), rand.Uint64(), 16)
+	pc.key = string(strconv.AppendInt(append(key, '.'), pc.id, 10))
+	pc.token = Bytes(params, token)
+	return []Edit{{Span: token, With: []byte(`"` + pc.key + `"`)}}
+}
+
+// restoreToken returns the params of a progress notification with the token of the client.
+func (pc *pendingCall) restoreToken(params []byte, token core.Span) []byte {
+	return Splice(nil, params, Edit{Span: token, With: pc.token})
+}
+
+// onlyWithSink returns the one call that has a sink, or nil when there is none or more than one: an
+// ambiguous message is never sent to the wrong client.
+func onlyWithSink(pending map[int64]*pendingCall) *pendingCall {
+	var only *pendingCall
+	for _, pc := range pending {
+		if pc.sink == nil {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = pc
+	}
+	return only
 }
 
 // enqueue queues in and reports whether it did. Only the reader calls it, except for the reply when

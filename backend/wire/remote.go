@@ -47,19 +47,17 @@ type RemoteOptions struct {
 // from any goroutine. Run keeps the stream open on which a legacy server
 // announces changes.
 type Remote struct {
-	o              RemoteOptions
-	http           *http.Client
-	nextID         atomic.Int64
-	stats          struct{ late, junk, repaired, dropped atomic.Int64 }
-	flood          floodLimiter
-	serverRequests serverRequestTable
-	done           chan struct{}
-	ctx            context.Context // ends with done; used by requests that no caller waits for
-	cancel         context.CancelCauseFunc
-	ready          chan struct{} // closed when a legacy session is initialized
-	readyOnce      sync.Once     // closes ready
-	renewing       chan struct{} // holds one token while a lost session is replaced, within renewTimeout
-	renewTimeout   time.Duration
+	serverMessages
+	o            RemoteOptions
+	http         *http.Client
+	nextID       atomic.Int64
+	done         chan struct{}
+	ctx          context.Context // ends with done; used by requests that no caller waits for
+	cancel       context.CancelCauseFunc
+	ready        chan struct{} // closed when a legacy session is initialized
+	readyOnce    sync.Once     // closes ready
+	renewing     chan struct{} // holds one token while a lost session is replaced, within renewTimeout
+	renewTimeout time.Duration
 	// listening is closed when a legacy server has answered the GET for its notifications.
 	listening     chan struct{}
 	listeningOnce sync.Once
@@ -85,10 +83,16 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Remote{o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), renewing: make(chan struct{}, 1), renewTimeout: renewTimeout, listening: make(chan struct{}), era: core.Legacy, pending: map[int64]*pendingCall{}}
+	r := &Remote{
+		o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), listening: make(chan struct{}),
+		renewing: make(chan struct{}, 1), renewTimeout: renewTimeout, era: core.Legacy, pending: map[int64]*pendingCall{},
+	}
+	r.serverMessages = serverMessages{
+		server: o.Server, log: o.Log, onNotification: o.OnNotification, onRequest: o.OnRequest, onJunk: o.OnJunk,
+		respond: r.postResponse, respondSoon: r.postResponseSoon,
+	}
+	r.serverMessages.init()
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.flood.reset(time.Now())
-	r.serverRequests.running = map[string]context.CancelFunc{}
 	return r, nil
 }
 
@@ -137,11 +141,6 @@ func (r *Remote) Err() error {
 	return r.err
 }
 
-// Stats returns the counts so far.
-func (r *Remote) Stats() Stats {
-	return Stats{Late: r.stats.late.Load(), Junk: r.stats.junk.Load(), Repaired: r.stats.repaired.Load(), Dropped: r.stats.dropped.Load()}
-}
-
 func (r *Remote) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,8 +176,8 @@ func (r *Remote) Close(ctx context.Context) error {
 		}
 	}
 	r.fail(errors.New("the connection was closed"))
-	r.serverRequests.cancelAll()
-	r.serverRequests.wg.Wait()
+	r.requests.cancelAll()
+	r.requests.wg.Wait()
 	r.http.CloseIdleConnections()
 	return nil
 }
@@ -194,12 +193,7 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 		return core.Reply{}, context.Cause(r.ctx)
 	}
 	pc := newPendingCall(r.nextID.Add(1), sink)
-	var edit []Edit
-	if !token.Empty() {
-		pc.token = Bytes(params, token)
-		pc.key = progressKey(pc.id)
-		edit = append(edit, Edit{Span: token, With: []byte(`"` + pc.key + `"`)})
-	}
+	edit := pc.replaceToken(params, token)
 	r.mu.Lock()
 	r.pending[pc.id] = pc
 	legacy := r.era == core.Legacy
@@ -217,7 +211,7 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	if err != nil && both.Err() != nil {
 		if ctx.Err() != nil && legacy && method != "initialize" {
 			cause := context.Cause(ctx)
-			r.serverRequests.spawn(func() { r.sendCancelled(pc.id, cause) }) // for a modern server, closing the stream is the cancellation
+			r.requests.spawn(func() { r.sendCancelled(pc.id, cause) }) // for a modern server, closing the stream is the cancellation
 		}
 		return core.Reply{}, context.Cause(both)
 	}

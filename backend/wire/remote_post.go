@@ -49,23 +49,22 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 	r.mu.Unlock()
 	if modern && method != "" {
 		req.Header.Set("Mcp-Method", method)
-		if name := routedName(method, params); name != "" {
-			req.Header.Set("Mcp-Name", HeaderValue(name))
+		if spans, err := ScanParams(params); err == nil {
+			if name := RoutedName(method, params, &spans); name != "" {
+				req.Header.Set("Mcp-Name", HeaderValue(name))
+			}
 		}
 	}
 	return r.o.doTraced(r.http, req, body)
 }
 
-// routedName is the value of the header Mcp-Name.
-func routedName(method string, params []byte) string {
-	p, err := ScanParams(params)
-	if err != nil {
-		return ""
-	}
-	span := p.Name
+// RoutedName returns the value of the header Mcp-Name, or "" if the method has none. spans are those
+// of params.
+func RoutedName(method string, params []byte, spans *Params) string {
+	span := spans.Name
 	switch method {
 	case "resources/read":
-		span = p.URI
+		span = spans.URI
 	case "tools/call", "prompts/get":
 	default:
 		return ""

@@ -33,15 +33,15 @@ type resumption struct {
 	emptyStreams int           // consecutive streams without an event
 }
 
-func (p *resumption) record(ev sseEvent) {
+func (p *resumption) record(ev Event) {
 	switch {
-	case len(ev.id) > maxEventID:
+	case len(ev.ID) > maxEventID:
 		p.lastEventID = "" // it would be sent as a header
-	case ev.id != "" && !strings.ContainsAny(ev.id, "\r\n\x00"):
-		p.lastEventID = ev.id
+	case ev.ID != "" && !strings.ContainsAny(ev.ID, "\r\n\x00"):
+		p.lastEventID = ev.ID
 	}
-	if ev.retry > 0 {
-		p.delay = min(max(ev.retry, minRetryDelay), maxRetryDelay)
+	if ev.Retry > 0 {
+		p.delay = min(max(ev.Retry, minRetryDelay), maxRetryDelay)
 	}
 	p.emptyStreams = 0
 }
@@ -158,19 +158,19 @@ func (r *Remote) readNotifications(place *resumption) (again bool) {
 		r.o.Log.Debug("Server offers no notification stream", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
 		return resp.StatusCode >= 500
 	}
-	events := newEventReader(resp.Body, r.o.MaxMessage)
+	events := NewEventReader(resp.Body, r.o.MaxMessage)
 	for {
-		ev, err := events.next()
+		ev, err := events.Next()
 		if err != nil {
 			return true
 		}
 		place.record(ev)
-		if len(ev.data) == 0 {
+		if len(ev.Data) == 0 {
 			continue
 		}
-		data, env, _, err := r.scanMessage(ev.data)
+		data, env, _, err := r.scanMessage(ev.Data)
 		if err != nil {
-			r.reportJunk(ev.data, err.Error())
+			r.reportJunk(ev.Data, err.Error())
 			continue
 		}
 		if env.Kind == Response {

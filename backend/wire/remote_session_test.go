@@ -96,12 +96,12 @@ func TestUnreplacedSessionEndsConnection(t *testing.T) {
 func TestStreamIsNotResumedAfterOversizedEventID(t *testing.T) {
 	t.Parallel()
 	var p resumption
-	p.record(sseEvent{id: "a"})
-	p.record(sseEvent{id: strings.Repeat("x", maxEventID+1)})
+	p.record(Event{ID: "a"})
+	p.record(Event{ID: strings.Repeat("x", maxEventID+1)})
 	if p.lastEventID != "" {
 		t.Errorf("%d bytes are kept", len(p.lastEventID))
 	}
-	p.record(sseEvent{id: "b"})
+	p.record(Event{ID: "b"})
 	if p.lastEventID != "b" {
 		t.Errorf("%q", p.lastEventID)
 	}

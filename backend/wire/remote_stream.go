@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -30,9 +29,9 @@ func (r *Remote) readStream(ctx context.Context, body io.Reader, pc *pendingCall
 
 // readEvents reads one stream of a call. When it ends without the reply, done is false.
 func (r *Remote) readEvents(ctx context.Context, body io.Reader, pc *pendingCall, place *resumption) (reply core.Reply, done bool, err error) {
-	events := newEventReader(body, r.o.MaxMessage)
+	events := NewEventReader(body, r.o.MaxMessage)
 	for {
-		ev, err := events.next()
+		ev, err := events.Next()
 		switch {
 		case errors.Is(err, errEventTooLarge):
 			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
@@ -40,12 +39,12 @@ func (r *Remote) readEvents(ctx context.Context, body io.Reader, pc *pendingCall
 			return core.Reply{}, false, err
 		}
 		place.record(ev)
-		if len(ev.data) == 0 {
+		if len(ev.Data) == 0 {
 			continue
 		}
-		data, env, repaired, err := r.scanMessage(ev.data)
+		data, env, repaired, err := r.scanMessage(ev.Data)
 		if err != nil {
-			r.reportJunk(ev.data, err.Error())
+			r.reportJunk(ev.Data, err.Error())
 			continue
 		}
 		if env.Kind == Response {
@@ -88,115 +87,53 @@ func (r *Remote) handleInbound(ctx context.Context, data []byte, env Envelope, p
 			r.stats.late.Add(1)
 			return
 		}
-		pc.sink.Notify(env.Method, Splice(nil, params, Edit{Span: p.Progress, With: pc.token}))
+		pc.sink.Notify(env.Method, pc.restoreToken(params, p.Progress))
 		return
 	case "notifications/cancelled":
-		if p, err := ScanParams(params); err == nil {
-			r.serverRequests.cancel(string(Bytes(params, p.RequestID)))
-		}
+		r.cancelRequest(params)
 		return
 	case "notifications/message":
 		if pc != nil && pc.sink != nil {
 			pc.sink.Notify(env.Method, params)
 		}
 	}
-	if r.o.OnNotification != nil && r.allowMessage() {
-		r.o.OnNotification(env.Method, params)
-	}
+	r.notify(env.Method, params)
 }
 
 // handleRequest answers a request of the server by a separate POST.
 func (r *Remote) handleRequest(ctx context.Context, data []byte, env Envelope, pc *pendingCall) {
-	id := bytes.Clone(Bytes(data, env.ID))
-	if env.Method == "ping" {
-		r.respondAsync(AppendResult(nil, id, []byte("{}")))
-		return
-	}
-	to := requestHandler(r.o.OnRequest)
+	in := inbound{method: env.Method, id: bytes.Clone(Bytes(data, env.ID)), params: bytes.Clone(Bytes(data, env.Params))}
 	if pc == nil {
 		pc = r.onlyPendingCall()
 	}
+	to, parent := r.onRequest, r.ctx
 	if pc != nil && pc.sink != nil {
-		to = pc.sink.Ask
-	} else {
-		ctx = r.ctx
+		to, parent = pc.sink.Ask, ctx
 	}
-	if to == nil {
-		r.respondAsync(AppendError(nil, id, CodeRefused, "no client to ask: the request cannot be attributed to a single call", nil))
-		return
+	if r.admitRequest(in, to != nil) {
+		r.answerRequest(parent, to, in)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	if !r.serverRequests.reserve(string(id)) || !r.serverRequests.begin(string(id), cancel) {
-		cancel()
-		r.stats.dropped.Add(1)
-		r.respondAsync(AppendError(nil, id, CodeRefused, "too many requests", nil))
-		return
-	}
-	params := bytes.Clone(Bytes(data, env.Params))
-	go func() {
-		defer r.serverRequests.wg.Done()
-		defer cancel()
-		reply, err := to(ctx, env.Method, params)
-		if !r.serverRequests.end(string(id)) {
-			return
-		}
-		switch {
-		case err != nil:
-			message, _ := core.Describe(err)
-			r.respond(AppendError(nil, id, CodeRefused, message, nil))
-		case len(reply.Error) > 0:
-			r.respond(AppendErrorObject(nil, id, removeNewlines(reply.Error)))
-		default:
-			r.respond(AppendResult(nil, id, removeNewlines(reply.Result)))
-		}
-	}()
 }
 
-// respondAsync posts a response from another goroutine. A server that sends requests faster than it
-// accepts responses loses some.
-func (r *Remote) respondAsync(body []byte) {
-	if !r.serverRequests.spawn(func() { r.respond(body) }) {
+// postResponseSoon posts a response from another goroutine. A server that sends requests faster than
+// it accepts responses loses some.
+func (r *Remote) postResponseSoon(body []byte) {
+	if !r.requests.spawn(func() { r.postResponse(body) }) {
 		r.stats.dropped.Add(1)
 	}
 }
 
-// respond posts a response; errors are ignored, because the server retries or gives up.
-func (r *Remote) respond(body []byte) {
+// postResponse posts a response; errors are ignored, because the server retries or gives up.
+func (r *Remote) postResponse(body []byte) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*closeTimeout)
 	defer cancel()
 	if err := r.send(ctx, "", body); err != nil {
-		r.o.Log.Debug("Cannot answer a request of the server", "server", r.o.Server, "error", err)
+		r.log.Debug("Cannot answer a request of the server", "server", r.server, "error", err)
 	}
 }
 
 func (r *Remote) onlyPendingCall() *pendingCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var only *pendingCall
-	for _, pc := range r.pending {
-		if pc.sink != nil && only != nil {
-			return nil
-		} else if pc.sink != nil {
-			only = pc
-		}
-	}
-	return only
-}
-
-func (r *Remote) allowMessage() bool {
-	ok, first := r.flood.allow(time.Now())
-	if !ok {
-		r.stats.dropped.Add(1)
-	}
-	if first {
-		r.o.Log.Warn("Server floods the connection; excess messages are dropped", "server", r.o.Server)
-	}
-	return ok
-}
-
-func (r *Remote) reportJunk(line []byte, reason string) {
-	r.stats.junk.Add(1)
-	if r.o.OnJunk != nil && r.allowMessage() {
-		r.o.OnJunk(line[:min(len(line), 512)], reason)
-	}
+	return onlyWithSink(r.pending)
 }

@@ -1,13 +1,160 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"golang.org/x/time/rate"
 )
+
+// serverMessages handles the messages of a server that are not replies, as far as [Mux] and
+// [Remote] do so in the same way: it limits their rate, and answers requests.
+type serverMessages struct {
+	server         string // id, for the log
+	log            *slog.Logger
+	onNotification func(method string, params json.RawMessage)
+	onRequest      requestHandler
+	onJunk         func(line []byte, reason string)
+
+	respond     func(body []byte) // sends a response; may block
+	respondSoon func(body []byte) // sends a response without blocking the reader; it may be lost
+
+	stats    counters
+	limiter  *rate.Limiter
+	flooding atomic.Bool // a flood was logged and has not ended
+	requests serverRequestTable
+}
+
+type requestHandler func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
+
+// Limits of messages that belong to no call: a token bucket.
+const (
+	floodBurst = 1000
+	floodRate  = 200 // per second
+)
+
+func (s *serverMessages) init() {
+	s.limiter = rate.NewLimiter(floodRate, floodBurst)
+	s.requests.running = map[string]context.CancelFunc{}
+}
+
+// Stats holds the counters of a connection.
+type Stats struct {
+	Late      int64 // replies to abandoned or unknown calls
+	Junk      int64 // lines that are not messages
+	Oversized int64
+	Repaired  int64 // messages with invalid Unicode
+	Dropped   int64 // notifications and requests beyond a limit
+}
+
+type counters struct{ late, junk, oversized, repaired, dropped atomic.Int64 }
+
+// Stats returns the counts so far.
+func (s *serverMessages) Stats() Stats {
+	return Stats{
+		Late: s.stats.late.Load(), Junk: s.stats.junk.Load(), Oversized: s.stats.oversized.Load(),
+		Repaired: s.stats.repaired.Load(), Dropped: s.stats.dropped.Load(),
+	}
+}
+
+// allowMessage reports whether the rate limit permits another message that belongs to no call.
+func (s *serverMessages) allowMessage() bool {
+	if s.limiter.Allow() {
+		if s.flooding.Load() && s.limiter.Tokens() >= floodBurst/2 {
+			s.flooding.Store(false)
+		}
+		return true
+	}
+	s.stats.dropped.Add(1)
+	if !s.flooding.Swap(true) {
+		s.log.Warn("Server floods the connection; excess messages are dropped", "server", s.server)
+	}
+	return false
+}
+
+func (s *serverMessages) reportJunk(line []byte, reason string) {
+	s.stats.junk.Add(1)
+	if s.onJunk != nil && s.allowMessage() {
+		s.onJunk(line[:min(len(line), 512)], reason)
+	}
+}
+
+func (s *serverMessages) notify(method string, params []byte) {
+	if s.onNotification != nil && s.allowMessage() {
+		s.onNotification(method, params)
+	}
+}
+
+// admitRequest reserves a place for a request of the server. It answers a ping itself, and refuses
+// a request for which there is no handler.
+func (s *serverMessages) admitRequest(in inbound, handled bool) bool {
+	switch {
+	case in.method == "ping":
+		s.respondSoon(AppendResult(nil, in.id, []byte("{}")))
+	case !handled:
+		s.refuse(in.id, CodeRefused, "no client to ask: the request cannot be attributed to a single call")
+	case !s.requests.reserve(string(in.id)):
+		s.stats.dropped.Add(1)
+		s.refuse(in.id, CodeRefused, "too many requests")
+	default:
+		return true
+	}
+	return false
+}
+
+// answerRequest answers an admitted request of the server in its own goroutine.
+func (s *serverMessages) answerRequest(ctx context.Context, to requestHandler, in inbound) {
+	ctx, cancel := context.WithCancel(ctx)
+	id := string(in.id)
+	if !s.requests.begin(id, cancel) {
+		cancel()
+		return
+	}
+	go func() {
+		defer s.requests.wg.Done()
+		defer cancel()
+		reply, err := to(ctx, in.method, in.params)
+		if !s.requests.end(id) { // the server cancelled it or exited
+			return
+		}
+		switch {
+		case err != nil:
+			message, _ := core.Describe(err)
+			s.respond(AppendError(nil, in.id, CodeRefused, message, nil))
+		case len(reply.Error) > 0:
+			s.respond(AppendErrorObject(nil, in.id, removeNewlines(reply.Error)))
+		case len(reply.Result) > 0:
+			s.respond(AppendResult(nil, in.id, removeNewlines(reply.Result)))
+		default:
+			s.respond(AppendError(nil, in.id, CodeInternal, "no answer", nil))
+		}
+	}()
+}
+
+// cancelRequest cancels a request that the server has cancelled.
+func (s *serverMessages) cancelRequest(params []byte) {
+	if p, err := ScanParams(params); err == nil {
+		s.requests.cancel(string(Bytes(params, p.RequestID)))
+	}
+}
+
+// refuseUnprocessed refuses the requests among the messages that a call did not process.
+func (s *serverMessages) refuseUnprocessed(left []inbound) {
+	for _, in := range left {
+		if in.kind == inboundRequest && s.requests.end(string(in.id)) {
+			s.refuse(in.id, CodeRefused, "the call that this belongs to has ended")
+		}
+	}
+}
+
+func (s *serverMessages) refuse(id []byte, code int, message string) {
+	s.respondSoon(AppendError(nil, id, code, message, nil))
+}
 
 // maxServerRequests is the maximum number of unanswered requests of one server.
 const maxServerRequests = 16
@@ -91,106 +238,4 @@ func (t *serverRequestTable) cancelAll() {
 		}
 	}
 	t.running = nil
-}
-
-// handleRequest passes a request of the server to the call that it belongs to.
-func (m *Mux) handleRequest(data []byte, env Envelope) {
-	in := inbound{kind: inboundRequest, method: env.Method, id: copyUnlessOwned(data, env.ID, false)}
-	if env.Method == "ping" {
-		m.respond(in.id, core.Reply{Result: []byte("{}")})
-		return
-	}
-	params := Bytes(data, env.Params)
-	p, err := ScanParams(params)
-	if err != nil {
-		m.refuse(in.id, CodeInvalidParams, "invalid params: "+err.Error())
-		return
-	}
-	in.params = bytes.Clone(params)
-	var pc *pendingCall
-	if !p.ProgressToken.Empty() {
-		pc = m.callByToken(Bytes(params, p.ProgressToken))
-	}
-	if pc == nil {
-		pc = m.onlyPendingCall()
-	}
-	owned := pc != nil && pc.sink != nil
-	if (owned || m.o.OnRequest != nil) && !m.serverRequests.reserve(string(in.id)) {
-		m.stats.dropped.Add(1)
-		m.refuse(in.id, CodeRefused, "too many requests")
-		return
-	}
-	if owned {
-		if !m.deliver(pc, in) {
-			m.refuseUnprocessed([]inbound{in})
-		}
-		return
-	}
-	if m.o.OnRequest == nil {
-		m.refuse(in.id, CodeRefused, "no client to ask: the request cannot be attributed to a single call")
-		return
-	}
-	m.answerRequest(context.Background(), m.o.OnRequest, in)
-}
-
-type requestHandler func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
-
-// refuseUnprocessed refuses the requests among the messages that a call did not process.
-func (m *Mux) refuseUnprocessed(left []inbound) {
-	for _, in := range left {
-		if in.kind == inboundRequest && m.serverRequests.end(string(in.id)) {
-			m.refuse(in.id, CodeRefused, "the call that this belongs to has ended")
-		}
-	}
-}
-
-// answerRequest answers a reserved request of the server in its own goroutine.
-func (m *Mux) answerRequest(ctx context.Context, to requestHandler, in inbound) {
-	ctx, cancel := context.WithCancel(ctx)
-	id := string(in.id)
-	if !m.serverRequests.begin(id, cancel) {
-		cancel()
-		return
-	}
-	go func() {
-		defer m.serverRequests.wg.Done()
-		defer cancel()
-		reply, err := to(ctx, in.method, in.params)
-		if !m.serverRequests.end(id) { // the server cancelled it or exited
-			return
-		}
-		switch {
-		case err != nil:
-			message, _ := core.Describe(err)
-			m.refuse(in.id, CodeRefused, message)
-		case len(reply.Result) == 0 && len(reply.Error) == 0:
-			m.refuse(in.id, CodeInternal, "no answer")
-		default:
-			m.respond(in.id, reply)
-		}
-	}()
-}
-
-// handleRequestCancelled cancels a request that the server has cancelled.
-func (m *Mux) handleRequestCancelled(params []byte) {
-	if p, err := ScanParams(params); err == nil {
-		m.serverRequests.cancel(string(Bytes(params, p.RequestID)))
-	}
-}
-
-func (m *Mux) refuse(id []byte, code int, message string) {
-	m.respond(id, core.Reply{Error: ErrorObject(code, message, nil)})
-}
-
-// respond never blocks: a server that sends requests without reading loses responses.
-func (m *Mux) respond(id []byte, reply core.Reply) {
-	sent := m.out.tryEnqueue(len(id)+len(reply.Result)+len(reply.Error)+64, func(dst []byte) []byte {
-		if len(reply.Error) > 0 {
-			return AppendErrorObject(dst, id, removeNewlines(reply.Error))
-		}
-		return AppendResult(dst, id, removeNewlines(reply.Result))
-	})
-	if !sent {
-		m.stats.dropped.Add(1)
-	}
 }
