@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // inFlightCall is one call that was sent to a server. It holds the call's deadline and is the
@@ -22,8 +24,6 @@ type inFlightCall struct {
 	call        *core.Call
 	sink        core.Sink
 	plan        policy.Plan
-
-	older, newer *inFlightCall // links of the list in timeouts
 
 	mu                sync.Mutex // guards the fields below and call.Progress
 	due               time.Time  // the deadline of the call
@@ -212,4 +212,15 @@ func describeCall(call *core.Call) string {
 		return fmt.Sprintf("prompt %q", call.Name)
 	}
 	return call.Method
+}
+
+// parseProgress returns the progress value of a progress notification, or 0.
+func parseProgress(params []byte) (n float64) {
+	_ = wire.Members(params, func(m wire.Member) error {
+		if string(m.Name) == "progress" {
+			n, _ = strconv.ParseFloat(string(wire.Bytes(params, m.Value)), 64)
+		}
+		return nil
+	})
+	return n
 }

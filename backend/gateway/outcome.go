@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// maxReason is the maximum length of Call.Reason, in characters.
-const maxReason = excerptLength
+// maxReason is the maximum length of Call.Reason, and of the excerpt of a result without a message,
+// in characters.
+const maxReason = 2000
 
 // classify sets the outcome of a call. Code stays empty for a JSON-RPC error of the server.
 func classify(call *core.Call, reply core.Reply, err error, at callStage) {
@@ -64,45 +66,26 @@ func isValidReply(method string, reply core.Reply) bool {
 
 var isErrorKey = []byte(`"isError"`)
 
-// isError reports whether the result object has a top-level member isError that is true. It does
-// not decode the payload: a result that does not contain "isError" costs one search, others are
-// scanned without copying.
-func isError(result []byte) bool {
+// isError reports whether the result object has a member isError that is true. A result that does
+// not contain "isError" costs one search; others are scanned without copying. The last of several
+// members wins, as in encoding/json.
+func isError(result []byte) (failed bool) {
 	if !bytes.Contains(result, isErrorKey) {
 		return false
 	}
-	depth, found := 0, false
-	for i := 0; i < len(result); i++ {
-		switch result[i] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		case '"':
-			end := stringEnd(result, i)
-			if depth == 1 && bytes.Equal(result[i:end], isErrorKey) {
-				if rest := bytes.TrimLeft(result[end:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
-					rest = bytes.TrimLeft(rest[1:], " \t\r\n")
-					found = bytes.HasPrefix(rest, []byte("true")) // the last duplicate wins, as in encoding/json
-				}
-			}
-			i = end - 1
+	err := wire.Members(result, func(m wire.Member) error {
+		if string(m.Name) == "isError" {
+			failed = string(wire.Bytes(result, m.Value)) == "true"
 		}
-	}
-	return found
-}
-
-// stringEnd returns the index after the closing quote of the string that starts at i.
-func stringEnd(b []byte, i int) int {
-	for j := i + 1; j < len(b); j++ {
-		switch b[j] {
-		case '\\':
-			j++
-		case '"':
-			return j + 1
+		return nil
+	})
+	if err != nil { // a key that occurs twice
+		var r struct {
+			IsError bool `json:"isError"`
 		}
+		failed = json.Unmarshal(result, &r) == nil && r.IsError
 	}
-	return len(b)
+	return failed
 }
 
 // shorten truncates a string to maxReason characters. A string that was truncated before is
@@ -120,3 +103,107 @@ func shorten(s string) string {
 	}
 	return s
 }
+
+// ToolFailure describes the error result of a tool.
+type ToolFailure struct {
+	Text      string          // the message, followed by the suffix
+	Code      string          // the tool's own code, or ""
+	Retriable *bool           // nil if unknown
+	Cause     json.RawMessage // the whole structuredContent, or nil
+
+	suffix string // the end of Text, such as " (code=E_TIMEOUT retriable=false)", or ""
+}
+
+// FailureOf extracts the message of an error result: structuredContent.message, else a string
+// structuredContent.error, else error.message, else detail, else the text content, else an excerpt
+// of the raw result. A suffix such as (code=E_TIMEOUT retriable=false) is appended.
+func FailureOf(result []byte) ToolFailure {
+	var r struct {
+		Content           []json.RawMessage `json:"content"`
+		StructuredContent json.RawMessage   `json:"structuredContent"`
+	}
+	_ = json.Unmarshal(result, &r)
+	var f ToolFailure
+	if s := r.StructuredContent; len(s) > 0 && string(s) != "null" {
+		f.Cause = s
+	}
+	var fields, nested map[string]json.RawMessage
+	_ = json.Unmarshal(f.Cause, &fields)
+	_ = json.Unmarshal(fields["error"], &nested)
+	for _, candidate := range []json.RawMessage{fields["message"], fields["error"], nested["message"], fields["detail"]} {
+		if f.Text == "" {
+			_ = json.Unmarshal(candidate, &f.Text)
+			f.Text = strings.TrimSpace(f.Text)
+		}
+	}
+	if f.Text == "" {
+		f.Text = joinText(r.Content)
+	}
+	if f.Text == "" && f.Cause != nil {
+		f.Text = excerpt(f.Cause)
+	}
+	if f.Text == "" {
+		f.Text = excerpt(result)
+	}
+	f.Code = firstScalar(fields, nested, "code", "errorCode", "statusCode")
+	f.Retriable = parseFlag(firstScalar(fields, nested, "retriable", "retryable"))
+	var suffix []string
+	if f.Code != "" {
+		suffix = append(suffix, "code="+f.Code)
+	}
+	if f.Retriable != nil {
+		suffix = append(suffix, "retriable="+map[bool]string{true: "true", false: "false"}[*f.Retriable])
+	}
+	if len(suffix) > 0 {
+		f.suffix = " (" + strings.Join(suffix, " ") + ")"
+		f.Text += f.suffix
+	}
+	return f
+}
+
+func joinText(content []json.RawMessage) string {
+	var parts []string
+	for _, raw := range content {
+		var c struct{ Type, Text string }
+		if json.Unmarshal(raw, &c) == nil && c.Type == "text" && strings.TrimSpace(c.Text) != "" {
+			parts = append(parts, c.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// firstScalar returns the first of the named members that is a string, number or boolean, in the
+// structured content or in its error object.
+func firstScalar(fields, nested map[string]json.RawMessage, names ...string) string {
+	for _, from := range []map[string]json.RawMessage{fields, nested} {
+		for _, name := range names {
+			raw := from[name]
+			if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || string(raw) == "null" {
+				continue
+			}
+			var text string
+			if json.Unmarshal(raw, &text) != nil {
+				text = string(raw)
+			}
+			if text = strings.TrimSpace(text); text != "" && len(text) <= 100 {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// parseFlag parses a boolean in any of the notations that servers use.
+func parseFlag(word string) *bool {
+	yes := false
+	switch strings.ToLower(word) {
+	case "true", "1", "yes":
+		yes = true
+	case "false", "0", "no":
+	default:
+		return nil
+	}
+	return &yes
+}
+
+func excerpt(raw []byte) string { return shorten(strings.ToValidUTF8(string(raw), "\ufffd")) }

@@ -13,26 +13,29 @@ import (
 // runningCalls holds the calls that have begun and not ended.
 type runningCalls struct {
 	mu    sync.Mutex // guards the fields below
-	calls map[int64]*core.Call
-	sent  map[int64]struct{} // the running calls that were sent to a server
+	calls map[int64]*runningCall
 	// changed is closed when a call ends; nil unless Drain is running
 	changed chan struct{}
+}
+
+type runningCall struct {
+	*core.Call
+	sent bool // to a server
 }
 
 func (r *runningCalls) add(call *core.Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls == nil {
-		r.calls = make(map[int64]*core.Call)
+		r.calls = make(map[int64]*runningCall)
 	}
-	r.calls[call.ID] = call
+	r.calls[call.ID] = &runningCall{Call: call}
 }
 
 func (r *runningCalls) remove(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.calls, id)
-	delete(r.sent, id)
 	if r.changed != nil {
 		close(r.changed)
 		r.changed = nil
@@ -43,10 +46,7 @@ func (r *runningCalls) remove(id int64) {
 func (r *runningCalls) markSent(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.sent == nil {
-		r.sent = make(map[int64]struct{})
-	}
-	r.sent[id] = struct{}{}
+	r.calls[id].sent = true
 }
 
 // Drain waits until the calls that were sent to servers before Drain was called have ended, or
@@ -55,19 +55,21 @@ func (r *runningCalls) markSent(id int64) {
 func (g *Gateway) Drain(ctx context.Context) {
 	r := &g.running
 	r.mu.Lock()
-	last := slices.Collect(maps.Keys(r.sent))
-	for slices.ContainsFunc(last, func(id int64) bool { _, ok := r.sent[id]; return ok }) {
+	defer r.mu.Unlock()
+	last := slices.Collect(maps.Keys(r.calls))
+	last = slices.DeleteFunc(last, func(id int64) bool { return !r.calls[id].sent })
+	for slices.ContainsFunc(last, func(id int64) bool { return r.calls[id] != nil }) {
 		changed := make(chan struct{})
 		r.changed = changed
 		r.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			r.mu.Lock()
 			return
 		}
 		r.mu.Lock()
 	}
-	r.mu.Unlock()
 }
 
 // Running returns the calls that have begun and not ended, newest first. Only the fields that are
@@ -77,7 +79,7 @@ func (g *Gateway) Running() []core.Call {
 	defer g.running.mu.Unlock()
 	list := make([]core.Call, 0, len(g.running.calls))
 	for _, c := range g.running.calls {
-		list = append(list, startSnapshot(c))
+		list = append(list, startSnapshot(c.Call))
 	}
 	slices.SortFunc(list, func(x, y core.Call) int { return cmp.Compare(y.ID, x.ID) })
 	return list
@@ -91,7 +93,7 @@ func (g *Gateway) RunningCall(id int64) (core.Call, bool) {
 	if !ok {
 		return core.Call{}, false
 	}
-	return startSnapshot(c), true
+	return startSnapshot(c.Call), true
 }
 
 // startSnapshot copies the fields that do not change after a call has begun. The other fields may

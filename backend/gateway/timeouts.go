@@ -9,8 +9,8 @@ import (
 // earliest deadline, because starting and stopping a timer for each call is measurable and
 // nearly every call ends long before its deadline. The zero value is ready to use.
 type timeouts struct {
-	mu       sync.Mutex // guards the fields below and the links of each call; locked before inFlightCall.mu
-	newest   *inFlightCall
+	mu       sync.Mutex // guards the fields below; locked before inFlightCall.mu
+	calls    map[*inFlightCall]struct{}
 	timer    *time.Timer
 	nextFire time.Time // zero when the timer is not set
 }
@@ -18,24 +18,17 @@ type timeouts struct {
 func (c *timeouts) add(f *inFlightCall, due time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.older = c.newest; f.older != nil {
-		f.older.newer = f
+	if c.calls == nil {
+		c.calls = make(map[*inFlightCall]struct{})
 	}
-	c.newest = f
+	c.calls[f] = struct{}{}
 	c.arm(due)
 }
 
 func (c *timeouts) remove(f *inFlightCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.older != nil {
-		f.older.newer = f.newer
-	}
-	if f.newer != nil {
-		f.newer.older = f.older
-	} else {
-		c.newest = f.older
-	}
+	delete(c.calls, f)
 }
 
 // reschedule makes sure that the timer fires at due or earlier. It is called when the clock of
@@ -64,7 +57,7 @@ func (c *timeouts) fire() {
 	c.mu.Lock()
 	c.nextFire = time.Time{}
 	now := time.Now()
-	for f := c.newest; f != nil; f = f.older {
+	for f := range c.calls {
 		switch due, runs := f.deadline(); {
 		case !runs: // reschedule is called when its clock runs again
 		case due.After(now):

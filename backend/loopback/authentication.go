@@ -3,7 +3,6 @@ package loopback
 import (
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -37,7 +36,7 @@ func authenticate(log *slog.Logger, detail, hint string, identify func(http.Resp
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	failures := &throttle{now: time.Now}
+	failures := newFailureLimiter()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			delete(r.Header, ClientHeader)
@@ -49,7 +48,7 @@ func authenticate(log *slog.Logger, detail, hint string, identify func(http.Resp
 				}
 				delete(r.Header, "Authorization") // not needed by the handlers behind it
 				next.ServeHTTP(w, r)
-			case failures.countFailure():
+			case !failures.Allow():
 				w.Header().Set("Retry-After", "1")
 				writeProblem(w, http.StatusTooManyRequests, core.CodeRateLimited, "too many requests without a valid token", hint)
 			default:

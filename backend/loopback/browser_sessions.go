@@ -14,6 +14,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"golang.org/x/time/rate"
 )
 
 // Limits of browser sessions.
@@ -35,7 +37,7 @@ type BrowserSessions struct {
 	cookie    string
 	now       func() time.Time
 	log       *slog.Logger
-	failures  *throttle
+	failures  *rate.Limiter
 	onCodeEnd func(code string)
 
 	mu       sync.Mutex // guards the fields below
@@ -96,7 +98,7 @@ func OpenBrowserSessions(o SessionOptions) *BrowserSessions {
 		onCodeEnd: o.Ended,
 		path:      filepath.Join(o.DataDir, "sessions.json"),
 		cookie:    "drawbridge_" + strconv.Itoa(int(o.Port)),
-		now:       o.Now, log: o.Log, failures: &throttle{now: o.Now},
+		now:       o.Now, log: o.Log, failures: newFailureLimiter(),
 	}
 	file := watchedFile{path: s.path}
 	data, _, err := file.readIfChanged()
@@ -153,7 +155,7 @@ func (s *BrowserSessions) exchange(secret string) (cookie *http.Cookie, key stri
 		return !now.Before(c.expires)
 	})
 	if !found {
-		if s.failures.countFailure() {
+		if !s.failures.AllowN(s.now(), 1) {
 			return nil, "", core.Errorf(core.CodeRateLimited, "too many wrong codes")
 		}
 		return nil, "", &core.Error{

@@ -7,8 +7,8 @@ import (
 	"encoding/base64"
 	"net/http"
 	"strings"
-	"sync"
-	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // TokenPrefix starts every Drawbridge token, so that secret scanners and our own redaction
@@ -42,26 +42,9 @@ func BearerOf(r *http.Request) (token string, ok bool) {
 	return token, found && strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= 256
 }
 
-// throttle limits the rate of failed attempts. Attempts with a valid token do not pass through
-// it, so nobody can lock out others.
-type throttle struct {
-	now func() time.Time
-
-	mu    sync.Mutex
-	since time.Time
-	count int
-}
-
 // failuresPerSecond is the number of failures per second that get a 401; further ones get a 429.
 const failuresPerSecond = 10
 
-// countFailure counts a failure and reports whether the limit for the current second is exceeded.
-func (t *throttle) countFailure() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now := t.now(); now.Sub(t.since) >= time.Second || now.Before(t.since) {
-		t.since, t.count = now, 0
-	}
-	t.count++
-	return t.count > failuresPerSecond
-}
+// newFailureLimiter limits the rate of failed attempts. Attempts with a valid token do not pass
+// through it, so nobody can lock out others.
+func newFailureLimiter() *rate.Limiter { return rate.NewLimiter(failuresPerSecond, failuresPerSecond) }

@@ -31,7 +31,7 @@ func TestFailedToolReasonIsExtracted(t *testing.T) {
 		}
 	}
 	long := FailureOf([]byte(`{"isError":true,"x":"` + strings.Repeat("é", 5000) + `"}`)).Text
-	if n := utf8.RuneCountInString(long); n != excerptLength+1 {
+	if n := utf8.RuneCountInString(long); n != maxReason+1 {
 		t.Errorf("an excerpt has %d characters", n)
 	}
 	if f := FailureOf([]byte(`{"structuredContent":{"message":"M","deep":[1.0,{"a":2}]}}`)); string(f.Cause) != `{"message":"M","deep":[1.0,{"a":2}]}` {
