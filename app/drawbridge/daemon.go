@@ -127,7 +127,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		OnNotification: func(server, method string, params json.RawMessage) {
 			if method == "notifications/resources/updated" {
-				front.ResourceUpdated(context.Background(), server, params)
+				front.ResourceUpdated(server, params)
 			}
 		},
 		OnRequest: func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {

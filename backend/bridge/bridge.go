@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -125,7 +124,6 @@ type Bridge struct {
 	clientInfoCache clientInfoCache
 	listings        toolListings
 	listeners       listeners
-	changeCounts    changeCounts
 	visibility      atomic.Pointer[Visibility] // nil: every client sees everything
 	lifetime        context.Context            // cancelled by close; parent of the contexts that outlive their HTTP request
 	endLifetime     context.CancelCauseFunc
@@ -133,9 +131,11 @@ type Bridge struct {
 
 	legacyHandler, modernHandler *mcp.StreamableHTTPHandler
 
-	mu      sync.Mutex
-	servers map[string]*endpointServer // by endpoint path
-	closed  bool                       // close has begun to wait for background
+	mu        sync.Mutex
+	servers   map[string]*endpointServer // by endpoint path
+	changes   []registry.Change          // that announceChanges will announce
+	announced int                        // the number of earlier changes
+	closed    bool                       // close has begun to wait for background
 
 	fastPathDisabled bool // set by tests to disable the fast path
 
@@ -269,36 +269,3 @@ func (b *Bridge) Sessions() []Session { return b.sessions.snapshot() }
 
 // ClientOf returns the client of a legacy session, or the zero Client if there is no such session.
 func (b *Bridge) ClientOf(session string) core.Client { return b.sessions.client(session) }
-
-// ServeHTTP implements http.Handler.
-func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ep, ok := parseEndpoint(r.URL.Path)
-	if ok && !b.endpointExists(ep) {
-		ep = b.resolveServerName(ep)
-	}
-	if !ok || !b.endpointExists(ep) {
-		b.refuseEndpoint(w, r, notFoundText(ep))
-		return
-	}
-	if b.lifetime.Err() != nil {
-		refuse(w, http.StatusServiceUnavailable, codeRefused, "Drawbridge is stopping")
-		return
-	}
-	origin := readOrigin(r.Header)
-	ep, refusal := b.authorizeEndpoint(ep, origin)
-	if refusal != "" {
-		b.refuseEndpoint(w, r, refusal)
-		return
-	}
-	switch r.Method {
-	case http.MethodPost:
-		b.servePost(w, r, ep, origin)
-	case http.MethodGet:
-		b.serveGet(w, r, ep, origin)
-	case http.MethodDelete:
-		b.serveDelete(w, r, ep, origin)
-	default:
-		w.Header().Set("Allow", "GET, POST, DELETE")
-		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
-	}
-}

@@ -2,18 +2,145 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
+// request is a JSON-RPC request that dispatch handles.
+type request struct {
+	endpoint        endpoint
+	era             core.Era
+	session         *session
+	client          core.Client
+	shim            string
+	workspace       string // the folder in which the shim was started
+	traceID, spanID string // from the client's traceparent, or ""
+	method          string
+	params          []byte       // raw object as the client sent it, or nil
+	spans           *wire.Params // of params
+	capabilities    json.RawMessage
+	unwrapped       bool   // it was unwrapped from a call of call_tool
+	repaired        bool   // it contained invalid Unicode, which was replaced
+	logLevel        string // minimum level of log messages; "" to send none
+}
+
+// listMethods are the list methods, whose results are cached.
+var listMethods = map[string]core.Kind{
+	"tools/list":               core.Tools,
+	"prompts/list":             core.Prompts,
+	"resources/list":           core.Resources,
+	"resources/templates/list": core.Templates,
+}
+
+// callMethods are the methods that are forwarded to a server.
+var callMethods = map[string]bool{
+	"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true,
+}
+
+// isBridgeMethod reports whether dispatch handles the method, rather than go-sdk.
+func isBridgeMethod(method string) bool {
+	_, list := listMethods[method]
+	return list || callMethods[method]
+}
+
+// newRequest builds the request of an exchange.
+func (b *Bridge) newRequest(x *exchange) *request {
+	raw := x.rawParams()
+	rq := &request{
+		endpoint: x.endpoint, era: x.era, session: x.session, shim: x.origin.shim, workspace: x.origin.workspace,
+		method: x.env.Method, params: raw, spans: &x.params, repaired: x.repaired,
+	}
+	rq.traceID, rq.spanID = traceParent(headerValue(x.request.Header, "Traceparent"))
+	if rq.traceID == "" && !x.params.TraceParent.Empty() {
+		parent, _ := wire.Unquote(wire.Bytes(raw, x.params.TraceParent))
+		rq.traceID, rq.spanID = traceParent(parent)
+	}
+	if s := x.session; s != nil {
+		rq.client, rq.capabilities, rq.logLevel = s.client, s.capabilities, s.logLevel()
+		return rq
+	}
+	rq.client = b.clientInfoCache.get(x.origin.token, wire.Bytes(raw, x.params.ClientInfo))
+	if x.era == core.Modern {
+		rq.capabilities = wire.Bytes(raw, x.params.ClientCapabilities)
+		rq.logLevel, _ = wire.Unquote(wire.Bytes(raw, x.params.LogLevel))
+	}
+	return rq
+}
+
+// traceParent parses a W3C traceparent. It returns empty strings if the value is invalid.
+func traceParent(parent string) (trace, span string) {
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || len(parts[2]) != 16 || strings.Trim(parts[1]+parts[2], "0123456789abcdef") != "" {
+		return "", ""
+	}
+	return parts[1], parts[2]
+}
+
+// protocol returns the protocol revision of the client, or "" if it is unknown.
+func (rq *request) protocol() string {
+	switch {
+	case rq.era == core.Modern:
+		return core.ModernVersion
+	case rq.session != nil:
+		return rq.session.version
+	}
+	return ""
+}
+
+// sdkLegacyMethods are the methods that only go-sdk handles, and only in the legacy era.
+var sdkLegacyMethods = map[string]bool{
+	"initialize": true, "ping": true, "logging/setLevel": true,
+	"resources/subscribe": true, "resources/unsubscribe": true,
+}
+
+var (
+	messagePrefix = []byte(`{"jsonrpc":"2.0","id":`)
+	resultKey     = []byte(`,"result":`)
+	objectClose   = []byte(`}`)
+)
+
+// serveRequest answers a request of a method that dispatch handles, on x.response.
+func (b *Bridge) serveRequest(x *exchange) {
+	parent := x.request.Context() // a modern call ends with its HTTP request
+	if x.session != nil {
+		parent = x.session.ctx
+	}
+	callCtx := core.NewCallContext(parent)
+	defer callCtx.Cancel(nil)
+	if s := x.session; s != nil {
+		key := idKey(x.id())
+		if !s.beginCall(key, callCtx.Cancel) {
+			x.reply(http.StatusBadRequest, wire.AppendError(nil, x.id(), codeInvalidRequest, "a request with this id is still in flight", nil))
+			return
+		}
+		defer s.endCall(key)
+	}
+	b.inFlight.add(x.response, callCtx.Cancel)
+	defer b.inFlight.remove(x.response)
+	rq := b.newRequest(x)
+	result, rpcErr := b.dispatch(callCtx, rq, &callSink{bridge: b, rq: rq, response: x.response})
+	if rpcErr == nil {
+		var release func()
+		result, rpcErr, release = b.holdResult(rq, result)
+		defer release()
+	}
+	if rpcErr != nil {
+		x.reply(rpcErr.status(x.era), wire.AppendErrorObject(nil, x.id(), rpcErr.object))
+		return
+	}
+	x.reply(http.StatusOK, messagePrefix, x.id(), resultKey, result.head, result.tail, objectClose)
+}
+
 // methodResult is a result in two parts, so that appending to a server's result needs no copy.
 // tail may be empty.
 type methodResult struct{ head, tail []byte }
 
-// dispatch runs one of our methods and returns its result or an error. The fast path and go-sdk's
-// middleware both use it, so that they cannot differ.
+// dispatch runs one of our methods and returns its result or an error.
 func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
 	if kind, ok := listMethods[rq.method]; ok {
 		return b.list(ctx, rq, kind)
@@ -98,161 +225,4 @@ func (b *Bridge) listResult(ep endpoint, view *registry.View, kind core.Kind) []
 		return b.aggregateTools(ep, view)
 	}
 	return view.ListResult(kind)
-}
-
-// resolveTarget builds the call for the gateway: the server that the public name leads to, and the
-// params with the server's own name and all other bytes unchanged. An unknown name gives a call
-// without a server, which the gateway rejects and records.
-func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *rpcError) {
-	now := b.Now()
-	call := &core.Call{
-		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
-		TraceID: rq.traceID, SpanID: rq.spanID, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.logLevel,
-		Params: rq.params, Arguments: rq.spans.Arguments, Meta: rq.spans.Meta, ProgressToken: rq.spans.ProgressToken,
-		Repaired: rq.repaired, Profile: rq.endpoint.scope,
-	}
-	if rq.session != nil {
-		call.Session = rq.session.id
-	}
-	spans := rq.spans
-	call.HasModernMeta = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
-	span, find, rpcErr := requestedName(rq)
-	if rpcErr != nil {
-		return nil, rpcErr
-	}
-	public, ok := wire.Unquote(wire.Bytes(rq.params, span))
-	if !ok || public == "" {
-		return nil, newError(codeInvalidParams, "the params do not name what to "+methodVerb(rq.method))
-	}
-	call.PublicName, call.Name = public, public
-	if rq.endpoint.toolMode != "" {
-		if call.Local = b.localTool(rq); call.Local != nil {
-			call.Server, call.BytesIn = builtinServer, len(call.Params)
-			return call, nil
-		}
-	}
-	target, ok := find(b.view(rq.endpoint, rq.client.Token), public)
-	if !ok && rq.endpoint.server == "" && rq.method == "tools/call" {
-		if builtin := b.builtinView(rq.endpoint); builtin != nil {
-			target, ok = builtin.Lookup(core.Tools, public)
-		}
-	}
-	if !ok {
-		// The tool may belong to a server that is starting.
-		b.Lister.WaitListed(ctx, rq.endpoint.server)
-		view := b.view(rq.endpoint, rq.client.Token)
-		if target, ok = find(view, public); !ok {
-			if held, known := view.Withheld(public); known && rq.method == "tools/call" {
-				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
-			}
-			call.BytesIn = len(call.Params)
-			return call, nil
-		}
-	}
-	call.Server, call.Name = target.Server, target.Name
-	if target.Name != public {
-		with := wire.AppendString(nil, target.Name)
-		call.Params = wire.Splice(make([]byte, 0, len(rq.params)+len(with)), rq.params, wire.Edit{Span: span, With: with})
-		grown := len(with) - (span.End - span.Start)
-		call.Arguments = shiftSpan(call.Arguments, span, grown)
-		call.Meta = shiftSpan(call.Meta, span, grown)
-		call.ProgressToken = shiftSpan(call.ProgressToken, span, grown)
-	}
-	call.BytesIn = len(call.Params)
-	return call, nil
-}
-
-// requestedName returns where the params hold the requested name, and the lookup for it.
-func requestedName(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *rpcError) {
-	switch rq.method {
-	case "tools/call":
-		return rq.spans.Name, lookupTool, nil
-	case "prompts/get":
-		return rq.spans.Name, lookupPrompt, nil
-	case "resources/read":
-		return rq.spans.URI, lookupResource, nil
-	}
-	return completionReference(rq)
-}
-
-// canSee reports whether the client currently sees what its request names.
-func (b *Bridge) canSee(rq *request) bool {
-	span, find, rpcErr := requestedName(rq)
-	if rpcErr != nil {
-		return false
-	}
-	public, _ := wire.Unquote(wire.Bytes(rq.params, span))
-	_, ok := find(b.view(rq.endpoint, rq.client.Token), public)
-	if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil && rq.endpoint.server == "" && rq.method == "tools/call" {
-		_, ok = builtin.Lookup(core.Tools, public)
-	}
-	return ok
-}
-
-func lookupTool(v *registry.View, name string) (registry.Target, bool) {
-	return v.Lookup(core.Tools, name)
-}
-func lookupPrompt(v *registry.View, name string) (registry.Target, bool) {
-	return v.Lookup(core.Prompts, name)
-}
-func lookupResource(v *registry.View, uri string) (registry.Target, bool) {
-	return v.Resource(uri)
-}
-
-func lookupTemplateOrResource(v *registry.View, uri string) (registry.Target, bool) {
-	if t, ok := v.Template(uri); ok {
-		return t, true
-	}
-	return v.Resource(uri)
-}
-
-// completionReference finds the name inside the ref of a completion request.
-func completionReference(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *rpcError) {
-	ref := wire.Bytes(rq.params, rq.spans.Ref)
-	if len(ref) == 0 || ref[0] != '{' {
-		return core.Span{}, nil, newError(codeInvalidParams, "the params have no ref")
-	}
-	var kind, name, uri core.Span
-	err := wire.Members(ref, func(m wire.Member) error {
-		switch string(m.Name) {
-		case "type":
-			kind = m.Value
-		case "name":
-			name = m.Value
-		case "uri":
-			uri = m.Value
-		}
-		return nil
-	})
-	if err != nil {
-		return core.Span{}, nil, newError(codeInvalidParams, "the ref cannot be read")
-	}
-	at := rq.spans.Ref.Start
-	switch string(wire.Bytes(ref, kind)) {
-	case `"ref/prompt"`:
-		return core.Span{Start: at + name.Start, End: at + name.End}, lookupPrompt, nil
-	case `"ref/resource"`:
-		return core.Span{Start: at + uri.Start, End: at + uri.End}, lookupTemplateOrResource, nil
-	}
-	return core.Span{}, nil, newError(codeInvalidParams, "the ref is of an unknown type")
-}
-
-func methodVerb(method string) string {
-	switch method {
-	case "tools/call":
-		return "call"
-	case "resources/read":
-		return "read"
-	case "prompts/get":
-		return "get"
-	}
-	return "complete"
-}
-
-// shiftSpan adjusts a span for an edit before it that made the text longer by grown bytes.
-func shiftSpan(s, edited core.Span, grown int) core.Span {
-	if s.Empty() || s.Start < edited.End {
-		return s
-	}
-	return core.Span{Start: s.Start + grown, End: s.End + grown}
 }

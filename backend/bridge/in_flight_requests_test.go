@@ -33,7 +33,7 @@ func TestPlainCallEndsOnShutdown(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 	late := make(chan error, 1)
-	s.bridge.inFlight.add(&inFlightRequest{cancel: func(cause error) { late <- cause }, response: &responseWriter{keepAliveInterval: time.Hour}})
+	s.bridge.inFlight.add(&responseWriter{keepAliveInterval: time.Hour}, func(cause error) { late <- cause })
 	if err := <-late; !errors.Is(err, errStopped) {
 		t.Errorf("the late one ended with %v", err)
 	}
@@ -68,17 +68,11 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 		}
 	}
 	close(answer)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	waitUntil(t, "every finished call has left the list", func() bool {
 		s.bridge.inFlight.mu.Lock()
-		left := s.bridge.inFlight.newest
-		s.bridge.inFlight.mu.Unlock()
-		if left == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("a finished call is still in the list")
-		}
-	}
+		defer s.bridge.inFlight.mu.Unlock()
+		return len(s.bridge.inFlight.cancel) == 0
+	})
 }
 
 // The cache key is the clientInfo, not the token.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,26 +17,44 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// listenerProbe is a listener without a connection, so that a test can query the notification
-// filter directly.
+// listenerProbe is a listener whose stream a test reads directly.
 type listenerProbe struct {
 	s  *fixture
 	ss *mcp.ServerSession
+	l  *listener
+	w  *httptest.ResponseRecorder
 }
 
 func (s *fixture) newProbe(path, token string) listenerProbe {
+	s.bridge.announceChanges() // of the fixture
 	ep, _ := parseEndpoint(path)
-	ss := new(mcp.ServerSession)
-	s.bridge.addListener(ss, ep, requestOrigin{token: token})
-	return listenerProbe{s, ss}
+	e := listenerProbe{s: s, ss: new(mcp.ServerSession), w: httptest.NewRecorder()}
+	e.l = s.bridge.addListener(e.ss, &exchange{endpoint: ep, origin: requestOrigin{token: token}}, nil)
+	e.l.stream = s.bridge.newResponseWriter(e.w, false)
+	return e
 }
 
-// announcedKinds returns the kinds whose list_changed notification the filter would let through
-// now.
+// sent returns what the listener was sent since the last call.
+func (e listenerProbe) sent() string {
+	e.s.bridge.announceChanges()
+	waitUntil(e.s, "the queue is empty", func() bool {
+		e.l.mu.Lock()
+		defer e.l.mu.Unlock()
+		return !e.l.sending
+	})
+	e.l.stream.mu.Lock()
+	defer e.l.stream.mu.Unlock()
+	text := e.w.Body.String()
+	e.w.Body.Reset()
+	return text
+}
+
+// announcedKinds returns the kinds whose list_changed notification the listener was sent.
 func (e listenerProbe) announcedKinds() []string {
 	var all []string
+	text := e.sent()
 	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if e.s.bridge.shouldSend("notifications/"+kind+"/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: e.ss, Params: &mcp.ToolListChangedParams{}}) {
+		if strings.Contains(text, "notifications/"+kind+"/list_changed") {
 			all = append(all, kind)
 		}
 	}
@@ -96,19 +116,16 @@ func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
 	inside["token"].expectKinds(t, "unbound", "tools", "prompts", "resources")
 }
 
-// announcedUpdates returns the servers whose update of a resource the filter would let through.
+// announcedUpdates returns the servers whose update of a resource the listener is sent.
 func (e listenerProbe) announcedUpdates(uri string) []string {
 	var all []string
-	params := &mcp.ResourceUpdatedNotificationParams{URI: uri}
+	e.sent()
 	for _, server := range []string{"in", "out"} {
 		e.s.bridge.subscriptions.add(resourceKey{server, uri}, e.ss)
-		if !e.s.bridge.subscriptions.beginUpdate(server, params) {
-			e.s.Fatalf("%s of %s is not told", uri, server)
-		}
-		if e.s.bridge.shouldSend("notifications/resources/updated", &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: e.ss, Params: params}) {
+		e.s.bridge.ResourceUpdated(server, json.RawMessage(`{"uri":"`+uri+`"}`))
+		if strings.Contains(e.sent(), "resources/updated") {
 			all = append(all, server)
 		}
-		e.s.bridge.subscriptions.nextUpdate(uri)
 		e.s.bridge.subscriptions.removeSession(e.ss)
 	}
 	return all
@@ -219,7 +236,7 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 			everybody := func(what string) map[string][]string {
 				return map[string][]string{"p": {what}, "bound": {what}, "q": {what}, "all": {what}}
 			}
-			mark := func() { s.bridge.ResourceUpdated(t.Context(), "in", json.RawMessage(`{"uri":"in://doc"}`)) }
+			mark := func() { s.bridge.ResourceUpdated("in", json.RawMessage(`{"uri":"in://doc"}`)) }
 			n := 0
 			h.forbidden = map[string][]string{"p": {"prompts", "resources"}, "bound": {"prompts", "resources"}, "q": {"prompts"}, "all": {"prompts"}}
 			h.await(func() { // all streams are open when every client has received this
@@ -268,7 +285,7 @@ func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 			for range 5 {
 				h.await(func() {
 					for _, server := range []string{"in", "out"} {
-						s.bridge.ResourceUpdated(t.Context(), server, json.RawMessage(`{"uri":"both://doc","_meta":{"of":"`+server+`"}}`))
+						s.bridge.ResourceUpdated(server, json.RawMessage(`{"uri":"both://doc","_meta":{"of":"`+server+`"}}`))
 					}
 				}, map[string][]string{"p": {"in"}, "bound": {"in"}, "q": {"out"}, "all": {"out"}})
 			}

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -19,69 +20,15 @@ import (
 type subscriptions struct {
 	mu          sync.Mutex
 	subscribers map[resourceKey]map[*mcp.ServerSession]bool
-	// notifying holds the updates that are being sent, by URI. Two servers may offer the same
-	// URI and a notification does not name the server, so their updates are sent in turn.
-	notifying map[string]*updateQueue
-}
-
-// updateQueue holds the server whose update of a URI is being sent, and the updates that are queued
-// behind it.
-type updateQueue struct {
-	sending string
-	queued  []queuedUpdate // at most one per server
-}
-
-type queuedUpdate struct {
-	server string
-	params *mcp.ResourceUpdatedNotificationParams
 }
 
 type resourceKey struct{ server, uri string }
 
-// beginUpdate reports whether the caller must notify the subscribers. If so, it must call
-// nextUpdate and notify until nextUpdate returns nil.
-func (s *subscriptions) beginUpdate(server string, params *mcp.ResourceUpdatedNotificationParams) bool {
+// of returns the subscribers of a resource.
+func (s *subscriptions) of(key resourceKey) []*mcp.ServerSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.subscribers[resourceKey{server, params.URI}]) == 0 {
-		return false
-	}
-	if queue := s.notifying[params.URI]; queue != nil {
-		next := queuedUpdate{server, params}
-		if i := slices.IndexFunc(queue.queued, func(u queuedUpdate) bool { return u.server == server }); i >= 0 {
-			queue.queued[i] = next // only the newest update counts
-		} else {
-			queue.queued = append(queue.queued, next)
-		}
-		return false
-	}
-	if s.notifying == nil {
-		s.notifying = map[string]*updateQueue{}
-	}
-	s.notifying[params.URI] = &updateQueue{sending: server}
-	return true
-}
-
-// nextUpdate ends the current update and returns the one that the caller must send next, or nil.
-func (s *subscriptions) nextUpdate(uri string) *mcp.ResourceUpdatedNotificationParams {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	queue := s.notifying[uri]
-	if len(queue.queued) == 0 {
-		delete(s.notifying, uri)
-		return nil
-	}
-	next := queue.queued[0]
-	queue.sending, queue.queued = next.server, queue.queued[1:]
-	return next.params
-}
-
-// isNotifying reports whether an update of a resource is being sent.
-func (s *subscriptions) isNotifying(key resourceKey) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	queue := s.notifying[key.uri]
-	return queue != nil && queue.sending == key.server
+	return slices.Collect(maps.Keys(s.subscribers[key]))
 }
 
 // find returns the resource that ss subscribed to under a URI. The URI may resolve to another
@@ -198,33 +145,24 @@ func (b *Bridge) sendSubscription(ctx context.Context, method string, key resour
 }
 
 // ResourceUpdated forwards notifications/resources/updated to the subscribers. params is raw. It
-// does not block: a slow client can delay other subscribers of the same resource, but not the
-// server. Updates that arrive meanwhile are combined.
-func (b *Bridge) ResourceUpdated(ctx context.Context, server string, params json.RawMessage) {
-	var p mcp.ResourceUpdatedNotificationParams
+// does not block. Two servers may offer the same URI: a subscriber is notified only of the one that
+// it sees now.
+func (b *Bridge) ResourceUpdated(server string, params json.RawMessage) {
+	var p struct{ URI string }
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	if !b.subscriptions.beginUpdate(server, &p) {
-		return
-	}
-	ctx = context.WithoutCancel(ctx)
-	b.runInBackground(func() {
-		for next := &p; next != nil; next = b.subscriptions.nextUpdate(p.URI) {
-			b.notifySubscribers(ctx, next)
+	for _, ss := range b.subscriptions.of(resourceKey{server, p.URI}) {
+		target, ok := b.resolveResource(ss, p.URI)
+		l := b.listeners.find(ss)
+		if !ok || l == nil || target.Server != server {
+			continue
 		}
-	})
-}
-
-func (b *Bridge) notifySubscribers(ctx context.Context, p *mcp.ResourceUpdatedNotificationParams) {
-	b.mu.Lock()
-	servers := make([]*endpointServer, 0, len(b.servers))
-	for _, e := range b.servers {
-		servers = append(servers, e)
-	}
-	b.mu.Unlock()
-	for _, e := range servers {
-		_ = e.sdk.ResourceUpdated(ctx, p) // filterOutgoing drops it for clients that did not subscribe to this server
+		l.mu.Lock()
+		if l.stream != nil {
+			l.enqueue(b, p.URI, "notifications/resources/updated", params)
+		}
+		l.mu.Unlock()
 	}
 }
 

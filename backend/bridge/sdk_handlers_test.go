@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -208,7 +209,7 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	}
 	checkEqual(t, "after two", count(), "subscribe ")
 	for n := 0; n < 2; {
-		s.bridge.ResourceUpdated(t.Context(), "files", json.RawMessage(`{"uri":"file:///t/1"}`))
+		s.bridge.ResourceUpdated("files", json.RawMessage(`{"uri":"file:///t/1"}`))
 		select {
 		case uri := <-heard:
 			checkEqual(t, "uri", uri, "file:///t/1")
@@ -224,42 +225,28 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	waitUntil(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
 }
 
+// While a client does not read, only the newest update of each resource waits for it.
 func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
-	var s subscriptions
-	p := &mcp.ResourceUpdatedNotificationParams{URI: "file:///t/1"}
-	files, other := resourceKey{"files", p.URI}, resourceKey{"other", p.URI}
-	if s.beginUpdate("files", p) {
-		t.Error("nobody listens")
+	s := newFixture(t, nil)
+	e := s.newProbe("/mcp", "")
+	e.l.stream.mu.Lock() // a client that does not read
+	update := func(uri string, n int) {
+		e.l.mu.Lock()
+		defer e.l.mu.Unlock()
+		e.l.enqueue(s.bridge, uri, "notifications/resources/updated", []byte(fmt.Sprintf(`{"uri":%q,"n":%d}`, uri, n)))
 	}
-	s.add(files, &mcp.ServerSession{})
-	s.add(other, &mcp.ServerSession{})
-	if !s.beginUpdate("files", p) || s.beginUpdate("files", p) || s.beginUpdate("files", p) {
-		t.Error("the first tells, the others wait")
+	update("a:1", 0)
+	waitUntil(t, "the first is being sent", func() bool { e.l.mu.Lock(); defer e.l.mu.Unlock(); return len(e.l.queue) == 0 })
+	for n := 1; n < 100; n++ {
+		update("a:1", n)
+		update("a:2", n)
 	}
-	// The update of another server for the same URI is queued.
-	if s.beginUpdate("other", p) || !s.isNotifying(files) || s.isNotifying(other) {
-		t.Error("both are told at once")
+	e.l.stream.mu.Unlock()
+	var got []string
+	for m := range events(strings.NewReader(e.sent())) {
+		got = append(got, m[strings.Index(m, `"uri"`):])
 	}
-	if s.nextUpdate(p.URI) != p || !s.isNotifying(files) || s.isNotifying(other) {
-		t.Error("not once more")
-	}
-	if s.nextUpdate(p.URI) != p || s.isNotifying(files) || !s.isNotifying(other) {
-		t.Error("the other has no turn")
-	}
-	if s.nextUpdate(p.URI) != nil || s.isNotifying(files) || s.isNotifying(other) {
-		t.Error("there is no end")
-	}
-	if !s.beginUpdate("files", p) {
-		t.Error("a later update is told again")
-	}
-	// Queued updates of a server are replaced by the newest, which keeps the place of the oldest.
-	newest := &mcp.ResourceUpdatedNotificationParams{URI: p.URI}
-	if s.beginUpdate("files", p) || s.beginUpdate("other", p) || s.beginUpdate("files", newest) {
-		t.Error("two tell at once")
-	}
-	if s.nextUpdate(p.URI) != newest || s.nextUpdate(p.URI) != p || s.nextUpdate(p.URI) != nil {
-		t.Error("an older update is told in the place of the newest")
-	}
+	checkEqual(t, "updates", strings.Join(got, " "), `"uri":"a:1","n":0}} "uri":"a:1","n":99}} "uri":"a:2","n":99}}`)
 }
 
 func TestPanicInGeneralPathBecomesError(t *testing.T) {

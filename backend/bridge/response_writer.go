@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -15,31 +16,37 @@ var (
 	keepAliveComment = []byte(": \n\n")
 )
 
-// On the fast path nothing is written until the form of the response is known: reply writes a JSON
-// document, unless sendEvent or a keep-alive comment has begun an event stream. go-sdk uses it as
-// an http.ResponseWriter through [sdkWriter].
+// responseWriter writes the messages of one HTTP response. Nothing is written until the form of the
+// response is known: reply writes a JSON document, unless sendEvent or a keep-alive comment has
+// begun an event stream. go-sdk uses it as an http.ResponseWriter through [sdkWriter].
 type responseWriter struct {
 	keepAliveInterval time.Duration // interval of keep-alive comments on a silent stream
 	writeTimeout      time.Duration // deadline of one write
 	controller        http.ResponseController
 	lastWrite         atomic.Int64 // time of the last write, or of creation, since epoch
 
-	mu        sync.Mutex
-	w         http.ResponseWriter
-	timer     *time.Timer // sends keep-alive comments; nil without a stream, or if inFlightRequests sends them
-	streaming bool        // the headers of a stream have been written
-	ended     bool
-	unframed  bool  // go-sdk is about to write a message without framing it
-	writeErr  error // the first failed write
+	mu               sync.Mutex
+	w                http.ResponseWriter
+	sdkDecidesStatus bool  // go-sdk may still refuse the request: no comment may begin the stream
+	streaming        bool  // the headers of a stream have been written
+	ended            bool  // the response is complete, or the HTTP handler returns
+	writeErr         error // the first failed write
 }
 
-func (b *Bridge) newResponseWriter(w http.ResponseWriter) *responseWriter {
-	rw := &responseWriter{w: w, controller: *http.NewResponseController(w), keepAliveInterval: b.KeepAlive, writeTimeout: b.WriteLimit}
+func (b *Bridge) newResponseWriter(w http.ResponseWriter, forSDK bool) *responseWriter {
+	rw := &responseWriter{w: w, sdkDecidesStatus: forSDK, controller: *http.NewResponseController(w), keepAliveInterval: b.KeepAlive, writeTimeout: b.WriteLimit}
 	rw.lastWrite.Store(int64(time.Since(epoch)))
 	return rw
 }
 
 var epoch = time.Now()
+
+// takeFromSDK makes the response ours: go-sdk has accepted the request.
+func (rw *responseWriter) takeFromSDK() {
+	rw.mu.Lock()
+	defer rw.mu.Unlock()
+	rw.sdkDecidesStatus = false
+}
 
 // sinceLastWrite returns the time since the last write.
 func (rw *responseWriter) sinceLastWrite() time.Duration {
@@ -50,7 +57,7 @@ func (rw *responseWriter) sinceLastWrite() time.Duration {
 func (rw *responseWriter) sendKeepAlive() {
 	rw.mu.Lock()
 	defer rw.mu.Unlock()
-	if rw.ended || rw.writeErr != nil {
+	if rw.ended || rw.writeErr != nil || rw.sdkDecidesStatus && !rw.streaming {
 		return
 	}
 	rw.beginStream()
@@ -96,7 +103,7 @@ func (rw *responseWriter) reply(status int, parts ...[]byte) {
 		rw.w.WriteHeader(status)
 		rw.write(parts...)
 	}
-	rw.markEnded()
+	rw.ended = true
 }
 
 // autoContentLength is the size up to which net/http sets Content-Length.
@@ -112,14 +119,7 @@ var (
 func (rw *responseWriter) end() {
 	rw.mu.Lock()
 	defer rw.mu.Unlock()
-	rw.markEnded()
-}
-
-func (rw *responseWriter) markEnded() {
 	rw.ended = true
-	if rw.timer != nil {
-		rw.timer.Stop()
-	}
 }
 
 func (rw *responseWriter) beginStream() {
@@ -163,9 +163,6 @@ func (rw *responseWriter) write(parts ...[]byte) {
 		}
 		_, rw.writeErr = rw.w.Write(p)
 	}
-	if rw.timer != nil {
-		rw.timer.Reset(rw.keepAliveInterval)
-	}
 }
 
 func (rw *responseWriter) flush() {
@@ -187,4 +184,82 @@ func removeLineBreaks(p []byte) []byte {
 		}
 	}
 	return out
+}
+
+// inFlightRequests holds the requests that have not been answered. Those that dispatch handles are
+// cancelled together at shutdown. All share one timer for keep-alive comments, because a timer and
+// a context callback for each request would cost more than parsing it. The zero value is ready to
+// use.
+type inFlightRequests struct {
+	mu      sync.Mutex
+	cancel  map[*responseWriter]context.CancelCauseFunc
+	timer   *time.Timer
+	armed   bool // the timer is set
+	stopped bool
+}
+
+func (r *inFlightRequests) add(response *responseWriter, cancel context.CancelCauseFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cancel == nil {
+		r.cancel = map[*responseWriter]context.CancelCauseFunc{}
+	}
+	r.cancel[response] = cancel
+	switch {
+	case r.stopped:
+		cancel(errStopped)
+	case !r.armed:
+		r.arm(response.keepAliveInterval)
+	}
+}
+
+func (r *inFlightRequests) remove(response *responseWriter) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.cancel, response)
+}
+
+// arm sets the timer. The caller must hold r.mu.
+func (r *inFlightRequests) arm(after time.Duration) {
+	r.armed = true
+	if r.timer == nil {
+		r.timer = time.AfterFunc(after, r.sendKeepAlives)
+	} else {
+		r.timer.Reset(after)
+	}
+}
+
+// sendKeepAlives sends a comment on each stream that was silent for too long, and sets the
+// timer for the next one.
+func (r *inFlightRequests) sendKeepAlives() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.armed = len(r.cancel) > 0 && !r.stopped; !r.armed {
+		return
+	}
+	var next time.Duration
+	for response := range r.cancel {
+		left := response.keepAliveInterval - response.sinceLastWrite()
+		if left <= 0 {
+			go response.sendKeepAlive() // a client that does not read must block only its own stream
+			left = response.keepAliveInterval
+		}
+		if next == 0 || left < next {
+			next = left
+		}
+	}
+	r.arm(next)
+}
+
+// cancelAll cancels all requests, and those that are added later.
+func (r *inFlightRequests) cancelAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	for _, cancel := range r.cancel {
+		cancel(errStopped)
+	}
 }

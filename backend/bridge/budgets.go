@@ -1,0 +1,179 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// resultBudget limits the bytes of large results that clients have not read yet, in total and for
+// each client. acquire does not wait, because a waiting call would keep its result in memory.
+type resultBudget struct {
+	total, perClient int64 // limits in bytes: of all clients together, and per client
+
+	mu     sync.Mutex
+	held   int64
+	heldBy map[string]int64 // held bytes by token name
+}
+
+// acquire reserves n bytes if the limits allow it. The caller must call release after the result is
+// written or discarded.
+func (b *resultBudget) acquire(client string, n int64) (release func(), ok bool) {
+	if n <= smallBodySize {
+		return func() {}, true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held+n > b.total || b.heldBy[client]+n > b.perClient {
+		return nil, false
+	}
+	b.add(client, n)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.add(client, -n)
+	}, true
+}
+
+func (b *resultBudget) add(client string, n int64) {
+	b.held += n
+	if b.heldBy[client] += n; b.heldBy[client] == 0 {
+		delete(b.heldBy, client)
+	}
+}
+
+// holdResult reserves budget for a result, or returns an error result instead of it. Lists are
+// shared by all clients and need no budget.
+func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rpcError, func()) {
+	n := int64(len(result.head) + len(result.tail))
+	if _, list := listMethods[rq.method]; list {
+		n = 0
+	}
+	release, ok := b.resultBudget.acquire(rq.client.Token, n)
+	if ok {
+		return result, nil, release
+	}
+	err := core.Errorf(core.CodeUnavailable, "the result of %d bytes was dropped: too many large results have not been read", n)
+	err.Hint = "Read the pending results, and request less at once. The call was made and is in the history."
+	left, rpcErr := b.buildResult(rq, "", "", core.Reply{}, err)
+	return left, rpcErr, func() {}
+}
+
+// streamLimiter limits the number of streams that each client holds open at the same time.
+type streamLimiter struct {
+	limit int
+
+	mu   sync.Mutex
+	held map[string]int
+	idle chan struct{} // closed when no slot is held; nil unless waitIdle is running
+}
+
+func newStreamLimiter(limit int) *streamLimiter {
+	return &streamLimiter{limit: limit, held: map[string]int{}}
+}
+
+// acquire acquires a slot for a client if one is free. On success, the caller must call release.
+func (l *streamLimiter) acquire(client string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[client] >= l.limit {
+		return false
+	}
+	l.held[client]++
+	return true
+}
+
+func (l *streamLimiter) release(client string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[client]--; l.held[client] <= 0 {
+		delete(l.held, client)
+	}
+	if len(l.held) == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
+}
+
+// waitIdle waits until no slot is held, for at most limit. Only one goroutine may wait.
+func (l *streamLimiter) waitIdle(limit time.Duration) {
+	l.mu.Lock()
+	if len(l.held) == 0 {
+		l.mu.Unlock()
+		return
+	}
+	empty := make(chan struct{})
+	l.idle = empty
+	l.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-empty:
+	case <-timer.C:
+	}
+}
+
+const (
+	// smallBodySize is the size up to which a body needs no budget. The small bodies of all
+	// connections that can be open at the same time take at most 64 MiB.
+	smallBodySize = 64 << 10
+	// bodyBudgetTimeout is how long a large body waits for budget.
+	bodyBudgetTimeout = 10 * time.Second
+)
+
+var errBodyBudget = errors.New("too many large requests are in flight: send it again later")
+
+// bodyBudget limits the bytes of large request bodies that are in memory at the same time. The
+// budget for a body is acquired before the body is read and released when its request ends. It is
+// acquired at once, so that two half-read bodies cannot deadlock. A client that does not send the
+// announced body is disconnected by the read deadline, which releases its budget.
+type bodyBudget struct {
+	semaphore *semaphore.Weighted
+	timeout   time.Duration
+}
+
+// acquire waits until n bytes are available. The caller must call release to release them.
+func (b *bodyBudget) acquire(ctx context.Context, n int64) (release func(), err error) {
+	if n <= smallBodySize {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	if b.semaphore.Acquire(ctx, n) != nil {
+		return func() {}, errBodyBudget
+	}
+	return func() { b.semaphore.Release(n) }, nil
+}
+
+// readBody reads at most MaxBody bytes. The caller must call release when the request ends.
+func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+	release = func() {}
+	switch {
+	case r.ContentLength > b.MaxBody:
+		return nil, release, &http.MaxBytesError{Limit: b.MaxBody}
+	case r.ContentLength >= 0:
+		if release, err = b.bodyBudget.acquire(r.Context(), r.ContentLength); err != nil {
+			return nil, release, err
+		}
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, body)
+		return body, release, err
+	}
+	from := http.MaxBytesReader(w, r.Body, b.MaxBody)
+	body, err = io.ReadAll(io.LimitReader(from, smallBodySize))
+	if err != nil || len(body) < smallBodySize {
+		return body, release, err
+	}
+	if release, err = b.bodyBudget.acquire(r.Context(), b.MaxBody); err != nil {
+		return nil, release, err
+	}
+	rest, err := io.ReadAll(from)
+	return append(body, rest...), release, err
+}

@@ -1,0 +1,271 @@
+package bridge
+
+import (
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// changeDelay is how long list_changed waits for further changes, so that several of them make one
+// notification.
+const changeDelay = 10 * time.Millisecond
+
+// listChangedKinds are the list_changed notifications, each with the kinds that it announces.
+var listChangedKinds = map[string][]core.Kind{
+	"notifications/tools/list_changed":     {core.Tools},
+	"notifications/prompts/list_changed":   {core.Prompts},
+	"notifications/resources/list_changed": {core.Resources, core.Templates},
+}
+
+// ListChanged notifies every client that sees the changed lists, after changeDelay. It does not
+// block and does not read the registry, because it is called from the registry's OnChange.
+func (b *Bridge) ListChanged(c registry.Change) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.changes = append(b.changes, c); len(b.changes) == 1 {
+		time.AfterFunc(changeDelay, b.announceChanges)
+	}
+}
+
+// announceChanges notifies the listeners of the changes since its last run.
+func (b *Bridge) announceChanges() {
+	b.mu.Lock()
+	all, first := b.changes, b.announced
+	b.announced += len(b.changes)
+	b.changes = nil
+	b.mu.Unlock()
+	for _, l := range b.listeners.all() {
+		changes := all[min(max(l.since-first, 0), len(all)):]
+		for method, kinds := range listChangedKinds {
+			concerns := func(c registry.Change) bool {
+				return (c.Server == "" || l.endpoint.server == "" || l.endpoint.server == c.Server) &&
+					slices.ContainsFunc(c.Kinds, func(kind core.Kind) bool { return slices.Contains(kinds, kind) })
+			}
+			if slices.ContainsFunc(changes, concerns) {
+				b.announceList(l, method, true)
+			}
+		}
+	}
+}
+
+// announceAll notifies a listener of the lists that differ from those that it was last notified of.
+func (b *Bridge) announceAll(l *listener) {
+	for method := range listChangedKinds {
+		b.announceList(l, method, false)
+	}
+}
+
+// announceList notifies a listener if its list has changed. A server may also announce a change
+// although its list is the same; announced forwards that, except to a listener that is limited to a
+// profile, which would learn of changes outside of the profile.
+func (b *Bridge) announceList(l *listener, method string, announced bool) {
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
+	hash := b.listHash(l, method)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream == nil || l.methods != nil && !l.methods[method] {
+		return
+	}
+	if l.lastSent[method] == hash && (!announced || refusal != "" || ep.scope != "") {
+		return
+	}
+	l.lastSent[method] = hash
+	l.enqueue(b, method, method, nil)
+}
+
+var listHashSeed = maphash.MakeSeed()
+
+// listHash returns the hash of what a listener sees of the lists that a notification announces. It
+// is 0 for a listener that may not see anything.
+func (b *Bridge) listHash(l *listener, method string) uint64 {
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
+	if refusal != "" {
+		return 0
+	}
+	var hash maphash.Hash
+	hash.SetSeed(listHashSeed)
+	view := b.view(ep, l.origin.token)
+	for _, kind := range listChangedKinds[method] {
+		_, _ = hash.Write(b.listResult(ep, view, kind))
+	}
+	return hash.Sum64()
+}
+
+// listener receives the notifications that belong to no request: a legacy session, on the stream
+// that it opens with GET, or a modern client, on the stream of subscriptions/listen.
+type listener struct {
+	endpoint       endpoint // as the client requested it, before the visibility is applied
+	origin         requestOrigin
+	since          int             // the number of changes before it was added
+	subscriptionID []byte          // raw id of the request subscriptions/listen; nil for a legacy session
+	methods        map[string]bool // the list_changed notifications that a modern client requested; nil: all
+
+	mu       sync.Mutex
+	lastSent map[string]uint64 // hash of the lists of the last notification, by method
+	stream   *responseWriter   // nil while the client has no stream open
+	queue    []queuedNotification
+	sending  bool // send is running
+}
+
+// queuedNotification is a notification that waits until the stream accepts it. A newer one with the
+// same key replaces it.
+type queuedNotification struct {
+	key   string
+	event []byte
+}
+
+// addListener adds a listener with the current hashes of its lists. request is the request
+// subscriptions/listen of a modern client, or nil.
+func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, request *mcp.SubscriptionsListenParams) *listener {
+	l := &listener{endpoint: x.endpoint.unscoped(), origin: x.origin, lastSent: map[string]uint64{}}
+	b.mu.Lock()
+	l.since = b.announced + len(b.changes)
+	b.mu.Unlock()
+	if request != nil {
+		l.subscriptionID, l.methods = slices.Clone(x.id()), map[string]bool{}
+		if wanted := request.Notifications; wanted != nil {
+			l.methods["notifications/tools/list_changed"] = wanted.ToolsListChanged
+			l.methods["notifications/prompts/list_changed"] = wanted.PromptsListChanged
+			l.methods["notifications/resources/list_changed"] = wanted.ResourcesListChanged
+		}
+	}
+	for method := range listChangedKinds {
+		l.lastSent[method] = b.listHash(l, method)
+	}
+	b.listeners.add(ss, l)
+	return l
+}
+
+// attachStream makes stream the stream of a listener, and announces what has changed while it had
+// none.
+func (b *Bridge) attachStream(l *listener, stream *responseWriter) {
+	l.mu.Lock()
+	attached := l.stream == stream
+	l.stream = stream
+	l.mu.Unlock()
+	if !attached {
+		b.runInBackground(func() { b.announceAll(l) })
+	}
+}
+
+// detachStream removes a stream that has ended.
+func (l *listener) detachStream(stream *responseWriter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream != stream {
+		return
+	}
+	for _, unsent := range l.queue {
+		delete(l.lastSent, unsent.key)
+	}
+	l.stream, l.queue = nil, nil
+}
+
+// enqueue sends a notification in another goroutine, so that a client that does not read delays
+// only itself. It must be called with l.mu held and a stream attached.
+func (l *listener) enqueue(b *Bridge, key, method string, params []byte) {
+	if l.subscriptionID != nil {
+		params = withSubscriptionID(params, l.subscriptionID)
+	}
+	next := queuedNotification{key, wire.AppendNotification(nil, method, params)}
+	if i := slices.IndexFunc(l.queue, func(q queuedNotification) bool { return q.key == key }); i >= 0 {
+		l.queue[i] = next
+	} else {
+		l.queue = append(l.queue, next)
+	}
+	if !l.sending {
+		l.sending = true
+		b.runInBackground(l.send)
+	}
+}
+
+// send writes the queue to the stream.
+func (l *listener) send() {
+	for {
+		l.mu.Lock()
+		if len(l.queue) == 0 {
+			l.sending = false
+			l.mu.Unlock()
+			return
+		}
+		next, stream := l.queue[0], l.stream
+		l.queue = l.queue[1:]
+		l.mu.Unlock()
+		_ = stream.sendEvent(next.event)
+	}
+}
+
+// withSubscriptionID adds the id of a subscription to the _meta of params, as the modern era
+// requires. params may be empty; params that cannot be read are returned unchanged.
+func withSubscriptionID(params, id []byte) []byte {
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	spans, err := wire.ScanParams(params)
+	if err != nil {
+		return params
+	}
+	member := append([]byte(`"`+wire.MetaSubscriptionID+`":`), id...)
+	edit := wire.Edit{Span: spans.SubscriptionID, With: id}
+	if spans.SubscriptionID.Empty() {
+		object := wire.Bytes(params, spans.Meta)
+		switch {
+		case len(object) > 0 && object[0] == '{':
+			edit = insertMember(spans.Meta.Start, object, member)
+		case len(object) > 0: // null
+			edit = wire.Edit{Span: spans.Meta, With: slices.Concat([]byte{'{'}, member, []byte{'}'})}
+		default:
+			edit = insertMember(slices.Index(params, '{'), params, slices.Concat([]byte(`"_meta":{`), member, []byte{'}'}))
+		}
+	}
+	return wire.Splice(nil, params, edit)
+}
+
+// insertMember returns the edit that inserts a member at the beginning of the object at start.
+func insertMember(start int, object, member []byte) wire.Edit {
+	if !isEmptyObject(object) {
+		member = append(member, ',')
+	}
+	return wire.Edit{Span: core.Span{Start: start + 1, End: start + 1}, With: member}
+}
+
+// listeners holds all current listeners. The zero value is ready to use.
+type listeners struct {
+	mu sync.Mutex
+	by map[*mcp.ServerSession]*listener
+}
+
+func (ls *listeners) add(ss *mcp.ServerSession, l *listener) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.by == nil {
+		ls.by = map[*mcp.ServerSession]*listener{}
+	}
+	ls.by[ss] = l
+}
+
+func (ls *listeners) remove(ss *mcp.ServerSession) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.by, ss)
+}
+
+func (ls *listeners) find(ss *mcp.ServerSession) *listener {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.by[ss]
+}
+
+func (ls *listeners) all() []*listener {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return slices.Collect(maps.Values(ls.by))
+}

@@ -1,0 +1,166 @@
+package bridge
+
+import (
+	"context"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// resolveTarget builds the call for the gateway: the server that the public name leads to, and the
+// params with the server's own name and all other bytes unchanged. An unknown name gives a call
+// without a server, which the gateway rejects and records.
+func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *rpcError) {
+	now := b.Now()
+	call := &core.Call{
+		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
+		TraceID: rq.traceID, SpanID: rq.spanID, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.logLevel,
+		Params: rq.params, Arguments: rq.spans.Arguments, Meta: rq.spans.Meta, ProgressToken: rq.spans.ProgressToken,
+		Repaired: rq.repaired, Profile: rq.endpoint.scope,
+	}
+	if rq.session != nil {
+		call.Session = rq.session.id
+	}
+	spans := rq.spans
+	call.HasModernMeta = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
+	span, find, rpcErr := requestedName(rq)
+	if rpcErr != nil {
+		return nil, rpcErr
+	}
+	public, ok := wire.Unquote(wire.Bytes(rq.params, span))
+	if !ok || public == "" {
+		return nil, newError(codeInvalidParams, "the params do not name what to "+methodVerb(rq.method))
+	}
+	call.PublicName, call.Name = public, public
+	if rq.endpoint.toolMode != "" {
+		if call.Local = b.localTool(rq); call.Local != nil {
+			call.Server, call.BytesIn = builtinServer, len(call.Params)
+			return call, nil
+		}
+	}
+	target, ok := find(b.view(rq.endpoint, rq.client.Token), public)
+	if !ok && rq.endpoint.server == "" && rq.method == "tools/call" {
+		if builtin := b.builtinView(rq.endpoint); builtin != nil {
+			target, ok = builtin.Lookup(core.Tools, public)
+		}
+	}
+	if !ok {
+		// The tool may belong to a server that is starting.
+		b.Lister.WaitListed(ctx, rq.endpoint.server)
+		view := b.view(rq.endpoint, rq.client.Token)
+		if target, ok = find(view, public); !ok {
+			if held, known := view.Withheld(public); known && rq.method == "tools/call" {
+				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
+			}
+			call.BytesIn = len(call.Params)
+			return call, nil
+		}
+	}
+	call.Server, call.Name = target.Server, target.Name
+	if target.Name != public {
+		with := wire.AppendString(nil, target.Name)
+		call.Params = wire.Splice(make([]byte, 0, len(rq.params)+len(with)), rq.params, wire.Edit{Span: span, With: with})
+		grown := len(with) - (span.End - span.Start)
+		call.Arguments = shiftSpan(call.Arguments, span, grown)
+		call.Meta = shiftSpan(call.Meta, span, grown)
+		call.ProgressToken = shiftSpan(call.ProgressToken, span, grown)
+	}
+	call.BytesIn = len(call.Params)
+	return call, nil
+}
+
+// requestedName returns where the params hold the requested name, and the lookup for it.
+func requestedName(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *rpcError) {
+	switch rq.method {
+	case "tools/call":
+		return rq.spans.Name, lookupTool, nil
+	case "prompts/get":
+		return rq.spans.Name, lookupPrompt, nil
+	case "resources/read":
+		return rq.spans.URI, lookupResource, nil
+	}
+	return completionReference(rq)
+}
+
+// canSee reports whether the client currently sees what its request names.
+func (b *Bridge) canSee(rq *request) bool {
+	span, find, rpcErr := requestedName(rq)
+	if rpcErr != nil {
+		return false
+	}
+	public, _ := wire.Unquote(wire.Bytes(rq.params, span))
+	_, ok := find(b.view(rq.endpoint, rq.client.Token), public)
+	if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil && rq.endpoint.server == "" && rq.method == "tools/call" {
+		_, ok = builtin.Lookup(core.Tools, public)
+	}
+	return ok
+}
+
+func lookupTool(v *registry.View, name string) (registry.Target, bool) {
+	return v.Lookup(core.Tools, name)
+}
+func lookupPrompt(v *registry.View, name string) (registry.Target, bool) {
+	return v.Lookup(core.Prompts, name)
+}
+func lookupResource(v *registry.View, uri string) (registry.Target, bool) {
+	return v.Resource(uri)
+}
+
+func lookupTemplateOrResource(v *registry.View, uri string) (registry.Target, bool) {
+	if t, ok := v.Template(uri); ok {
+		return t, true
+	}
+	return v.Resource(uri)
+}
+
+// completionReference finds the name inside the ref of a completion request.
+func completionReference(rq *request) (core.Span, func(*registry.View, string) (registry.Target, bool), *rpcError) {
+	ref := wire.Bytes(rq.params, rq.spans.Ref)
+	if len(ref) == 0 || ref[0] != '{' {
+		return core.Span{}, nil, newError(codeInvalidParams, "the params have no ref")
+	}
+	var kind, name, uri core.Span
+	err := wire.Members(ref, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "type":
+			kind = m.Value
+		case "name":
+			name = m.Value
+		case "uri":
+			uri = m.Value
+		}
+		return nil
+	})
+	if err != nil {
+		return core.Span{}, nil, newError(codeInvalidParams, "the ref cannot be read")
+	}
+	at := rq.spans.Ref.Start
+	switch string(wire.Bytes(ref, kind)) {
+	case `"ref/prompt"`:
+		return core.Span{Start: at + name.Start, End: at + name.End}, lookupPrompt, nil
+	case `"ref/resource"`:
+		return core.Span{Start: at + uri.Start, End: at + uri.End}, lookupTemplateOrResource, nil
+	}
+	return core.Span{}, nil, newError(codeInvalidParams, "the ref is of an unknown type")
+}
+
+func methodVerb(method string) string {
+	switch method {
+	case "tools/call":
+		return "call"
+	case "resources/read":
+		return "read"
+	case "prompts/get":
+		return "get"
+	}
+	return "complete"
+}
+
+// shiftSpan adjusts a span for an edit before it that made the text longer by grown bytes.
+func shiftSpan(s, edited core.Span, grown int) core.Span {
+	if s.Empty() || s.Start < edited.End {
+		return s
+	}
+	return core.Span{Start: s.Start + grown, End: s.End + grown}
+}
