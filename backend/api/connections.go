@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -81,7 +80,6 @@ type ImportableServer struct {
 	Notes      []string `json:"notes"`
 	SkipReason string   `json:"skipReason"` // why it cannot be imported
 
-	Source  string   `json:"source" doc:"Where it was found if not in the client's current file: it can be imported but not moved"`
 	Secrets []string `json:"secrets" nullable:"false" doc:"Names under which its literal tokens will be stored"`
 }
 
@@ -116,7 +114,6 @@ func (a *API) registerConnections(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Undo a connection, restore a lost entry, or forget it", a.changeConnection)
 	a.registerClientImports(doc)
 	a.registerTakeover(doc)
-	op(a, doc, "GET", "/api/v1/savings", "Servers that clients start themselves", a.savings)
 }
 
 func (a *API) connector() (*clientconf.Connector, error) {
@@ -165,7 +162,7 @@ func importable(all []clientconf.ImportedServer) []ImportableServer {
 		out = append(out, ImportableServer{
 			Name: i.Name, Scope: i.Scope, Label: i.Label, Entry: string(i.Entry), Exists: i.Exists,
 			AlsoIn: append([]string{}, i.SharedWith...), Notes: append([]string{}, i.Notes...), SkipReason: i.SkipReason,
-			Source: i.Source, Secrets: append([]string{}, i.SecretNames...),
+			Secrets: append([]string{}, i.SecretNames...),
 		})
 	}
 	return out
@@ -225,9 +222,6 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	if _, err := a.Tokens.Create(in.Key); err != nil {
 		return nil, err
 	}
-	if err := c.SaveSavingsBaseline(os.Getpid()); err != nil {
-		return nil, err
-	}
 	if err := c.Apply(ctx, p); err != nil {
 		return nil, err
 	}
@@ -270,12 +264,4 @@ func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (
 		out.Result = "forgotten"
 	}
 	return &answer[Undone]{Body: out}, nil
-}
-
-func (a *API) savings(context.Context, *none) (*answer[clientconf.Savings], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
-	return &answer[clientconf.Savings]{Body: c.Savings(os.Getpid())}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -104,9 +103,6 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 	t := c.PlanMoveAll()
 	if takeoverPlan(t).Plan != in.Body.Plan {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
-	}
-	if err := c.SaveSavingsBaseline(os.Getpid()); err != nil {
-		return nil, err
 	}
 	token := func(client string) error { // the client may start the shim immediately
 		_, err := a.Tokens.Create(client)

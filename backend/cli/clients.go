@@ -18,7 +18,7 @@ func (p *program) clients() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(all || p.json) }
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
 	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
-		p.clientsRestore(), p.clientsForget(), p.clientsSavings(), p.clientsImports(), p.clientsBundle(), p.clientsFeatures())
+		p.clientsRestore(), p.clientsForget(), p.clientsImports(), p.clientsBundle(), p.clientsFeatures())
 	return cmd
 }
 

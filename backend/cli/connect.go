@@ -182,9 +182,6 @@ func (p *program) applyPlan(r onClient, plan *clientconf.Plan, yes bool) error {
 			return err
 		}
 	}
-	if err := r.c.SaveSavingsBaseline(p.daemonPID()); err != nil {
-		return err
-	}
 	if err := r.c.Apply(r.ctx, plan); err != nil {
 		return err
 	}

@@ -48,9 +48,6 @@ func (p *program) applyToAll(ctx context.Context, c *clientconf.Connector, t *cl
 			return err
 		}
 	}
-	if err := c.SaveSavingsBaseline(p.daemonPID()); err != nil {
-		return err
-	}
 	token := func(client string) error { // the client may start the shim immediately
 		_, err := p.tokenOf(client)
 		return err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
-	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
 	"github.com/spf13/cobra"
 )
@@ -65,9 +64,6 @@ func (p *program) printImports(all []clientconf.ImportedServer) {
 		fmt.Fprintf(p.Stdout, "%s %s: %s\n", escapeLine(i.Name), how, escapeLine(string(i.Entry)))
 		if len(i.SharedWith) > 0 {
 			fmt.Fprintf(p.Stdout, "  also in: %s\n", strings.Join(i.SharedWith, ", "))
-		}
-		if i.Source != "" {
-			fmt.Fprintf(p.Stdout, "  found in: %s\n", escapeLine(i.Source))
 		}
 		for _, note := range i.Notes {
 			fmt.Fprintf(p.Stdout, "  note: %s\n", escapeLine(note))
@@ -149,34 +145,4 @@ func (p *program) clientsBundle() *cobra.Command {
 	})
 	cmd.Flags().StringVarP(&out, "output", "o", clientconf.BundleName, "the `FILE` to write")
 	return cmd
-}
-
-// daemonPID is the process id of the running daemon, or 0.
-func (p *program) daemonPID() int {
-	folders, err := p.folders()
-	if err != nil {
-		return 0
-	}
-	rt, _, _ := loopback.FindDaemon(folders.Data)
-	return rt.PID
-}
-
-func (p *program) clientsSavings() *cobra.Command {
-	return &cobra.Command{
-		Use: "savings", Short: "Count the MCP servers that clients start directly", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			c, err := p.connector()
-			if err != nil {
-				return err
-			}
-			s := c.Savings(p.daemonPID())
-			sentence := fmt.Sprintf("Found %d servers in %d clients; %d run now, %d of them duplicates, %.1f GB.",
-				s.Configured, s.Clients, len(s.Running), s.Copies, float64(s.Bytes)/(1<<30))
-			if b := s.Before; b != nil {
-				sentence += fmt.Sprintf("\nBefore the first client was connected: %d servers in %d clients; %d ran, %d of them duplicates, %.1f GB.",
-					b.Configured, b.Clients, b.Running, b.Copies, float64(b.Bytes)/(1<<30))
-			}
-			return p.printSentence(s, sentence)
-		},
-	}
 }

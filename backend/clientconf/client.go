@@ -81,11 +81,9 @@ const (
 type Candidate struct {
 	Path string `json:"path"`
 	// Role is env (used whenever its variable is set), primary (created if missing), alt or
-	// sandbox (used if it exists), or legacy (only read).
+	// sandbox (used if it exists), or legacy (of an earlier version: only a sign that the client is
+	// installed).
 	Role string `json:"role"`
-	// Format and KeyPath override the client's for a legacy location; zero means the same.
-	Format  Format   `json:"format,omitempty"`
-	KeyPath []string `json:"keyPath,omitempty"`
 }
 
 //go:embed clients.json

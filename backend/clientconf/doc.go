@@ -12,6 +12,5 @@
 // The files are named after these steps. connector.go is the entry point; client_* describe and
 // locate clients; format_* edit JSON, TOML and YAML; plan_* prepare a change; write_* apply and
 // record it; undo_* revert it; maintain_* watch and repair connections; import_* convert servers
-// of clients; secrets_* extract and mask secrets; setup_* help to connect by hand; savings_*
-// measure duplicate servers.
+// of clients; secrets_* extract secrets; setup_* help to connect by hand.
 package clientconf

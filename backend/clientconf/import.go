@@ -30,8 +30,6 @@ type ImportedServer struct {
 	// imported.
 	Notes      []string `json:"notes,omitempty"`
 	SkipReason string   `json:"skip,omitempty"`
-	// Source is the file that contains it, if not the one that the client reads now.
-	Source string `json:"source,omitempty"`
 	// SecretNames are the names under which its literal secrets will be stored.
 	SecretNames []string `json:"secrets,omitempty"`
 
@@ -54,7 +52,6 @@ func (c *Connector) Servers(choice Choice) ([]ImportedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, c.legacyImports(p, all)...)
 	if err := c.assignLabels(all); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -260,121 +259,6 @@ func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 	move("db")
 	if how := undo(t, c, "claude-code"); how != Restored || content(t, path) != file || content(t, config) != mine {
 		t.Fatalf("both at once: %s\n%s\n%s", how, content(t, path), content(t, config))
-	}
-}
-
-func TestLegacyFilesAreImportedAndNeverWritten(t *testing.T) {
-	for _, one := range []struct{ client, file, text, now string }{
-		{"vscode", ".config/Code/User/settings.json", "{\n  // mine\n  \"editor.x\": 1,\n  \"mcp\": {\"servers\": {\"old\": {\"command\": \"o\"}, \"both\": {\"command\": \"legacy\"}}},\n}\n", ".config/Code/User/mcp.json"},
-		{"cline", ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", `{"mcpServers": {"old": {"command": "o"}, "both": {"command": "legacy"}}}`, ".cline/data/settings/cline_mcp_settings.json"},
-		{"kimi-code", ".kimi/mcp.json", `{"mcpServers": {"old": {"command": "o"}, "both": {"command": "legacy"}}}`, ".kimi-code/mcp.json"},
-		{"continue", ".continue/config.yaml", "name: x\nmcpServers:\n  - name: old\n    command: o\n  - name: both\n    command: legacy\n", ""},
-	} {
-		t.Run(one.client, func(t *testing.T) {
-			c, _, home, config := newImporter(t)
-			path := filepath.Join(home, one.file)
-			write(t, path, one.text)
-			count := 2
-			if one.now != "" {
-				key := "mcpServers"
-				if one.client == "vscode" {
-					key = "servers"
-				}
-				write(t, filepath.Join(home, one.now), `{"`+key+`": {"both": {"command": "now"}}}`)
-			}
-			all, err := c.Servers(Choice{Client: one.client})
-			if err != nil || len(all) != count {
-				t.Fatalf("%+v %v", all, err)
-			}
-			for _, i := range all {
-				if i.Name == "old" && i.Source != path || i.Name == "both" && one.now != "" && (i.Source != "" || strings.Contains(string(i.Entry), "legacy")) {
-					t.Errorf("%+v", i)
-				}
-			}
-			if _, err := c.PlanMove(Choice{Client: one.client}, []string{"old"}, false); core.CodeOf(err) != core.CodeValidation {
-				t.Errorf("moved: %v", err)
-			}
-			taking, err := c.PlanImport(Choice{Client: one.client}, []string{"old"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := taking.Apply(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if content(t, path) != one.text || !strings.Contains(content(t, config), `"old"`) {
-				t.Fatal(content(t, path), content(t, config))
-			}
-		})
-	}
-}
-
-func TestExtensionsOfClaudeDesktopBecomeServers(t *testing.T) {
-	c, vault, home, config := newImporter(t)
-	dir := filepath.Join(home, ".config/Claude")
-	write(t, filepath.Join(dir, "claude_desktop_config.json"), "{}")
-	ext := filepath.Join(dir, "Claude Extensions", "ant.dir.files")
-	write(t, filepath.Join(ext, "manifest.json"), `{"manifest_version": "0.3", "name": "files", "server": {"type": "node", "entry_point": "x.js", "mcp_config": {
-		"command": "node", "args": ["${__dirname}/x.js", "${user_config.dirs}", "--level=${user_config.level}"], "env": {"API_KEY": "${user_config.key}", "HIDDEN": "${user_config.hidden}"},
-		"platform_overrides": {"win32": {"command": "never"}}}},
-		"user_config": {"dirs": {"type": "directory", "multiple": true}, "level": {"type": "number", "default": 3}, "key": {"type": "string", "sensitive": true}, "hidden": {"type": "string", "sensitive": true}}}`)
-	write(t, filepath.Join(dir, "Claude Extensions Settings", "ant.dir.files.json"), `{"isEnabled": false, "userConfig": {"dirs": ["/a", "/b ${x}"], "key": "canary-key", "hidden": "__encrypted__:abc"}}`)
-	write(t, filepath.Join(dir, "Claude Extensions", "broken", "manifest.json"), `{`)
-	all, err := c.Servers(Choice{Client: "claude-desktop"})
-	if err != nil || len(all) != 1 || all[0].Source != ext || all[0].Scope != "" {
-		t.Fatalf("%+v %v", all, err)
-	}
-	want := `{"command":"node","args":["` + ext + `/x.js","/a","/b $${x}","--level=3"],"env":{"API_KEY":"${secret:files.API_KEY}","HIDDEN":"${FILES_HIDDEN:-}"},"disabled":true}`
-	if string(all[0].Entry) != want {
-		t.Fatalf("becomes\n%s\nwant\n%s", all[0].Entry, want)
-	}
-	taking, err := c.PlanImport(Choice{Client: "claude-desktop"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := taking.Apply(t.Context()); err != nil || vault.values["files.API_KEY"] != "canary-key" || !strings.Contains(content(t, config), "x.js") {
-		t.Fatal(err, vault.values)
-	}
-}
-
-func TestOriginalEntryBeforeFirstConnectIsKept(t *testing.T) {
-	c, home := newConnector(t)
-	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
-	if s := c.Savings(0); s.Before != nil {
-		t.Fatalf("%+v", s.Before)
-	}
-	if err := c.SaveSavingsBaseline(0); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(home, ".cursor/mcp.json"), `{}`)
-	if err := c.SaveSavingsBaseline(0); err != nil {
-		t.Fatal(err)
-	}
-	if s := c.Savings(0); s.Before == nil || s.Before.Configured != 2 || s.Before.Clients != 1 || time.Since(s.Before.At) > time.Hour || s.Configured != 0 {
-		t.Fatalf("%+v", s)
-	}
-}
-
-func TestRulesInOtherFilesAreReported(t *testing.T) {
-	for _, one := range []struct{ client, file, text, want string }{
-		{"opencode", ".config/opencode/opencode.jsonc", `{"mcp": {"gh": {"type": "local", "command": ["x"]}}, "tools": {"gh_*": false, "ghost_x": true}, "permission": {"gh_create": "ask"}}`, "gh_*,gh_create"},
-		{"gemini-cli", ".gemini/settings.json", `{"mcpServers": {"gh": {"command": "x"}}, "mcp": {"allowed": ["gh"]}}`, `"gh"`},
-		{"claude-code", ".claude.json", `{"mcpServers": {"gh": {"command": "x"}}, "projects": {"/p": {"allowedTools": ["mcp__gh__create"]}}}`, "mcp__gh__create"},
-	} {
-		c, home, _ := newMover(t)
-		write(t, filepath.Join(home, one.file), one.text)
-		p, err := c.PlanMove(Choice{Client: one.client}, nil, true)
-		if err != nil {
-			t.Fatal(one.client, err)
-		}
-		all := strings.Join(p.Warnings, "\n")
-		for _, want := range strings.Split(one.want, ",") {
-			if !strings.Contains(all, "the rule "+want+" in") {
-				t.Errorf("%s: no %s in\n%s", one.client, want, all)
-			}
-		}
-		if strings.Contains(all, "ghost") {
-			t.Error(all)
-		}
 	}
 }
 

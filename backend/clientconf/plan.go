@@ -95,18 +95,18 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 		p.Entry = c.shimEntry(client, ServerEntry{Name: EntryName})
 		return nil, p.refusal(err)
 	}
-	p.Warnings = c.warnings(p)
+	p.Warnings = p.warnings()
 	return p, nil
 }
 
-func (c *Connector) warnings(p *Plan) (all []string) {
+func (p *Plan) warnings() (all []string) {
 	if p.choice.Project != "" {
 		all = append(all, "The file belongs to the project: whoever checks it out gets the entry, and needs Drawbridge.")
 	}
 	if p.choice.HTTP {
 		all = append(all, "Nothing starts Drawbridge for this entry: let it start at login.")
 	}
-	if p.Client.Rewrites && p.Client.ID != "claude-code" && c.isRunning(p.Client) {
+	if p.Client.Rewrites && p.Client.ID != "claude-code" && isRunning(p.Client) {
 		all = append(all, p.Client.Name+" is running and writes its whole file back from memory: quit it completely first, or it will wipe the entry.")
 	}
 	if info, err := os.Stat(p.target); err == nil && p.choice.HTTP && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {

@@ -12,7 +12,7 @@ import (
 // PlanImport plans to import servers of a client into our configuration without changing the
 // client. names selects servers; none means all.
 func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, error) {
-	all, err := c.selectServers(choice, names, true)
+	all, err := c.selectServers(choice, names)
 	if err != nil {
 		return nil, err
 	}
@@ -33,16 +33,15 @@ type ImportPlan struct {
 	client  string
 }
 
-// selectServers returns the selected servers of a client. legacy includes those in locations that
-// are only read.
-func (c *Connector) selectServers(choice Choice, names []string, legacy bool) (all []ImportedServer, err error) {
+// selectServers returns the selected servers of a client.
+func (c *Connector) selectServers(choice Choice, names []string) (all []ImportedServer, err error) {
 	found, err := c.Servers(choice)
 	if err != nil {
 		return nil, err
 	}
 	for _, i := range found {
 		wanted := len(names) == 0 || slices.Contains(names, i.Name)
-		if wanted && i.SkipReason == "" && (legacy || i.Source == "") {
+		if wanted && i.SkipReason == "" {
 			all = append(all, i)
 		}
 	}
@@ -53,10 +52,6 @@ func (c *Connector) selectServers(choice Choice, names []string, legacy bool) (a
 		}
 		if found[at].SkipReason != "" {
 			return nil, core.Errorf(core.CodeValidation, "%q cannot be taken over: %s", name, found[at].SkipReason)
-		}
-		if found[at].Source != "" && !legacy {
-			return nil, &core.Error{Code: core.CodeValidation, Message: quote(name) + " cannot be replaced where it is: " + found[at].Source,
-				Hint: "Import it instead."}
 		}
 	}
 	if len(all) == 0 {
@@ -80,10 +75,10 @@ func (c *Connector) addToConfig(all []ImportedServer) (*configChange, map[string
 
 // PlanMove plans to import servers of a client and to connect the client in the same step. Each
 // original is replaced by an entry of ours with the same name, so that tool names, switches
-// and permission rules keep working. With combined, one entry replaces all of them, and the
-// permission rules that no longer match are reported as warnings. Undo reverts both files.
+// and permission rules keep working. With combined, one entry replaces all of them, and a warning
+// says that such rules no longer match. Undo reverts both files.
 func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Plan, error) {
-	all, err := c.selectServers(choice, names, false)
+	all, err := c.selectServers(choice, names)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +115,6 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		p.originals = append(p.originals, edit{path: i.keyPath, name: i.Name})
 		if combined {
 			p.edits = append(p.edits, edit{path: i.keyPath, name: i.Name})
-			p.Warnings = append(p.Warnings, c.orphanedRules(p, i)...)
 			continue
 		}
 		e := &p.edits[n]
@@ -133,6 +127,9 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		if err := previous.retainIn(p); err != nil {
 			return nil, err
 		}
+	}
+	if combined {
+		p.Warnings = append(p.Warnings, "Lists of tools and permission rules of "+p.Client.Name+" that name these servers no longer match.")
 	}
 	for _, i := range all {
 		for _, note := range i.Notes {

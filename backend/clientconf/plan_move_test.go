@@ -63,8 +63,6 @@ func TestServersOfEveryShapeAreConverted(t *testing.T) {
 		{"vscode password is a secret, and a choice keeps its default", "vscode", ".config/Code/User/mcp.json", `{"servers": {"a": {"command": "x", "env": {"K": "${input:pp-key}", "R": "${input:region}", "U": "${input:user}"}}},
 			"inputs": [{"id": "pp-key", "type": "promptString", "password": true}, {"id": "region", "type": "pickString", "options": ["eu", "us"], "default": "eu"}, {"id": "user", "type": "promptString", "default": "${HOME}"}]}`,
 			`{"command":"x","env":{"K":"${secret:pp_key}","R":"${REGION:-eu}","U":"${USER}"}}`},
-		{"vscode inputs of the settings", "vscode", ".config/Code/User/settings.json", `{"mcp": {"servers": {"a": {"command": "x", "args": ["${input:k}"]}}, "inputs": [{"id": "k", "password": true}]}}`,
-			`{"command":"x","args":["${secret:k}"]}`},
 		{"cursor with a comment", "cursor", ".cursor/mcp.json", "{\n  // the team's\n  \"mcpServers\": {\"a\": {\"command\": \"x\"}}\n}", `{"command":"x"}`},
 		{"windsurf", "windsurf", ".codeium/windsurf/mcp_config.json", `{"mcpServers": {"a": {"serverUrl": "https://x/mcp"}}}`, `{"type":"http","url":"https://x/mcp"}`},
 	} {
@@ -176,21 +174,14 @@ func TestUndoOfMoveKeepsLaterChanges(t *testing.T) {
 	}
 }
 
-func TestMoveReportsOrphanedRules(t *testing.T) {
+func TestCombinedMoveWarnsOfRulesAndIsUndone(t *testing.T) {
 	c, home, _ := newMover(t)
 	write(t, filepath.Join(home, ".claude.json"), fiveServers)
-	write(t, filepath.Join(home, ".claude/settings.json"), `{"permissions": {"allow": ["mcp__github__create_issue", "mcp__files", "mcp__other__x"]}}`)
 	p, err := c.PlanMove(Choice{Client: "claude-code"}, []string{"github", "files"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := strings.Join(p.Warnings, "\n")
-	for _, want := range []string{"mcp__github__create_issue", "mcp__files", "alwaysAllow"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no %s in\n%s", want, all)
-		}
-	}
-	if strings.Contains(all, "mcp__other") {
+	if all := strings.Join(p.Warnings, "\n"); !strings.Contains(all, "permission rules of Claude Code") {
 		t.Error(all)
 	}
 	if err := c.Apply(context.Background(), p); err != nil {
@@ -254,22 +245,5 @@ func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 	p, err := c.Plan(choice)
 	if err != nil || strings.Contains(string(p.after), "dbr_secret") {
 		t.Fatalf("a file in a repository gets the token: %v\n%s", err, p.after)
-	}
-}
-
-func TestSavingsCountEachProcessTreeOnce(t *testing.T) {
-	known := []ImportedServer{{Client: "cursor", Name: "fs", literal: json.RawMessage(`{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/tmp"]}`)}}
-	s := Savings{}
-	s.countServers([]Process{
-		{PID: 10, Parent: 1, Args: []string{"cursor"}, Bytes: 1000},
-		{PID: 11, Parent: 10, Args: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"}, Bytes: 50},
-		{PID: 12, Parent: 11, Args: []string{"node", "/x/node_modules/.bin/mcp-server-filesystem", "/tmp"}, Bytes: 70},
-		{PID: 20, Parent: 1, Args: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"}, Bytes: 60},
-		{PID: 30, Parent: 1, Args: []string{"drawbridge", "stdio"}, Bytes: 8},
-		{PID: 40, Parent: 1, Args: []string{"drawbridge", "serve"}, Bytes: 8},
-		{PID: 41, Parent: 40, Args: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"}, Bytes: 99},
-	}, known, 40)
-	if len(s.Running) != 2 || s.Copies != 1 || s.Bytes != 180 || s.CopyBytes != 60 || s.Running[0].Client != "cursor" {
-		t.Fatalf("%+v", s)
 	}
 }

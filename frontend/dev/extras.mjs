@@ -132,33 +132,6 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
       start: 'auto',
       framing: 'auto',
     }),
-    savings: {
-      configured: scene === 'empty' ? 0 : 7,
-      clients: scene === 'empty' ? 0 : 3,
-      copies: scene === 'empty' ? 0 : 4,
-      bytes: scene === 'empty' ? 0 : 1_640_000_000,
-      copyBytes: scene === 'empty' ? 0 : 910_000_000,
-      running:
-        scene === 'empty'
-          ? []
-          : [
-              {
-                client: say('Cursor'),
-                name: say('filesystem'),
-                pid: 8101,
-                bytes: 142e6,
-                copy: false,
-              },
-              {
-                client: say('Claude Desktop'),
-                name: say('filesystem'),
-                pid: 8207,
-                bytes: 139e6,
-                copy: true,
-              },
-            ],
-      before: null,
-    },
     importable: () =>
       list([
         {
@@ -376,8 +349,6 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return this.serverUse();
         case 'GET versions':
           return list(servers.map((s) => versionOf(s.id, say)).filter((v) => v.known));
-        case 'GET savings':
-          return this.savings;
         case 'GET features':
           return this.features();
         case 'GET explain':

@@ -1,6 +1,5 @@
 // What destroys something, by the page of a real daemon: taken back with a click where that
 // can be, else after a question that names what is lost.
-import { spawn } from 'node:child_process'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { accessible, allowed, api, call, callAsClient, context, control, finish, go, keep, leave, live, order, page, part, reads, recorded, step, undo, until } from './page-kit.mjs'
@@ -211,27 +210,6 @@ await step('a server whose program came later is started again at the examinatio
   await page.getByRole('button', { name: 'Run diagnostics' }).click()
   await page.getByRole('listitem').filter({ hasText: /^later/ }).getByRole('button', { name: 'Restart' }).click()
   await until('it runs', async () => (await state()) === 'running')
-})
-await step('what a client starts by itself is counted and listed', async () => {
-  const before = await file()
-  const args = ['-e', 'setInterval(() => {}, 1e6)', 'alone-of-cursor']
-  const child = spawn(process.execPath, args, { stdio: 'ignore' })
-  try {
-    await writeFile(order.cursor, JSON.stringify({ mcpServers: { alone: { command: process.execPath, args } } }))
-    await until('it is found', async () => (await api('GET', '/api/v1/savings')).running.some((one) => one.name === 'alone'))
-    await go('/')
-    await page.reload() // what it found before is kept for half a minute
-    await live()
-    await go('/clients')
-    const card = part('Servers started by clients')
-    await card.getByText(/^Found 1 server in 1 client/).waitFor()
-    await card.getByRole('button', { name: /^Show (the process|\d+ processes)$/ }).click()
-    await card.getByRole('listitem').filter({ hasText: 'alone' }).getByText('cursor', { exact: true }).waitFor()
-    await accessible('/clients, what they start')
-  } finally {
-    child.kill()
-    await writeFile(order.cursor, before)
-  }
 })
 await step('servers of a client are moved here, and go back into its file when it is disconnected', async () => {
   const files = () => Promise.all([file(), config()])

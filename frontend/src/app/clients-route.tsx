@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Boundary, LoadingPage } from '@/components/page';
-import { connectionsQuery, featuresQuery, savingsQuery } from '@/features/clients/api';
+import { connectionsQuery, featuresQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
 import { profilesQuery } from '@/features/profiles/api';
 import { ClientViews } from '@/features/profiles/client-views';
@@ -16,7 +16,6 @@ export function ClientsRoute() {
   const tokens = useTokens();
   // Parts that stand above others, each with an answer of its own.
   const ready = useAllIn([
-    useQuery(savingsQuery),
     useQuery(connectionsQuery),
     useQuery(profilesQuery),
     useQuery(featuresQuery),

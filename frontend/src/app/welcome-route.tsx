@@ -14,16 +14,10 @@ import { Button, buttonClasses } from '@/components/button';
 import { Boundary, LoadingPage, PageHeader } from '@/components/page';
 import { liveCallsQuery, useLiveCalls } from '@/features/calls/api';
 import { callName } from '@/features/calls/call-row';
-import {
-  clientsQuery,
-  connectionsQuery,
-  savingsQuery,
-  takeoverQuery,
-} from '@/features/clients/api';
+import { clientsQuery, connectionsQuery, takeoverQuery } from '@/features/clients/api';
 import { ConnectionRow } from '@/features/clients/connections';
 import { ImportPanel } from '@/features/clients/import-panel';
 import { isOnline } from '@/features/clients/online';
-import { sentence } from '@/features/clients/savings';
 import { TakeOver } from '@/features/clients/take-over';
 import { serversQuery } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
@@ -80,7 +74,6 @@ function Welcome() {
   const done = useDone();
   // What was found stands above the buttons that somebody is about to press.
   const ready = useAllIn([
-    useQuery(savingsQuery),
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
     useQuery(liveCallsQuery),
@@ -157,7 +150,6 @@ function Welcome() {
 }
 
 function Servers() {
-  const { data: savings } = useQuery(savingsQuery);
   const { data: servers } = useSuspenseQuery(serversQuery);
   const [untouched] = useState(servers.length === 0);
   const { data: connections } = useQuery(connectionsQuery);
@@ -166,12 +158,6 @@ function Servers() {
   const toImport = (connections ?? []).some((one) => one.detected && one.state !== 'unreadable');
   return (
     <div className="space-y-5">
-      {savings && savings.configured > 0 && (
-        <Box>
-          <p className="text-base font-semibold">{sentence(savings)}</p>
-          {savings.copies > 0 && <p className="text-sm text-ink2">{t.share}</p>}
-        </Box>
-      )}
       <TakeOver />
       <div className="space-y-3">
         <div className="flex flex-wrap gap-2">

@@ -1296,7 +1296,6 @@ export const texts = bare({
     next: 'Next',
     done: 'Go to the overview',
     byHand: 'Add a server manually',
-    share: 'Drawbridge runs each server once and shares it with all clients.',
     steps: {
       servers: {
         name: 'Servers',
@@ -1328,25 +1327,6 @@ export const texts = bare({
     noServer: 'No servers yet, so clients have no tools.',
     noClient: 'No client is connected yet.',
     nothingToCall: 'No tools to call yet.',
-  },
-  savings: {
-    title: 'Servers started by clients',
-    found: (servers: number, clients: number, copies: number, size: string) =>
-      `${[
-        `Found ${servers === 1 ? '1 server' : `${servers} servers`} in ${clients === 1 ? '1 client' : `${clients} clients`}`,
-        copies > 0 && `${copies === 1 ? '1 duplicate' : `${copies} duplicates`} running`,
-        size !== '0 B' && size,
-      ]
-        .filter(Boolean)
-        .join(', ')}.`,
-    twice: (size: string) =>
-      `${size} of it is used by duplicate processes. Connected clients share one process.`,
-    once: 'Connected clients share one process per server.',
-    since: (before: string, now: string) =>
-      `${before} before the first client was connected, ${now} now.`,
-    show: (n: number) => (n === 1 ? 'Show the process' : `Show ${n} processes`),
-    copy: 'duplicate',
-    unknown: 'unknown client',
   },
   features: {
     title: 'Feature support',

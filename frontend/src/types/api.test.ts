@@ -81,7 +81,6 @@ const pairs: [string, string][] = [
   ['CallQuestion', 'Question'],
   ['CommandQuestion', 'Question'],
   ['LiveConnection', 'Connection'],
-  ['Savings', 'Savings'],
   ['ImportableServer', 'ImportableServer'],
   ['Explanation', 'Explanation'],
   ['ToolSetting', 'ToolSetting'],

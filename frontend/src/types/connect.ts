@@ -1,35 +1,3 @@
-/** One MCP server that a client started by itself. */
-export interface RunningServer {
-  client: string;
-  name: string;
-  pid: number;
-  bytes: number;
-  /** Another one like it runs. */
-  copy: boolean;
-}
-
-/** What clients start by themselves, and what sharing would save. */
-export interface Savings {
-  configured: number;
-  clients: number;
-  running: RunningServer[] | null;
-  copies: number;
-  bytes: number;
-  copyBytes: number;
-  /** What was found just before the first client was connected. */
-  before?: SavingsBefore | null;
-}
-
-export interface SavingsBefore {
-  at: string;
-  configured: number;
-  clients: number;
-  running: number;
-  copies: number;
-  bytes: number;
-  copyBytes: number;
-}
-
 /** One server of a client, and what it becomes. */
 export interface ImportableServer {
   name: string;

@@ -4,7 +4,6 @@ import type { Client, Connection, ConnectionPlan, List, LiveConnection } from '@
 import type {
   ClientFeatures,
   ImportableServer,
-  Savings,
   TakeoverPlan,
   TakeoverResult,
   TakeoverUndone,
@@ -77,13 +76,6 @@ export function useConnectionAction(connection: Connection) {
     onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
   });
 }
-
-/** What clients start by themselves, and what sharing would save. */
-export const savingsQuery = queryOptions({
-  queryKey: ['savings'],
-  queryFn: ({ signal }) => request<Savings>('GET', '/api/v1/savings', { signal }),
-  staleTime: 30_000,
-});
 
 /** The servers of a client and what each becomes. */
 export const importableQuery = (key: string) =>

@@ -13,7 +13,6 @@ import { clientsQuery } from './api';
 import { Connections } from './connections';
 import { Features } from './features';
 import { isOnline } from './online';
-import { SavingsCard } from './savings';
 
 const t = texts.clients;
 
@@ -41,7 +40,6 @@ export function ClientsPage({
       <PageHeader title={t.title} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
-          <SavingsCard />
           {clients.length === 0 ? <NoClients /> : <ClientTable clients={clients} />}
           {views}
           <Connections />
