@@ -21,11 +21,17 @@ func WriteFleeting(path string, data []byte, perm os.FileMode) error {
 }
 
 func write(path string, data []byte, perm os.FileMode, sync bool) error {
-	return writeWithCheck(path, data, perm, sync, func() error { return nil })
+	return replace(path, data, sync, func(f *os.File) error {
+		if perm == 0o600 {
+			return nil
+		}
+		return f.Chmod(perm)
+	}, func() error { return nil })
 }
 
-// writeWithCheck is write that calls check just before the rename and aborts if it returns an error.
-func writeWithCheck(path string, data []byte, perm os.FileMode, sync bool, check func() error) (err error) {
+// replace writes data to a temporary file, on which it calls prepare, and renames it to path. It
+// calls check just before the rename and aborts if it returns an error.
+func replace(path string, data []byte, sync bool, prepare func(*os.File) error, check func() error) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -40,8 +46,8 @@ func writeWithCheck(path string, data []byte, perm os.FileMode, sync bool, check
 		}
 	}()
 	_, err = f.Write(data)
-	if err == nil && perm != 0o600 {
-		err = f.Chmod(perm)
+	if err == nil {
+		err = prepare(f)
 	}
 	if err == nil && sync {
 		err = f.Sync()

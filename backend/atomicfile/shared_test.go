@@ -11,19 +11,19 @@ import (
 
 func TestReplaceUnchangedDetectsConcurrentWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := ReplaceUnchanged(path, nil, false, []byte("one"), 0o600); err != nil {
+	if err := ReplaceUnchanged(path, nil, false, []byte("one")); err != nil {
 		t.Fatal(err)
 	}
 	for name, try := range map[string]error{
-		"a file that is new":     ReplaceUnchanged(path, nil, false, []byte("lost"), 0o600),
-		"a file with other text": ReplaceUnchanged(path, []byte("zero"), true, []byte("lost"), 0o600),
-		"a file that has gone":   ReplaceUnchanged(path+".gone", []byte("one"), true, []byte("lost"), 0o600),
+		"a file that is new":     ReplaceUnchanged(path, nil, false, []byte("lost")),
+		"a file with other text": ReplaceUnchanged(path, []byte("zero"), true, []byte("lost")),
+		"a file that has gone":   ReplaceUnchanged(path+".gone", []byte("one"), true, []byte("lost")),
 	} {
 		if !errors.Is(try, ErrChanged) {
 			t.Errorf("%s: %v", name, try)
 		}
 	}
-	if err := ReplaceUnchanged(path, []byte("one"), true, []byte("two"), 0o600); err != nil {
+	if err := ReplaceUnchanged(path, []byte("one"), true, []byte("two")); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != "two" {

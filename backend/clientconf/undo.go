@@ -85,8 +85,8 @@ func (c *Connector) undoConfig(ctx context.Context, r record) error {
 // restoreBackup restores the backup. done is false if there is none.
 func (c *Connector) restoreBackup(r record, now []byte) (done bool, err error) {
 	if !r.Existed {
-		if err := checkUnchanged(r.Path, now, true); err != nil { // the file may have changed while waiting for the lock
-			return false, err
+		if left, err := os.ReadFile(r.Path); err != nil || !bytes.Equal(left, now) { // it may have changed while waiting for the lock
+			return false, errors.Join(err, changedError())
 		}
 		if err := os.Remove(r.Path); err != nil {
 			return false, err

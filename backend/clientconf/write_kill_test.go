@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+
 	"go.uber.org/goleak"
 )
 
@@ -92,7 +94,7 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 		waitForKillMoment(filepath.Dir(path), round)
 		cmd.Process.Kill()
 		cmd.Wait()
-		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), tempPrefix+"*")); len(temps) > 0 {
+		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), atomicfile.Prefix+"*")); len(temps) > 0 {
 			torn++ // killed between creating the new file and renaming it
 			for _, temp := range temps {
 				os.Remove(temp)
@@ -123,7 +125,7 @@ func waitForKillMoment(dir string, round int) {
 		return
 	}
 	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); {
-		if temps, _ := filepath.Glob(filepath.Join(dir, tempPrefix+"*")); len(temps) > 0 {
+		if temps, _ := filepath.Glob(filepath.Join(dir, atomicfile.Prefix+"*")); len(temps) > 0 {
 			for wait := time.Now().Add(time.Duration(rand.IntN(1500)) * time.Microsecond); time.Now().Before(wait); {
 			}
 			return

@@ -178,7 +178,7 @@ func (r *Reloader) write(file string, old []byte, existed bool, text []byte) err
 		return validationError(after)
 	}
 	if string(old) != string(text) || !existed {
-		switch err := atomicfile.ReplaceUnchanged(file, old, existed, text, 0o600); {
+		switch err := atomicfile.ReplaceUnchanged(file, old, existed, text); {
 		case errors.Is(err, atomicfile.ErrChanged):
 			return conflictError(err)
 		case err != nil:

@@ -99,7 +99,7 @@ func addAsAnotherProgram(ctx context.Context, file, label string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Add(label, []byte(`{"command": "i", "disabled": true}`)), atomicfile.ReplaceUnchanged(file, before, true, d.Bytes(), 0o600))
+	return errors.Join(d.Add(label, []byte(`{"command": "i", "disabled": true}`)), atomicfile.ReplaceUnchanged(file, before, true, d.Bytes()))
 }
 
 // newEditable returns a Reloader whose configuration has one server.

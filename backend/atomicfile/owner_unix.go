@@ -1,6 +1,6 @@
 //go:build unix
 
-package clientconf
+package atomicfile
 
 import (
 	"os"

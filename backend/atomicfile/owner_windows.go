@@ -1,4 +1,4 @@
-package clientconf
+package atomicfile
 
 import "os"
 
