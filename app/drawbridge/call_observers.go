@@ -61,8 +61,7 @@ type serverSchemas struct {
 }
 
 // changed updates the schemas after a change of a server's tools. The registry calls it for one
-// change at a time and blocks its writers meanwhile, so only servers with a new view are read
-// again.
+// change at a time. Only servers with a new view are read again.
 func (r *callObservers) changed(server string) {
 	offers := r.views.All().Offers()
 	read := make(map[string]serverSchemas, len(offers))

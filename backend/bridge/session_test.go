@@ -278,7 +278,7 @@ func TestFiftyStreamsOfOneClientBecomeOne(t *testing.T) {
 func TestSessionsOfRemovedServerEnd(t *testing.T) {
 	s := newFixture(t, nil)
 	h := s.openSession("/s/math/mcp", `{}`)
-	s.registry.Remove("math")
+	s.registry.Arrange("", nil)
 	if resp := s.post("/s/math/mcp", ping, h...); resp.StatusCode != 404 {
 		t.Error(resp.Status)
 	}

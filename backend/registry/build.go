@@ -37,14 +37,10 @@ func (h *registeredServer) buildView() {
 	h.view = v
 }
 
-// aggregate computes the view of all servers, with public names of at most limit characters.
-func aggregate(naming Naming, servers []*registeredServer, limit int) *View {
-	return aggregateOf(naming, servers, limit, nil)
-}
-
-// aggregateOf is like aggregate, restricted to what profile p offers; a nil p offers everything.
-// Public names are computed over all servers, so a tool has the same name in every profile.
-func aggregateOf(naming Naming, servers []*registeredServer, limit int, p *config.Profile) *View {
+// aggregate computes the view of all servers, with public names of at most limit characters,
+// restricted to what profile p offers; a nil p offers everything. Public names are computed over all
+// servers, so a tool has the same name in every profile.
+func aggregate(naming Naming, servers []*registeredServer, limit int, p *config.Profile) *View {
 	v := &View{resources: map[string]Target{}, scope: p}
 	hidden := shadowedURIs{}
 	namer := newNamer(naming, servers, limit)

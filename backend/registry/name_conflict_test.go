@@ -31,7 +31,7 @@ func TestConflictIsReportedForLosingServer(t *testing.T) {
 			t.Errorf("%s: %s", server, got)
 		}
 	}
-	r.Remove("a")
+	r.Arrange(Prefixed, []Server{{ID: "b"}})
 	if got := r.All().Conflicts("b"); len(got) != 0 {
 		t.Errorf("settled, but told: %v", got)
 	}
@@ -59,8 +59,7 @@ func TestQualifiedNamesAreReported(t *testing.T) {
 			t.Errorf("%s: %s", server, got)
 		}
 	}
-	r.Remove("a")
-	r.Remove("b")
+	r.Arrange(Bare, []Server{{ID: "c"}})
 	if got := r.All().Conflicts("c"); len(got) != 0 {
 		t.Errorf("alone, but told: %v", got)
 	}

@@ -7,73 +7,59 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// scopeKey identifies a view that a profile restricts: one server, or all of them.
-type scopeKey struct {
-	profile, server string
-	limit           int
-}
-
 // SetProfiles replaces the profiles and reports whether they changed. Views returned earlier do
 // not change.
 func (r *Registry) SetProfiles(profiles []config.Profile) (changed bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.EqualFunc(r.profiles, profiles, config.Profile.Equal) {
-		return false
-	}
-	r.profiles = slices.Clone(profiles)
-	r.rebuild()
-	return true
+	return r.update("", func() ([]core.Kind, bool) {
+		if slices.EqualFunc(r.profiles, profiles, config.Profile.Equal) {
+			return nil, false
+		}
+		r.profiles = slices.Clone(profiles)
+		return nil, true
+	})
 }
 
 // HasProfile reports whether a profile with that name exists.
 func (r *Registry) HasProfile(name string) bool {
-	return slices.ContainsFunc(r.views.Load().profiles, func(p config.Profile) bool { return p.Name == name })
+	return r.views.Load().profile(name) != nil
 }
 
 // Profile returns the view of all servers that a profile offers, under the same names as in
 // Within(limit). It reports false when there is no such profile.
 func (r *Registry) Profile(name string, limit int) (*View, bool) {
+	v := r.views.Load()
+	p := v.profile(name)
+	if p == nil {
+		return nil, false
+	}
 	if limit == 0 {
 		limit = MaxPublicName
 	}
-	return r.views.Load().scopedView(scopeKey{profile: name, limit: limit})
+	return v.view(viewKey{profile: name, limit: limit}, func() *View { return aggregate(v.naming, v.servers, limit, p) }), true
 }
 
 // ProfileServer returns the view of one server within a profile, with the server's own names. It
 // reports false when the profile does not exist or does not include the server.
 func (r *Registry) ProfileServer(name, server string) (*View, bool) {
-	return r.views.Load().scopedView(scopeKey{profile: name, server: server})
-}
-
-func (v *snapshot) scopedView(key scopeKey) (*View, bool) {
-	i := slices.IndexFunc(v.profiles, func(p config.Profile) bool { return p.Name == key.profile })
-	if i < 0 {
+	v := r.views.Load()
+	p, h := v.profile(name), findServer(v.servers, server)
+	if p == nil || h == nil {
 		return nil, false
 	}
-	p := &v.profiles[i]
-	var one *registeredServer
-	if key.server != "" {
-		j := slices.IndexFunc(v.servers, func(h *registeredServer) bool { return h.ID == key.server })
-		if _, in := p.Offers(key.server); j < 0 || !in {
-			return nil, false
+	if _, in := p.Offers(server); !in {
+		return nil, false
+	}
+	return v.view(viewKey{profile: name, server: server}, func() *View { return h.restrictedView(p) }), true
+}
+
+// profile returns a profile, or nil if there is none of that name.
+func (v *snapshot) profile(name string) *config.Profile {
+	for i := range v.profiles {
+		if v.profiles[i].Name == name {
+			return &v.profiles[i]
 		}
-		one = v.servers[j]
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if known := v.byScope[key]; known != nil {
-		return known, true
-	}
-	if v.byScope == nil {
-		v.byScope = map[scopeKey]*View{}
-	}
-	made := aggregateOf(v.naming, v.servers, key.limit, p)
-	if one != nil {
-		made = one.restrictedView(p)
-	}
-	v.byScope[key] = made
-	return made, true
+	return nil
 }
 
 // profileOffers reports whether profile p offers an item of a server. A nil p offers everything.
@@ -132,5 +118,5 @@ func (h *registeredServer) restrictedView(p *config.Profile) *View {
 // Draft returns the view of a profile that need not be among the configured ones.
 func (r *Registry) Draft(p config.Profile) *View {
 	v := r.views.Load()
-	return aggregateOf(v.naming, v.servers, MaxPublicName, &p)
+	return aggregate(v.naming, v.servers, MaxPublicName, &p)
 }

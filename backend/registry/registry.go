@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,7 +13,6 @@ import (
 
 // Options configures a Registry. The zero value is valid.
 type Options struct {
-	Naming Naming // of the aggregate view; Prefixed if empty or unknown
 	// Withhold decides which tools of a server are hidden from clients, each with the reason, and
 	// whether the server's instructions are hidden too (mute). It runs whenever a server is
 	// listed, with all tools that have a valid entry, before any client sees them. It must not
@@ -37,28 +38,50 @@ type Change struct {
 // Registry holds the catalogs of all servers. Views may be read from any goroutine at any time,
 // including from a function registered with OnChange.
 type Registry struct {
-	views atomic.Pointer[snapshot]
-
-	mu       sync.Mutex // also held while listeners run, so that they see changes in order
-	naming   Naming
-	servers  []*registeredServer // in configuration order
-	profiles []config.Profile
-	onChange []func(Change)
 	withhold func(server string, tools []core.Item, instructions string) (map[string]string, bool)
+	views    atomic.Pointer[snapshot]
+
+	mu        sync.Mutex
+	naming    Naming
+	servers   []*registeredServer // in configuration order
+	profiles  []config.Profile
+	onChange  []func(Change)
+	changes   []Change // for which the listeners have not been called yet
+	notifying bool     // a goroutine calls the listeners
 }
 
+// snapshot holds the views of one state of the registry. Those of profiles and of clients with
+// another limit for names are computed on first use.
 type snapshot struct {
 	aggregate *View
 	byServer  map[string]*View
 
-	// Sources of the views that are computed on first use.
-	naming  Naming
-	servers []*registeredServer // copies; never modified
-	mu      sync.Mutex
-	byLimit map[int]*View
-
+	naming   Naming
+	servers  []*registeredServer // copies; never modified
 	profiles []config.Profile
-	byScope  map[scopeKey]*View // guarded by mu
+
+	mu       sync.Mutex
+	computed map[viewKey]*View
+}
+
+// viewKey identifies a view that is computed on first use. profile is "" for all that is offered;
+// server is "" for all servers.
+type viewKey struct {
+	profile, server string
+	limit           int
+}
+
+// view returns the view with that key, which compute computes on first use.
+func (v *snapshot) view(key viewKey, compute func() *View) *View {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.computed[key] == nil {
+		if v.computed == nil {
+			v.computed = map[viewKey]*View{}
+		}
+		v.computed[key] = compute()
+	}
+	return v.computed[key]
 }
 
 // registeredServer is the registry's state for one server.
@@ -76,7 +99,7 @@ type registeredServer struct {
 
 // New returns a Registry without servers.
 func New(o Options) *Registry {
-	r := &Registry{naming: o.Naming, withhold: o.Withhold}
+	r := &Registry{withhold: o.Withhold}
 	r.rebuild()
 	return r
 }
@@ -91,15 +114,7 @@ func (r *Registry) Within(limit int) *View {
 	if limit == 0 || limit == MaxPublicName {
 		return v.aggregate
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.byLimit[limit] == nil {
-		if v.byLimit == nil {
-			v.byLimit = map[int]*View{}
-		}
-		v.byLimit[limit] = aggregate(v.naming, v.servers, limit)
-	}
-	return v.byLimit[limit]
+	return v.view(viewKey{limit: limit}, func() *View { return aggregate(v.naming, v.servers, limit, nil) })
 }
 
 // Server returns the view of one server with its own names. The view exists, empty, as soon as
@@ -124,8 +139,9 @@ func (r *Registry) Find(text string) string {
 	return id
 }
 
-// OnChange registers f, which is called after the new Views are visible, one change at a time. f
-// must not block and must not call methods that modify the Registry.
+// OnChange registers f, which is called after the new Views are visible, one change at a time and
+// without any lock of the Registry. If several goroutines change the Registry, one of them calls f
+// for all, so a change may be reported after the method that made it has returned.
 func (r *Registry) OnChange(f func(Change)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,130 +151,135 @@ func (r *Registry) OnChange(f func(Change)) {
 // Arrange sets the naming scheme and the servers, in configuration order. Servers that remain
 // keep their catalogs; the others are removed.
 func (r *Registry) Arrange(naming Naming, servers []Server) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := r.All()
-	r.naming = naming
-	old := r.servers
-	r.servers = make([]*registeredServer, 0, len(servers))
-	for _, s := range servers {
-		h := findServer(old, s.ID)
-		if h == nil {
-			h = &registeredServer{}
-		}
-		reshaped := !h.Filter.Equal(s.Filter)
-		if !reshaped {
-			s.Filter = h.Filter
-		}
-		if h.view == nil || h.Server != s {
-			h.Server = s
-			if reshaped && h.catalog != nil {
-				h.prepareEntries(nil)
+	r.update("", func() ([]core.Kind, bool) {
+		r.naming = naming
+		old := r.servers
+		r.servers = make([]*registeredServer, 0, len(servers))
+		for _, s := range servers {
+			h := findServer(old, s.ID)
+			if h == nil {
+				h = &registeredServer{}
 			}
-			h.buildView()
+			refiltered := !h.Filter.Equal(s.Filter)
+			if !refiltered {
+				s.Filter = h.Filter
+			}
+			if h.view == nil || h.Server != s {
+				h.Server = s
+				if refiltered && h.catalog != nil {
+					h.prepareEntries(nil)
+				}
+				h.buildView()
+			}
+			r.servers = append(r.servers, h)
 		}
-		r.servers = append(r.servers, h)
-	}
-	r.rebuild()
-	r.notify("", before, r.All(), nil)
+		return nil, true
+	})
 }
 
 // Set replaces the catalog of a server. A server that is not configured is appended at the end.
 // touched lists the kinds that the server itself reported as changed: listeners are notified of
 // them even if the lists are identical.
 func (r *Registry) Set(server, label string, c *core.Catalog, touched ...core.Kind) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := findServer(r.servers, server)
-	if h == nil {
-		h = &registeredServer{Server: Server{ID: server, Label: label}}
-		r.servers = append(r.servers, h)
-		h.buildView()
-	}
-	if label != "" {
-		h.Label = label
-	}
-	r.replaceCatalog(h, c, touched)
+	r.update(server, func() ([]core.Kind, bool) {
+		h := findServer(r.servers, server)
+		if h == nil {
+			h = &registeredServer{Server: Server{ID: server, Label: label}}
+			r.servers = append(r.servers, h)
+			h.buildView()
+		}
+		h.Label = cmp.Or(label, h.Label)
+		return h.replaceCatalog(c, r.withhold, touched), true
+	})
 }
 
 // Update is like Set, but only for a server that the Registry already has; otherwise it does
 // nothing and reports false. This prevents a server that is removed during listing from being
 // added again.
 func (r *Registry) Update(server string, c *core.Catalog, touched ...core.Kind) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := findServer(r.servers, server)
-	if h == nil {
-		return false
-	}
-	r.replaceCatalog(h, c, touched)
-	return true
-}
-
-// replaceCatalog replaces the catalog of h. It must be called with r.mu held.
-func (r *Registry) replaceCatalog(h *registeredServer, c *core.Catalog, touched []core.Kind) {
-	before, own := r.All(), h.view
-	h.rawCatalog, h.catalog = c, c
-	h.prepareEntries(r.withhold)
-	h.buildView()
-	r.rebuild()
-	for _, kind := range changedKinds(own, h.view) {
-		touched = appendKind(touched, kind)
-	}
-	r.notify(h.ID, before, r.All(), touched)
+	return r.update(server, func() ([]core.Kind, bool) {
+		h := findServer(r.servers, server)
+		if h == nil {
+			return nil, false
+		}
+		return h.replaceCatalog(c, r.withhold, touched), true
+	})
 }
 
 // Rejudge runs Options.Withhold again for a server that has been listed.
 func (r *Registry) Rejudge(server string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h := findServer(r.servers, server); h != nil && h.rawCatalog != nil {
-		r.replaceCatalog(h, h.rawCatalog, nil)
-	}
-}
-
-// Remove removes a server and its catalog.
-func (r *Registry) Remove(server string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if findServer(r.servers, server) == nil {
-		return
-	}
-	before := r.All()
-	kept := make([]*registeredServer, 0, len(r.servers))
-	for _, h := range r.servers {
-		if h.ID != server {
-			kept = append(kept, h)
+	r.update(server, func() ([]core.Kind, bool) {
+		h := findServer(r.servers, server)
+		if h == nil || h.rawCatalog == nil {
+			return nil, false
 		}
-	}
-	r.servers = kept
-	r.rebuild()
-	r.notify(server, before, r.All(), nil)
+		return h.replaceCatalog(h.rawCatalog, r.withhold, nil), true
+	})
 }
 
-// notify notifies the listeners of a change. It must be called with r.mu held.
-func (r *Registry) notify(server string, before, after *View, touched []core.Kind) {
-	for _, kind := range changedKinds(before, after) {
+// update calls change with r.mu held. If change reports that it changed something, update publishes
+// the new Views and notifies the listeners of the kinds whose lists differ and of those in touched.
+func (r *Registry) update(server string, change func() (touched []core.Kind, changed bool)) (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.All()
+	touched, changed := change()
+	if !changed {
+		return false
+	}
+	r.rebuild()
+	for _, kind := range changedKinds(before, r.All()) {
 		touched = appendKind(touched, kind)
 	}
-	if len(touched) == 0 {
+	if len(touched) > 0 {
+		r.changes = append(r.changes, Change{Server: server, Kinds: touched})
+	}
+	r.notify()
+	return true
+}
+
+// notify calls the listeners for each queued change, in order, unless another goroutine does so
+// already. It must be called with r.mu held, and releases it during the calls.
+func (r *Registry) notify() {
+	if r.notifying {
 		return
 	}
-	for _, f := range r.onChange {
-		f(Change{Server: server, Kinds: touched})
+	r.notifying = true
+	for len(r.changes) > 0 {
+		c, listeners := r.changes[0], r.onChange
+		r.changes = r.changes[1:]
+		r.mu.Unlock()
+		for _, f := range listeners {
+			f(c)
+		}
+		r.mu.Lock()
 	}
+	r.notifying = false
 }
 
 // rebuild computes the aggregate view and publishes all Views. It must be called with r.mu held,
 // or before r is shared.
 func (r *Registry) rebuild() {
-	v := &snapshot{aggregate: aggregate(r.naming, r.servers, MaxPublicName), byServer: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
+	v := &snapshot{aggregate: aggregate(r.naming, r.servers, MaxPublicName, nil), byServer: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
 	for _, h := range r.servers {
 		v.byServer[h.ID] = h.view
 		one := *h
 		v.servers = append(v.servers, &one)
 	}
 	r.views.Store(v)
+}
+
+// replaceCatalog replaces the catalog of h. It returns the kinds in touched and those whose lists
+// have changed.
+func (h *registeredServer) replaceCatalog(c *core.Catalog, withhold func(string, []core.Item, string) (map[string]string, bool), touched []core.Kind) []core.Kind {
+	own := h.view
+	h.rawCatalog, h.catalog = c, c
+	h.prepareEntries(withhold)
+	h.buildView()
+	for _, kind := range changedKinds(own, h.view) {
+		touched = appendKind(touched, kind)
+	}
+	return touched
 }
 
 // prepareEntries computes the entries of h's catalog. For a new catalog, withhold is called; a nil
@@ -292,10 +313,8 @@ func (h *registeredServer) prepareEntries(withhold func(string, []core.Item, str
 }
 
 func findServer(servers []*registeredServer, id string) *registeredServer {
-	for _, h := range servers {
-		if h.ID == id {
-			return h
-		}
+	if i := slices.IndexFunc(servers, func(h *registeredServer) bool { return h.ID == id }); i >= 0 {
+		return servers[i]
 	}
 	return nil
 }
@@ -312,21 +331,14 @@ func changedKinds(a, b *View) []core.Kind {
 }
 
 func appendKind(list []core.Kind, kind core.Kind) []core.Kind {
-	for _, k := range list {
-		if k == kind {
-			return list
-		}
+	if slices.Contains(list, kind) {
+		return list
 	}
 	return append(list[:len(list):len(list)], kind)
 }
 
 // namePrefix returns the text that represents the server in public names.
-func (h *registeredServer) namePrefix() string {
-	if h.Namespace != "" {
-		return h.Namespace
-	}
-	return h.ID
-}
+func (h *registeredServer) namePrefix() string { return cmp.Or(h.Namespace, h.ID) }
 
 // sharedAffixes returns the affixes that more than one server would use: a namespace equal to
 // another server's id, or, under MCP, ids that differ only in '_' and '-'. The configuration

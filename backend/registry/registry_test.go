@@ -168,11 +168,29 @@ func TestListenersRunAfterViewIsVisible(t *testing.T) {
 	r.Set("a", "", tools("x"))
 	r.Set("a", "", tools("x")) // nothing changed
 	r.Set("a", "", tools("x"), core.Tools, core.Prompts)
-	r.Remove("a")
-	r.Remove("a")
-	want := []string{"a[tools] [a__x]", "a[tools prompts] [a__x]", "a[tools] []"}
+	r.Arrange("", nil)
+	r.Arrange("", nil)
+	want := []string{"a[tools] [a__x]", "a[tools prompts] [a__x]", "[tools] []"}
 	if !slices.Equal(heard, want) {
 		t.Fatalf("heard %q, want %q", heard, want)
+	}
+}
+
+// A listener runs without the registry's lock: it may change the registry itself, and does not block
+// others that do.
+func TestListenersRunWithoutLock(t *testing.T) {
+	r := New(Options{})
+	var heard []string
+	r.OnChange(func(c Change) {
+		heard = append(heard, c.Server)
+		done := make(chan struct{})
+		go func() { defer close(done); r.Update("a", tools("x", "y")) }()
+		<-done
+	})
+	r.Arrange("", []Server{{ID: "a"}})
+	r.Set("a", "", tools("x"))
+	if want := []string{"a", "a"}; !slices.Equal(heard, want) || !slices.Equal(publicNames(r.All()), []string{"a__x", "a__y"}) {
+		t.Errorf("heard %q, and there are %q", heard, publicNames(r.All()))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	hide := map[string]string{}
 	mute := false
-	r := New(Options{Naming: Bare, Withhold: func(server string, _ []core.Item, _ string) (map[string]string, bool) {
+	r := New(Options{Withhold: func(server string, _ []core.Item, _ string) (map[string]string, bool) {
 		if server == "a" {
 			return hide, mute
 		}

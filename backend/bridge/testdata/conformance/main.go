@@ -47,7 +47,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 
-	reg := registry.New(registry.Options{Naming: registry.Bare})
+	reg := registry.New(registry.Options{})
 	reg.Arrange(registry.Bare, []registry.Server{{ID: id, Label: id}})
 	up := &upstreams{}
 	b := bridge.New(bridge.Options{
