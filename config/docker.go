@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,19 +38,6 @@ const (
 	PullMissing = "missing"
 	PullNever   = "never"
 )
-
-// Equal reports whether both mean the same.
-func (d Docker) Equal(o Docker) bool {
-	same := slices.Equal(d.Mounts, o.Mounts)
-	d.Mounts, o.Mounts = nil, nil
-	return same && d.key() == o.key()
-}
-
-// key is the comparable part of d.
-func (d Docker) key() [14]string {
-	return [14]string{d.Container, d.Label, d.Service, d.Project, d.Image, d.Host, d.Context, d.User, d.Workdir,
-		strconv.FormatBool(d.Start), d.Network, d.Memory + "\x00" + d.CPUs, strconv.FormatBool(d.NoInit), d.Pull}
-}
 
 // named lists which of the four fields that select the container are set.
 func (d Docker) named() (ways []string) {

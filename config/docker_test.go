@@ -46,19 +46,3 @@ func TestSizesFollowDockerCommand(t *testing.T) {
 		}
 	}
 }
-
-func TestEqualComparesEveryDockerKey(t *testing.T) {
-	base := Docker{}
-	for name, other := range map[string]Docker{
-		"container": {Container: "x"}, "label": {Label: "x"}, "service": {Service: "x"}, "project": {Project: "x"}, "image": {Image: "x"},
-		"host": {Host: "x"}, "context": {Context: "x"}, "user": {User: "x"}, "workdir": {Workdir: "x"}, "start": {Start: true},
-		"mounts": {Mounts: []string{"x"}}, "network": {Network: "x"}, "memory": {Memory: "x"}, "cpus": {CPUs: "x"}, "init": {NoInit: true}, "pull": {Pull: "x"},
-	} {
-		if base.Equal(other) || !other.Equal(other) {
-			t.Error(name)
-		}
-	}
-	if n := len(dockerFields(&Docker{})); n != 16 {
-		t.Errorf("%d keys: is the new one in this test?", n)
-	}
-}

@@ -241,14 +241,14 @@ func (r *reader) integer(n *node, name string, least, most int64) (int64, bool) 
 	return v, true
 }
 
-// list is a list of strings. Numbers and booleans are read as their text.
+// list is a list of strings; an empty one is nil. Numbers and booleans are read as their text.
 func list(name string, to *[]string) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindList {
 			r.wrong(n, name, "a list of strings")
 			return
 		}
-		out := make([]string, 0, len(n.items))
+		var out []string
 		for i, item := range n.items {
 			if item.kind != kindString && item.kind != kindNumber && item.kind != kindBool {
 				r.wrong(item, fmt.Sprintf("%s[%d]", name, i), "a string")
@@ -310,7 +310,7 @@ func patterns(name string, to *[]string) field {
 	}}
 }
 
-// stringMap is an object of strings. Numbers and booleans are read as their
+// stringMap is an object of strings; an empty one is nil. Numbers and booleans are read as their
 // text; null omits the name.
 func stringMap(name string, to *map[string]string, keys map[string]Position) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
@@ -340,7 +340,9 @@ func stringMap(name string, to *map[string]string, keys map[string]Position) fie
 				keys[join(name, m.name)] = m.value.at
 			}
 		}
-		*to = out
+		if *to = out; len(out) == 0 {
+			*to = nil
+		}
 	}}
 }
 

@@ -132,10 +132,11 @@ func TestEqualComparesEveryServerKey(t *testing.T) {
 			t.Errorf("%s is no change", key)
 		}
 	}
-	a := parse(t, `{"mcpServers": {"s": {"url": "http://a/"}, "l": {"command": "x"}}}`)
-	b := parse(t, `{"mcpServers": {"s": {"url": "http://a/", "headers": {"A": "b"}}, "l": {"command": "x", "inheritEnv": ["A"]}}}`)
-	if _, changed, _ := Diff(a, b); len(changed) != 2 {
-		t.Errorf("headers or inheritEnv are no change: %v", changed)
+	a := parse(t, `{"mcpServers": {"s": {"url": "http://a/"}, "l": {"command": "x"}, "o": {"url": "http://o/"}, "same": {"command": "x"}}}`)
+	b := parse(t, `{"mcpServers": {"s": {"url": "http://a/", "headers": {"A": "b"}}, "l": {"command": "x", "inheritEnv": ["A"]}, "o": {"url": "http://o/", "oauth": {"clientId": "c"}},
+		"same": {"args": [], "env": {}, "command": "x"}}}`)
+	if _, changed, _ := Diff(a, b); !slices.Equal(changed, []string{"s", "l", "o"}) {
+		t.Errorf("headers, inheritEnv or oauth are no change, or an empty list is one: %v", changed)
 	}
 }
 

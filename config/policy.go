@@ -1,10 +1,6 @@
 package config
 
-import (
-	"maps"
-	"slices"
-	"time"
-)
+import "time"
 
 // Rules is the complete policy of the calls of a server. The keys of the server win over its
 // preset, which wins over the keys of the policy section, which win over the preset there.
@@ -249,23 +245,3 @@ func objects(name string, read func(r *reader, m member)) field {
 		r.path = outer
 	}}
 }
-
-// equal reports whether both have the same rules.
-func (r Rules) equal(o Rules) bool {
-	return r.Retry.equal(o.Retry) && r.Breaker == o.Breaker && r.RateLimit == o.RateLimit &&
-		r.Concurrency == o.Concurrency && r.Approval == o.Approval && r.ValidateInput == o.ValidateInput
-}
-
-func (r Retry) equal(o Retry) bool {
-	return r.Attempts == o.Attempts && slices.Equal(r.Delays, o.Delays) && r.Backoff == o.Backoff && r.MaxBackoff == o.MaxBackoff
-}
-
-func (p Policy) equal(o Policy) bool {
-	return p.Rules.equal(o.Rules) && maps.EqualFunc(p.Clients, o.Clients, ClientPolicy.equal)
-}
-
-func (c ClientPolicy) equal(o ClientPolicy) bool {
-	return c.Approval == o.Approval && same(c.RateLimit, o.RateLimit, RateLimit.equal)
-}
-
-func (l RateLimit) equal(o RateLimit) bool { return l == o }

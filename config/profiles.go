@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -80,11 +81,8 @@ func (c *Config) Profile(name string) (Profile, bool) {
 
 // Equal reports whether both offer the same.
 func (p Profile) Equal(o Profile) bool {
-	return p.Name == o.Name && p.Description == o.Description && p.ToolMode == o.ToolMode &&
-		slices.Equal(p.Folders, o.Folders) && (p.Servers == nil) == (o.Servers == nil) &&
-		maps.EqualFunc(p.Servers, o.Servers, func(a, b ProfileServer) bool {
-			return a.NoPrompts == b.NoPrompts && a.NoResources == b.NoResources && a.Tools.Equal(&b.Tools)
-		})
+	p.Source = o.Source
+	return reflect.DeepEqual(p, o)
 }
 
 // profilesField reads profiles. A later file replaces a profile of an earlier one.

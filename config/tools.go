@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -140,26 +141,7 @@ func nearestPattern(pattern string, tools []string) string {
 }
 
 // Equal reports whether both have the same effect.
-func (f *Filter) Equal(o *Filter) bool {
-	if f == nil || o == nil {
-		return f == o
-	}
-	return slices.Equal(f.Include, o.Include) && slices.Equal(f.Exclude, o.Exclude) && maps.EqualFunc(f.Tools, o.Tools, Tool.equal)
-}
-
-func (t Tool) equal(o Tool) bool {
-	return t.Disabled == o.Disabled && t.Rename == o.Rename && t.Description == o.Description &&
-		t.RequestTimeout == o.RequestTimeout && t.MaxRequest == o.MaxRequest && t.CacheTTL == o.CacheTTL &&
-		t.Approval == o.Approval && slices.Equal(t.AllowClients, o.AllowClients) && t.ValidateInput == o.ValidateInput && t.Record == o.Record &&
-		same(t.Retry, o.Retry, Retry.equal) && same(t.RateLimit, o.RateLimit, RateLimit.equal) && maps.Equal(t.ClientLimits, o.ClientLimits)
-}
-
-func same[T any](a, b *T, equal func(T, T) bool) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return equal(*a, *b)
-}
+func (f *Filter) Equal(o *Filter) bool { return reflect.DeepEqual(f, o) }
 
 func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return Match(p, name) })
