@@ -114,8 +114,8 @@ type Bridge struct {
 	sessions      *sessionTable
 	streams       *streamLimiter
 	subscriptions subscriptions
-	clients       clientInfos
-	activity      clientActivities
+	clients       *recentTable[clientInfoKey, ClientInfo]
+	activity      *recentTable[activityKey, ClientActivity]
 	suspended     suspendedCalls
 	inFlight      inFlightRequests
 	bodyBudget    bodyBudget
@@ -153,6 +153,8 @@ func New(o Options) *Bridge {
 		emptyView:    registry.New(registry.Options{}).All(),
 		sessions:     newSessionTable(o.MaxSessions),
 		streams:      newStreamLimiter(o.MaxStreams),
+		clients:      newRecentTable[clientInfoKey, ClientInfo](maxClientInfos),
+		activity:     newRecentTable[activityKey, ClientActivity](maxActivities),
 		bodyBudget:   bodyBudget{semaphore: semaphore.NewWeighted(o.BodyBudget), timeout: bodyBudgetTimeout},
 		resultBudget: resultBudget{total: o.ResultBudget, perClient: o.ResultBudget / 3 * 2, heldBy: make(map[string]int64)},
 		servers:      map[string]*endpointServer{},

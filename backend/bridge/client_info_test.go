@@ -25,17 +25,17 @@ func TestClientIsIdentifiedByItsClientInfo(t *testing.T) {
 }
 
 func TestRememberedClientsAreBounded(t *testing.T) {
-	var p clientInfos
 	now := time.Unix(0, 0)
+	b := New(Options{Now: func() time.Time { now = now.Add(1); return now }})
 	for i := range 3 * maxClientInfos {
-		p.record(core.Client{Token: fmt.Sprint(i % (2 * maxClientInfos))}, core.Modern, core.ModernVersion, []byte(`{}`), now.Add(time.Duration(i)))
+		b.recordClient(core.Client{Token: fmt.Sprint(i % (2 * maxClientInfos))}, core.Modern, core.ModernVersion, []byte(`{}`))
 	}
-	list := p.list()
+	list := b.ClientInfos()
 	if len(list) != maxClientInfos || list[0].Token != fmt.Sprint(maxClientInfos-1) {
 		t.Errorf("%d peers, the newest %+v", len(list), list[0])
 	}
-	p.record(core.Client{Version: "1"}, core.Modern, "", nil, now.Add(time.Hour))
-	if p.list()[0].Version != "" {
+	b.recordClient(core.Client{Version: "1"}, core.Modern, "", nil)
+	if b.ClientInfos()[0].Version != "" {
 		t.Error("a client without a name is remembered")
 	}
 }

@@ -12,6 +12,53 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
+// recentTable holds at most limit records. A new one replaces the one that was used longest ago.
+type recentTable[K comparable, V interface{ lastUse() time.Time }] struct {
+	limit int
+
+	mu    sync.Mutex
+	byKey map[K]*V
+}
+
+func newRecentTable[K comparable, V interface{ lastUse() time.Time }](limit int) *recentTable[K, V] {
+	return &recentTable[K, V]{limit: limit, byKey: map[K]*V{}}
+}
+
+// update changes the record with the key, which is first if there is none.
+func (t *recentTable[K, V]) update(key K, first V, change func(*V)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byKey[key] == nil {
+		if len(t.byKey) >= t.limit {
+			delete(t.byKey, t.oldest())
+		}
+		t.byKey[key] = &first
+	}
+	change(t.byKey[key])
+}
+
+func (t *recentTable[K, V]) oldest() (oldest K) {
+	var since time.Time
+	for key, record := range t.byKey {
+		if used := (*record).lastUse(); since.IsZero() || used.Before(since) {
+			oldest, since = key, used
+		}
+	}
+	return oldest
+}
+
+// list returns copies of all records, the last used first.
+func (t *recentTable[K, V]) list() []V {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]V, 0, len(t.byKey))
+	for _, record := range t.byKey {
+		all = append(all, *record)
+	}
+	slices.SortFunc(all, func(a, b V) int { return b.lastUse().Compare(a.lastUse()) })
+	return all
+}
+
 // ClientInfo describes a client, for status pages.
 type ClientInfo struct {
 	core.Client
@@ -20,6 +67,8 @@ type ClientInfo struct {
 	LastSeen time.Time
 }
 
+func (i ClientInfo) lastUse() time.Time { return i.LastSeen }
+
 // ClientInfos returns the clients seen since the start of the daemon, newest first: legacy clients
 // after initialize, modern clients after server/discover or a list request. Only the 128 newest are
 // kept.
@@ -27,70 +76,71 @@ func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.list() }
 
 const maxClientInfos = 128
 
-// clientInfos records clients. The zero value is ready to use.
-type clientInfos struct {
-	mu    sync.Mutex
-	byKey map[clientInfoKey]*ClientInfo
-}
-
 // clientInfoKey has the era, because a client that speaks both eras has different features in each.
 type clientInfoKey struct {
 	client core.Client
 	era    core.Era
 }
 
-// record adds or updates a client. It copies capabilities.
-func (c *clientInfos) record(client core.Client, era core.Era, protocol string, capabilities []byte, now time.Time) {
+// recordClient adds or updates a client. It copies capabilities.
+func (b *Bridge) recordClient(client core.Client, era core.Era, protocol string, capabilities []byte) {
 	if client.Token == "" && client.Name == "" {
 		return // nothing that the user could recognize
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := clientInfoKey{client, era}
-	existing := c.byKey[key]
-	if existing == nil {
-		if c.byKey == nil {
-			c.byKey = map[clientInfoKey]*ClientInfo{}
+	b.clients.update(clientInfoKey{client, era}, ClientInfo{Client: client, Peer: Peer{Era: era}}, func(info *ClientInfo) {
+		info.Protocol, info.LastSeen = protocol, b.Now()
+		if !bytes.Equal(info.Capabilities, capabilities) {
+			info.Capabilities = bytes.Clone(capabilities)
 		}
-		if len(c.byKey) >= maxClientInfos {
-			c.forgetOldest()
-		}
-		existing = &ClientInfo{Client: client, Peer: Peer{Era: era}}
-		c.byKey[key] = existing
-	}
-	existing.Protocol, existing.LastSeen = protocol, now
-	if !bytes.Equal(existing.Capabilities, capabilities) {
-		existing.Capabilities = bytes.Clone(capabilities)
-	}
+	})
 }
 
-// forgetOldest must be called with p.mu held.
-func (c *clientInfos) forgetOldest() {
-	var oldest clientInfoKey
-	var since time.Time
-	for key, info := range c.byKey {
-		if since.IsZero() || info.LastSeen.Before(since) {
-			oldest, since = key, info.LastSeen
-		}
-	}
-	delete(c.byKey, oldest)
-}
-
-func (c *clientInfos) list() []ClientInfo {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := make([]ClientInfo, 0, len(c.byKey))
-	for _, info := range c.byKey {
-		list = append(list, *info)
-	}
-	slices.SortFunc(list, func(a, b ClientInfo) int { return b.LastSeen.Compare(a.LastSeen) })
-	return list
-}
-
-// recordClient records the client of a modern request.
-func (b *Bridge) recordClient(rq *request) {
+// recordModernClient records the client of a modern request.
+func (b *Bridge) recordModernClient(rq *request) {
 	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
-	b.clients.record(rq.client, core.Modern, shorten(version), rq.capabilities, b.Now())
+	b.recordClient(rq.client, core.Modern, shorten(version), rq.capabilities)
+}
+
+// ClientActivity describes how one client, identified by its token, uses one endpoint.
+type ClientActivity struct {
+	Token    string
+	Endpoint string
+	First    time.Time // first request since the daemon started
+	Last     time.Time // last listing of tools
+	Tools    int       // number of tools in that list
+}
+
+func (a ClientActivity) lastUse() time.Time { return a.Last }
+
+// ClientActivities returns the activity of all clients.
+func (b *Bridge) ClientActivities() []ClientActivity { return b.activity.list() }
+
+// maxActivities bounds the memory: tokens are few, but clients choose the endpoints.
+const maxActivities = 512
+
+type activityKey struct{ token, path string }
+
+// recordActivity stores that a client listed the tools of a view.
+func (b *Bridge) recordActivity(c core.Client, ep endpoint, view *registry.View) {
+	if c.Token == "" {
+		return
+	}
+	now := b.Now()
+	b.activity.update(activityKey{c.Token, ep.path}, ClientActivity{Token: c.Token, Endpoint: ep.path, First: now}, func(activity *ClientActivity) {
+		activity.Last, activity.Tools = now, listedTools(ep, view)
+	})
+}
+
+// listedTools returns how many tools of a view are listed.
+func listedTools(ep endpoint, view *registry.View) int {
+	n := len(view.Items(core.Tools))
+	switch ep.toolMode {
+	case ToolsSearch:
+		return 2
+	case ToolsDeferred:
+		return n + 1
+	}
+	return n
 }
 
 // clientInfoCache caches parsed client infos, because modern clients send theirs with every
@@ -150,79 +200,4 @@ func shorten(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "")
-}
-
-// ClientActivity describes how one client, identified by its token, uses one endpoint.
-type ClientActivity struct {
-	Token    string
-	Endpoint string
-	First    time.Time // first request since the daemon started
-	Last     time.Time // last listing of tools
-	Tools    int       // number of tools in that list
-}
-
-// maxActivities bounds the memory: tokens are few, but clients choose the endpoints.
-const maxActivities = 512
-
-// clientActivities records the activity of all clients. The zero value is ready to use.
-type clientActivities struct {
-	mu    sync.Mutex
-	byKey map[[2]string]*ClientActivity
-}
-
-// record stores that a client listed tools.
-func (a *clientActivities) record(c core.Client, ep endpoint, tools int, now time.Time) {
-	if c.Token == "" {
-		return
-	}
-	key := [2]string{c.Token, ep.path}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	activity := a.byKey[key]
-	if activity == nil {
-		if a.byKey == nil {
-			a.byKey = map[[2]string]*ClientActivity{}
-		}
-		if len(a.byKey) >= maxActivities {
-			a.dropOldest()
-		}
-		activity = &ClientActivity{Token: c.Token, Endpoint: ep.path, First: now}
-		a.byKey[key] = activity
-	}
-	activity.Last, activity.Tools = now, tools
-}
-
-// dropOldest must be called with p.mu held.
-func (a *clientActivities) dropOldest() {
-	var oldest [2]string
-	var last time.Time
-	for key, activity := range a.byKey {
-		if last.IsZero() || activity.Last.Before(last) {
-			oldest, last = key, activity.Last
-		}
-	}
-	delete(a.byKey, oldest)
-}
-
-// ClientActivities returns the activity of all clients, in no order.
-func (b *Bridge) ClientActivities() []ClientActivity {
-	b.activity.mu.Lock()
-	defer b.activity.mu.Unlock()
-	all := make([]ClientActivity, 0, len(b.activity.byKey))
-	for _, activity := range b.activity.byKey {
-		all = append(all, *activity)
-	}
-	return all
-}
-
-// listedTools returns how many tools of a view are listed.
-func listedTools(ep endpoint, view *registry.View) int {
-	n := len(view.Items(core.Tools))
-	switch ep.toolMode {
-	case ToolsSearch:
-		return 2
-	case ToolsDeferred:
-		return n + 1
-	}
-	return n
 }

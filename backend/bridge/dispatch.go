@@ -206,12 +206,12 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodR
 	}
 	b.Lister.WaitListed(ctx, rq.endpoint.server)
 	if rq.era == core.Modern {
-		b.recordClient(rq)
+		b.recordModernClient(rq)
 	}
 	view := b.view(rq.endpoint, rq.client.Token)
 	result := b.listResult(rq.endpoint, view, kind)
 	if kind == core.Tools {
-		b.activity.record(rq.client, rq.endpoint, listedTools(rq.endpoint, view), b.Now())
+		b.recordActivity(rq.client, rq.endpoint, view)
 	}
 	if rq.era == core.Modern {
 		return methodResult{result[:len(result)-1], b.listSuffix}, nil

@@ -260,29 +260,6 @@ func TestCompletionIsRoutedByItsReference(t *testing.T) {
 	}
 }
 
-func TestSilentStreamGetsKeepaliveComments(t *testing.T) {
-	answer := make(chan struct{})
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
-		<-answer
-		return core.Reply{Result: textReply("done")}, nil
-	}, func(o *Options) { o.KeepAlive = 10 * time.Millisecond })
-	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`) // returns with the first comment
-	checkEqual(t, "content type", resp.Header.Get("Content-Type"), "text/event-stream")
-	two := make([]byte, 2*len(keepAliveComment))
-	for at := 0; at < len(two); {
-		n, err := resp.Body.Read(two[at:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		at += n
-	}
-	checkEqual(t, "comments", string(two), string(keepAliveComment)+string(keepAliveComment))
-	close(answer)
-	if got := onlyMessage(t, resp); !strings.Contains(got, "done") {
-		t.Errorf("reply: %s", got)
-	}
-}
-
 func TestStalledReaderBlocksNoOtherClient(t *testing.T) {
 	line := json.RawMessage(`{"progressToken":1,"progress":1,"message":"` + strings.Repeat("x", 1<<20) + `"}`)
 	ended := make(chan struct{})

@@ -11,26 +11,28 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// A call of a modern client is cancelled at shutdown, and one that arrives later is cancelled
-// immediately.
-func TestPlainCallEndsOnShutdown(t *testing.T) {
-	begun, ended := make(chan struct{}), make(chan error, 1)
+// Calls of both eras are cancelled at shutdown, and one that arrives later is cancelled immediately.
+func TestShutdownEndsCallsOfBothEras(t *testing.T) {
+	started, ended := make(chan struct{}, 2), make(chan error, 2)
 	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
-		close(begun)
+		started <- struct{}{}
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
 		return core.Reply{}, context.Cause(ctx)
 	})
+	h := s.openSession("/mcp", `{}`)
+	got := make(chan string, 2)
+	go func() { got <- onlyMessage(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)) }()
 	go func() {
-		<-begun
-		s.bridge.close()
+		got <- onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
 	}()
-	resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)
-	if got := onlyMessage(t, resp); !strings.Contains(got, "stopping") {
-		t.Errorf("its client was told %s", got)
-	}
-	if err := <-ended; !errors.Is(err, errStopped) {
-		t.Errorf("it ended with %v", err)
+	<-started
+	<-started
+	s.bridge.close()
+	for range 2 {
+		if m, err := <-got, <-ended; !strings.Contains(m, `"code":"cancelled"`) || !errors.Is(err, errStopped) {
+			t.Errorf("%v: %s", err, m)
+		}
 	}
 	late := make(chan error, 1)
 	s.bridge.inFlight.add(&responseWriter{keepAliveInterval: time.Hour}, func(cause error) { late <- cause })

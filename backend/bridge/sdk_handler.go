@@ -105,7 +105,7 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				return b.initialize(ctx, method, req, x, e, next)
 			case method == "server/discover":
 				if x != nil && x.message != nil && x.era == core.Modern {
-					b.recordClient(b.newRequest(x))
+					b.recordModernClient(b.newRequest(x))
 				}
 				return b.discover(ctx, method, req, x, e, next)
 			case method == "subscriptions/listen":

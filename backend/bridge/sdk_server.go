@@ -184,7 +184,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 		capabilities: wire.Bytes(raw, x.params.InitCapabilities),
 	}
 	s.parsedCapabilities = parseClientCapabilities(s.capabilities)
-	b.clients.record(s.client, core.Legacy, s.version, s.capabilities, s.lastUsed)
+	b.recordClient(s.client, core.Legacy, s.version, s.capabilities)
 	s.ctx, s.cancel = context.WithCancelCause(b.lifetime)
 	b.addListener(ss, x, nil)
 	evicted, ok := b.sessions.add(s)

@@ -298,31 +298,3 @@ func TestOversizedInitializeIsRefused(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 }
-
-func TestShutdownEndsCallsOfBothEras(t *testing.T) {
-	started := make(chan struct{}, 2)
-	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
-		started <- struct{}{}
-		<-ctx.Done()
-		return core.Reply{}, context.Cause(ctx)
-	})
-	h := s.openSession("/mcp", `{}`)
-	got := make(chan string, 2)
-	go func() { got <- onlyMessage(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)) }()
-	go func() {
-		got <- onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
-	}()
-	<-started
-	<-started
-	s.bridge.close()
-	for range 2 {
-		select {
-		case m := <-got:
-			if !strings.Contains(m, `"code":"cancelled"`) {
-				t.Error(m)
-			}
-		case <-time.After(time.Minute):
-			t.Fatal("a call goes on")
-		}
-	}
-}
