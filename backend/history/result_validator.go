@@ -169,7 +169,7 @@ func (j *ResultValidator) validate(schema string, result []byte) (wrong string) 
 // against.
 func resolveSchema(text string) *jsonschema.Resolved {
 	tree, err := wire.Decode([]byte(text))
-	if err != nil || !terminates(tree) || wire.HasInexactNumber(tree) {
+	if err != nil || !wire.IsBoundedSchema(tree) || wire.HasInexactNumber(tree) {
 		return nil
 	}
 	var s jsonschema.Schema

@@ -139,7 +139,7 @@ func compileSchema(raw []byte) (schema *inputSchema) {
 		return nil
 	}
 	doc, err := wire.Decode(tool.InputSchema)
-	if err != nil || !withinNodeLimit(doc) || wire.HasInexactNumber(doc) {
+	if err != nil || !wire.IsBoundedSchema(doc) || wire.HasInexactNumber(doc) {
 		return nil
 	}
 	var s jsonschema.Schema

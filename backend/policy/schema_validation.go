@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // validationErrors finds the fields of a value that do not match a schema and describes them
@@ -59,7 +60,7 @@ func (m *validationErrors) validate(schema, value any, at []string) {
 		return
 	}
 	if ref, is := s["$ref"]; is {
-		if to, ok := resolveRef(m.doc, ref); ok {
+		if to, ok := wire.ResolveRef(m.doc, ref); ok {
 			m.validate(to, value, at)
 		}
 		if m.legacyDialect {

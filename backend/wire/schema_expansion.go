@@ -1,6 +1,7 @@
-package policy
+package wire
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -8,10 +9,11 @@ import (
 // against a larger or recursive schema could take too long; schemas are untrusted.
 const maxSchemaNodes = 10_000
 
-// withinNodeLimit reports whether the expanded schema has at most maxExpanded nodes.
-func withinNodeLimit(doc any) bool {
+// IsBoundedSchema reports whether a decoded JSON Schema has at most 10,000 nodes after all
+// references are expanded. It is false for references to other documents.
+func IsBoundedSchema(schema any) bool {
 	left := maxSchemaNodes
-	return countNodes(doc, doc, &left)
+	return countNodes(schema, schema, &left)
 }
 
 func countNodes(doc, node any, left *int) bool {
@@ -33,7 +35,7 @@ func countNodes(doc, node any, left *int) bool {
 			case "$defs", "definitions":
 				continue // counted where they are referenced
 			case "$ref":
-				to, ok := resolveRef(doc, v)
+				to, ok := ResolveRef(doc, v)
 				if !ok || !countNodes(doc, to, left) {
 					return false
 				}
@@ -47,20 +49,27 @@ func countNodes(doc, node any, left *int) bool {
 	return true
 }
 
-// resolveRef follows a reference with a JSON pointer within doc. It does not support other
+// ResolveRef follows a $ref with a JSON Pointer (RFC 6901) within doc. It does not support other
 // references.
-func resolveRef(doc, ref any) (any, bool) {
+func ResolveRef(doc, ref any) (any, bool) {
 	text, ok := ref.(string)
 	if !ok || !strings.HasPrefix(text, "#/") {
 		return nil, false
 	}
 	for part := range strings.SplitSeq(text[2:], "/") {
-		object, ok := doc.(map[string]any)
-		if !ok {
-			return nil, false
-		}
 		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-		if doc, ok = object[part]; !ok {
+		switch v := doc.(type) {
+		case map[string]any:
+			if doc, ok = v[part]; !ok {
+				return nil, false
+			}
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil, false
+			}
+			doc = v[i]
+		default:
 			return nil, false
 		}
 	}
