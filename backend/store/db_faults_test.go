@@ -172,8 +172,7 @@ func TestCorruptDatabaseIsQuarantinedNotDeleted(t *testing.T) {
 	}
 }
 
-// A database of another program gets no table of ours, and a folder or a pipe stops nobody.
-func TestForeignDatabaseIsQuarantined(t *testing.T) {
+func TestForeignFileIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	for what, put := range map[string]func(path string) error{
 		"a folder": func(path string) error { return os.MkdirAll(filepath.Join(path, "inside"), 0o700) },
@@ -186,8 +185,12 @@ func TestForeignDatabaseIsQuarantined(t *testing.T) {
 			}
 			return err
 		},
-		"one with versions of its own": func(path string) error {
+		"a database with its own schema_version": func(path string) error {
 			_, err := otherProgram(t, path, "immediate").Exec(`CREATE TABLE photo (name); CREATE TABLE schema_version (version_id, is_applied)`)
+			return err
+		},
+		"a database with a table call": func(path string) error {
+			_, err := otherProgram(t, path, "immediate").Exec(`CREATE TABLE call (theirs TEXT); INSERT INTO call VALUES ('kept')`)
 			return err
 		},
 	} {
@@ -202,8 +205,15 @@ func TestForeignDatabaseIsQuarantined(t *testing.T) {
 			if n := count(t, b); n != 10 {
 				t.Fatalf("%d of 10 calls are there: %+v", n, b.Recorder().Stats())
 			}
-			if aside, err := filepath.Glob(path + ".foreign-*"); err != nil || len(aside) == 0 {
-				t.Errorf("set aside: %v, %v", aside, err)
+			aside, err := filepath.Glob(path + ".foreign-*")
+			if err != nil || len(aside) == 0 {
+				t.Fatalf("renamed: %v, %v", aside, err)
+			}
+			if what == "a database with a table call" {
+				var theirs string
+				if err := otherProgram(t, aside[0], "immediate").QueryRow(`SELECT theirs FROM call`).Scan(&theirs); err != nil || theirs != "kept" {
+					t.Errorf("its content is %q, %v", theirs, err)
+				}
 			}
 			if st := b.Recorder().Stats(); !strings.Contains(st.Reason, "none of Drawbridge's; it was set aside") {
 				t.Errorf("nobody is told: %+v", st)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // oldHistory is a copy of a database as the program with this schema left it: 120 calls.
@@ -161,19 +159,5 @@ func killMigration(t *testing.T, schema int) {
 		_ = tx.Rollback()
 		_ = db.Close()
 		upgraded(t, killed)
-	}
-}
-
-func TestCallWorkspaceIsStored(t *testing.T) {
-	t.Parallel()
-	b := fresh(t)
-	for n, w := range []string{"", "/home/me/a", "/home/me/b", "/home/me/a"} {
-		c := aCall(n)
-		c.Workspace = w
-		b.Recorder().Record(c, core.Reply{})
-	}
-	got, _, err := b.Calls(t.Context(), Query{Workspace: "/home/me/a"})
-	if err != nil || len(got) != 2 || got[0].ID != aCall(3).ID || got[0].Workspace != "/home/me/a" {
-		t.Errorf("got %v, %v", got, err)
 	}
 }

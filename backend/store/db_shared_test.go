@@ -129,29 +129,6 @@ func TestPruningYieldsToRecording(t *testing.T) {
 	sound(t, b)
 }
 
-// TestForeignFileIsNotOverwritten opens one that is a database, and not ours.
-func TestForeignFileIsNotOverwritten(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "history.db")
-	db := otherProgram(t, path, "immediate")
-	if _, err := db.Exec(`CREATE TABLE call (theirs TEXT); INSERT INTO call VALUES ('kept')`); err != nil {
-		t.Fatal(err)
-	}
-	_ = db.Close()
-	b := open(t, path)
-	record(t, b, 0, 10)
-	recordingAgain(t, b)
-	aside, _ := filepath.Glob(path + ".foreign-*")
-	if len(aside) != 1 {
-		t.Fatalf("set aside: %v", aside)
-	}
-	db = otherProgram(t, aside[0], "immediate")
-	var theirs string
-	if err := db.QueryRow(`SELECT theirs FROM call`).Scan(&theirs); err != nil || theirs != "kept" {
-		t.Errorf("what was there is %q, %v", theirs, err)
-	}
-}
-
 func TestLongResultIsHashedByWriter(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})

@@ -15,9 +15,13 @@
 //	store      the Store: open, close, transactions
 //	db         the database file: schema and migrations, errors, backup, restore, maintenance
 //	recorder   the Recorder: queue, batches, inserts, recording rules
-//	payload    compression of payloads, alone and in blocks
+//	payload    truncation of payloads, and moving older ones into blocks
 //	query      queries for calls, clients, sessions and facets
 //	search     the full-text index
-//	stats      rollups, histograms and usage statistics
+//	stats      rollups and usage statistics
 //	retention  deletion by age, size and number, and erasure
+//
+// The parts that need no database are packages: payload (compression), fulltext (the text that is
+// indexed, and queries) and histogram. The others share the open file, the write lock and the
+// counters of changes of a Store, so they are one package.
 package store

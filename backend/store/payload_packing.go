@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
 // A call is first written with its payloads compressed one by one, which is fastest. When the call
@@ -18,15 +18,12 @@ import (
 const (
 	minPackAge      = 15 * time.Minute // longer than the maximum duration of a call
 	packRows        = 64               // calls per block
-	packBytes       = 128 << 10        // approximate uncompressed size of a block
 	minPackPayload  = 128              // minimum bytes of a call's payloads; smaller ones stay in their rows
 	maxPackPayload  = 1 << 20          // maximum bytes of a call's payloads; larger ones stay in their rows
 	packInterval    = 30 * time.Second
 	packPauseFactor = 9 // pause after a step, in multiples of its duration
 	vacuumPages     = 500
 )
-
-const encBlock = 3
 
 // runPacking moves older payloads into blocks and returns unused pages to the file system, until
 // ctx is done.
@@ -84,7 +81,7 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 			if err := row.Scan(&id, &args.data, &args.enc, &reply.data, &reply.enc); err != nil {
 				return err
 			}
-			if b.add(id, args, reply); len(b.raw) >= packBytes {
+			if b.add(id, args, reply); len(b.raw) >= payload.BlockBytes {
 				return errEnough
 			}
 			return nil
@@ -93,7 +90,7 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 	if err != nil || !more {
 		return false, err
 	}
-	packed, err := compressBlock(b.raw)
+	packed, err := payload.CompressBlock(b.raw)
 	if err != nil {
 		return false, err
 	}
@@ -108,22 +105,22 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 type blockBuilder struct {
 	raw       []byte
 	ids       []int64
-	locations []payloadLocation
+	locations []payload.Location
 	upTo      int64
 }
 
 func (b *blockBuilder) add(id int64, args, reply storedPayload) {
 	b.upTo = id
-	if args.enc == encBlock {
+	if args.enc == payload.InBlock {
 		return
 	}
-	a, errA := decompress(args.data, args.enc)
-	r, errR := decompress(reply.data, reply.enc)
+	a, errA := payload.Decompress(args.data, args.enc)
+	r, errR := payload.Decompress(reply.data, reply.enc)
 	if n := len(a) + len(r); n < minPackPayload || n > maxPackPayload || errA != nil || errR != nil {
 		return
 	}
 	b.ids = append(b.ids, id)
-	b.locations = append(b.locations, payloadLocation{from: len(b.raw), arguments: len(a), replies: len(r)})
+	b.locations = append(b.locations, payload.Location{From: len(b.raw), Arguments: len(a), Reply: len(r)})
 	b.raw = append(append(b.raw, a...), r...)
 }
 
@@ -138,7 +135,7 @@ func (b *blockBuilder) save(ctx context.Context, tx *sql.Tx, packed []byte, now 
 			return err
 		}
 		for i := range b.locations {
-			b.locations[i].block = pack
+			b.locations[i].Block = pack
 		}
 		if err := b.replaceRows(ctx, tx); err != nil {
 			return err
@@ -186,7 +183,7 @@ func (b *blockBuilder) replaceRows(ctx context.Context, tx *sql.Tx) error {
 	}
 	defer func() { _ = put.Close() }()
 	for i, row := range kept {
-		if _, err := put.ExecContext(ctx, append(row, b.locations[i].encode(), encBlock, encBlock)...); err != nil {
+		if _, err := put.ExecContext(ctx, append(row, b.locations[i].Encode(), payload.InBlock, payload.InBlock)...); err != nil {
 			return err
 		}
 	}
@@ -208,12 +205,4 @@ func (s *Store) vacuumStep(ctx context.Context) (more bool, err error) {
 		return err
 	})
 	return more, err
-}
-
-func compressBlock(raw []byte) ([]byte, error) {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packBytes), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		return nil, err
-	}
-	return e.EncodeAll(raw, nil), e.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store/fulltext"
 )
 
 // Limits of a query.
@@ -93,7 +94,7 @@ const (
 )
 
 func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) (out []core.Call, next int64, err error) {
-	words := ftsQuery(q.Text)
+	words := fulltext.Query(q.Text)
 	if words == "" {
 		return nil, 0, nil
 	}

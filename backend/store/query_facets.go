@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store/fulltext"
 )
 
 // Facets contains the values by which the calls of a query can be filtered, each with its number
@@ -156,7 +157,7 @@ func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 	if q.Text == "" {
 		return t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, FacetHits)...)
 	}
-	words := ftsQuery(q.Text)
+	words := fulltext.Query(q.Text)
 	if words == "" {
 		return 0, nil
 	}

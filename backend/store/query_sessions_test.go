@@ -51,23 +51,3 @@ func TestEmptySessionsHideNoOthers(t *testing.T) {
 		t.Errorf("the name of an erased session stays in the file, %v", err)
 	}
 }
-
-func TestPruningDeletesSessionNames(t *testing.T) {
-	t.Parallel()
-	b := fresh(t)
-	inSessions(t, b, "c", 0, 300)
-	if n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 10}); err != nil || n != 290 {
-		t.Fatal(n, err)
-	}
-	inSessions(t, b, "c", 300, 5) // with names that the writer remembers
-	inSessions(t, b, "c", 100, 1)
-	var names int
-	err := b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM session`).Scan(&names) })
-	if err != nil || names != 16 {
-		t.Errorf("%d names of sessions for 16 calls, %v", names, err)
-	}
-	if stories, _, err := b.Sessions(t.Context(), 0, 100); err != nil || len(stories) != 16 {
-		t.Errorf("%d sessions of 16, %v", len(stories), err)
-	}
-	sound(t, b)
-}

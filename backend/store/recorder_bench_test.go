@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 
 func BenchmarkRecord(b *testing.B) {
 	for _, size := range []int{60, 2 << 10, 64 << 10, 1 << 20} {
-		b.Run(name(size), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
 			s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "history.db")})
 			if err != nil {
 				b.Fatal(err)
@@ -29,18 +30,6 @@ func BenchmarkRecord(b *testing.B) {
 			}
 		})
 	}
-}
-
-func name(size int) string {
-	switch {
-	case size >= 1<<20:
-		return "1MB"
-	case size >= 64<<10:
-		return "64KB"
-	case size >= 2<<10:
-		return "2KB"
-	}
-	return "60B"
 }
 
 func TestRecordAllocatesAlmostNothing(t *testing.T) {

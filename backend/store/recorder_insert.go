@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"strings"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
 // inserter inserts the rows of calls with statements that stay prepared for the lifetime of their
@@ -19,7 +21,7 @@ type inserter struct {
 	body        insertBuffer
 	shortBody   insertBuffer // bodies that have the constant values of shortBodyRow
 	pending     insertBuffer
-	compressor  compressor
+	compressor  payload.Compressor
 	throttle    writeThrottle
 
 	dimensions map[dimension]int64
@@ -148,7 +150,7 @@ func (in *inserter) clearBuffers() {
 	for _, t := range in.tables() {
 		t.clear()
 	}
-	in.compressor.reset()
+	in.compressor.Reset()
 }
 
 // tables returns the tables in the order in which they are written.

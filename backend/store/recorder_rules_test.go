@@ -21,7 +21,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	names := [][2]string{{"files", "echo"}, {"files", "loud"}, {"git", "diff"}, {"git", "log"}, {"web", "get"}}
 	for n, name := range names {
 		c := aCall(n)
-		c.Server, c.Name, c.Reason = name[0], name[1], "because of something"
+		c.Server, c.Name, c.Reason, c.Stack = name[0], name[1], "because of something", "panic: planted-argument"
 		b.Recorder().Record(c, aReply)
 	}
 	for n, kept := range []RecordLevel{KeepMeta, KeepNothing, KeepNothing, KeepFull, KeepFull} {
@@ -32,7 +32,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 				t.Errorf("%v is kept: %v", names[n], err)
 			}
 		case KeepMeta:
-			if err != nil || r.Arguments != nil || r.Result != nil || r.Reason != "" || r.Outcome != core.OutcomeOK {
+			if err != nil || r.Arguments != nil || r.Result != nil || r.Reason != "" || r.Stack != "" || r.Outcome != core.OutcomeOK {
 				t.Errorf("of %v more than its facts is kept: %+v, %v", names[n], r, err)
 			}
 		default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
 // outcomes maps outcomes to the numbers by which the database stores them.
@@ -206,9 +207,9 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 	if e.payload != nil {
 		args, reply = (*e.payload)[:e.arguments], (*e.payload)[e.arguments:]
 	}
-	packedArgs, argsEnc := w.in.compressor.compress(args)
-	packedReply, replyEnc := w.in.compressor.compress(reply)
-	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == encPlain && replyEnc == encPlain && e.argsCut == nil && e.replyCut == nil {
+	packedArgs, argsEnc := w.in.compressor.Compress(args)
+	packedReply, replyEnc := w.in.compressor.Compress(reply)
+	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == payload.Plain && replyEnc == payload.Plain && e.argsCut == nil && e.replyCut == nil {
 		w.in.shortBody.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
 		return true, nil
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"compress/flate"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,40 +10,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
-
-// The writer remembers the rows of names between batches: not beyond the deletion of
-// such a row.
-func TestErasedNamesAreRecreated(t *testing.T) {
-	t.Parallel()
-	s := fresh(t)
-	record := func(n int) {
-		c := aCall(n)
-		c.Client.Name, c.Session = "Zed", "private"
-		s.Recorder().Record(c, aReply)
-		s.Recorder().Flush(t.Context())
-	}
-	for n := range 3 {
-		record(n)
-		if _, err := s.Erase(t.Context(), Selection{Client: "Zed"}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Erase(t.Context(), Selection{Session: "private"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	record(7)
-	calls, _, err := s.Calls(t.Context(), Query{Client: "Zed", Session: "private"})
-	if err != nil || len(calls) != 1 || calls[0].ID != aCall(7).ID {
-		t.Errorf("%v, %v", calls, err)
-	}
-	if st := s.Recorder().Stats(); st.Dropped > 0 || st.State != "recording" {
-		t.Errorf("%+v", st)
-	}
-	var broken int
-	if err := s.h.read.QueryRowContext(t.Context(), `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil || broken > 0 {
-		t.Errorf("%d rows refer to nothing, %v", broken, err)
-	}
-}
 
 // A batch may come again, because its commit worked and was reported as failed.
 func TestCallIsWrittenAndCountedOnce(t *testing.T) {
@@ -93,21 +58,6 @@ func TestPackedPayloadsRoundTrip(t *testing.T) {
 		if !bytes.Contains(r.Arguments, []byte(`"`+text+`"`)) || !bytes.Contains(r.Result, []byte(`"`+text+`"`)) {
 			t.Errorf("payload %d is not the same: %.60s ... %.60s", n, r.Arguments, r.Result)
 		}
-	}
-}
-
-// What an earlier version packed is read.
-func TestDeflatedPayloadsAreReadable(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	w, _ := flate.NewWriter(&out, flate.BestSpeed)
-	_, _ = w.Write([]byte("as it was"))
-	_ = w.Close()
-	if b, err := decompress(out.Bytes(), encDeflate); err != nil || string(b) != "as it was" {
-		t.Errorf("%q, %v", b, err)
-	}
-	if _, err := decompress([]byte("\xff\xff\xff\xff\x0fno"), encS2); err == nil {
-		t.Error("no error for what claims to be larger than anything")
 	}
 }
 

@@ -40,7 +40,7 @@ func holds(t *testing.T, path, word string) {
 
 func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 	for name, sel := range map[string]Selection{
-		"selected": {IDs: []int64{planted(3).ID, planted(150).ID}},
+		"selected": {IDs: []int64{planted(150).ID, planted(3).ID, planted(150).ID, aCall(9999).ID}},
 		"client":   {Client: "qwxclient"},
 		"session":  {Session: "qwxsession"},
 	} {
@@ -50,7 +50,7 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 			for n := range 200 {
 				c, r := aCall(n), textReply("other")
 				if n == 3 || n == 150 {
-					c, r = planted(n), textReply("qwxreply")
+					c, r = planted(n), textReply("qwxReply "+strings.Repeat("qwxreply2 ", 300))
 				}
 				b.Recorder().Record(c, r)
 			}
@@ -69,6 +69,14 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 				t.Fatalf("erased %d, %v", n, err)
 			}
 			holds(t, path, "qwx")
+			if got := found(t, b, Query{Text: "qwx*"}); len(got) != 0 {
+				t.Errorf("search finds %v", got)
+			}
+			at := aCall(0).At
+			u, err := b.Usage(t.Context(), UsageQuery{From: at.Add(-time.Hour), To: at.Add(time.Hour)})
+			if err != nil || u.Total.Calls != 198 || len(u.ByClient) != 1 {
+				t.Errorf("the rollups include erased calls: %+v, %v", u, err)
+			}
 			if err := b.Backup(t.Context(), after); err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +107,7 @@ func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	}
 	for n := range 300 {
 		c := aCall(n)
-		c.Method, c.Name, c.Workspace = "resources/read", fmt.Sprintf("file:///%d", n), fmt.Sprintf("/folder/%d", n)
+		c.Method, c.Name, c.Workspace, c.Session = "resources/read", fmt.Sprintf("file:///%d", n), fmt.Sprintf("/folder/%d", n), fmt.Sprintf("session %d", n)
 		b.Recorder().Record(c, aReply)
 	}
 	flushed(t, b)
@@ -109,8 +117,8 @@ func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	if err := b.deleteUnusedNames(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if targets, folders := rows("target"), rows("workspace"); targets != 300 || folders != 10 {
-		t.Errorf("after pruning %d targets, which sums refer to, and %d folders", targets, folders)
+	if targets, folders, sessions := rows("target"), rows("workspace"), rows("session"); targets != 300 || folders != 10 || sessions != 10 {
+		t.Errorf("after pruning, %d targets (referenced by rollups), %d folders and %d sessions", targets, folders, sessions)
 	}
 	if err := b.deleteOldestTargets(t.Context(), 100); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/store/fulltext"
+	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
 // Calls are added to the full-text index in the background, in steps that are short enough not to
@@ -164,11 +167,11 @@ func scanWords(row scanner, others ...any) (words []byte, packed *packedWords, e
 	if err := row.Scan(append(others, &c.server, &c.name, &c.publicName, &c.client, &c.reason, &c.args.data, &c.args.enc, &reply.data, &reply.enc)...); err != nil {
 		return nil, nil, err
 	}
-	if c.args.enc == encBlock {
+	if c.args.enc == payload.InBlock {
 		return nil, &c, nil
 	}
-	a, _ := decompress(c.args.data, c.args.enc)
-	r, _ := decompress(reply.data, reply.enc)
+	a, _ := payload.Decompress(c.args.data, c.args.enc)
+	r, _ := payload.Decompress(reply.data, reply.enc)
 	return appendCallWords(nil, c.callWords, a, r), nil, nil
 }
 
@@ -186,13 +189,26 @@ func readPacked(ctx context.Context, entries []indexEntry, from payloadReader) e
 			continue
 		}
 		args, reply, err := from.read(ctx, p.args, storedPayload{})
-		if err != nil && !errors.Is(err, errBadLocation) { // a payload that cannot be read has no words
+		if err != nil && !errors.Is(err, payload.ErrBadLocation) { // a payload that cannot be read has no words
 			return err
 		}
 		entries[i].words = appendCallWords(nil, p.callWords, args, reply)
 	}
 	return nil
 }
+
+// appendCallWords appends the searchable text of a call.
+func appendCallWords(dst []byte, c callWords, args, reply []byte) []byte {
+	for _, s := range []string{c.server, c.name, c.publicName, c.client, c.reason} {
+		dst = append(dst, s...)
+		dst = append(dst, ' ')
+	}
+	dst = fulltext.AppendText(dst, args)
+	dst = append(dst, ' ')
+	return fulltext.AppendText(dst, reply)
+}
+
+type callWords struct{ server, name, publicName, client, reason string }
 
 func addToIndex(ctx context.Context, tx *sql.Tx, batch []indexEntry, now time.Time, calm func() bool) error {
 	add, err := tx.PrepareContext(ctx, `INSERT INTO search (rowid, words) VALUES (?,?)`)

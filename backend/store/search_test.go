@@ -181,54 +181,6 @@ func TestInvalidLimitNamesItsField(t *testing.T) {
 	}
 }
 
-func TestErasedCallsLeaveNoBytesInFile(t *testing.T) {
-	t.Parallel()
-	for name, sel := range map[string]Selection{
-		"selected": {IDs: []int64{aCall(150).ID, aCall(3).ID, aCall(150).ID, aCall(9999).ID}},
-		"client":   {Client: "Zed"},
-		"session":  {Session: "private"},
-	} {
-		path := filepath.Join(t.TempDir(), "history.db")
-		b := open(t, path)
-		for n := range 300 {
-			c, r := aCall(n), textReply("other words here")
-			if n == 3 || n == 150 {
-				c.Client.Name, c.Session = "Zed", "private"
-				r = textReply("qwxErased " + strings.Repeat("qwxerased2 ", 300))
-			}
-			b.Recorder().Record(c, r)
-		}
-		indexed(t, b)
-		if n := len(found(t, b, Query{Text: "qwxerased"})); n != 2 {
-			t.Fatalf("%s: %d before", name, n)
-		}
-		n, err := b.Erase(t.Context(), sel)
-		if err != nil || n != 2 {
-			t.Fatalf("%s: erased %d, %v", name, n, err)
-		}
-		if n := len(found(t, b, Query{Text: "qwxerased"})); n != 0 {
-			t.Errorf("%s: %d after", name, n)
-		}
-		if n := count(t, b); n != 298 {
-			t.Errorf("%s: %d calls are left", name, n)
-		}
-		at := aCall(0).At
-		u, err := b.Usage(t.Context(), UsageQuery{From: at.Add(-time.Hour), To: at.Add(time.Hour)})
-		if err != nil || u.Total.Calls != 298 || len(u.ByClient) != 1 {
-			t.Errorf("%s: the sums still have them: %+v, %v", name, u, err)
-		}
-		files, _ := filepath.Glob(path + "*")
-		for _, f := range files {
-			data, err := os.ReadFile(f)
-			if err != nil || strings.Contains(strings.ToLower(string(data)), "qwxerased") {
-				t.Errorf("%s: %s still has the words, or %v", name, filepath.Base(f), err)
-			}
-		}
-		sound(t, b)
-		b.stop()
-	}
-}
-
 func TestPruningRemovesCallsFromIndex(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store/histogram"
 )
 
 // Lengths of the time spans of rollups, in seconds.
@@ -35,7 +36,7 @@ type sum struct {
 	outcomes [6]int64 // number of calls by outcome, in the order of the numbers in outcomes, beginning with ok
 	took     int64    // nanoseconds
 	last     int64    // microseconds since 1970
-	bins     histogram
+	bins     histogram.Histogram
 }
 
 func (s *sum) calls() (n int64) {
@@ -56,7 +57,7 @@ func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 	if n > 0 {
 		s.last = max(s.last, at)
 	}
-	s.bins.add(durationBin(took), n)
+	s.bins.Add(took, n)
 }
 
 func decodeOutcomes(blob []byte) (outcomes [6]int64) {
@@ -84,7 +85,7 @@ type rollupRow struct {
 	at, target, client int64
 	took, last         int64
 	outcomes           [6]int64
-	bins               []binCount
+	bins               []histogram.BinCount
 }
 
 func (s *sum) mergeRow(r *rollupRow) {
@@ -93,7 +94,7 @@ func (s *sum) mergeRow(r *rollupRow) {
 	}
 	s.took += r.took
 	s.last = max(s.last, r.last)
-	s.bins.addBins(r.bins)
+	s.bins.AddBins(r.bins)
 }
 
 // eachRollup calls f with each rollup in ranges. The row is valid until f returns.
@@ -103,7 +104,7 @@ func eachRollup(ctx context.Context, db queryer, ranges []spanRange, f func(*rol
 	return eachSpan(ctx, db, ranges, `at, target_id, client_id, outcomes, took_ns, last_at, bins`, func(row scanner) error {
 		err := row.Scan(&r.at, &r.target, &r.client, &outcomes, &r.took, &r.last, &bins)
 		if err == nil {
-			r.outcomes, r.bins = decodeOutcomes(outcomes), decodeBins(r.bins[:0], bins)
+			r.outcomes, r.bins = decodeOutcomes(outcomes), histogram.Decode(r.bins[:0], bins)
 			f(&r)
 		}
 		return err
@@ -187,7 +188,7 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 			return err
 		}
 		if err == nil {
-			s.mergeRow(&rollupRow{took: took, last: last, outcomes: decodeOutcomes(outcomes), bins: decodeBins(nil, bins)})
+			s.mergeRow(&rollupRow{took: took, last: last, outcomes: decodeOutcomes(outcomes), bins: histogram.Decode(nil, bins)})
 		}
 		for ; one != nil; one = one.next {
 			s.add(one.at, one.outcome, one.took, one.n)
@@ -198,7 +199,7 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 			}
 			continue
 		}
-		if _, err := put.ExecContext(ctx, k.span, k.at, k.target, k.client, s.encodeOutcomes(), s.took, s.last, s.bins.encode()); err != nil {
+		if _, err := put.ExecContext(ctx, k.span, k.at, k.target, k.client, s.encodeOutcomes(), s.took, s.last, s.bins.Encode()); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ type Use struct {
 
 func (s *sum) toUse(u Use) Use {
 	u.Calls, u.Errors = s.calls(), s.errors()
-	u.P50, u.P95, u.P99 = s.bins.percentile(0.50), s.bins.percentile(0.95), s.bins.percentile(0.99)
+	u.P50, u.P95, u.P99 = s.bins.Percentile(0.50), s.bins.Percentile(0.95), s.bins.Percentile(0.99)
 	if u.Calls == 1 { // the exact duration is known
 		u.P50, u.P95, u.P99 = time.Duration(s.took), time.Duration(s.took), time.Duration(s.took)
 	}

@@ -199,6 +199,7 @@ func TestFiltersMatchExactly(t *testing.T) {
 		c.Server = []string{"files", "git", "web"}[n%3]
 		c.Client.Name = []string{"Cursor", "Claude"}[n%2]
 		c.Name = []string{"echo", "add"}[(n/3)%2]
+		c.Workspace = []string{"", "/home/me/a", "/home/me/b"}[n%3]
 		if n%10 == 0 {
 			c.Outcome = core.OutcomeTimeout
 		}
@@ -226,6 +227,7 @@ func TestFiltersMatchExactly(t *testing.T) {
 		"text in tool":    {Query{Text: "ADD", Limit: 500}, 60},
 		"before":          {Query{Before: aCall(20).ID, Limit: 500}, 20},
 		"session":         {Query{Session: "s1", Limit: 500}, 120},
+		"workspace":       {Query{Workspace: "/home/me/a", Limit: 500}, 40},
 		"no such server":  {Query{Server: "nope"}, 0},
 		"injection":       {Query{Server: "' OR 1=1 --"}, 0},
 		"percent":         {Query{Text: "%"}, 0},

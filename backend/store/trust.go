@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
 // Trusted is the trust record of one definition (tool, prompt, resource …) of a server.
@@ -52,7 +54,7 @@ func (s *Store) Trust(ctx context.Context, server string) (list []Trusted, err e
 		t.FirstAt = time.UnixMicro(first).UTC()
 		if err == nil && at.Valid {
 			t.WaitingAt = time.UnixMicro(at.Int64).UTC()
-			t.Waiting, err = decompress(t.Waiting, int(enc.Int64))
+			t.Waiting, err = payload.Decompress(t.Waiting, int(enc.Int64))
 		}
 		list = append(list, t)
 		return err
@@ -67,7 +69,7 @@ func (s *Store) TrustedDefinition(ctx context.Context, server, kind, name string
 	if !found {
 		return nil, err
 	}
-	return decompress(definition, enc)
+	return payload.Decompress(definition, enc)
 }
 
 // SaveTrust inserts or updates the trust records in list, deletes those whose kind and name are in
@@ -79,7 +81,7 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 				return err
 			}
 		}
-		var p compressor
+		var p payload.Compressor
 		save, err := tx.PrepareContext(ctx, `INSERT INTO trust (server, kind, name, first_at, late, hash, earlier, always, blocked, definition_enc, definition, waiting_at, waiting_hash, waiting_enc, waiting)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 			ON CONFLICT (server, kind, name) DO UPDATE SET hash = excluded.hash, earlier = excluded.earlier, always = excluded.always, blocked = excluded.blocked,
@@ -92,8 +94,8 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 		defer func() { _ = save.Close() }()
 		for i := range list {
 			t := &list[i]
-			definition, enc := p.compress(t.Definition)
-			waiting, waitingEnc := p.compress(t.Waiting)
+			definition, enc := p.Compress(t.Definition)
+			waiting, waitingEnc := p.Compress(t.Waiting)
 			var at, hash any
 			if !t.WaitingAt.IsZero() {
 				at, hash = t.WaitingAt.UnixMicro(), t.WaitingHash
@@ -106,7 +108,7 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 				enc, definition, at, hash, waitingEnc, waiting); err != nil {
 				return err
 			}
-			p.reset()
+			p.Reset()
 		}
 		return s.insertTrustEvents(ctx, tx, events)
 	})

@@ -1,4 +1,5 @@
-package store
+// Package histogram counts durations in bins of logarithmic width.
+package histogram
 
 import (
 	"encoding/binary"
@@ -6,12 +7,12 @@ import (
 	"time"
 )
 
-// binsPerOctave is the resolution of histograms: each bin is 9 % wider than the previous one, so a
+// binsPerOctave is the resolution: each bin is 9 % wider than the previous one, so a
 // duration that is read from a bin is off by at most 4.5 %.
 const binsPerOctave = 8
 
-// histogram counts durations in bins of logarithmic width. Its zero value is empty.
-type histogram struct {
+// Histogram counts durations in bins of logarithmic width. Its zero value is empty.
+type Histogram struct {
 	counts []uint32 // indexed by bin; grows on demand
 	n      uint64
 }
@@ -32,8 +33,9 @@ func binMiddle(bin int) time.Duration {
 	return time.Duration(float64(time.Microsecond) * math.Exp2((float64(bin)-0.5)/binsPerOctave))
 }
 
-// add adds n calls to a bin; n may be negative. A count never becomes negative.
-func (h *histogram) add(bin int, n int64) {
+// Add adds n calls of duration d; n may be negative. A count never becomes negative.
+func (h *Histogram) Add(d time.Duration, n int64) {
+	bin := durationBin(d)
 	for len(h.counts) <= bin {
 		h.counts = append(h.counts, 0)
 	}
@@ -44,15 +46,15 @@ func (h *histogram) add(bin int, n int64) {
 	h.n += uint64(n)
 }
 
-// binCount is one bin of an encoded histogram.
-type binCount struct {
+// BinCount is one bin of an encoded histogram.
+type BinCount struct {
 	bin   int
 	count uint32
 }
 
-// decodeBins decodes an encoded histogram up to its end or its first error, and appends its bins
+// Decode decodes an encoded histogram up to its end or its first error, and appends its bins
 // to list.
-func decodeBins(list []binCount, blob []byte) []binCount {
+func Decode(list []BinCount, blob []byte) []BinCount {
 	bin := -1
 	for len(blob) > 0 {
 		step, n := binary.Uvarint(blob)
@@ -64,14 +66,14 @@ func decodeBins(list []binCount, blob []byte) []binCount {
 			break
 		}
 		bin += int(step)
-		list = append(list, binCount{bin, uint32(min(count, math.MaxUint32))})
+		list = append(list, BinCount{bin, uint32(min(count, math.MaxUint32))})
 		blob = blob[n+m:]
 	}
 	return list
 }
 
-// addBins adds the bins of a decoded histogram.
-func (h *histogram) addBins(list []binCount) {
+// AddBins adds the bins of a decoded histogram.
+func (h *Histogram) AddBins(list []BinCount) {
 	if len(list) == 0 {
 		return
 	}
@@ -84,9 +86,9 @@ func (h *histogram) addBins(list []binCount) {
 	}
 }
 
-// encode returns the encoded histogram: for each bin that is not empty, the distance from the
+// Encode returns the encoded histogram: for each bin that is not empty, the distance from the
 // previous one and the count, both as unsigned varints.
-func (h *histogram) encode() []byte {
+func (h *Histogram) Encode() []byte {
 	out := []byte{}
 	last := -1
 	for bin, count := range h.counts {
@@ -100,9 +102,9 @@ func (h *histogram) encode() []byte {
 	return out
 }
 
-// percentile returns the duration that the fraction p of all calls, from 0 to 1, did not exceed. It
+// Percentile returns the duration that the fraction p of all calls, from 0 to 1, did not exceed. It
 // returns 0 for an empty histogram.
-func (h *histogram) percentile(p float64) time.Duration {
+func (h *Histogram) Percentile(p float64) time.Duration {
 	if h.n == 0 {
 		return 0
 	}

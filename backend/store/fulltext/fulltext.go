@@ -1,4 +1,6 @@
-package store
+// Package fulltext produces the searchable text of JSON, and full-text queries for SQLite's FTS5
+// with its tokenizer unicode61.
+package fulltext
 
 import (
 	"bytes"
@@ -7,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// appendWords appends the searchable text of JSON: the content of strings with their escape
+// AppendText appends the searchable text of JSON: the content of strings with their escape
 // sequences decoded, numbers and keys. Truncated JSON is processed up to its end. The result for a
 // payload must not change without a migration, because an entry of the index is removed by passing
 // its original text.
-func appendWords(dst, src []byte) []byte {
+func AppendText(dst, src []byte) []byte {
 	for len(src) > 0 {
 		n := bytes.IndexByte(src, '\\')
 		if n < 0 || n+1 >= len(src) {
@@ -63,19 +65,6 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// appendCallWords appends the searchable text of a call.
-func appendCallWords(dst []byte, c callWords, args, reply []byte) []byte {
-	for _, s := range []string{c.server, c.name, c.publicName, c.client, c.reason} {
-		dst = append(dst, s...)
-		dst = append(dst, ' ')
-	}
-	dst = appendWords(dst, args)
-	dst = append(dst, ' ')
-	return appendWords(dst, reply)
-}
-
-type callWords struct{ server, name, publicName, client, reason string }
-
 func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Co, r) || unicode.Is(unicode.Mn, r)
 }
@@ -83,10 +72,10 @@ func isWordRune(r rune) bool {
 // maxWords is the maximum number of words of a query; others are ignored.
 const maxWords = 32
 
-// ftsQuery returns an FTS5 query that matches texts with all words of a query, or "" if it has
+// Query returns an FTS5 query that matches texts with all words of a query, or "" if it has
 // none. It splits the query into words in the same way as the tokenizer of the index. A word that
 // is followed by * matches all words with this prefix.
-func ftsQuery(query string) string {
+func Query(query string) string {
 	var b strings.Builder
 	for rest, n := query, 0; n < maxWords; n++ {
 		start := strings.IndexFunc(rest, isWordRune)
