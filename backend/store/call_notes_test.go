@@ -28,7 +28,7 @@ func TestForeignMetadataIsNotOverwritten(t *testing.T) {
 	if err != nil || r.Note.Title != "theirs" || r.Note.Text != "and why" || !slices.Equal(r.Note.Tags, []string{"a", "b"}) {
 		t.Errorf("the note is %+v, %v", r.Note, err)
 	}
-	if err := b.ChangeNote(t.Context(), id, theirs, mine); err != nil { // in whatever order its tags come
+	if err := b.ChangeNote(t.Context(), id, theirs, mine); err != nil { // the order of the tags is irrelevant
 		t.Error(err)
 	}
 	if err := b.ChangeNote(t.Context(), id, mine, Note{}); err != nil {

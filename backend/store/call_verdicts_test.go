@@ -13,7 +13,7 @@ func TestValidationResultIsShownWithCall(t *testing.T) {
 	for n := range 3 {
 		b.Recorder().Record(aCall(n), aReply)
 	}
-	// At once: the call is on its way to the disk, or not there at all.
+	// Without waiting: a call is still queued, or does not exist.
 	for id, v := range map[int64]core.Verdict{
 		aCall(1).ID: {Level: "warn", Problem: "n is not an integer: password=" + canary},
 		aCall(2).ID: {Level: "error", Problem: strings.Repeat("x", 2*maxProblem)},

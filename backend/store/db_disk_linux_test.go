@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFullDiskStopsNoCallAndRecordingResumes fills a real small disk. Making one
-// needs root; TestFullFile holds the same promise without.
+// TestFullDiskStopsNoCallAndRecordingResumes fills a small tmpfs, which only root can mount.
+// TestFullDatabaseStopsNoCallAndRecordingResumes needs no root.
 func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -58,7 +58,7 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	}
 }
 
-// TestReadOnlyDiskStopsNoCallAndRecordingResumes is what a failing disk does.
+// A failing disk is remounted read-only by the system.
 func TestReadOnlyDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

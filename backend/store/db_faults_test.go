@@ -13,8 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// record records n calls. One that waited for a disk in trouble would never return: the
-// test ends the trouble later.
+// record records n calls. It would block forever if Record waited for a disk that cannot be written.
 func record(t *testing.T, b *bench, from, n int) {
 	t.Helper()
 	for i := range n {
@@ -22,14 +21,14 @@ func record(t *testing.T, b *bench, from, n int) {
 	}
 }
 
-// paused waits until the recorder said so, with a sentence that holds why.
+// paused waits until the recorder is paused and has notified the user with a reason that contains why.
 func paused(t *testing.T, b *bench, why string) {
 	t.Helper()
 	eventually(t, "paused: "+why, func() bool {
 		st := b.Recorder().Stats()
 		return st.State == "paused" && strings.Contains(st.Reason, why)
 	})
-	eventually(t, "told: "+why, func() bool { // a moment later
+	eventually(t, "told: "+why, func() bool { // notified shortly after
 		said := b.sentences()
 		return len(said) > 0 && strings.Contains(said[len(said)-1], why)
 	})
@@ -38,7 +37,7 @@ func paused(t *testing.T, b *bench, why string) {
 func recordingAgain(t *testing.T, b *bench) {
 	t.Helper()
 	var st Stats
-	defer func() { // says what it is when it is not
+	defer func() { // logs the state of a failed test
 		if t.Failed() {
 			t.Logf("the recorder is at %+v", st)
 		}
@@ -49,7 +48,7 @@ func recordingAgain(t *testing.T, b *bench) {
 	})
 }
 
-// fill gives the database no page more than it has; it acts as a full disk does.
+// fill simulates a full disk: the database cannot get more pages.
 func (b *bench) fill(t *testing.T, full bool) {
 	t.Helper()
 	pages := `PRAGMA max_page_count = 1`
@@ -70,7 +69,7 @@ func TestFullDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	record(t, b, 0, 100)
-	count(t, b) // waits for them
+	count(t, b) // waits until they are written
 	b.fill(t, true)
 	big := core.Reply{Result: []byte(`"` + strings.Repeat("é1", 20000) + `"`)}
 	for n := range 50 {
@@ -80,7 +79,7 @@ func TestFullDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 	if calls, _, err := b.Calls(t.Context(), Query{}); err != nil || len(calls) == 0 {
 		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
 	}
-	// Whoever changes something is told what to do, and not that we made a mistake.
+	// The error of a change names the cause.
 	if err := b.SaveMetadata(t.Context(), "large", make([]byte, 100_000)); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("a change gives %v", err)
 	}
@@ -130,7 +129,7 @@ func TestUnwritableFolderStopsNoCall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	blocked := filepath.Join(dir, "data")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil { // root may write everywhere, but not below a file
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil { // not even root can create a file below a file
 		t.Fatal(err)
 	}
 	b := open(t, filepath.Join(blocked, "history.db"))
@@ -176,7 +175,7 @@ func TestForeignFileIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	for what, put := range map[string]func(path string) error{
 		"a folder": func(path string) error { return os.MkdirAll(filepath.Join(path, "inside"), 0o700) },
-		"a link to a socket": func(path string) error { // as good as a device, and a red test harms none
+		"a link to a socket": func(path string) error { // instead of a device, which a failing test could damage
 			target := filepath.Join(t.TempDir(), "s")
 			l, err := net.Listen("unix", target)
 			if err == nil {
@@ -235,7 +234,7 @@ func TestDatabaseCorruptedAtRuntimeIsQuarantined(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, _ := f.Stat()
-	for at := int64(8192); at < info.Size(); at += 4096 { // the first pages stay, the rest is noise
+	for at := int64(8192); at < info.Size(); at += 4096 { // corrupts all pages except the first ones
 		_, _ = f.WriteAt([]byte(strings.Repeat("\xff\x07", 2048)), at)
 	}
 	_ = f.Close()
@@ -294,7 +293,7 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	r := s.Recorder() // nobody runs it
+	r := s.Recorder() // its Run is not running
 	reply := core.Reply{Result: []byte(`"` + strings.Repeat("x", MaxField-2) + `"`)}
 	for n := range 600 {
 		r.Record(aCall(n), reply)
@@ -305,7 +304,7 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Run(ctx); err != nil { // writes what waits
+	if err := r.Run(ctx); err != nil { // writes the queue
 		t.Fatal(err)
 	}
 	got, err := s.Call(t.Context(), aCall(599).ID)
@@ -322,7 +321,7 @@ func TestHistoryStaysWithinLimits(t *testing.T) {
 	now := time.UnixMicro(aCall(180).ID)
 	s, err := Open(t.Context(), Options{
 		Path: filepath.Join(t.TempDir(), "history.db"), Now: func() time.Time { return now },
-		Keep: RetentionLimits{Age: 40 * time.Millisecond, Bytes: -1}, // of 180 calls, one each millisecond
+		Keep: RetentionLimits{Age: 40 * time.Millisecond, Bytes: -1}, // there is one call per millisecond
 	})
 	if err != nil {
 		t.Fatal(err)

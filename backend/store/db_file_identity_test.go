@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRemovedDatabaseIsRecreatedAtRuntime removes the history the ways people do.
-// Every call that ends after the removal is in the new file, and the user is told.
+// TestRemovedDatabaseIsRecreatedAtRuntime removes the history in several ways. Every call that ends
+// after the removal is in the new file, and the user is notified.
 func TestRemovedDatabaseIsRecreatedAtRuntime(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(path string) error{
@@ -57,8 +57,8 @@ func TestRemovedDatabaseIsRecreatedAtRuntime(t *testing.T) {
 	}
 }
 
-// TestLateCallsSurviveFileReplacement: what was recorded before the move is in the moved file, also
-// where its log of changes stayed behind.
+// TestLateCallsSurviveFileReplacement moves the file without its WAL: calls that were recorded before
+// are in the moved file.
 func TestLateCallsSurviveFileReplacement(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
@@ -79,7 +79,7 @@ func TestLateCallsSurviveFileReplacement(t *testing.T) {
 	sound(t, b)
 }
 
-// TestReplacedDatabaseIsUsedAtRuntime: another history is moved to the place of the open one.
+// TestReplacedDatabaseIsUsedAtRuntime moves another history over the open one.
 func TestReplacedDatabaseIsUsedAtRuntime(t *testing.T) {
 	t.Parallel()
 	copied := filepath.Join(t.TempDir(), "copy.db")
@@ -105,7 +105,7 @@ func TestReplacedDatabaseIsUsedAtRuntime(t *testing.T) {
 	sound(t, b)
 }
 
-// TestRemovedWALLosesNoCall: only history.db-wal is removed.
+// TestRemovedWALLosesNoCall removes only history.db-wal.
 func TestRemovedWALLosesNoCall(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
@@ -124,8 +124,7 @@ func TestRemovedWALLosesNoCall(t *testing.T) {
 	sound(t, again)
 }
 
-// TestRecordingPausesWhenDatabaseCannotBeRecreated: where no new file can be made, recording says
-// so, and keeps the calls until it can.
+// TestRecordingPausesWhenDatabaseCannotBeRecreated: calls stay queued until a new file can be created.
 func TestRecordingPausesWhenDatabaseCannotBeRecreated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -16,13 +16,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Whoever adds a migration writes such a file with the code before it and keeps it in
-// testdata: go test ./backend/store -run TestFullHistoryFixtureFillsEveryTable -whole testdata/whole-vN.db
+// Before adding a migration, write such a file to testdata:
+// go test ./backend/store -run TestFullHistoryFixtureFillsEveryTable -whole testdata/whole-vN.db
 var wholeFile = flag.String("whole", "", "copy a history with something in every table to this file")
 
 const wholeCalls = 130
 
-// fill records something of everything that a history can hold.
+// fill writes a row to every table.
 func fill(t *testing.T, b *bench) {
 	t.Helper()
 	ctx := t.Context()
@@ -65,7 +65,7 @@ func fill(t *testing.T, b *bench) {
 	}, nil, []TrustEvent{{At: at.Add(time.Hour), Server: "files", Kind: "tool", Name: "write", What: "changed", Detail: "description", OldHash: []byte("h2"), NewHash: []byte("h3")}}))
 	indexed(t, b)
 	packAll(t, b)
-	for i := range 5 { // some that are not packed
+	for i := range 5 { // not in a block
 		b.Recorder().Record(aCall(wholeCalls+i), longReply(wholeCalls+i))
 	}
 	indexed(t, b)
@@ -73,14 +73,14 @@ func fill(t *testing.T, b *bench) {
 	check("rename", err)
 }
 
-// whole fails the test unless all that fill recorded is there and found. schema is the one
-// that it was written with.
+// whole fails the test unless everything that fill wrote exists and is found. schema is the schema
+// with which it was written.
 func whole(t *testing.T, b *bench, schema int) {
 	t.Helper()
 	ctx := t.Context()
 	server := "docs"
 	if schema < 6 {
-		server = "files" // names could not change
+		server = "files" // servers could not be renamed
 	}
 	calls, _, err := b.Calls(ctx, Query{Limit: 500})
 	if err != nil || len(calls) != wholeCalls+5 {
@@ -204,13 +204,13 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 	}
 }
 
-// Each was written by the program of its time, with something in every table that it had.
+// Each file was written by the version with that schema and has a row in every table.
 func TestMigratedHistoriesKeepEverything(t *testing.T) {
 	t.Parallel()
 	for schema := 5; schema <= newestSchema(t); schema++ {
 		data, err := os.ReadFile(fmt.Sprintf("testdata/whole-v%d.db", schema))
 		if errors.Is(err, fs.ErrNotExist) && schema == newestSchema(t) {
-			continue // it is written before the next one comes
+			continue // created when the next migration is added
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestMigratedHistoriesKeepEverything(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // as it was found, and as it was left then
+		for range 2 { // before and after the migration
 			b := openAt(t, path, later)
 			whole(t, b, schema)
 			b.stop()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// oldHistory is a copy of a database as the program with this schema left it: 120 calls.
+// oldHistory returns a copy of a database with 120 calls that the version with this schema wrote.
 func oldHistory(t *testing.T, schema int) string {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("testdata/history-v%d.db", schema))
@@ -26,7 +26,7 @@ func oldHistory(t *testing.T, schema int) string {
 	return path
 }
 
-// upgraded fails the test unless all that was in oldHistory is there, and is found.
+// upgraded fails the test unless the database contains everything of oldHistory.
 func upgraded(t *testing.T, path string) {
 	t.Helper()
 	b := open(t, path)
@@ -50,7 +50,7 @@ func upgraded(t *testing.T, path string) {
 	sound(t, b)
 }
 
-// indexed waits until search knows every call.
+// indexed waits until every call is indexed.
 func indexed(t testing.TB, b *bench) {
 	t.Helper()
 	flushed(t, b)
@@ -60,12 +60,12 @@ func indexed(t testing.TB, b *bench) {
 	})
 }
 
-// sound fails the test unless file and index pass their own checks.
+// sound fails the test unless file and index pass their integrity checks.
 func sound(t testing.TB, b *bench) {
 	t.Helper()
 	err := b.withHandle(func(h *handle) error {
 		var said string
-		// Not one that reads: there, the check looks at what the index was before a merge.
+		// Not on a connection for reading: its snapshot may be older than a merge of the index.
 		if err := h.write.QueryRow(`PRAGMA integrity_check`).Scan(&said); err != nil || said != "ok" {
 			t.Errorf("the file is not sound: %s, %v", said, err)
 		}
@@ -113,7 +113,7 @@ func TestKilledMigrationKeepsOldSchema(t *testing.T) {
 	}
 }
 
-// killMigration leaves the files as they lie after each statement of one migration.
+// killMigration opens the files as they are after each statement of one migration.
 func killMigration(t *testing.T, schema int) {
 	t.Helper()
 	names, err := fs.Glob(migrations, fmt.Sprintf("migrations/%05d_*.sql", schema))
@@ -146,7 +146,7 @@ func killMigration(t *testing.T, schema int) {
 				t.Fatalf("%s: %v", one, err)
 			}
 		}
-		killed := filepath.Join(t.TempDir(), "history.db") // the files as they lie at this moment
+		killed := filepath.Join(t.TempDir(), "history.db") // the files at this moment
 		for _, suffix := range []string{"", "-wal"} {
 			data, err := os.ReadFile(path + suffix)
 			if err != nil {

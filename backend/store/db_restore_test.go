@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestRestoreKeepsReplacedHistory puts a copy in the place of a history that
-// was not closed, whose log of changes must not be taken for one of the copy.
+// TestRestoreKeepsReplacedHistory restores over a history that was not closed, whose WAL must not be
+// applied to the backup.
 func TestRestoreKeepsReplacedHistory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func TestRestoreKeepsReplacedHistory(t *testing.T) {
 	}
 	record(t, b, 300, 300)
 	flushed(t, b)
-	for _, suffix := range databaseSuffixes { // as a killed process leaves them
+	for _, suffix := range databaseSuffixes { // copied while open, as after a kill
 		data, err := os.ReadFile(path + suffix)
 		if err != nil {
 			t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestTwoProcessesOnOneDatabaseLoseNothing has a second recorder write to the file of the
-// first, as when a lock file was deleted under a running program.
+// TestTwoProcessesOnOneDatabaseLoseNothing writes to one file with two recorders, as after the lock
+// file of a running program was deleted.
 func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
@@ -39,8 +39,8 @@ func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 	sound(t, first)
 }
 
-// TestLongReaderDoesNotGrowWALWithoutBound keeps a page half read while
-// calls are written: the question is ended, and the log is folded back.
+// TestLongReaderDoesNotGrowWALWithoutBound leaves a query open while calls are written: the query
+// times out, and the WAL is checkpointed.
 func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
@@ -58,7 +58,7 @@ func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 			defer func() { _ = rows.Close() }()
 			rows.Next()
 			close(began)
-			<-ctx.Done() // a page that nobody reads on
+			<-ctx.Done() // the rows are not read to the end
 			return rows.Err()
 		})
 	}()
@@ -87,8 +87,7 @@ func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 	}
 }
 
-// TestPruningYieldsToRecording prunes a history that is written to: it takes
-// steps of at most firstPruneRows calls, and each lets the recorder go first.
+// TestPruningYieldsToRecording prunes in steps while calls are recorded between them.
 func TestPruningYieldsToRecording(t *testing.T) {
 	b, calls := fresh(t), 3000
 	if slow {
@@ -136,7 +135,7 @@ func TestLongResultIsHashedByWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	r := s.Recorder() // nobody runs it yet
+	r := s.Recorder() // its Run is not running yet
 	reply := core.Reply{Result: make([]byte, 1<<20)}
 	for i := range reply.Result {
 		reply.Result[i] = 'x'
@@ -159,7 +158,7 @@ func TestLongResultIsHashedByWriter(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = r.Run(ctx) // writes what waits
+	_ = r.Run(ctx) // writes the queue
 	first, err := s.Call(t.Context(), aCall(0).ID)
 	if err != nil || first.ReplyCut == nil || len(first.ReplyCut.Hash) != 32 || first.ReplyCut.Size != 1<<20 {
 		t.Errorf("the first is %+v, %v", first.ReplyCut, err)

@@ -20,25 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// worked is the processor time of this thread so far: what a question takes on a
-// machine that has nothing else to do, however busy this one is, and without the writer.
+// worked returns the processor time of this thread, which does not depend on the load of the machine
+// and excludes the writer.
 func worked() time.Duration {
 	var used unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_THREAD, &used)
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// spread says the median and the longest.
+// spread formats the median and the maximum.
 func spread(took []time.Duration) string {
 	slices.Sort(took)
 	return fmt.Sprintf("%.1f | %.1f", took[len(took)/2].Seconds()*1e3, took[len(took)-1].Seconds()*1e3)
 }
 
-// TestLargeHistory measures a history of as many calls as DRAWBRIDGE_LARGE_ROWS says (2,000 without it),
-// of about 2 KB each, over 30 days, and prints a table. It takes minutes. The file is made at
-// DRAWBRIDGE_LARGE_FILE and stays there for the next run; without it in a temporary folder.
-// DRAWBRIDGE_LARGE_QUIET leaves out what is asked while calls are written, and
-// DRAWBRIDGE_LARGE_VACUUM gives free room back first.
+// TestLargeHistory measures queries on a history with DRAWBRIDGE_LARGE_ROWS calls (default 2,000) of
+// about 2 KB over 30 days, and prints a table. It takes minutes. The file DRAWBRIDGE_LARGE_FILE is
+// created if necessary and kept; by default, a temporary file is used. DRAWBRIDGE_LARGE_QUIET omits the
+// measurements during recording, and DRAWBRIDGE_LARGE_VACUUM vacuums the file first.
 func TestLargeHistory(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("DRAWBRIDGE_LARGE_ROWS"))
 	if n == 0 {
@@ -68,7 +67,7 @@ func TestLargeHistory(t *testing.T) {
 		}
 		var text strings.Builder
 		for text.Len() < 1900 {
-			fmt.Fprintf(&text, "w%d ", words.Uint64()) // some words are frequent and most are rare, as in what people write
+			fmt.Fprintf(&text, "w%d ", words.Uint64()) // few words are frequent, as in natural text
 		}
 		return c, core.Reply{Result: []byte(`{"content":[{"type":"text","text":"common ` + text.String() + `"}]}`)}
 	}
@@ -92,7 +91,7 @@ func TestLargeHistory(t *testing.T) {
 			reply = core.Reply{Result: []byte(`{"text":"qwxrare"}`)}
 		}
 		s.recorder.Record(c, reply)
-		if i%100 == 0 { // a full batch is not packed, as when there is no time for it
+		if i%100 == 0 { // flush regularly
 			flush()
 		}
 	}
@@ -180,7 +179,7 @@ func TestLargeHistory(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{}, 2)
 	go func() { _ = s.recorder.Run(ctx); done <- struct{}{} }()
-	calls := make([]*core.Call, 1000) // made before: what makes them is not what is measured
+	calls := make([]*core.Call, 1000) // created before the measurement
 	replies := make([]core.Reply, len(calls))
 	for i := range calls {
 		calls[i], replies[i] = one(now)

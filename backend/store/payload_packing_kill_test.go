@@ -15,8 +15,8 @@ import (
 
 const packerEnv = "DRAWBRIDGE_TEST_PACKER"
 
-// packerIfAsked turns this process into one that packs the payloads of a history and
-// gives the room back, and says when each step was done, until it is killed.
+// packerIfAsked turns this process into one that moves payloads into blocks and vacuums, and prints a
+// line after each step, until it is killed.
 func packerIfAsked() bool {
 	path := os.Getenv(packerEnv)
 	if path == "" {
@@ -44,11 +44,11 @@ func packerIfAsked() bool {
 	}
 }
 
-// TestKillDuringPackingLosesNoPayload kills a process in the middle of its steps:
-// each payload lies where it lay or in a pack, and is what was recorded.
+// TestKillDuringPackingLosesNoPayload kills a process during its steps: each payload is in its row or
+// in a block, and unchanged.
 func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 	t.Parallel()
-	const calls = 640 // ten packs
+	const calls = 640 // ten blocks
 	whole := filepath.Join(t.TempDir(), "whole.db")
 	b := openAt(t, whole, later)
 	for i := range calls {
@@ -98,7 +98,7 @@ func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 	}
 }
 
-// killPacker lets a process take some steps and kills it a while into the next.
+// killPacker starts a process, waits for some steps and kills it during the next one.
 func killPacker(t *testing.T, path string, steps int, into time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -23,7 +23,7 @@ func longReply(n int) core.Reply {
 	return core.Reply{Result: fmt.Appendf(nil, `{"content":[{"type":"text","text":"answer%d %s"}]}`, n, strings.Repeat("words that stand in every answer ", 20))}
 }
 
-// old returns a history whose n calls are all packed.
+// old returns a history with n calls whose payloads are all in blocks.
 func old(t *testing.T, n int) *bench {
 	t.Helper()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
@@ -136,7 +136,7 @@ func TestPackingHalvesSize(t *testing.T) {
 	if after := room(); after > before*2/3 {
 		t.Errorf("payloads took %d bytes and take %d packed", before, after)
 	}
-	for { // what that freed goes back to the disk
+	for { // returns the freed pages to the file system
 		more, err := b.vacuumStep(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -148,12 +148,12 @@ func TestPackingHalvesSize(t *testing.T) {
 	sound(t, b)
 }
 
-// TestErasedPayloadsAreInNoBlock opens every pack that is left.
+// TestErasedPayloadsAreInNoBlock decompresses every remaining block.
 func TestErasedPayloadsAreInNoBlock(t *testing.T) {
 	t.Parallel()
 	b := old(t, 200)
 	gone := Selection{IDs: []int64{aCall(3).ID, aCall(70).ID, aCall(199).ID}}
-	for n := 100; n < 164; n++ { // most of a pack
+	for n := 100; n < 164; n++ { // most calls of a block
 		gone.IDs = append(gone.IDs, aCall(n).ID)
 	}
 	if n, err := b.Erase(t.Context(), gone); err != nil || n != int64(len(gone.IDs)) {
@@ -221,8 +221,8 @@ func TestPruningDeletesPayloadBlocks(t *testing.T) {
 	sound(t, b)
 }
 
-// TestCallErasedDuringPackingLeavesNoPayload deletes a call between the moments
-// in which its payload is read and its pack is written.
+// TestCallErasedDuringPackingLeavesNoPayload erases a call after its payload was read for a block and
+// before the block is written.
 func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)

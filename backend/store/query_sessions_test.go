@@ -26,7 +26,7 @@ func TestEmptySessionsHideNoOthers(t *testing.T) {
 	if n, err := b.Erase(t.Context(), Selection{Client: "gone"}); err != nil || n != 20 {
 		t.Fatal(n, err)
 	}
-	for i := range 5 { // as earlier versions left them
+	for i := range 5 { // left by earlier versions
 		if err := b.exec(t.Context(), `INSERT INTO session (name) VALUES (?)`, fmt.Sprint("of an earlier version ", i)); err != nil {
 			t.Fatal(err)
 		}

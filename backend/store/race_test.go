@@ -2,5 +2,5 @@
 
 package store
 
-// slow says that the race detector makes everything take several times longer.
+// slow means that the race detector makes tests several times slower.
 const slow = true

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// aBatch is batchRows calls from number n on, of a session of their own.
+// aBatch returns batchRows calls of one session, beginning with number n.
 func aBatch(n int, session string) []entry {
 	batch := make([]entry, batchRows)
 	for i := range batch {
@@ -21,8 +21,8 @@ func aBatch(n int, session string) []entry {
 	return batch
 }
 
-// TestAbandonedBatchIsRolledBackWhole ends batches at any moment, as a stop of the
-// program does: what was written of one is taken back, all of it, and written later.
+// TestAbandonedBatchIsRolledBackWhole cancels batches at random moments, as a shutdown does: a
+// cancelled batch is rolled back completely, and can be written later.
 func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
@@ -62,7 +62,7 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 		if timer.Stop() {
 			took = time.Since(began)
 		} else if givenUp == round+1 {
-			took *= 2 // no batch has ended yet
+			took *= 2 // no batch has been written yet
 		}
 		cancel()
 		if calls, bodies, named := written(round); calls != batchRows || bodies != batchRows || named != batchRows {
@@ -82,8 +82,8 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 	sound(t, b)
 }
 
-// TestLockedDatabaseDoesNotLoseBatch has another program hold the file: the
-// connection that waited in vain is closed, and the next batch is written through another.
+// TestLockedDatabaseDoesNotLoseBatch locks the file by another program: the connection that waited is
+// closed, and the next batch uses a new one.
 func TestLockedDatabaseDoesNotLoseBatch(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)

@@ -24,7 +24,7 @@ func BenchmarkRecord(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				r.Record(c, reply)
-				if i%200 == 199 { // as the writer would, without the disk
+				if i%200 == 199 { // instead of writing a batch
 					r.completeBatch(r.nextBatch())
 				}
 			}
@@ -45,7 +45,7 @@ func TestRecordAllocatesAlmostNothing(t *testing.T) {
 		}
 		r.completeBatch(r.nextBatch())
 	})
-	if n > 100 && !slow { // one each, in a hundred calls; with the race detector, pools forget
+	if n > 100 && !slow { // with the race detector, pools drop buffers
 		t.Errorf("%v allocations for 100 calls", n)
 	}
 }

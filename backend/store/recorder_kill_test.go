@@ -17,8 +17,8 @@ import (
 
 const hammerEnv = "DRAWBRIDGE_TEST_HAMMER"
 
-// hammerIfAsked turns this process into one that records calls as fast as it may and
-// says when each had ended, and how many were on disk by then, until it is killed.
+// hammerIfAsked turns this process into one that records a call per millisecond and prints when each
+// ended and how many were on disk, until it is killed.
 func hammerIfAsked() bool {
 	path := os.Getenv(hammerEnv)
 	if path == "" {
@@ -35,7 +35,7 @@ func hammerIfAsked() bool {
 	tick := time.NewTicker(time.Millisecond)
 	for id := last + 1; ; id++ {
 		c := aCall(0)
-		c.At, c.Took = time.Now(), 0 // it waits for others, as any call that has just ended
+		c.At, c.Took = time.Now(), 0 // the call has just ended, so it waits for its batch
 		id = max(id, c.At.UnixMicro())
 		c.ID = id
 		s.Recorder().Record(c, core.Reply{Result: []byte(`{"text":"` + strings.Repeat("x", 2000) + `"}`)})
@@ -46,12 +46,10 @@ func hammerIfAsked() bool {
 	}
 }
 
-// lanes is how many processes record, each its own file, and are killed side by side:
-// they wait most of the time.
+// lanes is the number of processes that record to their own files in parallel; they mostly wait.
 const lanes = 5
 
-// rounds is how often a process is killed: 5 times, 15 with CI=true, or as often as
-// DRAWBRIDGE_KILL_ROUNDS says.
+// rounds returns the number of kills: 5, 15 with CI=true, or DRAWBRIDGE_KILL_ROUNDS.
 func rounds(t *testing.T) int {
 	if said := os.Getenv("DRAWBRIDGE_KILL_ROUNDS"); said != "" {
 		n, err := strconv.Atoi(said)
@@ -66,11 +64,9 @@ func rounds(t *testing.T) int {
 	return 5
 }
 
-// TestKillLosesNoCallOlderThan100ms allows more on a machine that does not
-// keep up: as many times more as the process, which records a call each millisecond,
-// took longer than that, and twice its longest standstill; and five times as much but
-// in make soak, which runs alone. What the recorder had on disk by its own count is
-// there whatever the time.
+// TestKillLosesNoCallOlderThan100ms scales the limit on a slow machine by how much longer than a
+// millisecond the process took per call, adds twice its longest pause, and allows five times as much
+// except in make soak, which runs alone. Calls that the recorder counted as written must always exist.
 func TestKillLosesNoCallOlderThan100ms(t *testing.T) {
 	all := rounds(t)
 	for lane := range lanes {
@@ -81,7 +77,7 @@ func TestKillLosesNoCallOlderThan100ms(t *testing.T) {
 	}
 }
 
-// hammer kills one process after the other, all of which record to the same file.
+// hammer kills one process after another, all of which record to the same file.
 func hammer(t *testing.T, rounds int) {
 	usual := 500.0
 	if slow {
@@ -89,13 +85,13 @@ func hammer(t *testing.T, rounds int) {
 	} else if os.Getenv("DRAWBRIDGE_KILL_ROUNDS") != "" && os.Getenv("CI") != "true" {
 		usual = 100
 	}
-	longest, over := int64(0), 0 // that a call had waited for the disk at a kill; kills with more than usual
+	longest, over := int64(0), 0 // longest wait of a queued call at a kill; kills with more than 100 ms
 	defer func() {
 		t.Logf("at a kill a call had waited for the disk for %d ms at most; more than 100 ms in %d of %d", longest, over, rounds)
 	}()
 	path := filepath.Join(t.TempDir(), "history.db")
 	for round := range rounds {
-		if round%20 == 19 { // a file that grows makes its check slower, and finds no more
+		if round%20 == 19 { // a larger file is only slower to check
 			path = filepath.Join(t.TempDir(), "history.db")
 		}
 		cmd := exec.Command(os.Args[0])

@@ -45,7 +45,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.stop()
-	b = open(t, b.path) // a pause outlives a stop
+	b = open(t, b.path) // the pause is stored
 	if st := b.Recorder().Stats(); st.State != "paused" || st.Reason == "" {
 		t.Errorf("%+v", st)
 	}
@@ -72,7 +72,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	}
 }
 
-// TestRecordingRulesApplyByServerAndTool: the user's rules keep less, never more.
+// TestRecordingRulesApplyByServerAndTool: the user's rules can only lower the level of the configuration.
 func TestRecordingRulesApplyByServerAndTool(t *testing.T) {
 	t.Parallel()
 	r := rules{

@@ -44,7 +44,7 @@ func TestBatchPausesWhileFewCallsAreQueued(t *testing.T) {
 	}
 }
 
-// TestBatchPausesAreBounded, however many statements it has: calls wait behind it.
+// The pauses of a batch are bounded for any number of statements, because calls wait for it.
 func TestBatchPausesAreBounded(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -67,7 +67,7 @@ func TestBatchPausesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallsAreRecordedDuringRetention has a hundred steps to go.
+// TestCallsAreRecordedDuringRetention prunes in a hundred steps.
 func TestCallsAreRecordedDuringRetention(t *testing.T) {
 	t.Parallel()
 	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db"), Keep: RetentionLimits{Age: -1, Bytes: -1, Rows: 10}})

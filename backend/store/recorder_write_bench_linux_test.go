@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// What a recorded call costs the writer: batches of 64 sessions on the disk.
+// BenchmarkWrite measures writing batches of calls of 64 sessions.
 func BenchmarkWrite(b *testing.B) {
 	for _, size := range []int{60, 10 << 10} {
 		b.Run(strconv.Itoa(size)+"B", func(b *testing.B) {
@@ -26,7 +26,7 @@ func BenchmarkWrite(b *testing.B) {
 			c := aCall(1)
 			c.Params = []byte(`{"name":"add","arguments":{"text":"` + text + `"}}`)
 			c.Arguments = core.Span{Start: 26, End: len(c.Params) - 1}
-			c.Progress, c.TraceID, c.Shim = 0, "", "" // as nearly every call
+			c.Progress, c.TraceID, c.Shim = 0, "", "" // as in nearly every call
 			sessions := make([]string, 64)
 			for i := range sessions {
 				sessions[i] = "session-" + strconv.Itoa(i)
@@ -34,7 +34,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.ReportAllocs()
 			began := processorTime()
 			for i := 0; b.Loop(); i++ {
-				c.ID = int64(i ^ 37) // calls of 64 sessions do not end as they began
+				c.ID = int64(i ^ 37) // calls do not end in the order of their starts
 				c.Session = sessions[i%len(sessions)]
 				r.Record(c, reply)
 				if i%batchRows == batchRows-1 {
@@ -55,8 +55,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// processorTime is what this process took so far: the time on the wall says little
-// where others use the machine.
+// processorTime returns the processor time of this process, which does not depend on the load of the
+// machine.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

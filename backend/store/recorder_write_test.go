@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// A batch may come again, because its commit worked and was reported as failed.
+// A batch is written again if its commit succeeded but was reported as failed.
 func TestCallIsWrittenAndCountedOnce(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -61,7 +61,7 @@ func TestPackedPayloadsRoundTrip(t *testing.T) {
 	}
 }
 
-// Calls with what nearly every call has are inserted by statements of their own.
+// Calls with common values are inserted by separate statements.
 func TestUnusualCallsRoundTrip(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -115,7 +115,7 @@ func TestUnusualCallsRoundTrip(t *testing.T) {
 	}
 }
 
-// What the writer allocates for a call: the values that it binds, and little else.
+// The writer allocates little more for a call than the values that it binds.
 func TestCallWriteAllocationsAreBounded(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {

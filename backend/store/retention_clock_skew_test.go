@@ -12,12 +12,11 @@ const (
 	aMonth = 30 * aDay
 )
 
-// TestClockFarAheadDeletesNothing before it has gone on from there for a day, in
-// which somebody may set it right.
+// TestClockFarAheadDeletesNothing until it has continued for a day, in which it may be corrected.
 func TestClockFarAheadDeletesNothing(t *testing.T) {
 	t.Parallel()
 	right := aCall(0).At
-	var ahead atomic.Int64 // the index reads it meanwhile
+	var ahead atomic.Int64 // read concurrently by the indexer
 	clock := func() time.Time { return right.Add(time.Duration(ahead.Load())) }
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), clock)
 	b.SetKeep(RetentionLimits{Age: aMonth, Bytes: -1})
@@ -47,7 +46,7 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	if n := u(); n != 100 {
 		t.Errorf("the sums have %d calls", n)
 	}
-	for range 23 { // it goes on
+	for range 23 { // it continues from there
 		ahead.Add(int64(time.Hour))
 		left("hours later", 100)
 	}
@@ -74,8 +73,7 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestClockStepIsRememberedAcrossRuns: a program that is started and ended often
-// believes it after the same day.
+// TestClockStepIsRememberedAcrossRuns: restarts do not prolong the day.
 func TestClockStepIsRememberedAcrossRuns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
@@ -106,8 +104,8 @@ func TestClockStepIsRememberedAcrossRuns(t *testing.T) {
 	}
 }
 
-// TestCallsExpireByAge: no jump is an advance of some hours, a weekend, or a clock that was set
-// back. A clock that jumps again must continue for a day from there.
+// TestCallsExpireByAge: an advance of hours or a weekend and a clock that is set back are not jumps.
+// After a second jump, the clock must again continue for a day.
 func TestCallsExpireByAge(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// planted is a call that has a word to look for in everything that is kept of it.
+// planted returns a call with a recognizable word in every recorded field.
 func planted(n int) *core.Call {
 	c := aCall(n)
 	c.Server, c.Method, c.Name, c.PublicName = "qwxserver", "resources/read", "file:///home/qwxresource", "qwxpublic"
@@ -81,11 +81,11 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 				t.Fatal(err)
 			}
 			holds(t, after, "qwx")
-			// docs/history.md says so: a copy keeps what was deleted later.
+			// As documented, an earlier backup still contains the calls.
 			if data, err := os.ReadFile(before); err != nil || !strings.Contains(string(data), "qwxresource") {
 				t.Errorf("the backup from before has lost the calls, %v", err)
 			}
-			// What the inserter remembers of names must not lead to rows that are gone.
+			// The cache of names must not refer to deleted rows.
 			b.Recorder().Record(planted(500), textReply("again"))
 			if n := count(t, b); n != 199 {
 				t.Errorf("%d calls", n)

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// What is said before the history is cut is what then goes.
 func TestRetentionPreviewCountsWhatPruneDeletes(t *testing.T) {
 	t.Parallel()
 	const all = 400
@@ -16,7 +15,7 @@ func TestRetentionPreviewCountsWhatPruneDeletes(t *testing.T) {
 	b.Recorder().Flush(t.Context())
 	for name, c := range map[string]struct {
 		keep  RetentionLimits
-		first int // of those that stay
+		first int // number of the first call that stays
 	}{
 		"no bound":       {RetentionLimits{Age: -1, Bytes: -1}, 0},
 		"none is so old": {RetentionLimits{Age: 2 * time.Hour, Bytes: -1}, 0},
@@ -40,7 +39,6 @@ func TestRetentionPreviewCountsWhatPruneDeletes(t *testing.T) {
 	}
 }
 
-// How many calls make up so much room is known about only, and said so.
 func TestRetentionPreviewBySizeIsMarkedEstimate(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)

@@ -226,7 +226,7 @@ func TestPruningRemovesCallsFromIndex(t *testing.T) {
 	}
 }
 
-// TestOnlySelectedCallsAreErased, whatever else is named beside them.
+// Ids have precedence over the client of a selection.
 func TestOnlySelectedCallsAreErased(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)

@@ -89,7 +89,7 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 	if r := b.Recording().Rules; len(r) != 1 || r[0].Server != "fs" {
 		t.Errorf("what is recorded of it: %+v", r)
 	}
-	// A call that began before ends now; another server gets the old name later.
+	// A call that began before the renaming ends; later another server gets the old name.
 	record(t, b, 100, 1)
 	known("fs", 101)
 	b.Recorder().SetCeiling(map[string]RecordLevel{"files": KeepFull, "fs": KeepFull}, nil)

@@ -48,8 +48,7 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 	}
 }
 
-// TestUsageOfAnyRangeMatchesItsCalls compares sums with the calls themselves, over
-// ranges of all kinds.
+// TestUsageOfAnyRangeMatchesItsCalls compares rollups with the calls of random ranges.
 func TestUsageOfAnyRangeMatchesItsCalls(t *testing.T) {
 	t.Parallel()
 	now := aCall(0).At.Truncate(24 * time.Hour).Add(10*time.Hour + 17*time.Minute + 5*time.Second)
@@ -80,7 +79,7 @@ func TestUsageOfAnyRangeMatchesItsCalls(t *testing.T) {
 			return time.Hour
 		}
 		wideFrom, wideTo := from.Truncate(unit(from)), to.Truncate(unit(to)).Add(unit(to))
-		if unit(from) == time.Hour { // the edge between hours and minutes moves with the clock
+		if unit(from) == time.Hour { // the boundary between hours and minutes moves with the clock
 			wideFrom = from.Truncate(time.Hour)
 		}
 		least, most := int64(0), int64(0)
@@ -113,7 +112,7 @@ func TestUsageOfAnyRangeMatchesItsCalls(t *testing.T) {
 	}
 }
 
-// TestLongRangeIsReadFromDayRollups: the hours of its first day would be half of all rows.
+// The hourly rollups of a partial first day would be half of all rows.
 func TestLongRangeIsReadFromDayRollups(t *testing.T) {
 	t.Parallel()
 	now := aCall(0).At.Truncate(24 * time.Hour).Add(13 * time.Hour)

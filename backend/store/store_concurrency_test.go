@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestReadsDoNotWaitForBusyWriter holds the writer: nothing that
-// was recorded can reach the disk.
+// TestReadsDoNotWaitForBusyWriter holds the write lock, so that no recorded call can be written.
 func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
@@ -45,7 +44,7 @@ func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-		case <-time.After(patient / 2): // a question waits for the writer as long as patient
+		case <-time.After(patient / 2): // longer than any query takes without waiting
 			t.Errorf("%s waits for the writer", name)
 		}
 	}
@@ -56,21 +55,19 @@ func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 	b.recorder.mu.Lock()
 	b.recorder.rate = writeRate{since: time.Now()}
 	b.recorder.mu.Unlock()
-	// When few are written, who made a call finds it at once.
+	// Without load, a query waits for the newest call.
 	b.Recorder().Record(aCall(200), aReply)
 	if got, _, err := b.Calls(t.Context(), Query{Limit: 1}); err != nil || len(got) != 1 || got[0].ID != aCall(200).ID {
 		t.Errorf("the newest call is %v, %v", got, err)
 	}
 }
 
-// TestPruningTerminatesDuringRecording prunes to fewer calls than are recorded meanwhile: of
-// those it takes none, so that it ends however fast they come.
-//
-// It is not parallel: it keeps a processor busy. The recording keeps pace with the disk, so that a
-// slow machine has no more of it to write than a fast one.
+// TestPruningTerminatesDuringRecording records more calls than pruning leaves: pruning ignores calls
+// that are recorded in the meantime, so it ends. The test is not parallel because it keeps a processor
+// busy. It waits for the disk, so that a slow machine does not have more calls to write.
 func TestPruningTerminatesDuringRecording(t *testing.T) {
 	calls := 500
-	if slow { // each of its steps waits for two batches
+	if slow { // each step waits for two batches
 		calls = 150
 	}
 	b := fresh(t)
@@ -78,7 +75,7 @@ func TestPruningTerminatesDuringRecording(t *testing.T) {
 	flushed(t, b)
 	ended := make(chan int64, 1)
 	go func() {
-		n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: 1, Rows: 10}) // one byte: everything is beyond
+		n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: 1, Rows: 10}) // every call is beyond one byte
 		if err != nil {
 			t.Error(err)
 		}
@@ -97,9 +94,9 @@ func TestPruningTerminatesDuringRecording(t *testing.T) {
 		default:
 		}
 		if n == calls && rows(t, b) == calls {
-			continue // it has not begun
+			continue // pruning has not begun
 		}
-		for range 2 * firstPruneRows { // more than a step takes away
+		for range 2 * firstPruneRows { // more than a step deletes
 			b.Recorder().Record(aCall(n), aReply)
 			n++
 		}

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// bench is a store with a running recorder, for tests.
+// bench is a store with a running recorder.
 type bench struct {
 	*Store
 	path string
@@ -25,7 +25,7 @@ type bench struct {
 	said []string
 }
 
-// patient is how long a test waits for what is to come.
+// patient is the time limit of all waits.
 const patient = 30 * time.Second
 
 func (b *bench) sentences() []string {
@@ -58,7 +58,7 @@ func openWith(t testing.TB, o Options) *bench {
 		t.Fatal(err)
 	}
 	b.Store = s
-	s.timeouts = storeTimeouts{flush: patient, read: patient} // of a busy machine: what is asked is whether, not how fast
+	s.timeouts = storeTimeouts{flush: patient, read: patient} // the tests do not measure time
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
@@ -76,8 +76,7 @@ func openWith(t testing.TB, o Options) *bench {
 	return b
 }
 
-// otherProgram opens the file once more, as another program would: when the Store has the
-// lock, it waits for it.
+// otherProgram opens the file as another program. It waits for locks of the Store.
 func otherProgram(t testing.TB, path, lock string, pragmas ...string) *sql.DB {
 	t.Helper()
 	pragmas = append([]string{fmt.Sprintf("busy_timeout(%d)", patient.Milliseconds())}, pragmas...)
@@ -91,7 +90,7 @@ func otherProgram(t testing.TB, path, lock string, pragmas ...string) *sql.DB {
 
 func fresh(t testing.TB) *bench { return open(t, filepath.Join(t.TempDir(), "history.db")) }
 
-// aCall is a finished call number n, one millisecond after the one before it.
+// aCall returns the finished call number n, which started n ms after the first.
 func aCall(n int) *core.Call {
 	params := fmt.Sprintf(`{"name":"echo","arguments":{"n":%d}}`, n)
 	return &core.Call{
@@ -167,8 +166,8 @@ func TestHistorySurvivesShutdown(t *testing.T) {
 	}
 }
 
-// flushed waits until nothing waits for the disk. Flush alone returns at once while the
-// recorder tries again after trouble.
+// flushed waits until the queue is written. Flush alone returns immediately while the recorder retries
+// after an error.
 func flushed(t testing.TB, b *bench) {
 	t.Helper()
 	eventually(t, "all that was recorded is written", func() bool {
@@ -209,7 +208,7 @@ func TestFiltersMatchExactly(t *testing.T) {
 		}
 		b.Recorder().Record(c, reply)
 	}
-	flushed(t, b) // a page before a call does not wait for what is still queued
+	flushed(t, b) // a query with Before does not wait for queued calls
 	for name, c := range map[string]struct {
 		q    Query
 		want int
