@@ -26,6 +26,7 @@ var edges = map[string]string{
 	"backend/lazyregexp":  "",
 	"backend/exitreason":  "backend/lazyregexp",
 	"backend/closeonce":   "",
+	"backend/eventually":  "",                                                                  // never shipped: only tests import it
 	"backend/hideconsole": "",                                                                  // what starts programs of others hides their windows
 	"backend/redact":      "backend/lazyregexp",                                                // the only lists of names and formats of secrets
 	"config":              "backend/lazyregexp backend/atomicfile backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // fakeBrowser creates a program that records its arguments and the address in the file that it was
@@ -46,11 +48,12 @@ func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := ""
-			for deadline := time.Now().Add(20 * time.Second); file == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			eventually.True(t, "the browser is started", func() bool {
 				raw, _ := os.ReadFile(noted)
 				file = strings.TrimSpace(string(raw))
-			}
-			if file == "" || strings.Contains(file, secret) {
+				return file != ""
+			})
+			if strings.Contains(file, secret) {
 				t.Fatalf("the browser is started with %q", file)
 			}
 			page, err := os.ReadFile(noted + ".page")

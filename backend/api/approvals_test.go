@@ -10,6 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
@@ -45,12 +46,10 @@ func TestCallApprovalShowsArgumentsAndCanBePermanent(t *testing.T) {
 	} {
 		go ask()
 		var list List[Question]
-		for deadline := time.Now().Add(20 * time.Second); len(list.Items) != 1 && time.Now().Before(deadline); {
+		eventually.True(t, "one question waits", func() bool {
 			s.get(t, "/api/v1/approvals", &list)
-		}
-		if len(list.Items) != 1 {
-			t.Fatalf("%d questions wait", len(list.Items))
-		}
+			return len(list.Items) == 1
+		})
 		q := list.Items[0]
 		if len(q.Arguments) != maxShown || !q.ArgumentsCut || q.ArgumentsSize != len(args) || q.Original != "delete" || q.CallID != "7" {
 			t.Errorf("%d of %d bytes, %+v", len(q.Arguments), q.ArgumentsSize, q.Original)
@@ -121,12 +120,7 @@ func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 
 func TestCommandWaitsForApproval(t *testing.T) {
 	s := newSite(t)
-	for deadline := time.Now().Add(10 * time.Second); !s.bus.Active(); {
-		if time.Now().After(deadline) {
-			t.Fatal("nobody follows")
-		}
-		<-time.After(time.Millisecond)
-	}
+	eventually.True(t, "somebody follows", s.bus.Active)
 	events := s.listen(t)
 	next(t, events)
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -141,7 +142,7 @@ func TestEndToEndCancellationReachesServer(t *testing.T) {
 	go func() {
 		done <- onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__echo"}}`, h...))
 	}()
-	waitUntil(t, "the call is in flight", func() bool { return s.bridge.Sessions()[0].InFlight == 1 })
+	eventually.True(t, "the call is in flight", func() bool { return s.bridge.Sessions()[0].InFlight == 1 })
 	s.post("/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, h...)
 	select {
 	case got := <-done:

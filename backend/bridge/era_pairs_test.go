@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -225,7 +226,7 @@ func TestElicitationFallsBackToUserPrompt(t *testing.T) {
 					res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
 					got <- answerOf(t, res, err)
 				}()
-				waitUntil(t, "the question is in the inbox", func() bool { return len(box.List()) == 1 })
+				eventually.True(t, "the question is in the inbox", func() bool { return len(box.List()) == 1 })
 				item := box.List()[0]
 				if item.Server != "one" || item.Client.Name != "sdk" || item.Tool != "one__form" || item.Message != "What is your name?" {
 					t.Errorf("%+v", item)
@@ -274,7 +275,7 @@ func TestSuspendedCallIsCancelledWithoutClientRetry(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the server was not told")
 	}
-	waitUntil(t, "it is forgotten", func() bool {
+	eventually.True(t, "it is forgotten", func() bool {
 		s.bridge.suspended.mu.Lock()
 		defer s.bridge.suspended.mu.Unlock()
 		return len(s.bridge.suspended.byState) == 0

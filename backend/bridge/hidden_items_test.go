@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -109,7 +110,7 @@ func TestProfileHidesOtherResourcesFromSubscription(t *testing.T) {
 		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}); err != nil {
 			t.Fatal(err)
 		}
-		waitUntil(t, "what is inside is subscribed to", func() bool {
+		eventually.True(t, "what is inside is subscribed to", func() bool {
 			c := s.gateway.last()
 			return c != nil && c.Method == "resources/subscribe" && c.Server == "in"
 		})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // slowBody sends a request whose last byte is sent when finish is called. announced -1 sends it
@@ -49,7 +51,7 @@ func (s *fixture) slowBody(size int, announced int64, headers ...string) (status
 func (s *fixture) waitForBudget(bytes int64) {
 	s.Helper()
 	rest := s.bridge.BodyBudget - bytes + 1
-	waitUntil(s.T, "the bodies are held", func() bool {
+	eventually.True(s.T, "the bodies are held", func() bool {
 		free := s.bridge.bodyBudget.semaphore.TryAcquire(rest)
 		if free {
 			s.bridge.bodyBudget.semaphore.Release(rest)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // Calls of both eras are cancelled at shutdown, and one that arrives later is cancelled immediately.
@@ -70,7 +71,7 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 		}
 	}
 	close(answer)
-	waitUntil(t, "every finished call has left the list", func() bool {
+	eventually.True(t, "every finished call has left the list", func() bool {
 		s.bridge.inFlight.mu.Lock()
 		defer s.bridge.inFlight.mu.Unlock()
 		return len(s.bridge.inFlight.cancel) == 0

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,7 +38,7 @@ func (s *fixture) newProbe(path, token string) listenerProbe {
 // sent returns what the listener was sent since the last call.
 func (e listenerProbe) sent() string {
 	e.s.bridge.announceChanges()
-	waitUntil(e.s, "the queue is empty", func() bool {
+	eventually.True(e.s, "the queue is empty", func() bool {
 		e.l.mu.Lock()
 		defer e.l.mu.Unlock()
 		return !e.l.sending

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // A client that does not read leaves budget for the others, and a result beyond the budget is
@@ -50,7 +51,7 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 		t.Errorf("%d bytes of the result came", n)
 	}
 	_, _ = first.Body.Close(), second.Body.Close()
-	waitUntil(t, "there is room again", func() bool {
+	eventually.True(t, "there is room again", func() bool {
 		s.bridge.resultBudget.mu.Lock()
 		defer s.bridge.resultBudget.mu.Unlock()
 		return s.bridge.resultBudget.held == 0 && len(s.bridge.resultBudget.heldBy) == 0

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -134,7 +135,7 @@ func TestListChangedReachesClientsOfBothEras(t *testing.T) {
 				}
 			}
 			// The stream may open later than the client: announce until it is received.
-			waitUntil(t, "the stream is up", func() bool {
+			eventually.True(t, "the stream is up", func() bool {
 				s.registry.Set("files", "files", filesCatalog(), core.Tools)
 				select {
 				case <-heard:
@@ -222,7 +223,7 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	}
 	checkEqual(t, "after one left", count(), "subscribe ")
 	_ = b.Close() // disconnects without unsubscribing
-	waitUntil(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
+	eventually.True(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
 }
 
 // While a client does not read, only the newest update of each resource waits for it.
@@ -236,7 +237,7 @@ func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 		e.l.enqueue(s.bridge, uri, "notifications/resources/updated", []byte(fmt.Sprintf(`{"uri":%q,"n":%d}`, uri, n)))
 	}
 	update("a:1", 0)
-	waitUntil(t, "the first is being sent", func() bool { e.l.mu.Lock(); defer e.l.mu.Unlock(); return len(e.l.queue) == 0 })
+	eventually.True(t, "the first is being sent", func() bool { e.l.mu.Lock(); defer e.l.mu.Unlock(); return len(e.l.queue) == 0 })
 	for n := 1; n < 100; n++ {
 		update("a:1", n)
 		update("a:2", n)
@@ -262,7 +263,7 @@ func TestListenerIsClosedOnShutdown(t *testing.T) {
 	s := newFixture(t, nil)
 	resp := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
 	go func() {
-		waitUntil(t, "listening", func() bool {
+		eventually.True(t, "listening", func() bool {
 			for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
 				return true
 			}
@@ -289,7 +290,7 @@ func TestListenersPerClientAreBounded(t *testing.T) {
 		t.Error(resp.Status)
 	}
 	open[0].Body.Close()
-	waitUntil(t, "a place is free", func() bool {
+	eventually.True(t, "a place is free", func() bool {
 		s.bridge.streams.mu.Lock()
 		defer s.bridge.streams.mu.Unlock()
 		return s.bridge.streams.held[""] < 2

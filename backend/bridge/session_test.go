@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -126,7 +127,7 @@ func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(release)
-	waitUntil(t, "the legacy call ends", func() bool { return s.bridge.Sessions()[0].InFlight == 0 })
+	eventually.True(t, "the legacy call ends", func() bool { return s.bridge.Sessions()[0].InFlight == 0 })
 }
 
 func TestCancelledNotificationCancelsCallWithThatID(t *testing.T) {
@@ -202,12 +203,12 @@ func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 		}
 	}
 	stream.Body.Close()
-	waitUntil(t, "the stream is released", func() bool {
+	eventually.True(t, "the stream is released", func() bool {
 		clock.Add(31 * 60)
 		s.bridge.closeIdleSessions()
 		return len(s.bridge.Sessions()) == 0
 	})
-	waitUntil(t, "the SDK has forgotten them", func() bool {
+	eventually.True(t, "the SDK has forgotten them", func() bool {
 		n := 0
 		for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
 			n++
@@ -246,7 +247,7 @@ func TestSessionsPerClientAreBounded(t *testing.T) {
 	if got := onlyMessage(t, resp); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get(sessionHeader) != "" || !strings.Contains(got, "too many open sessions") {
 		t.Errorf("%s, session %q: %s", resp.Status, resp.Header.Get(sessionHeader), got)
 	}
-	waitUntil(t, "only four sessions in the SDK", func() bool {
+	eventually.True(t, "only four sessions in the SDK", func() bool {
 		n := 0
 		for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
 			n++

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -161,7 +162,7 @@ func TestDisconnectedModernClientCancelsItsCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities, 1)
 	go func() {
-		waitUntil(t, "the call is in flight", func() bool { return s.gateway.last() != nil })
+		eventually.True(t, "the call is in flight", func() bool { return s.gateway.last() != nil })
 		cancel()
 	}()
 	s.postAndDisconnect(ctx, body)

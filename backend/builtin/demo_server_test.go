@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func quicken(t *testing.T) {
@@ -61,12 +63,8 @@ func use(t *testing.T, transport mcp.Transport, version string) {
 		t.Errorf("image is %s", got.MIMEType)
 	}
 	call("slow", nil)
-	for deadline := time.Now().Add(5 * time.Second); progress.Load() < slowSteps && time.Now().Before(deadline); {
-		<-time.After(time.Millisecond) // the SDK may deliver progress after the result
-	}
-	if progress.Load() != slowSteps {
-		t.Errorf("%d of %d progress notifications", progress.Load(), slowSteps)
-	}
+	// The SDK may deliver progress after the result.
+	eventually.True(t, "every step was reported", func() bool { return progress.Load() == slowSteps })
 	prompt, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"name": "Ada"}})
 	if err != nil || !strings.Contains(prompt.Messages[0].Content.(*mcp.TextContent).Text, "Ada") {
 		t.Errorf("%v, %v", prompt, err)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // buffer is a log that supports concurrent reads and writes.
@@ -80,7 +82,7 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 	for name, cmd := range stubborn {
 		t.Run(name, func(t *testing.T) {
 			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: cmd})
-			eventually(t, time.Minute, "running", func() bool { return len(inside(t, id)) >= 2 })
+			eventually.True(t, "running", func() bool { return len(inside(t, id)) >= 2 })
 			begun := time.Now()
 			if err := e.Stop(t.Context()); err != nil {
 				t.Fatal(err)
@@ -319,7 +321,7 @@ func TestEndOrphansKillsExecsOfKilledDaemon(t *testing.T) {
 	id := sleepingContainer(t, shellImage, true)
 	ledger := t.TempDir()
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: stubborn["background"], Ledger: ledger})
-	eventually(t, time.Minute, "running", func() bool { return len(inside(t, id)) >= 2 })
+	eventually.True(t, "running", func() bool { return len(inside(t, id)) >= 2 })
 	if files, _ := os.ReadDir(ledger); len(files) != 1 {
 		t.Fatalf("%d entries", len(files))
 	}
@@ -328,7 +330,7 @@ func TestEndOrphansKillsExecsOfKilledDaemon(t *testing.T) {
 		t.Errorf("ended %d, %v", n, err)
 	}
 	// The shell of the sweep itself, which killed the others, may still exist for a moment.
-	eventually(t, time.Minute, "nothing left", func() bool { return len(inside(t, id)) == 0 })
+	eventually.True(t, "nothing left", func() bool { return len(inside(t, id)) == 0 })
 	<-e.Done()
 	if files, _ := os.ReadDir(ledger); len(files) != 0 {
 		t.Errorf("%d entries after the sweep", len(files))

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
@@ -126,7 +128,7 @@ func foreground(t *testing.T, ledger string, options []string, program ...string
 			t.Error(err)
 		}
 	})
-	eventually(t, 20*time.Second, "the container runs", func() bool { return running(t, r) == 1 })
+	eventually.TrueWithin(t, 20*time.Second, "the container runs", func() bool { return running(t, r) == 1 })
 	return r, cmd, stdin, bufio.NewReader(out)
 }
 

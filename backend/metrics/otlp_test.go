@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -109,19 +110,6 @@ func (w *words) String() string {
 	return w.text.String()
 }
 
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(30 * time.Second); !f(); {
-		if time.Now().After(limit) {
-			t.Fatal("it never came to be: " + what)
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-t.Context().Done():
-		}
-	}
-}
-
 func TestReceiverGetsSpansAndMetrics(t *testing.T) {
 	to := newReceiver(t, 2) // it comes up late
 	m := newMetrics()
@@ -151,7 +139,7 @@ func TestReceiverGetsSpansAndMetrics(t *testing.T) {
 		copied := *c
 		m.Call(copied)
 	}
-	until(t, "metrics with the calls", func() bool {
+	eventually.True(t, "metrics with the calls", func() bool {
 		return to.seen(func() bool {
 			sum := to.metrics["drawbridge_calls_total"].GetSum()
 			return len(sum.GetDataPoints()) == 3
@@ -239,7 +227,7 @@ func TestUnreachableReceiverDelaysNoCall(t *testing.T) {
 		t.Error("nothing was dropped, so something grows without end")
 	}
 	free()
-	until(t, "what the log says of it", func() bool {
+	eventually.True(t, "what the log says of it", func() bool {
 		told := regexp.MustCompile(`spans=(\d+)\n`).FindStringSubmatch(log.String())
 		if told == nil {
 			return false

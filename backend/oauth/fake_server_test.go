@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 
 	"go.uber.org/goleak"
@@ -58,11 +59,7 @@ func (p *fakeServer) requestCount(what string) int {
 // awaitRevoked waits for n revocation requests.
 func (p *fakeServer) awaitRevoked(n int) {
 	p.t.Helper()
-	for begun := time.Now(); p.requestCount("/revoke") < n; time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > 20*time.Second {
-			p.t.Fatalf("%d tokens were revoked, not %d", p.requestCount("/revoke"), n)
-		}
-	}
+	eventually.True(p.t, fmt.Sprintf("%d tokens are revoked", n), func() bool { return p.requestCount("/revoke") >= n })
 }
 
 func (p *fakeServer) set(f func()) {
@@ -229,15 +226,12 @@ func (r *testKeeper) signIn(s Server) string {
 // awaitSettled waits until no sign-in of a server is in progress. The final page is sent before that.
 func (r *testKeeper) awaitSettled(id string) Status {
 	r.t.Helper()
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		st := r.Status(id)
-		if st.Pending == nil {
-			return st
-		}
-		if time.Since(begun) > 20*time.Second {
-			r.t.Fatal("the sign-in does not end")
-		}
-	}
+	var st Status
+	eventually.True(r.t, "the sign-in ends", func() bool {
+		st = r.Status(id)
+		return st.Pending == nil
+	})
+	return st
 }
 
 func mustContain(t *testing.T, what, text, part string) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func TestSignInSurvivesDaemonRestart(t *testing.T) {
@@ -103,19 +104,17 @@ func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
 	}
 	mustContain(t, "the page", openPage(t, pending.URL), "is signed in to web")
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
-	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the listener closes after the response
+	eventually.True(t, "the listener ends with its sign-in", func() bool { // it closes after the response
 		resp, err := own.Get(back.String() + "?code=x&state=" + state)
 		if err != nil {
-			break
+			return true
 		}
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusOK {
 			t.Fatal("an answer is taken twice")
 		}
-		if time.Since(begun) > 20*time.Second {
-			t.Fatal("the listener outlives its sign-in")
-		}
-	}
+		return false
+	})
 }
 
 func TestSignInEndsOnTimeoutOrCancel(t *testing.T) {
@@ -124,12 +123,7 @@ func TestSignInEndsOnTimeoutOrCancel(t *testing.T) {
 	r := newTestKeeper(t, t.TempDir(), func(o *Options) { o.SignInTimeout = 300 * time.Millisecond })
 	_, _ = r.post(s, "hello")
 	must(r.Begin(t.Context(), "web"))
-	for begun := time.Now(); r.Status("web").Pending != nil; {
-		if time.Since(begun) > 20*time.Second {
-			t.Fatal("it waits for ever")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually.True(t, "the sign-in ends", func() bool { return r.Status("web").Pending == nil })
 	mustContain(t, "the failure", r.Status("web").Failed, "the sign-in timed out")
 
 	patient := newTestKeeper(t, t.TempDir())

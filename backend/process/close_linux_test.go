@@ -4,7 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // TestCloseKillsForkingProcesses checks that Close kills processes that a process list may miss.
@@ -26,7 +27,7 @@ func TestCloseKillsForkingProcesses(t *testing.T) {
 		}
 		return info.Size()
 	}
-	eventually(t, time.Minute, "something is reborn", func() bool { return born() > 20 })
+	eventually.True(t, "something is reborn", func() bool { return born() > 20 })
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The test binary also runs as every process of the tests. The variable ACT contains the role.
@@ -224,19 +226,6 @@ func daemonRole() int {
 	return code
 }
 
-// eventually polls, because it waits for other processes.
-func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", limit, what)
-		}
-	}
-}
-
 // pidsIn returns the living processes that reported ready in dir.
 func pidsIn(dir string) (alive []int) {
 	entries, _ := os.ReadDir(dir)
@@ -282,7 +271,7 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	eventually(t, time.Minute, fmt.Sprintf("%d processes of %s ready", n, role), func() bool {
+	eventually.True(t, fmt.Sprintf("%d processes of %s ready", n, role), func() bool {
 		entries, _ := os.ReadDir(dir)
 		return len(entries) >= n
 	})

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // A process that starts its successor and exits may be missed by every process list of a crowded
@@ -17,7 +19,7 @@ func TestEndOrphansKillsProcessesMissedByScans(t *testing.T) {
 	t.Parallel()
 	instance := strings.ReplaceAll(filepath.ToSlash(t.TempDir()), "/", "-")
 	reborn := startForkingProcess(t, MarkVariable, instance+"/earlier/reborn", 50*time.Millisecond)
-	eventually(t, time.Minute, "something is reborn", func() bool { return len(reborn(listProcesses())) > 0 })
+	eventually.True(t, "something is reborn", func() bool { return len(reborn(listProcesses())) > 0 })
 	blind := func() (all []processInfo) { // lists all other processes
 		for _, p := range listProcesses() {
 			if !strings.HasPrefix(environVariable(p.pid, MarkVariable), instance+"/") {

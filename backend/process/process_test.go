@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func TestEchoWorksBothWays(t *testing.T) {
@@ -188,7 +190,7 @@ func TestNoZombieRemains(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, reapAfter+3*time.Second, "no zombie child", func() bool {
+	eventually.TrueWithin(t, reapAfter+3*time.Second, "no zombie child", func() bool {
 		return !slices.ContainsFunc(listProcesses(), func(p processInfo) bool { return p.zombie && p.ppid == os.Getpid() })
 	})
 }
@@ -233,7 +235,7 @@ func TestReaperCollectsOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		var p processInfo
-		eventually(t, time.Minute, "a zombie", func() bool {
+		eventually.True(t, "a zombie", func() bool {
 			p, _ = readProcess(dead.Pid)
 			return p.zombie
 		})
@@ -322,10 +324,7 @@ func TestCloseWaitsForLedgerUpdate(t *testing.T) {
 	s := newTestSpawner(t)
 	p, _ := start(t, s, "exit3", 0)
 	s.ledger.mu.Lock() // blocks writing the ledger
-	gone := func() bool { return errors.Is(unix.Kill(p.pid, 0), unix.ESRCH) }
-	for deadline := time.Now().Add(10 * time.Second); !gone() && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "the process is gone", func() bool { return errors.Is(unix.Kill(p.pid, 0), unix.ESRCH) })
 	time.Sleep(20 * time.Millisecond) // makes a failure more likely
 	s.mu.Lock()
 	_, known := s.running[p.pid]

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // CI compiles and vets these tests. They run only on Windows.
@@ -66,11 +68,7 @@ func living(pid int) bool {
 
 func goneWithin(t *testing.T, d time.Duration, pids []int) {
 	t.Helper()
-	for deadline := time.Now().Add(d); slices.ContainsFunc(pids, living); time.Sleep(pollInterval) {
-		if time.Now().After(deadline) {
-			t.Fatalf("some of %v live on", pids)
-		}
-	}
+	eventually.TrueWithin(t, d, fmt.Sprintf("none of %v lives on", pids), func() bool { return !slices.ContainsFunc(pids, living) })
 }
 
 func TestJobObjectKillsTreeOfTerminatedDaemon(t *testing.T) {
@@ -115,17 +113,17 @@ func TestStopKillsWholeTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pids []int
-	for deadline := time.Now().Add(20 * time.Second); len(pids) < 3; time.Sleep(pollInterval) {
-		if u, err := p.Usage(); err == nil {
-			pids = pids[:0]
-			for _, one := range u.Tree {
-				pids = append(pids, one.PID)
-			}
+	eventually.True(t, "a tree of three processes", func() bool {
+		u, err := p.Usage()
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("a tree of %v", pids)
+		pids = pids[:0]
+		for _, one := range u.Tree {
+			pids = append(pids, one.PID)
 		}
-	}
+		return len(pids) >= 3
+	})
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}

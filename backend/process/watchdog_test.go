@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // stage is a watchdog with a daemon and its servers, all real processes.
@@ -69,12 +71,12 @@ func raise(t *testing.T, roles string, ready int, env ...string) *stage {
 			t.Log(stderr.String())
 		}
 	})
-	eventually(t, time.Minute, "daemon ready", func() bool {
+	eventually.True(t, "daemon ready", func() bool {
 		text, err := os.ReadFile(filepath.Join(s.dir, "notes", "daemon"))
 		s.daemon, _ = strconv.Atoi(string(text))
 		return err == nil && s.daemon > 0
 	})
-	eventually(t, time.Minute, fmt.Sprintf("%d processes ready", ready), func() bool {
+	eventually.True(t, fmt.Sprintf("%d processes ready", ready), func() bool {
 		entries, _ := os.ReadDir(filepath.Join(s.dir, "ready"))
 		return len(entries) >= ready
 	})
@@ -108,7 +110,7 @@ func TestNoProcessOutlivesKilledDaemon(t *testing.T) {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			s := raise(t, hostile, hostileReady)
 			_ = syscall.Kill(s.daemon, syscall.SIGKILL)
-			eventually(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
+			eventually.TrueWithin(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
 			if code := s.waitExit(30 * time.Second); code != 128+9 {
 				t.Errorf("watchdog exited with %d", code)
 			}
@@ -124,8 +126,8 @@ func TestDaemonStopsWhenWatchdogDies(t *testing.T) {
 	t.Parallel()
 	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2, "PATIENT=1")
 	_ = s.watchdog.Process.Kill()
-	eventually(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
-	eventually(t, 30*time.Second, "daemon gone", func() bool {
+	eventually.TrueWithin(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
+	eventually.TrueWithin(t, 30*time.Second, "daemon gone", func() bool {
 		p, ok := readProcess(s.daemon)
 		return !ok || p.zombie
 	})
@@ -205,7 +207,7 @@ func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 	_ = syscall.Kill(s.daemon, syscall.SIGSTOP)
 	_ = s.watchdog.Process.Kill()
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
-	eventually(t, 30*time.Second, "daemon gone", func() bool {
+	eventually.TrueWithin(t, 30*time.Second, "daemon gone", func() bool {
 		p, ok := readProcess(s.daemon)
 		return !ok || p.zombie
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // record records n calls. It would block forever if Record waited for a disk that cannot be written.
@@ -24,11 +25,11 @@ func record(t *testing.T, b *bench, from, n int) {
 // paused waits until the recorder is paused and has notified the user with a reason that contains why.
 func paused(t *testing.T, b *bench, why string) {
 	t.Helper()
-	eventually(t, "paused: "+why, func() bool {
+	eventually.True(t, "paused: "+why, func() bool {
 		st := b.Recorder().Stats()
 		return st.State == "paused" && strings.Contains(st.Reason, why)
 	})
-	eventually(t, "told: "+why, func() bool { // notified shortly after
+	eventually.True(t, "told: "+why, func() bool { // notified shortly after
 		said := b.sentences()
 		return len(said) > 0 && strings.Contains(said[len(said)-1], why)
 	})
@@ -42,7 +43,7 @@ func recordingAgain(t *testing.T, b *bench) {
 			t.Logf("the recorder is at %+v", st)
 		}
 	}()
-	eventually(t, "recording again", func() bool {
+	eventually.True(t, "recording again", func() bool {
 		st = b.Recorder().Stats()
 		return st.State == "recording" && st.Queued == 0
 	})
@@ -93,7 +94,7 @@ func TestFullDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 	if got := count(t, b); got != 100+50+2*maxQueued-int(st.Dropped) {
 		t.Errorf("%d calls are there, %d were dropped", got, st.Dropped)
 	}
-	eventually(t, "told that it goes on", func() bool {
+	eventually.True(t, "told that it goes on", func() bool {
 		said := b.sentences()
 		return len(said) > 0 && said[len(said)-1] == ""
 	})
@@ -241,13 +242,13 @@ func TestDatabaseCorruptedAtRuntimeIsQuarantined(t *testing.T) {
 	b = open(t, path)
 	record(t, b, 5000, 100)
 	recordingAgain(t, b)
-	eventually(t, "a new file", func() bool {
+	eventually.True(t, "a new file", func() bool {
 		aside, _ := filepath.Glob(path + ".damaged-*")
 		return len(aside) >= 1
 	})
 	record(t, b, 6000, 100)
 	recordingAgain(t, b)
-	eventually(t, "new calls in the new file", func() bool { return count(t, b) >= 100 })
+	eventually.True(t, "new calls in the new file", func() bool { return count(t, b) >= 100 })
 	if b.Replaced() == 0 {
 		t.Error("nobody can tell that the file was replaced")
 	}
@@ -269,7 +270,7 @@ func TestNewerSchemaIsLeftUntouched(t *testing.T) {
 	}
 	b = open(t, path)
 	record(t, b, 10, 10)
-	eventually(t, "recording off", func() bool {
+	eventually.True(t, "recording off", func() bool {
 		st := b.Recorder().Stats()
 		return st.State == "off" && strings.Contains(st.Reason, "newer") && st.Queued == 0 && st.Dropped == 10
 	})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // oldHistory returns a copy of a database with 120 calls that the version with this schema wrote.
@@ -54,7 +56,7 @@ func upgraded(t *testing.T, path string) {
 func indexed(t testing.TB, b *bench) {
 	t.Helper()
 	flushed(t, b)
-	eventually(t, "the index has every call", func() bool {
+	eventually.True(t, "the index has every call", func() bool {
 		st, err := b.Index(t.Context())
 		return err == nil && st.Pending == 0 && st.UpTo.IsZero()
 	})

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func TestBatchPausesWhileFewCallsAreQueued(t *testing.T) {
@@ -91,9 +93,9 @@ func TestCallsAreRecordedDuringRetention(t *testing.T) {
 		}
 		return n
 	}
-	eventually(t, "the first step", func() bool { return rows() < 10*batchRows })
+	eventually.True(t, "the first step", func() bool { return rows() < 10*batchRows })
 	s.Recorder().Record(aCall(10*batchRows), aReply)
-	eventually(t, "a call on disk", func() bool { n, _ := s.Recorder().progress(); return n > 0 })
+	eventually.True(t, "a call on disk", func() bool { n, _ := s.Recorder().progress(); return n > 0 })
 	if rows() <= 10*batchRows+1-100*firstPruneRows {
 		t.Error("a call waited until all steps were done")
 	}

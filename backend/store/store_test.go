@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
 	"go.uber.org/goleak"
 )
@@ -105,17 +106,6 @@ func aCall(n int) *core.Call {
 
 var aReply = core.Reply{Result: []byte(`{"content":[]}`)}
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patient)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", patient, what)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-}
-
 func TestMain(m *testing.M) {
 	if hammerIfAsked() || packerIfAsked() {
 		return
@@ -170,7 +160,7 @@ func TestHistorySurvivesShutdown(t *testing.T) {
 // after an error.
 func flushed(t testing.TB, b *bench) {
 	t.Helper()
-	eventually(t, "all that was recorded is written", func() bool {
+	eventually.True(t, "all that was recorded is written", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), patient)
 		defer cancel()
 		b.Recorder().Flush(ctx)

@@ -4,6 +4,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -95,17 +97,13 @@ func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 		s.Command, s.Args = npx, nil
 		s.Env["GATE"], s.Env["SERVER"] = go1, os.Args[0]
 	}))
-	deadline := time.Now().Add(time.Minute)
-	for {
+	eventually.Complete(t, eventually.Limit, func() string {
 		st, _ := g.Status("a")
 		if st.Detail == "downloading (npx): npm warn fetching" {
-			break
+			return ""
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s, detail %q", st.State, st.Detail)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
+		return fmt.Sprintf("%s, detail %q", st.State, st.Detail)
+	})
 	if err := os.WriteFile(go1, []byte("go\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -147,18 +145,14 @@ func TestHangingStartShowsWhatHangs(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
 	g.apply(mode("a", "silent"))
-	deadline := time.Now().Add(time.Minute)
-	for {
+	eventually.Complete(t, eventually.Limit, func() string {
 		d, err := g.Debug("a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d.Status.State == core.StateStarting && d.Status.PID > 0 && d.Path == os.Args[0] && len(d.Frames) == 1 && strings.Contains(d.Frames[0].Text, `"initialize"`) {
-			return
+			return ""
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %+v", d)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
+		return fmt.Sprintf("got %+v", d)
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
@@ -102,18 +103,6 @@ func send(t testing.TB, c *Conn, era core.Era, params string) core.Reply {
 		t.Errorf("instance %q, want %q", call.Instance, c.ID())
 	}
 	return reply
-}
-
-// waitUntil polls for a condition.
-func waitUntil(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain until " + what)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
 }
 
 func TestConnectDetectsServerEra(t *testing.T) {
@@ -226,7 +215,7 @@ func TestListChangeBurstIsReadOnce(t *testing.T) {
 	var lists atomic.Int64
 	c := connect(t, Options{Dial: inProcess("change"), OnListChanged: func(core.Kind) { lists.Add(1) }})
 	send(t, c, core.Legacy, `{"name":"echo"}`)
-	waitUntil(t, "the list was read", func() bool { return lists.Load() > 0 })
+	eventually.True(t, "the list was read", func() bool { return lists.Load() > 0 })
 	if n := lists.Load(); n != 1 || len(c.Catalog().Tools) != 2 {
 		t.Errorf("read %d times, %d tools", n, len(c.Catalog().Tools))
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // narrowWriter is a writer that accepts only as many bytes at once as it has space for, and
@@ -94,9 +96,7 @@ func TestConcurrentWritesKeepOrder(t *testing.T) {
 		})
 	}
 	senders.Wait()
-	for deadline := time.Now().Add(20 * time.Second); w.size() < total && time.Now().Before(deadline); {
-		<-time.After(time.Millisecond)
-	}
+	eventually.True(t, "everything is written", func() bool { return w.size() >= total })
 	close(done)
 	running.Wait()
 	next := map[int]int{}
@@ -145,9 +145,7 @@ func TestConcurrentMessagesAreWrittenTogether(t *testing.T) {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = o.run() })
-	for deadline := time.Now().Add(20 * time.Second); w.size() < 5*(1+batchThreshold) && time.Now().Before(deadline); {
-		<-time.After(time.Millisecond)
-	}
+	eventually.True(t, "everything is written", func() bool { return w.size() >= 5*(1+batchThreshold) })
 	close(done)
 	running.Wait()
 	if w.writes != 2 || w.out.String() != strings.Repeat("four\n", 1+batchThreshold) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -112,9 +113,7 @@ func TestServerRequestsAreLimitedToSixteen(t *testing.T) {
 			t.Errorf("request %d: %s", id, line)
 		}
 	}
-	for deadline := time.Now().Add(20 * time.Second); open.Load() < 16 && time.Now().Before(deadline); {
-		<-time.After(time.Millisecond)
-	}
+	eventually.True(t, "16 requests are open", func() bool { return open.Load() >= 16 })
 	if n := open.Load(); n != 16 {
 		t.Fatalf("%d requests are open", n)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // CFG-06 with the built program: with approveNewCommands: ask, a command that is added to or
@@ -22,7 +24,7 @@ func TestNewCommandWaitsForApprovalOnCommandLine(t *testing.T) {
 	d.running("old")
 	waits := func(id, state string) {
 		t.Helper()
-		eventually(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, limit(5*time.Second), func() string {
 			if _, is := d.do("GET", "/api/v1/servers/"+id, nil); !strings.Contains(is, `"state":"`+state+`"`) {
 				return id + ": " + tail(is)
 			}
@@ -55,7 +57,7 @@ func TestNewCommandWaitsForApprovalOnCommandLine(t *testing.T) {
 	seen := list.Items[0].ID
 	servers["new"].(object)["args"] = []string{"other"}
 	write(d)
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if strings.Contains(d.cli(0, "approvals", "--json"), seen) {
 			return "the command that nobody wants any more still waits"
 		}

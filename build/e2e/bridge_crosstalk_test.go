@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func init() { roles["juggler"] = juggle }
@@ -190,7 +192,7 @@ func TestClientsWithEqualIDsStaySeparate(t *testing.T) {
 			}
 			wg.Wait()
 			// The server receives the cancellation a moment after the client has disconnected.
-			eventually(t, limit(5*time.Second), func() string {
+			eventually.Complete(t, limit(5*time.Second), func() string {
 				told := d.told(t)[before:]
 				if len(told) < len(cancelled) {
 					return fmt.Sprintf("the server was told of %d cancelled calls, not %d", len(told), len(cancelled))

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -167,13 +169,13 @@ func TestSES04VanishedModernClientCancelsCall(t *testing.T) {
 	meta := strings.Replace(modernMeta, `{`, `{"progressToken":1,`, 1)
 	c.stream(ctx, "one__juggle", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__juggle","arguments":{"who":"gone","n":7,"all":1,"hold":true},`+meta+`}}`,
 		func(string) { vanish() })
-	eventually(t, limit(2*time.Second), func() string {
+	eventually.Complete(t, limit(2*time.Second), func() string {
 		if told := d.told(t); !slices.Equal(told, []string{"gone 7"}) {
 			return fmt.Sprintf("the server was told of %q", told)
 		}
 		return ""
 	})
-	eventually(t, limit(2*time.Second), func() string {
+	eventually.Complete(t, limit(2*time.Second), func() string {
 		for _, row := range d.calls() {
 			if row.Tool == "juggle" && row.Outcome == "cancelled" {
 				return ""
@@ -205,7 +207,7 @@ func TestSES06SameNamedToolsStayDistinctAndRenameIsAnnounced(t *testing.T) {
 	}
 	d.write("config.jsonc", object{"mcpServers": object{"left": testServer(t, "echo"), "renamed": testServer(t, "legacy")}})
 	d.running("left", "renamed")
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if got := list(); !strings.Contains(got, `"left__echo"`) || !strings.Contains(got, `"renamed__echo"`) || strings.Contains(got, `"right__echo"`) {
 			return "listed are " + got
 		}

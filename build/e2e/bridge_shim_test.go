@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // shim is a shim process, started as clients start it.
@@ -144,7 +146,7 @@ func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 				answers = append(answers, time.Since(began))
 			}
 			var own int
-			eventually(t, limit(4*time.Second), func() string { // memory that only the start needs is released after 2 s
+			eventually.Complete(t, limit(4*time.Second), func() string { // memory that only the start needs is released after 2 s
 				if own = ownMemory(t, s.cmd.Process.Pid); own > 8e6 {
 					return fmt.Sprintf("%d bytes of own memory", own)
 				}

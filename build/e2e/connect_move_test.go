@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // tree returns every file below dir with its mode and content.
@@ -214,7 +216,7 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 			t.Errorf("left behind: %s", name)
 		}
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		var list struct{ Items []server }
 		if d.get("/api/v1/servers", &list); len(list.Items) > 0 {
 			return fmt.Sprintf("our configuration still has %v", list.Items)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The test imports a server with a literal token in its entry. The server gets the token, but it is
@@ -64,7 +66,7 @@ func TestImportedTokenReachesServerAndNoFile(t *testing.T) {
 
 	d.cli(0, "secret", "rm", "guarded.API_TOKEN")
 	d.do("POST", "/api/v1/servers/guarded/restart", strings.NewReader(""))
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		var s server
 		if d.get("/api/v1/servers/guarded", &s); !strings.Contains(s.Reason, "guarded.API_TOKEN") {
 			return fmt.Sprintf("the server says %q (%s)", s.Reason, s.State)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // Settings edited by the user: unusual spacing, an escape, a number that no float can represent, no
@@ -202,7 +204,7 @@ func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
 	}()
 	state := func(want string) {
 		t.Helper()
-		eventually(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, limit(5*time.Second), func() string {
 			var list struct{ Items []struct{ Key, State string } }
 			d.get("/api/v1/connections", &list)
 			for _, c := range list.Items {
@@ -233,7 +235,7 @@ func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
 			t.Fatalf("restored\n%s\nwant\n%s", got, connected)
 		}
 		round++
-		eventually(t, limit(5*time.Second), func() string { // the guard reports only entries that it has seen complete
+		eventually.Complete(t, limit(5*time.Second), func() string { // the guard reports only entries that it has seen complete
 			if n := strings.Count(d.log.String(), "client=claude-desktop state=connected"); n < round {
 				return fmt.Sprintf("the guard saw it back %d times, want %d", n, round)
 			}

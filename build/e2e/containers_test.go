@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // shellImage builds an image with a test server and a static busybox as its shell, so that no
@@ -137,7 +139,7 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 		}
 		return ""
 	}
-	eventually(t, limit(10*time.Second), empty)
+	eventually.Complete(t, limit(10*time.Second), empty)
 	t.Logf("0 left %s after a kill of the daemon", time.Since(began).Round(time.Millisecond))
 	<-d.done
 	os.Remove(filepath.Join(d.data, "runtime.json")) // of the killed daemon
@@ -147,7 +149,7 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 	d.launch()
 	d.running("one")
 	run(t, shared("rm", "-f", name), 0)
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if is := d.state("one"); is != "waiting" {
 			return "the server is " + is
 		}
@@ -155,10 +157,10 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 	})
 	idle(t, shared, image, name)
 	began = time.Now()
-	eventually(t, limit(5*time.Second), func() string { return d.echoes("one") })
+	eventually.Complete(t, limit(5*time.Second), func() string { return d.echoes("one") })
 	t.Logf("entered again %s after the container was made anew", time.Since(began).Round(time.Millisecond))
 	d.stop()
-	eventually(t, limit(5*time.Second), empty)
+	eventually.Complete(t, limit(5*time.Second), empty)
 }
 
 func (d *daemon) state(id string) string {
@@ -201,7 +203,7 @@ func TestDockerEngineRestart(t *testing.T) {
 		if err := engine.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, limit(60*time.Second), func() string {
+		eventually.Complete(t, limit(60*time.Second), func() string {
 			if out, err := docker("info").CombinedOutput(); err != nil {
 				text, _ := os.ReadFile(filepath.Join(dir, "log"))
 				return fmt.Sprintf("%v %s\n%s", err, out, tail(string(text)))
@@ -228,7 +230,7 @@ func TestDockerEngineRestart(t *testing.T) {
 	d.running("made")
 	down()
 	for _, id := range []string{"box", "made"} {
-		eventually(t, limit(20*time.Second), func() string {
+		eventually.Complete(t, limit(20*time.Second), func() string {
 			if is := d.state(id); is != "waiting" {
 				return "without its Engine, server " + id + " is " + is
 			}
@@ -238,7 +240,7 @@ func TestDockerEngineRestart(t *testing.T) {
 	up()
 	began := time.Now()
 	for _, id := range []string{"box", "made"} {
-		eventually(t, limit(15*time.Second), func() string { return d.echoes(id) })
+		eventually.Complete(t, limit(15*time.Second), func() string { return d.echoes(id) })
 	}
 	t.Logf("both serve %s after the Engine", time.Since(began).Round(time.Millisecond))
 	d.stop()

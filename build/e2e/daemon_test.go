@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // object is a JSON document that a test writes or reads.
@@ -107,7 +109,7 @@ func (d *daemon) launch(env ...string) {
 			d.t.Logf("the daemon's log:\n%s%s", tail(d.log.String()), crash(d.log.String()))
 		}
 	})
-	eventually(d.t, limit(10*time.Second), func() string {
+	eventually.Complete(d.t, limit(10*time.Second), func() string {
 		if d.ended() {
 			d.t.Fatalf("the daemon ended:\n%s", tail(d.log.String()))
 		}
@@ -165,7 +167,7 @@ func (d *daemon) stop() {
 	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
 		d.t.Errorf("SIGTERM: exit %d", code)
 	}
-	eventually(d.t, limit(2*time.Second), func() string { return alive(family) })
+	eventually.Complete(d.t, limit(2*time.Second), func() string { return alive(family) })
 	if _, err := os.Stat(filepath.Join(d.data, "runtime.json")); err == nil {
 		d.t.Error("runtime.json is still there after the end")
 	}
@@ -250,7 +252,7 @@ type server struct {
 // running waits until all servers in ids are running.
 func (d *daemon) running(ids ...string) {
 	d.t.Helper()
-	eventually(d.t, limit(20*time.Second), func() string {
+	eventually.Complete(d.t, limit(20*time.Second), func() string {
 		var list struct{ Items []server }
 		d.get("/api/v1/servers", &list)
 		state := map[string]server{}

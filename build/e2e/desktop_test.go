@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // display returns the environment variables of the screen, without its home.
@@ -56,7 +58,7 @@ func (d *daemon) ask(method, route string, in any) string {
 // desktopSays waits until the desktop status of the daemon contains a text.
 func (d *daemon) desktopSays(want string) {
 	d.t.Helper()
-	eventually(d.t, limit(10*time.Second), func() string {
+	eventually.Complete(d.t, limit(10*time.Second), func() string {
 		if got := d.ask("GET", "desktop", nil); !strings.Contains(got, want) {
 			return got + " lacks " + want
 		}
@@ -66,7 +68,7 @@ func (d *daemon) desktopSays(want string) {
 
 func (s *screen) oneWindow() {
 	s.t.Helper()
-	eventually(s.t, limit(10*time.Second), func() string {
+	eventually.Complete(s.t, limit(10*time.Second), func() string {
 		if n := len(s.windows("Drawbridge")); n != 1 {
 			return fmt.Sprintf("%d windows are open", n)
 		}
@@ -130,7 +132,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		t.Helper()
 		var before []int
 		seen := map[int]time.Time{}
-		eventually(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			before = drawers()
 			for _, pid := range before {
 				if seen[pid].IsZero() {
@@ -153,7 +155,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	killDrawers()
 	s.oneWindow()
 	d.desktopSays(`"window":true`)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		return s.noPage("window-revived", wholeWindow)
 	})
 
@@ -161,7 +163,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	d.launch(s.display()...) // at another port
 	d.desktopSays(`"window":true`)
 	d.running("demo")
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		return s.noPage("window-after-restart", wholeWindow)
 	})
 
@@ -172,7 +174,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	d.running("demo")
 	again()
 	s.oneWindow()
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		out := run(t, s.command("xdotool", "getwindowgeometry", s.windows("Drawbridge")[0]), 0)
 		if !strings.Contains(out, "900x650") {
 			return "the window forgot its size: " + out
@@ -180,18 +182,18 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		return ""
 	})
 	d.desktopSays(`"window":true`)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		return s.noPage("window-again", image.Rect(130, 200, 990, 740))
 	})
 	killDrawers()
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if len(drawers()) == 0 {
 			return "nothing draws the page again"
 		}
 		return ""
 	})
 	again("quit")
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if n := len(s.windows("Drawbridge")); n != 0 {
 			return fmt.Sprintf("%d windows outlive Quit", n)
 		}
@@ -222,7 +224,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	}
 	s := desktop(t)
 	s.background(s.command(found))
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		var owned bool
 		s.bus.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, "org.freedesktop.Notifications").Store(&owned)
 		if !owned {
@@ -235,7 +237,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 		"broken": object{"command": "sh", "args": []string{"-c", "echo '<b>no</b> key' >&2; exit 3"}, "restart": object{"maxAttempts": 1}},
 	}}
 	d := start(t, config, s.display()...)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if len(s.windows("xfce4-notifyd")) == 0 {
 			s.picture("notification-missing")
 			return "no notification is on the screen"
@@ -244,7 +246,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	})
 	s.picture("notification")
 	d.write("config.jsonc", object{"mcpServers": object{"demo": demo()}})
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if len(s.windows("xfce4-notifyd")) != 0 {
 			return "the notification outlives its cause"
 		}
@@ -322,7 +324,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		}
 		return program, "PATH=" + tools + ":/usr/bin:/bin", func(d *daemon) {
 			t.Helper()
-			eventually(t, limit(5*time.Second), func() string {
+			eventually.Complete(t, limit(5*time.Second), func() string {
 				got, err := os.ReadFile(opened)
 				if err != nil || !strings.HasPrefix(string(got), d.url+"/#code=") {
 					return fmt.Sprintf("the browser is asked for %q (%v)", got, err)

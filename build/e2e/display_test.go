@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The test checks what the user sees: an icon, its menu, and the window that it opens.
@@ -31,7 +33,7 @@ func TestProgramWithDisplay(t *testing.T) {
 	// The icon belongs to the daemon, which may be a child of the process that we started.
 	var pid int
 	var menu []entry
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		for _, p := range descendants(d.cmd.Process.Pid) {
 			if menu = s.menu(p.pid); len(menu) > 0 {
 				pid = p.pid
@@ -53,7 +55,7 @@ func TestProgramWithDisplay(t *testing.T) {
 		t.Fatalf("no Stop in %q", labels(line.under))
 	}
 	s.click(pid, stop.id)
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if got := strings.Join(labels(s.menu(pid)), "|"); !strings.Contains(got, "○ demo: stopped") {
 			return "after Stop the menu is " + got
 		}
@@ -65,14 +67,14 @@ func TestProgramWithDisplay(t *testing.T) {
 
 	opener, _ := named(menu, "Open Drawbridge")
 	s.click(pid, opener.id)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if n := len(s.windows("Drawbridge")); n != 1 {
 			return fmt.Sprintf("%d windows are open", n)
 		}
 		return ""
 	})
 	run(t, command(t, d.env(), binary, "call", "demo", "echo", `{"text":"seen in the window"}`, "--data", d.data), 0)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		return s.noPage("program-window", wholeWindow)
 	})
 

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // containers numbers the containers of this process, so that each test has its own.
@@ -63,7 +65,7 @@ func TestContainerServerIsCalledAndStopped(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	d.stop()
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if n := inside(t, name); n != 1 {
 			return fmt.Sprintf("%d processes are left in the container", n)
 		}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func init() { roles["hold"] = holdCalls }
@@ -81,7 +83,7 @@ func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 				t.Errorf("%s: answered %s", mark, reply)
 			}
 		})
-		eventually(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			if !exists(filepath.Join(folder, mark)) {
 				return mark + ": the call has not reached the server"
 			}
@@ -89,7 +91,7 @@ func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 		})
 	}
 	d.cmd.Process.Signal(syscall.SIGTERM)
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if exists(filepath.Join(d.data, "runtime.json")) {
 			return "it does not stop"
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // imageServer is a server in a shell script, with one tool that has the description %s.
@@ -117,7 +119,7 @@ func TestImageVersionsArePinnedUpdatedAndReverted(t *testing.T) {
 func becomes(d *daemon, id string, want func() imageVersion) {
 	d.t.Helper()
 	d.running(id)
-	eventually(d.t, limit(20*time.Second), func() string {
+	eventually.Complete(d.t, limit(20*time.Second), func() string {
 		var v imageVersion
 		d.get("/api/v1/servers/"+id+"/version", &v)
 		if w := want(); v != w || v.Version == "" {

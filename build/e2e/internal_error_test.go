@@ -11,6 +11,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // to break a history on purpose
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The code internal is for faults of our own. Here another program deletes a table of the history
@@ -51,7 +53,7 @@ func TestPanicIsInternalErrorForClientAndRecord(t *testing.T) {
 	if code != 500 || !strings.Contains(problem, `"code":"internal"`) || strings.Contains(problem, "verdict") {
 		t.Errorf("the API answers %d %s", code, problem)
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		var list struct {
 			Items []struct{ PublicName, Outcome, Code, Reason string }
 		}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // said runs a command with a time limit and returns its output and exit code.
@@ -70,7 +72,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	if out, code := tell(20*time.Second, "value-of-the-demo-key", "secret", "set", "demo.key"); code != 0 {
 		t.Fatalf("%d %s", code, out)
 	}
-	eventually(t, limit(15*time.Second), func() string {
+	eventually.Complete(t, limit(15*time.Second), func() string {
 		if is := d.state("web"); is != "needs-login" {
 			return "web is " + is
 		}
@@ -99,7 +101,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	d.running("open")
 	t.Logf("with a locked keyring the daemon and a server that needs none of it are there after %s", time.Since(began).Round(time.Millisecond))
 	for id, tool := range map[string]string{"web": "whoami", "demo": "echo"} {
-		eventually(t, limit(15*time.Second), func() string {
+		eventually.Complete(t, limit(15*time.Second), func() string {
 			_, body := d.do("GET", "/api/v1/servers/"+id, nil)
 			if !strings.Contains(body, `"state":"waiting"`) || !strings.Contains(body, "needs-unlock") {
 				return body

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
@@ -53,7 +54,7 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 		for range calls {
 			go func() { answered <- call("fragile", "lost") }()
 		}
-		eventually(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, limit(5*time.Second), func() string {
 			if d.get("/api/v1/servers/fragile", &st); st.InFlight != calls || st.PID == 0 {
 				return fmt.Sprintf("round %d: not all calls are under way: %+v", round, st)
 			}
@@ -95,7 +96,7 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 		if code, body := d.do("POST", "/api/v1/servers/fragile/restart", strings.NewReader("{}")); code != http.StatusOK {
 			t.Fatalf("%d %s", code, body)
 		}
-		eventually(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			if d.get("/api/v1/servers/fragile", &st); st.PID == served {
 				return "the server is not restarted"
 			}
@@ -122,7 +123,7 @@ func TestColdStartListsToolsFromCache(t *testing.T) {
 	}
 	d := start(t, object{"mcpServers": servers})
 	token := d.token("e2e")
-	eventually(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, limit(20*time.Second), func() string {
 		if got := len(d.tools()); got != n {
 			return fmt.Sprintf("%d of %d tools are known", got, n)
 		}

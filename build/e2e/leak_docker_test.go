@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
@@ -80,7 +81,7 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	l := newLab(t)
 	gone := func(began time.Time) time.Duration {
 		t.Helper()
-		eventually(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			if left := containersOf(t, image); len(left) > 0 {
 				return fmt.Sprintf("containers left behind: %v", left)
 			}
@@ -123,7 +124,7 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	if code, body := l.do("POST", "/api/v1/servers/tty/restart", strings.NewReader("{}")); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if is := l.hostile("tty"); is.PID == before.PID || is.State != "running" {
 			return fmt.Sprintf("not restarted: %+v", is)
 		}
@@ -142,7 +143,7 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	syscall.Kill(daemon, syscall.SIGKILL)
 	l.cmd.Process.Kill()
 	<-l.done
-	eventually(t, limit(2*time.Second), func() string { return alive(family) })
+	eventually.Complete(t, limit(2*time.Second), func() string { return alive(family) })
 	if got := containersOf(t, image); len(got) != len(ids) {
 		t.Fatalf("%d of %d containers are there to be swept", len(got), len(ids))
 	}

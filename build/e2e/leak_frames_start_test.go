@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // Like TestHostileOutputAffectsOnlyItsCall, but before the first response: the output of a server
@@ -63,7 +65,7 @@ func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 		if !c.running {
 			want = "crashed: "
 		}
-		eventually(t, limit(20*time.Second), func() string {
+		eventually.Complete(t, limit(20*time.Second), func() string {
 			at := time.Now()
 			answer := client.post("tools/call", "good__echo", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"good__echo","arguments":{"still":"well"},`+modernMeta+`}}`)
 			worst = max(worst, time.Since(at))

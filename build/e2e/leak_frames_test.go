@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // memory returns the peak memory of the daemon's process since the last call, and its present
@@ -124,7 +126,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 	}
 	restarted := func(t *testing.T, id string, was hostileServer) {
 		t.Helper()
-		eventually(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			if is := d.hostile(id); is.State != "running" || is.PID == was.PID {
 				return fmt.Sprintf("server %s is not restarted: %+v", id, is)
 			}
@@ -178,7 +180,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 	t.Run("FRM-08 text that is none is repaired, forwarded and kept", func(t *testing.T) {
 		answer, _ := call(t, "badtext", `{}`)
 		has(t, answer, `a`+"\uFFFD"+`b\u0000\ufffd\u001b`)
-		eventually(t, limit(2*time.Second), func() string {
+		eventually.Complete(t, limit(2*time.Second), func() string {
 			for _, c := range d.calls() {
 				if c.Server == "badtext" && c.Outcome == "ok" {
 					var row record

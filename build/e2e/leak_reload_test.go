@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // CFG-04: one of twenty servers is changed; the processes of the others stay.
@@ -33,7 +35,7 @@ func TestServerChangeKeepsOtherProcesses(t *testing.T) {
 	servers["s07"].(object)["args"] = []string{"changed"}
 	began := time.Now()
 	d.write("config.jsonc", object{"mcpServers": servers})
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if is := d.hostile("s07"); is.PID == before["s07"] || is.State != "running" {
 			return fmt.Sprintf("the changed server: %+v", is)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	proc "github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -99,20 +100,14 @@ func TestThousandRestartsUseConstantResources(t *testing.T) {
 	pid := 0
 	next := func() { // waits for another process, running
 		t.Helper()
-		deadline := time.Now().Add(limit(10 * time.Second))
-		tick := time.NewTicker(2 * time.Millisecond)
-		defer tick.Stop()
-		for {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			st, _ := servers.Status("a")
-			if st.State == core.StateRunning && st.PID != pid {
-				pid = st.PID
-				return
+			if st.State != core.StateRunning || st.PID == pid {
+				return fmt.Sprintf("no new process: %+v", st)
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("no new process: %+v", st)
-			}
-			<-tick.C
-		}
+			pid = st.PID
+			return ""
+		})
 	}
 	next()
 	restart := func() {
@@ -141,7 +136,7 @@ func TestThousandRestartsUseConstantResources(t *testing.T) {
 		}
 	}
 	var after holdings
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		runtime.GC() // closes what only the collector would close: then it was not leaked
 		if after = held(ledger); !after.flat(before) {
 			return fmt.Sprintf("before: %s; after %d restarts: %s", before, n, after)

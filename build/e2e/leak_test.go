@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // shapes are process trees in which some process tries to survive. In the scripts SERVER is a real
@@ -140,7 +142,7 @@ func (l *lab) beginWith(servers object) {
 // returns the daemon's process and all processes below the watchdog.
 func (l *lab) living() (daemon int, family []process) {
 	l.t.Helper()
-	eventually(l.t, limit(10*time.Second), func() string {
+	eventually.Complete(l.t, limit(10*time.Second), func() string {
 		if l.ended() {
 			l.t.Fatal("the daemon ended")
 		}
@@ -170,7 +172,7 @@ func (l *lab) living() (daemon int, family []process) {
 			l.t.Fatalf("server %s answers %d %s", name, code, body)
 		}
 	}
-	eventually(l.t, limit(5*time.Second), func() string {
+	eventually.Complete(l.t, limit(5*time.Second), func() string {
 		all := carrying(l.token)
 		for i, name := range l.shapes {
 			if n := len(holding(all, l.mark(i))); n < shapes[name].least {
@@ -206,7 +208,7 @@ func holding(lines []string, text string) (found []string) {
 // began.
 func (l *lab) gone(began time.Time, token string, family []process) time.Duration {
 	l.t.Helper()
-	eventually(l.t, limit(2*time.Second)-time.Since(began), func() string {
+	eventually.Complete(l.t, limit(2*time.Second)-time.Since(began), func() string {
 		if left := carrying(token); len(left) > 0 {
 			return fmt.Sprintf("%d left behind: %s", len(left), strings.Join(left, "; "))
 		}
@@ -328,7 +330,7 @@ func bothKilled(t *testing.T, n int) {
 		syscall.Kill(daemon, syscall.SIGKILL)
 		l.cmd.Process.Kill()
 		<-l.done
-		eventually(t, limit(2*time.Second), func() string { return alive(family[:2]) })
+		eventually.Complete(t, limit(2*time.Second), func() string { return alive(family[:2]) })
 		swept += len(carrying(token))
 		began = time.Now()
 		l.begin()

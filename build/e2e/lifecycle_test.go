@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func demo() object { return object{"command": binary, "args": []string{"demo-server"}} }
@@ -35,7 +37,7 @@ func TestBrokenEditKeepsServersAndReportsPosition(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.data, "config.jsonc"), []byte("{\n  \"mcpServers\": {\n    oops\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		var status struct {
 			Problems []struct {
 				File string
@@ -92,7 +94,7 @@ func TestClosedTerminalStopsDaemon(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		answered <- string(body)
 	}()
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if _, body := d.do("GET", "/api/v1/policy", nil); !strings.Contains(body, `"running":1`) {
 			return "the call is not under way: " + body
 		}
@@ -108,7 +110,7 @@ func TestClosedTerminalStopsDaemon(t *testing.T) {
 	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("SIGHUP: exit %d", code)
 	}
-	eventually(t, limit(2*time.Second), func() string { return alive(family) })
+	eventually.Complete(t, limit(2*time.Second), func() string { return alive(family) })
 	if body := <-answered; !strings.Contains(body, `"success":false`) {
 		t.Errorf("the call is answered %s", body)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The test opens links of an attacker in the window's engine. Each is refused, or shows a form that
@@ -83,7 +85,7 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 			w.run("location.hash = "+string(place), nil)
 		}
 		want, _ := json.Marshal(c.shows)
-		eventually(t, limit(15*time.Second), func() string {
+		eventually.Complete(t, limit(15*time.Second), func() string {
 			var got string
 			w.run(`const text = document.body.innerText, box = document.querySelector('form textarea')
 				return text.includes('This was opened by a link') && (text.includes(`+string(want)+`) || box?.value.includes(`+string(want)+`)) && box ? '' : text`, &got)

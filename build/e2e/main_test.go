@@ -71,24 +71,6 @@ var timeFactor = func() time.Duration {
 	return time.Duration(n)
 }()
 
-// eventually polls done until it returns "". After the time limit it fails with the last result.
-func eventually(t testing.TB, within time.Duration, done func() string) {
-	t.Helper()
-	deadline := time.Now().Add(within)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		missing := done()
-		if missing == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %s", within, missing)
-		}
-		<-tick.C
-	}
-}
-
 // command returns a program with exactly the given environment.
 func command(t testing.TB, env []string, name string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // pss returns the proportional set size of processes in MB, which counts shared memory in part.
@@ -51,7 +53,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 		servers[fmt.Sprintf("server-%02d", i)] = one
 	}
 	d := start(t, object{"mcpServers": servers}, s.display()...)
-	eventually(t, limit(20*time.Second), func() string { // a server that has never been listed is started once for that
+	eventually.Complete(t, limit(20*time.Second), func() string { // a server that has never been listed is started once for that
 		known := map[string]bool{}
 		for _, tool := range d.tools() {
 			known[strings.Fields(tool)[0]] = true
@@ -68,7 +70,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	// Memory is released once, a few seconds after the start.
 	var family []process
 	var idle float64
-	eventually(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, limit(20*time.Second), func() string {
 		if family = descendants(d.cmd.Process.Pid); len(family) != 2 {
 			return fmt.Sprintf("%v run while nothing was called, want daemon and watchdog", family)
 		}
@@ -85,7 +87,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var shown time.Duration
-	eventually(t, limit(time.Second), func() string {
+	eventually.Complete(t, limit(time.Second), func() string {
 		if len(s.windows("Drawbridge")) == 0 {
 			return "no window is on the screen"
 		}
@@ -95,7 +97,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	if err := opened.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if n := colours(s.picture("memory-window"), image.Rect(340, 130, 1280, 900)); n < 12 {
 			return fmt.Sprintf("the page has %d colours", n)
 		}
@@ -103,7 +105,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	})
 	painted := time.Since(began)
 	var inDaemon, inWindow []process
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		inDaemon, inWindow = nil, nil
 		for _, p := range descendants(1) {
 			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
@@ -128,5 +130,5 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	}
 	run(t, command(t, append(d.env(), s.display()...), binary, "quit", "--data", d.data), 0)
 	<-d.done
-	eventually(t, limit(5*time.Second), func() string { return alive(append(inDaemon, inWindow...)) })
+	eventually.Complete(t, limit(5*time.Second), func() string { return alive(append(inDaemon, inWindow...)) })
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // ledTo is a shell function for a fake browser: it prints the address to which the given file
@@ -44,7 +46,7 @@ func TestOtherUserCannotReplaceDaemon(t *testing.T) {
 	defer func() { thief.Process.Kill(); thief.Wait() }()
 	run(t, command(t, append(d.env(), "DISPLAY=:9999", "PATH="+tools+":/usr/bin:/bin"), binary, "open", "--browser", "--data", d.data), 0)
 	var address string
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		raw, err := os.ReadFile(opened)
 		address = strings.TrimSpace(string(raw))
 		if err != nil || !strings.HasPrefix(address, d.url+"/#code=") {
@@ -75,7 +77,7 @@ func TestOtherUserCannotReplaceDaemon(t *testing.T) {
 	if text, _ := io.ReadAll(reply.Body); reply.StatusCode != 200 {
 		t.Errorf("one's own browser: %d %s", reply.StatusCode, text)
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if left, _ := filepath.Glob(filepath.Join(d.data, "open", "*")); len(left) > 0 {
 			return fmt.Sprintf("%v stays after its use", left)
 		}

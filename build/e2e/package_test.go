@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The test follows the use of the .deb: install, use, upgrade from an older version with a history,
@@ -71,7 +73,7 @@ func TestDebianPackage(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			if _, err := os.Stat(filepath.Join(data, "runtime.json")); err != nil {
 				return err.Error()
 			}

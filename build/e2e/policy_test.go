@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // loggedOut is a remote server that lists a tool and refuses to run it.
@@ -73,7 +75,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 		},
 	})
 	d.running("demo", "denied", "asked", "silent", "slow", "out")
-	eventually(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, limit(20*time.Second), func() string {
 		if h := d.hostile("odd"); h.State != "running" && h.State != "degraded" {
 			return "odd is " + h.State
 		}
@@ -128,7 +130,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 		PublicName, Outcome, Code, Reason string
 		TookNs                            int64
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		var list struct{ Items []row }
 		d.get("/api/v1/calls?limit=200", &list)
 		left := list.Items

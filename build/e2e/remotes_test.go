@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The client part of the official suite, with all requirements of each revision. The scenarios
@@ -102,7 +104,7 @@ func TestServerStartedForItsURL(t *testing.T) {
 		p.Kill()
 	}
 	was := st.PID
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if d.get("/api/v1/servers/web", &st); st.PID == was || d.state("web") != "running" {
 			return "not started again"
 		}
@@ -134,7 +136,7 @@ func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-			eventually(t, limit(10*time.Second), func() string {
+			eventually.Complete(t, limit(10*time.Second), func() string {
 				conn, err := net.Dial("tcp", address)
 				if err != nil {
 					return err.Error()

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // planted are secrets by the way in which they get into the program. Those of the first group must
@@ -147,7 +149,7 @@ func TestPlantedSecretsAppearNowhere(t *testing.T) {
 		look("the process list", text)
 	}
 	look("what the daemon prints", d.log.String())
-	eventually(t, limit(20*time.Second), func() string { // while there is a write-ahead log
+	eventually.Complete(t, limit(20*time.Second), func() string { // while there is a write-ahead log
 		if info, err := os.Stat(filepath.Join(d.data, "history.db-wal")); err == nil && info.Size() > 0 {
 			return ""
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // npmServer returns the entry of a server that is installed with npm for these tests.
@@ -111,7 +113,7 @@ func TestRealServersWorkInBothEras(t *testing.T) {
 					t.Errorf("call %d: %+v, want %q in it", i, r, fragment)
 				}
 			}
-			eventually(t, limit(2*time.Second), func() string {
+			eventually.Complete(t, limit(2*time.Second), func() string {
 				seen := map[string]bool{}
 				for _, c := range d.calls() {
 					if c.Client == name && c.ClientVersion == want.version && c.Token == client && c.Era == want.era && c.Outcome == "ok" && c.TookNs > 0 {

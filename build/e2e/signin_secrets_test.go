@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // issued are the secrets of a sign-in.
@@ -107,7 +109,7 @@ func TestSignInTokensAppearNowhere(t *testing.T) {
 	t.Parallel()
 	server, expire := guarded(t)
 	d := start(t, object{"mcpServers": object{"web": object{"url": server.URL + "/mcp", "debug": true}}}, "DRAWBRIDGE_KEYRING=off")
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if state := d.state("web"); state != "needs-login" {
 			return "the server is " + state
 		}
@@ -178,7 +180,7 @@ func TestSignInTokensAppearNowhere(t *testing.T) {
 	if out := d.cli(0, "logout", "web"); !strings.Contains(out, "signed out") {
 		t.Error(out)
 	}
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if state := d.state("web"); state != "needs-login" {
 			return "after the logout the server is " + state
 		}

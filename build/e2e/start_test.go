@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The test runs the program without a subcommand where the daemon cannot start.
@@ -61,7 +63,7 @@ func TestStartOnFullDiskUsesReservedSpace(t *testing.T) {
 	d := &daemon{t: t, data: data, home: t.TempDir(), log: new(lockedBuffer)}
 	d.write("config.jsonc", object{})
 	d.launch()
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if info, err := os.Stat(filepath.Join(data, "history.db.ballast")); err != nil || info.Size() < 8<<20 {
 			return "no room is held free"
 		}

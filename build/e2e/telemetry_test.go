@@ -16,6 +16,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // Prometheus' own parser reads /metrics, and an OTLP receiver gets spans, with the client's trace
@@ -51,7 +53,7 @@ func TestMetricsAndTracesAreExported(t *testing.T) {
 	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("cursor")}
 	c.initialize()
 	c.post("tools/call", "", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"},"_meta":{"traceparent":"00-0123456789abcdef0123456789abcdef-fedcba9876543210-01"}}}`)
-	eventually(t, limit(15e9), func() string {
+	eventually.Complete(t, limit(15e9), func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(spans) == 0 || !sent["drawbridge_calls_total"] {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The test clicks the entries that are not about one server in the menu of the real program:
@@ -40,7 +42,7 @@ func TestTrayMenuActions(t *testing.T) {
 	}
 	choose := func(label string) {
 		t.Helper()
-		eventually(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, limit(5*time.Second), func() string {
 			e, ok := named(menu(), label)
 			if !ok {
 				return fmt.Sprintf("there is no %q in %q", label, labels(menu()))
@@ -51,7 +53,7 @@ func TestTrayMenuActions(t *testing.T) {
 	}
 	becomes := func(what string, done func() bool) {
 		t.Helper()
-		eventually(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, limit(5*time.Second), func() string {
 			if !done() {
 				return what
 			}
@@ -86,7 +88,7 @@ func TestTrayMenuActions(t *testing.T) {
 	choose("Connect a client…")
 	s.oneWindow()
 	d.desktopSays(`"window":true`)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if n := colours(s.picture("tray-connect"), image.Rect(340, 130, 1280, 900)); n < 12 {
 			return fmt.Sprintf("the page has %d colours", n)
 		}
@@ -123,7 +125,7 @@ func TestTrayMenuActions(t *testing.T) {
 		t.Fatal("Quit does not end the program")
 	}
 	if n := len(s.windows("Drawbridge")); n != 0 {
-		eventually(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, limit(5*time.Second), func() string {
 			if len(s.windows("Drawbridge")) != 0 {
 				return "the window outlives Quit"
 			}

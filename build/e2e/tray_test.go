@@ -19,6 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func init() { roles["tray"] = trayProgram }
@@ -96,7 +97,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		t.Helper()
 		want = append(want, rest...)
 		var list []entry
-		eventually(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, limit(5*time.Second), func() string {
 			list = s.menu(pid)
 			if got := labels(list); !slices.Equal(got, want) {
 				return fmt.Sprintf("the menu says %q, want %q", got, want)
@@ -124,7 +125,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	before := expect("1 of 2 servers running", "1 question waits for you", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting")
 
 	var at image.Point
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		var n int
 		if at, n = find(s.picture("tray-ok"), image.Rect(0, 0, 1400, 40), 0x0f, 0x65, 0x77); n < 20 {
 			return "the panel shows no icon of ours"
@@ -141,7 +142,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	if reason, ok := named(after, "exited with 1"); !ok || reason.enabled {
 		t.Errorf("the reason is not to be read: %+v", after[4])
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if _, n := find(s.picture("tray-error"), image.Rect(0, 0, 1400, 40), 0xd6, 0x29, 0x3e); n < 8 {
 			return "the icon does not turn red"
 		}
@@ -149,7 +150,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	})
 
 	run(t, s.command("xdotool", "mousemove", fmt.Sprint(at.X), fmt.Sprint(at.Y), "click", "3"), 0)
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		// An open menu of GTK is an undecorated window below the panel.
 		if _, n := find(s.picture("tray-menu"), image.Rect(0, 40, 1400, 400), 0xff, 0xff, 0xff); n < 3000 {
 			return "no menu opens"

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
@@ -37,7 +38,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 
 	d.cli(0, "call", "rug", "pull")
 	began := time.Now()
-	eventually(t, limit(time.Second), func() string {
+	eventually.Complete(t, limit(time.Second), func() string {
 		if slices.Contains(d.tools(), "rug rug__add") {
 			return "the tool is still listed"
 		}
@@ -57,7 +58,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	var events struct {
 		Items []struct{ Server, Name, What, Detail, OldHash, NewHash string }
 	}
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		d.get("/api/v1/tool-changes/log", &events)
 		text, _ := json.Marshal(events.Items)
 		for _, want := range []string{`"Server":"rug","Name":"add","What":"changed"`, `"Name":"add","What":"warned"`, `"Server":"sly","Name":"sum","What":"warned"`, `"Name":"quote","What":"warned"`, `"Name":"joke","What":"warned"`} {
@@ -156,14 +157,14 @@ func hidden(t *testing.T, d *daemon) {
 	var waiting struct {
 		Items []struct{ Kind, Server, Message string }
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		d.get("/api/v1/approvals", &waiting)
 		if len(waiting.Items) != 1 || waiting.Items[0].Kind != "tools" || waiting.Items[0].Server != "rug" {
 			return fmt.Sprintf("what waits is %+v", waiting.Items)
 		}
 		return ""
 	})
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		var list struct {
 			Items []struct{ Server, Tool, Outcome, Reason string }
 		}

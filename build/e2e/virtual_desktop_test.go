@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // screen is a virtual desktop: an X server, a session bus, a window manager and a panel with a
@@ -104,14 +106,14 @@ func desktop(t testing.TB) *screen {
 	}
 	s.background(s.command("openbox"))
 	s.background(s.command("xfce4-panel", "--disable-wm-check"))
-	eventually(t, limit(15*time.Second), func() string {
+	eventually.Complete(t, limit(15*time.Second), func() string {
 		out, err := s.command("xprop", "-root", "_NET_SUPPORTING_WM_CHECK").CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "window id") {
 			return fmt.Sprintf("the window manager does not start: %s", out)
 		}
 		return ""
 	})
-	eventually(t, limit(15*time.Second), func() string {
+	eventually.Complete(t, limit(15*time.Second), func() string {
 		var owned bool
 		s.bus.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, "org.kde.StatusNotifierWatcher").Store(&owned)
 		if !owned {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // miniBrowser is the browser of WebKitGTK, the engine of the window.
@@ -43,7 +45,7 @@ func startWebkit(t testing.TB) *webkit {
 	driver.Env = append(driver.Env, "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS=1", "LIBGL_ALWAYS_SOFTWARE=1")
 	s.background(driver)
 	w := &webkit{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port)}
-	eventually(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, limit(20*time.Second), func() string {
 		reply, err := http.Get(w.address + "/status")
 		if err != nil {
 			return err.Error()
@@ -104,7 +106,7 @@ func (w *webkit) run(script string, value any) {
 // shows waits until the page shows text.
 func (w *webkit) shows(text string) {
 	w.t.Helper()
-	eventually(w.t, limit(15*time.Second), func() string {
+	eventually.Complete(w.t, limit(15*time.Second), func() string {
 		var page string
 		w.run("return document.body.innerText", &page)
 		if !strings.Contains(page, text) {
@@ -120,7 +122,7 @@ func (w *webkit) press(name string) {
 	w.t.Helper()
 	var found map[string]string
 	was, still := "", 0
-	eventually(w.t, limit(15*time.Second), func() string {
+	eventually.Complete(w.t, limit(15*time.Second), func() string {
 		var at string
 		w.run(fmt.Sprintf(`return JSON.stringify([...document.querySelectorAll('a, button')].find((one) =>
 			one.innerText.trim().startsWith(%q) && one.checkVisibility())?.getBoundingClientRect() ?? null)`, name), &at)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // stillborn is preloaded into the process that renders a page and ends it at its start, as often as
@@ -106,7 +108,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 		t.Helper()
 		s.oneWindow()
 		d.desktopSays(`"window":true`)
-		eventually(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			if n := colours(s.picture(name), image.Rect(340, 130, 1280, 900)); n < 12 {
 				return fmt.Sprintf("the page has %d colours", n)
 			}
@@ -127,7 +129,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	b.next(1)
 	kill := func() (gone []process) {
 		t.Helper()
-		eventually(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, limit(10*time.Second), func() string {
 			if gone = drawers(d.data); len(gone) == 0 {
 				return "no process draws the page"
 			}
@@ -139,7 +141,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 		return gone
 	}
 	gone := kill()
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if b.left() != 0 {
 			return "nothing was born after the page's process died"
 		}
@@ -150,7 +152,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 
 	b.next(20)
 	kill()
-	eventually(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, limit(20*time.Second), func() string {
 		got, err := os.ReadFile(opened)
 		if err != nil || !strings.HasPrefix(string(got), d.url+"/#code=") {
 			return fmt.Sprintf("the browser is asked for %q (%v)", got, err)
@@ -167,7 +169,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	os.Remove(opened)
 	b.next(20)
 	open()
-	eventually(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, limit(20*time.Second), func() string {
 		got, err := os.ReadFile(opened)
 		if n := len(drawers(d.data)) + len(s.windows("Drawbridge")); err != nil || n != 0 || strings.Count(string(got), "/#code=") != 1 {
 			return fmt.Sprintf("the browser is asked for %q (%v), and %d windows and their processes are left", got, err, n)

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 const testPage = `<!doctype html><title>x</title><body style="background:#00a050;margin:0">
@@ -53,7 +55,7 @@ func TestWindowShowsPageOnce(t *testing.T) {
 		s.picture("window-failed")
 		t.Fatal("the page was not loaded")
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		if _, n := find(s.picture("window-page"), image.Rect(0, 0, 1400, 1000), 0x00, 0xa0, 0x50); n < 400_000 {
 			return fmt.Sprintf("only %d pixels of the page are on the screen", n)
 		}
@@ -116,7 +118,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
 	s.background(cmd)
 	s.oneWindow()
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		// The logo of the entrance page.
 		if _, n := find(s.picture("window-page-failed"), image.Rect(0, 200, 1400, 1000), 0x0f, 0x65, 0x77); n < 300 {
 			return "the page that explains it is not shown"
@@ -124,7 +126,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 		return ""
 	})
 	whole.Store(true)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if _, n := find(s.picture("window-page-after-failure"), image.Rect(0, 0, 1400, 1000), 0x00, 0xa0, 0x50); n < 400_000 {
 			return fmt.Sprintf("only %d pixels of the page are on the screen", n)
 		}
@@ -141,13 +143,13 @@ func TestWindowReportsMissingDaemon(t *testing.T) {
 	cmd := s.command(window)
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL=http://127.0.0.1:1/", "DRAWBRIDGE_DATA="+filepath.Join(s.home, "none"))
 	s.background(cmd)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if len(s.windows("Drawbridge")) != 1 {
 			return "no window appears"
 		}
 		return ""
 	})
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		// The light background of the page.
 		if _, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf5, 0xf2); n < 400_000 {
 			return "the page that explains it is not shown"
@@ -171,7 +173,7 @@ func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	t.Cleanup(func() { s.command(binary, "quit", "--data", data).Run() })
 	s.background(open())
 	s.oneWindow()
-	eventually(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, limit(20*time.Second), func() string {
 		if n := colours(s.picture("window-by-itself"), image.Rect(340, 130, 1280, 900)); n < 12 {
 			return fmt.Sprintf("the page has %d colours", n)
 		}
@@ -189,7 +191,7 @@ func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	}
 	s.oneWindow()
 	run(t, s.command(binary, "quit", "--data", data), 0)
-	eventually(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, limit(10*time.Second), func() string {
 		if n := len(s.windows("Drawbridge")); n != 0 {
 			return fmt.Sprintf("%d windows outlive Quit", n)
 		}

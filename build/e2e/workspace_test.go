@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // lineClient speaks through a shim, as a client that only starts programs does.
@@ -197,7 +199,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 	}
 	rooted.root = folder("second")
 	rooted.say(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		good(rooted.call(4+rooted.asked, "project", ""))
 		if rooted.asked != 2 {
 			return "the client is not asked again"
@@ -243,7 +245,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 	var calls struct {
 		Items []struct{ Server, Workspace string }
 	}
-	eventually(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, limit(5*time.Second), func() string {
 		d.get("/api/v1/calls?limit=200", &calls)
 		for _, c := range calls.Items {
 			if c.Server == "project" && c.Workspace == folder("modern root") {
@@ -275,7 +277,7 @@ func TestSessionProcessEndsWithSession(t *testing.T) {
 	gone := func(pid int, within time.Duration) {
 		t.Helper()
 		began := time.Now()
-		eventually(t, within, func() string {
+		eventually.Complete(t, within, func() string {
 			if syscall.Kill(pid, 0) == nil {
 				return fmt.Sprintf("process %d lives on", pid)
 			}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 const (
@@ -268,17 +270,11 @@ func (d *daemon) get(t *testing.T, path string, into any) {
 // poll calls done until it reports true. After patience it fails with the last account.
 func poll(t *testing.T, what string, done func() (ok bool, account string)) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.Now().Add(patience)
-	for {
+	eventually.Complete(t, patience, func() string {
 		ok, account := done()
 		if ok {
-			return
+			return ""
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s still waiting for %s: %s", patience, what, account)
-		}
-		<-tick.C
-	}
+		return what + ": " + account
+	})
 }
