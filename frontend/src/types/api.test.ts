@@ -77,7 +77,6 @@ const pairs: [string, string][] = [
   ['RetentionPreview', 'RetentionPreview'],
   ['Frame', 'Frame'],
   ['Timings', 'Timings'],
-  ['RunningServer', 'RunningServer'],
   ['CallQuestion', 'Question'],
   ['CommandQuestion', 'Question'],
   ['LiveConnection', 'Connection'],
