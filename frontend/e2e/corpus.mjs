@@ -221,7 +221,7 @@ if (corpus.length !== 200) throw new Error(`the corpus has ${corpus.length} stri
 
 /** Fields whose words are a stranger's; all others have a shape that the daemon vouches for. */
 const free = new Set(
-  'label reason detail message name title description text command client clientVersion workspace instance traceId path dir searchPath configured commandLine previous from to cwd rule trigger original publicName tool word method image status hint fix subject instructions prompt url problem next reload entry notice version protocolVersion session token project note serverInfo stderr warnings environment notes capabilities log diff configPath key file suggestion arguments result error failures contains after'.split(
+  'label reason detail message name title description text command client clientVersion workspace instance traceId path dir searchPath configured commandLine previous cwd rule trigger original publicName tool word method image status hint fix subject instructions prompt url problem next reload entry notice version protocolVersion session token project note serverInfo stderr warnings environment notes capabilities log diff configPath key file suggestion arguments result error failures contains after'.split(
     ' ',
   ),
 );
