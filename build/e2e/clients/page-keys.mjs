@@ -85,7 +85,6 @@ await then('the page is there, and its content can be jumped to', async () => {
   await page.waitForURL(/#\/welcome/)
 })
 await then('the servers of a client are taken over', async () => {
-  await page.getByText('Found 2 servers in 1 client').waitFor()
   await button('Import 2 servers from 1 client').waitFor() // or some of them alone:
   await enter(button('From a client on this computer'))
   const choice = page.getByRole('checkbox', { name: /^other/ })
