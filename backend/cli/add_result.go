@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
@@ -44,8 +45,8 @@ func (d *daemon) awaitResult(ctx context.Context, s core.ServerStatus) (string, 
 	defer tick.Stop()
 	began := time.Now()
 	for {
-		var now core.ServerStatus
-		if err := d.fetchInto(ctx, "servers/"+url.PathEscape(s.ID), &now); err != nil && core.CodeOf(err) != core.CodeNotFound {
+		now, err := get[core.ServerStatus](ctx, d, serverPath(s.ID, ""), nil)
+		if err != nil && core.CodeOf(err) != core.CodeNotFound {
 			return escapeLine(displayName(s) + ": its state is not known yet; see drawbridge status"), nil
 		}
 		switch now.State {
@@ -85,11 +86,7 @@ func describeFailure(s core.ServerStatus) string {
 
 // describeTools lists the tools of a working server.
 func (d *daemon) describeTools(ctx context.Context, s core.ServerStatus) (string, error) {
-	var list items[toolDocument]
-	data, err := d.requestRaw(ctx, http.MethodGet, "tools", url.Values{"server": {s.ID}}, nil)
-	if err == nil {
-		err = decode(data, &list)
-	}
+	list, err := get[api.List[api.Tool]](ctx, d, "tools", url.Values{"server": {s.ID}})
 	if err != nil {
 		return "", err
 	}
@@ -110,11 +107,7 @@ func describeWorking(s core.ServerStatus, tools []string) string {
 
 // startOnce starts an on-demand server once.
 func (d *daemon) startOnce(ctx context.Context, s core.ServerStatus) (string, error) {
-	var t trial
-	data, err := d.requestRaw(ctx, http.MethodPost, "test", nil, map[string]string{"server": s.ID})
-	if err == nil {
-		err = decode(data, &t)
-	}
+	t, err := request[api.TestResult](ctx, d, http.MethodPost, "test", nil, api.TestRequest{Server: s.ID})
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
@@ -95,7 +96,7 @@ func (p *program) approvals() *cobra.Command {
 }
 
 func (p *program) listApprovals(ctx context.Context) error {
-	var list items[pendingItem]
+	var list api.List[pendingItem]
 	if done, err := p.fetch(ctx, http.MethodGet, "approvals", nil, nil, &list); done || err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (p *program) answer(ctx context.Context, id, action, scope string) error {
 	if err != nil {
 		return err
 	}
-	var list items[pendingItem]
+	var list api.List[pendingItem]
 	if err := decode(data, &list); err != nil {
 		return err
 	}

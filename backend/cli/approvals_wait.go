@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
@@ -98,8 +99,8 @@ func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
 
 // askPending asks about each pending approval that was not asked about before.
 func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bool, answers <-chan string) error {
-	var list items[pendingItem]
-	if err := d.fetchInto(ctx, "approvals", &list); err != nil {
+	list, err := get[api.List[pendingItem]](ctx, d, "approvals", nil)
+	if err != nil {
 		return err
 	}
 	for i := range list.Items {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -81,15 +81,12 @@ func (p *program) confirmRetention(ctx context.Context, main string, next config
 	}
 	const otherwise = "nothing was changed"
 	if d, err := p.daemon(); err == nil {
-		if data, err := d.requestRaw(ctx, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)}); err == nil {
-			var gone prunePreview
-			if err := json.Unmarshal(data, &gone); err != nil {
-				return fmt.Errorf("cannot read the answer: %w", err)
-			}
+		gone, err := request[api.RetentionPreview](ctx, d, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)})
+		if err == nil {
 			if gone.Calls == 0 {
 				return nil
 			}
-			return p.confirmOrFail("This backup has lower history limits. "+gone.describe()+"\nRestore it?", otherwise)
+			return p.confirmOrFail("This backup has lower history limits. "+describePreview(gone)+"\nRestore it?", otherwise)
 		}
 	}
 	return p.confirmOrFail("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)

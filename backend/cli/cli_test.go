@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -158,8 +160,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestStatusMatchesGoldenOutput(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	yes := false
-	doc := statusDocument{URL: "http://127.0.0.1:7575", RequireToken: &yes, Notices: []noticeDocument{{Message: "recording paused: disk full"}}}
+	doc := api.Status{URL: "http://127.0.0.1:7575", Notices: []event.Notice{{Message: "recording paused: disk full"}}}
 	states := []core.State{core.StateRunning, core.StateCrashed, core.StateStarting, core.StateStopped, core.StateDegraded, core.StateWaiting,
 		core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval, core.StateDisabled}
 	for i, state := range states {
@@ -179,7 +180,7 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 	for name, terminal := range map[string]bool{"status-terminal.txt": true, "status-plain.txt": false} {
 		var out bytes.Buffer
 		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return terminal }})
-		if err := p.printStatus(doc, now); err != nil {
+		if err := p.printStatus(&doc, nil, now); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, out.String())
@@ -200,17 +201,17 @@ func TestJSONOnTerminalIsEscaped(t *testing.T) {
 	}
 }
 
-func TestEveryBoxLineHasSameWidth(t *testing.T) {
+func TestColumnsAlignWithWideCharacters(t *testing.T) {
 	tab := table{title: "A long title over short columns", head: []string{"A", "B"}}
 	tab.add("日本語", "x")
 	tab.add("a\nb", "ünïcode")
 	var out bytes.Buffer
-	if err := tab.print(&out, true); err != nil {
+	if err := tab.print(&out, false); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for _, l := range lines {
-		if width(l) != width(lines[0]) {
+		if before, _, _ := strings.Cut(l, strings.TrimSpace(l[strings.LastIndexByte(l, ' '):])); width(before) != 8 {
 			t.Fatalf("\n%s", out.String())
 		}
 	}

@@ -13,8 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+
+	"github.com/spf13/cobra"
 )
 
 // maxDocument is the size limit of an API response.
@@ -129,8 +132,7 @@ func (p *program) fetch(ctx context.Context, method, path string, query url.Valu
 		return false, err
 	}
 	if p.json {
-		_, err := fmt.Fprintf(p.Stdout, "%s\n", data)
-		return true, err
+		return true, p.printRaw(data)
 	}
 	if to == nil {
 		return false, nil
@@ -138,24 +140,97 @@ func (p *program) fetch(ctx context.Context, method, path string, query url.Valu
 	return false, decode(data, to)
 }
 
+// request makes one request and decodes the response.
+func request[T any](ctx context.Context, d *daemon, method, path string, query url.Values, body any) (to T, err error) {
+	data, err := d.requestRaw(ctx, method, path, query, body)
+	if err != nil {
+		return to, err
+	}
+	return to, decode(data, &to)
+}
+
+// get reads one document.
+func get[T any](ctx context.Context, d *daemon, path string, query url.Values) (T, error) {
+	return request[T](ctx, d, http.MethodGet, path, query, nil)
+}
+
+// change makes a request whose response has no content of interest.
+func (d *daemon) change(ctx context.Context, method, path string, body any) error {
+	_, err := d.requestRaw(ctx, method, path, nil, body)
+	return err
+}
+
+// show requests a document of the daemon. With --json it prints the document unchanged; otherwise
+// it passes it to print.
+func show[T any](ctx context.Context, p *program, method, path string, query url.Values, body any, print func(T) error) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	data, err := d.requestRaw(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.printRaw(data)
+	}
+	var to T
+	if err := decode(data, &to); err != nil {
+		return err
+	}
+	return print(to)
+}
+
+// showList is show for a list that is printed as a table with one row for each item. A title with
+// %d contains the number of items.
+func showList[T any](ctx context.Context, p *program, path string, query url.Values, t table, row func(T) []string) error {
+	return show(ctx, p, http.MethodGet, path, query, nil, func(list api.List[T]) error {
+		for _, one := range list.Items {
+			t.add(row(one)...)
+		}
+		return p.printTable(&t)
+	})
+}
+
+// onDaemon returns the action of a command that needs the running daemon.
+func (p *program) onDaemon(run func(ctx context.Context, d *daemon, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		d, err := p.daemon()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), d, args)
+	}
+}
+
+// printRaw prints a document of the daemon unchanged.
+func (p *program) printRaw(document []byte) error {
+	_, err := fmt.Fprintf(p.Stdout, "%s\n", document)
+	return err
+}
+
+func serverPath(server, below string) string { return "servers/" + url.PathEscape(server) + below }
+
 // serverID returns the id of the server with the id or name text; text itself if there is none,
 // because the history contains removed servers.
 func (d *daemon) serverID(ctx context.Context, text string) string {
-	var s core.ServerStatus
-	if d.fetchInto(ctx, "servers/"+url.PathEscape(text), &s) != nil || s.ID == "" {
-		return text
+	if s, err := get[core.ServerStatus](ctx, d, serverPath(text, ""), nil); err == nil && s.ID != "" {
+		return s.ID
 	}
-	return s.ID
+	return text
 }
 
 // knownServer returns the id of the server with the given id or name, or an error.
 func (d *daemon) knownServer(ctx context.Context, text string) (string, error) {
-	var s core.ServerStatus
-	err := d.fetchInto(ctx, "servers/"+url.PathEscape(text), &s)
+	s, err := get[core.ServerStatus](ctx, d, serverPath(text, ""), nil)
 	if core.CodeOf(err) == core.CodeNotFound {
-		return "", &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no server is called %q", text), Hint: "List them with: drawbridge status"}
+		return "", unknownServer(text)
 	}
 	return s.ID, err
+}
+
+func unknownServer(name string) error {
+	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no server is called %q", name), Hint: "List them with: drawbridge status"}
 }
 
 // clientName returns the name of the client that equals text ignoring case; text itself if there is
@@ -165,11 +240,8 @@ func (p *program) clientName(ctx context.Context, text string) string {
 	if err != nil {
 		return text
 	}
-	var list items[struct {
-		Token string `json:"token"`
-		Name  string `json:"name"`
-	}]
-	if d.fetchInto(ctx, "clients", &list) != nil {
+	list, err := get[api.List[api.Client]](ctx, d, "clients", nil)
+	if err != nil {
 		return text
 	}
 	found := map[string]bool{}
@@ -189,12 +261,6 @@ func (p *program) clientName(ctx context.Context, text string) string {
 		}
 	}
 	return text
-}
-
-// items is the form of every list.
-type items[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next"`
 }
 
 var errStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or this command read too slowly")

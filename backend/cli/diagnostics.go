@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -30,7 +30,7 @@ func (p *program) diagnostics() *cobra.Command {
 				return err
 			}
 			if p.json {
-				return p.document(items[doctor.File]{Items: files})
+				return p.document(api.List[doctor.File]{Items: files})
 			}
 			now := time.Now()
 			if output == "" {
@@ -40,7 +40,7 @@ func (p *program) diagnostics() *cobra.Command {
 			for _, f := range files {
 				t.add(f.Name, fmt.Sprint(f.Bytes))
 			}
-			if err := t.print(p.Stdout, p.Terminal()); err != nil {
+			if err := p.printTable(&t); err != nil {
 				return err
 			}
 			if !yes {
@@ -80,12 +80,8 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := d.requestRaw(ctx, http.MethodGet, "diagnostics", nil, nil)
+		list, err := get[api.List[doctor.File]](ctx, d, "diagnostics", nil)
 		if core.CodeOf(err) != core.CodeNotFound {
-			var list items[doctor.File]
-			if err == nil {
-				err = decode(data, &list)
-			}
 			return list.Items, err
 		}
 	}

@@ -23,10 +23,10 @@ func terminalWidth(w io.Writer) int {
 	return columns
 }
 
-// shrinkToFit shortens columns so that a box is at most limit wide: the right column first, the
+// shrinkToFit shortens columns so that a line is at most limit wide: the right column first, the
 // others only if necessary. A limit of 0 means none.
 func (t *table) shrinkToFit(widths []int, limit int) {
-	excess := len(widths)*3 + 1 - limit
+	excess := (len(widths)-1)*2 - limit
 	for _, w := range widths {
 		excess += w
 	}

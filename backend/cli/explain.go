@@ -6,23 +6,10 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+
 	"github.com/spf13/cobra"
 )
-
-// explanation is the response of GET explain.
-type explanation struct {
-	Server     string `json:"server"`
-	Tool       string `json:"tool"`
-	PublicName string `json:"publicName"`
-	Client     string `json:"client"`
-	Passes     bool   `json:"passes"`
-	Checks     []struct {
-		Name   string `json:"name"`
-		Result string `json:"result"`
-		Detail string `json:"detail"`
-		Key    string `json:"key"`
-	} `json:"checks"`
-}
 
 func (p *program) explainCall() *cobra.Command {
 	var client string
@@ -40,15 +27,11 @@ func (p *program) explainCall() *cobra.Command {
 			if all {
 				return p.explainAll(cmd.Context(), client, wait, limit)
 			}
-			var e explanation
 			query := url.Values{"server": {args[0]}, "tool": {args[1]}}
 			if client != "" {
 				query.Set("client", p.clientName(cmd.Context(), client))
 			}
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "explain", query, nil, &e); done || err != nil {
-				return err
-			}
-			return p.printExplanation(&e)
+			return show(cmd.Context(), p, http.MethodGet, "explain", query, nil, p.printExplanation)
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "for the client whose token has this `NAME`")
@@ -58,15 +41,15 @@ func (p *program) explainCall() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printExplanation(e *explanation) error {
+func (p *program) printExplanation(e policy.Explanation) error {
 	word := "A call would pass"
 	t := table{head: []string{"CHECK", "RESULT", "WHY", "SETTING"}}
 	for _, c := range e.Checks {
 		t.add(c.Name, c.Result, c.Detail, c.Key)
 		switch {
-		case c.Result == "ask" && e.Passes:
+		case c.Result == policy.Ask && e.Passes:
 			word = "A call would wait for the user"
-		case c.Result == "wait" && c.Name == "server" && e.Passes:
+		case c.Result == policy.Wait && c.Name == "server" && e.Passes:
 			word = "A call would wait for the server"
 		}
 	}
@@ -80,5 +63,5 @@ func (p *program) printExplanation(e *explanation) error {
 	if _, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: %s of %s%s", word, e.Tool, e.Server, who))); err != nil {
 		return err
 	}
-	return t.print(p.Stdout, p.Terminal())
+	return p.printTable(&t)
 }

@@ -3,12 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
 // readiness is one server of explain --all.
@@ -56,8 +57,8 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 
 // readiness checks all servers; pending reports whether one may become ready by itself.
 func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool, err error) {
-	var all items[core.ServerStatus]
-	if err := d.fetchInto(ctx, "servers", &all); err != nil {
+	all, err := get[api.List[core.ServerStatus]](ctx, d, "servers", nil)
+	if err != nil {
 		return nil, false, err
 	}
 	list = []readiness{}
@@ -78,8 +79,8 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 
 // findRefused finds the tools whose calls would be refused.
 func (d *daemon) findRefused(ctx context.Context, list []readiness, client string) error {
-	var tools items[toolDocument]
-	if err := d.fetchInto(ctx, "tools", &tools); err != nil {
+	tools, err := get[api.List[api.Tool]](ctx, d, "tools", nil)
+	if err != nil {
 		return err
 	}
 	at := map[string]*readiness{}
@@ -95,11 +96,7 @@ func (d *daemon) findRefused(ctx context.Context, list []readiness, client strin
 		if client != "" {
 			query.Set("client", client)
 		}
-		var e explanation
-		data, err := d.requestRaw(ctx, http.MethodGet, "explain", query, nil)
-		if err == nil {
-			err = decode(data, &e)
-		}
+		e, err := get[policy.Explanation](ctx, d, "explain", query)
 		if err != nil {
 			return err
 		}
@@ -132,7 +129,7 @@ func (p *program) printReadiness(list []readiness) error {
 	if p.json {
 		err = p.document(map[string]any{"ready": missing == 0, "items": list, "next": ""})
 	} else {
-		err = t.print(p.Stdout, p.Terminal())
+		err = p.printTable(&t)
 	}
 	if err == nil && missing > 0 {
 		err = silentError{fmt.Errorf("%d servers are not ready", missing)}

@@ -1,27 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+
 	"github.com/spf13/cobra"
 )
-
-// featuresDocument holds the used fields of GET features.
-type featuresDocument struct {
-	Token   string `json:"token"`
-	Name    string `json:"name"`
-	Era     string `json:"era"`
-	Servers []struct {
-		Server   string `json:"server"`
-		Known    bool   `json:"known"`
-		Features []struct {
-			Name string `json:"name"`
-			How  string `json:"how"`
-		} `json:"features"`
-	} `json:"servers"`
-}
 
 func (p *program) clientsFeatures() *cobra.Command {
 	query := url.Values{}
@@ -35,37 +23,30 @@ func (p *program) clientsFeatures() *cobra.Command {
 			if server != "" {
 				query.Set("server", server)
 			}
-			var list items[featuresDocument]
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "features", query, nil, &list); done || err != nil {
-				return err
-			}
-			t := table{title: "Features", head: []string{"Client", "Era", "Server", "Client lacks", "Server lacks", "Drawbridge asks you"}}
-			for _, c := range list.Items {
-				for _, s := range c.Servers {
-					lacks := map[string][]string{}
-					for _, f := range s.Features {
-						lacks[f.How] = append(lacks[f.How], f.Name)
-					}
-					cell := func(how string) string {
-						if !s.Known {
-							return "not known yet"
-						}
-						if len(lacks[how]) == 0 {
-							return "-"
-						}
-						return strings.Join(lacks[how], ", ")
-					}
-					name := c.Name
-					if name == "" {
-						name = c.Token
-					}
-					t.add(name, c.Era, s.Server, cell("not client"), cell("not server"), cell("by person"))
-				}
-			}
-			return t.print(p.Stdout, p.Terminal())
+			return show(cmd.Context(), p, http.MethodGet, "features", query, nil, p.printFeatures)
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "only this `CLIENT`, by the name of its token or application")
 	cmd.Flags().StringVar(&server, "server", "", "only this `SERVER`")
 	return cmd
+}
+
+func (p *program) printFeatures(list api.List[api.ClientFeatures]) error {
+	t := table{title: "Features", head: []string{"Client", "Era", "Server", "Client lacks", "Server lacks", "Drawbridge asks you"}}
+	for _, c := range list.Items {
+		for _, s := range c.Servers {
+			lacks := map[string][]string{}
+			for _, f := range s.Features {
+				lacks[f.How] = append(lacks[f.How], f.Name)
+			}
+			cell := func(how string) string {
+				if !s.Known {
+					return "not known yet"
+				}
+				return cmp.Or(strings.Join(lacks[how], ", "), "-")
+			}
+			t.add(cmp.Or(c.Name, c.Token), string(c.Era), s.Server, cell("not client"), cell("not server"), cell("by person"))
+		}
+	}
+	return p.printTable(&t)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
@@ -101,7 +102,7 @@ func (p *program) history() *cobra.Command {
 }
 
 func (p *program) calls(ctx context.Context, query url.Values) error {
-	var list items[callRow]
+	var list api.List[callRow]
 	if done, err := p.fetch(ctx, http.MethodGet, "calls", query, nil, &list); done || err != nil {
 		return err
 	}

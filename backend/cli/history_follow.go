@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
@@ -178,7 +179,7 @@ func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []ende
 		if err != nil {
 			return nil, err
 		}
-		var page items[callRow]
+		var page api.List[callRow]
 		if err := json.Unmarshal(data, &page); err != nil {
 			return nil, fmt.Errorf("cannot read the answer: %w", err)
 		}

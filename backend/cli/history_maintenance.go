@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
@@ -136,7 +137,7 @@ func (p *program) checks() *cobra.Command {
 		&cobra.Command{
 			Use: "list", Short: "List the saved checks", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				var list items[struct {
+				var list api.List[struct {
 					Name  string
 					Steps []struct{}
 					Last  struct {
@@ -169,7 +170,7 @@ func (p *program) checks() *cobra.Command {
 // serverLabels maps ids to the names of servers; unknown ids map to themselves.
 func (p *program) serverLabels(ctx context.Context, d *daemon) func(id string) string {
 	of := map[string]string{}
-	var list items[core.ServerStatus]
+	var list api.List[core.ServerStatus]
 	if data, err := d.requestRaw(ctx, http.MethodGet, "servers", nil, nil); err == nil && decode(data, &list) == nil {
 		for _, s := range list.Items {
 			of[s.ID] = s.Label

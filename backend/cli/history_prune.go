@@ -2,10 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 
 	"github.com/spf13/cobra"
 )
@@ -29,12 +30,10 @@ func (p *program) historyPrune() *cobra.Command {
 					return err
 				}
 			}
-			var said struct{ Deleted int64 }
-			if done, err := p.fetch(cmd.Context(), http.MethodPost, "history/prune", nil, bounds, &said); done || err != nil {
+			return show(cmd.Context(), p, http.MethodPost, "history/prune", nil, bounds, func(done api.Deleted) error {
+				_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", plural(int(done.Deleted), "call"))
 				return err
-			}
-			_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", plural(int(said.Deleted), "call"))
-			return err
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -52,41 +51,28 @@ func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
 		return err
 	}
 	if bounds == (pruneBounds{}) {
-		data, err := d.requestRaw(ctx, http.MethodGet, "history", nil, nil)
-		if err != nil {
-			return err
-		}
-		if err := decode(data, &bounds); err != nil {
+		if bounds, err = get[pruneBounds](ctx, d, "history", nil); err != nil {
 			return err
 		}
 	}
 	// The API requires all of them; 0 means no limit.
-	data, err := d.requestRaw(ctx, http.MethodPost, "history/retention-preview", nil, map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls})
+	limits := map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls}
+	gone, err := request[api.RetentionPreview](ctx, d, http.MethodPost, "history/retention-preview", nil, limits)
 	if err != nil {
 		return err
-	}
-	var gone prunePreview
-	if err := json.Unmarshal(data, &gone); err != nil {
-		return fmt.Errorf("cannot read the answer: %w", err)
 	}
 	if gone.Calls == 0 {
 		return nil
 	}
-	return p.confirmOrFail(gone.describe()+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
+	return p.confirmOrFail(describePreview(gone)+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
 }
 
-// prunePreview is the retention preview of the daemon.
-type prunePreview struct {
-	Calls, Total int64
-	Estimated    bool // Calls is an estimate
-	From, To     time.Time
-}
-
-func (b prunePreview) describe() string {
+// describePreview describes the calls that limits would delete; there is at least one.
+func describePreview(b api.RetentionPreview) string {
 	about := ""
 	if b.Estimated {
 		about = "About "
 	}
-	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+	day := func(t *time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 	return fmt.Sprintf("%s%d of %d calls, made between %s and %s, would be deleted permanently.", about, b.Calls, b.Total, day(b.From), day(b.To))
 }

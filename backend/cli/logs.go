@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 
@@ -71,8 +71,8 @@ lifecycle events.`,
 // logs returns the lines newer than seen, of one server or all, and updates seen.
 func (d *daemon) logs(ctx context.Context, servers []string, level string, seen map[string]time.Time) ([]logLine, error) {
 	if len(servers) == 0 {
-		var list items[core.ServerStatus]
-		if err := d.fetchInto(ctx, "servers", &list); err != nil {
+		list, err := get[api.List[core.ServerStatus]](ctx, d, "servers", nil)
+		if err != nil {
 			return nil, err
 		}
 		for _, s := range list.Items {
@@ -85,11 +85,7 @@ func (d *daemon) logs(ctx context.Context, servers []string, level string, seen 
 		if last, ok := seen[id]; ok {
 			query.Set("after", last.Format(time.RFC3339Nano))
 		}
-		var list items[logLine]
-		data, err := d.requestRaw(ctx, http.MethodGet, "servers/"+url.PathEscape(id)+"/log", query, nil)
-		if err == nil {
-			err = decode(data, &list)
-		}
+		list, err := get[api.List[logLine]](ctx, d, serverPath(id, "/log"), query)
 		if err != nil {
 			return nil, err
 		}
@@ -120,13 +116,4 @@ func (p *program) printLog(lines []logLine, withServer bool) error {
 		}
 	}
 	return nil
-}
-
-// fetchInto decodes one document.
-func (d *daemon) fetchInto(ctx context.Context, path string, to any) error {
-	data, err := d.requestRaw(ctx, http.MethodGet, path, nil, nil)
-	if err != nil {
-		return err
-	}
-	return decode(data, to)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
@@ -17,53 +18,28 @@ func (p *program) open() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "open [PLACE]", Short: "Open the page, or print its address with a one-time code", Args: argCount(0, 1),
 		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.daemon()
-			if err != nil {
-				return err
-			}
-			var request struct {
-				To string `json:"to,omitempty"`
-			}
+		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
+			var place api.OpenRequest
 			if len(args) == 1 {
-				request.To = args[0]
+				place.To = args[0]
 			}
 			if !printOnly && !browser && !p.json && p.Show != nil {
-				var window struct {
-					Shown bool `json:"shown"`
-				}
-				data, err := d.requestRaw(cmd.Context(), http.MethodPost, "window", nil, request)
-				if err == nil && decode(data, &window) == nil && window.Shown {
+				if window, err := request[api.Shown](ctx, d, http.MethodPost, "window", nil, place); err == nil && window.Shown {
 					return nil
 				}
 			}
-			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "open-code", nil, request)
-			if err != nil {
-				return err
-			}
-			var page struct {
-				URL string `json:"url"`
-			}
-			if err := decode(data, &page); err != nil {
-				return err
-			}
-			if page.URL == "" {
-				return core.Errorf(core.CodeInternal, "Drawbridge returned no address")
-			}
-			switch {
-			case p.json:
-				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
-			case printOnly || p.Show == nil:
-				_, err = fmt.Fprintln(p.Stdout, page.URL)
-			default:
-				folders, ferr := p.folders()
-				if ferr != nil {
-					return ferr
+			return show(ctx, p, http.MethodPost, "open-code", nil, place, func(page api.OpenAddress) error {
+				if printOnly || p.Show == nil {
+					_, err := fmt.Fprintln(p.Stdout, page.URL)
+					return err
 				}
-				err = p.Show(page.URL, folders, browser)
-			}
-			return err
-		},
+				folders, err := p.folders()
+				if err != nil {
+					return err
+				}
+				return p.Show(page.URL, folders, browser)
+			})
+		}),
 	}
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address instead of opening it")
 	cmd.Flags().BoolVar(&browser, "browser", false, "open the page in the browser, not in the window")
@@ -92,7 +68,7 @@ func (p *program) quit() *cobra.Command {
 				return err
 			}
 			ended := d.describeRunning(cmd.Context())
-			if _, err := d.requestRaw(cmd.Context(), http.MethodPost, "quit", nil, struct{}{}); err != nil {
+			if err := d.change(cmd.Context(), http.MethodPost, "quit", struct{}{}); err != nil {
 				return err
 			}
 			if err := awaitExit(cmd.Context(), folders.Data); err != nil || p.json {
@@ -106,8 +82,8 @@ func (p *program) quit() *cobra.Command {
 
 // describeRunning describes what stops together with the daemon.
 func (d *daemon) describeRunning(ctx context.Context) string {
-	var s statusDocument
-	if d.fetchInto(ctx, "status", &s) != nil {
+	s, err := get[api.Status](ctx, d, "status", nil)
+	if err != nil {
 		return "Drawbridge"
 	}
 	running, calls := 0, 0

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+
 	"github.com/spf13/cobra"
 )
 
@@ -103,7 +105,7 @@ func (p *program) requestChange(ctx context.Context, method, path string, body a
 }
 
 func (p *program) listProfiles(ctx context.Context) error {
-	var list items[profileDocument]
+	var list api.List[profileDocument]
 	if done, err := p.fetch(ctx, http.MethodGet, "profiles", nil, nil, &list); done || err != nil {
 		return err
 	}

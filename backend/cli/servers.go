@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
@@ -20,22 +20,12 @@ type serverEntry struct {
 func (p *program) remove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: argCount(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.daemon()
-			if err != nil {
+		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
+			if err := d.change(ctx, http.MethodDelete, serverPath(args[0], ""), nil); err != nil {
 				return err
 			}
-			if _, err := d.requestRaw(cmd.Context(), http.MethodDelete, "servers/"+url.PathEscape(args[0]), nil, nil); err != nil {
-				return err
-			}
-			if p.json {
-				return p.document(struct {
-					Removed string `json:"removed"`
-				}{args[0]})
-			}
-			_, err = fmt.Fprintln(p.Stdout, escapeLine(args[0]+": removed"))
-			return err
-		},
+			return p.printSentence(map[string]string{"removed": args[0]}, escapeLine(args[0]+": removed"))
+		}),
 	}
 }
 
@@ -47,15 +37,11 @@ func (p *program) rename() *cobra.Command {
 The server is restarted under the new name. Profiles, saved checks, recorded calls and trusted tools are kept.
 The public names of its tools change, so rules in a client's own settings that name them must be updated.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var s core.ServerStatus
-			body := struct {
-				Name string `json:"name"`
-			}{args[1]}
-			if done, err := p.fetch(cmd.Context(), http.MethodPost, "servers/"+url.PathEscape(args[0])+"/rename", nil, body, &s); done || err != nil {
+			body := map[string]string{"name": args[1]}
+			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/rename"), nil, body, func(s core.ServerStatus) error {
+				_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": is now "+displayName(s)))
 				return err
-			}
-			_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": is now "+displayName(s)))
-			return err
+			})
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
@@ -34,7 +35,7 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 	f.mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })
 	var text strings.Builder
 	for _, one := range states(t) {
-		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "servers": []core.ServerStatus{one.Status}})
+		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "requireToken": true, "servers": []core.ServerStatus{one.Status}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,13 +46,13 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 			shown.Servers[0].State != one.Status.State || shown.Servers[0].Reason != one.Status.Reason {
 			t.Errorf("%s, as JSON: %v %+v", one.Title, err, got)
 		}
-		var s statusDocument
+		var s api.Status
 		if err := json.Unmarshal(doc, &s); err != nil {
 			t.Fatal(err)
 		}
 		var out strings.Builder
 		p := program{Options: Options{Stdout: &out, Terminal: func() bool { return false }}}
-		if err := p.printStatus(s, one.Status.Updated.Add(90*time.Second)); err != nil {
+		if err := p.printStatus(&s, nil, one.Status.Updated.Add(90*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		if one.Status.Reason != "" && !strings.Contains(out.String(), one.Status.Reason) {

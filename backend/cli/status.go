@@ -9,37 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
-
-// statusDocument holds the used fields of GET status.
-type statusDocument struct {
-	URL          string              `json:"url"`
-	ConfigPath   string              `json:"configPath"`
-	Problems     []config.Problem    `json:"problems"`
-	RequireToken *bool               `json:"requireToken"`
-	Notices      []noticeDocument    `json:"notices"`
-	Servers      []core.ServerStatus `json:"servers"`
-	Usage        []usageDocument     `json:"usage"`
-	Visible      map[string]int      `json:"visibleTools"`
-
-	versions map[string]string // of packages, by server; from GET versions
-}
-
-// usageDocument is the resource usage of a server.
-type usageDocument struct {
-	Server string  `json:"server"`
-	RSS    int64   `json:"rssBytes"`
-	CPU    float64 `json:"cpuPercent"`
-}
-
-type noticeDocument struct {
-	Subject string `json:"subject"`
-	Message string `json:"message"`
-}
 
 // stateWords maps states to their text in the table.
 var stateWords = map[core.State]string{
@@ -63,12 +37,9 @@ func (p *program) status() *cobra.Command {
 			if ack {
 				return p.dismissNotice(cmd.Context())
 			}
-			var s statusDocument
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "status", nil, nil, &s); done || err != nil {
-				return err
-			}
-			s.versions = p.fetchVersions(cmd.Context())
-			return p.printStatus(s, time.Now())
+			return show(cmd.Context(), p, http.MethodGet, "status", nil, nil, func(s api.Status) error {
+				return p.printStatus(&s, p.fetchVersions(cmd.Context()), time.Now())
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&ack, "ack", false, "acknowledge the notices below the table: they are not shown again")
@@ -81,13 +52,13 @@ func (p *program) dismissNotice(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var s statusDocument
-	if err := d.fetchInto(ctx, "status", &s); err != nil {
+	s, err := get[api.Status](ctx, d, "status", nil)
+	if err != nil {
 		return err
 	}
 	done := []string{}
 	for _, notice := range s.Notices {
-		_, err := d.requestRaw(ctx, http.MethodDelete, "notices/"+url.PathEscape(notice.Subject), nil, nil)
+		err := d.change(ctx, http.MethodDelete, "notices/"+url.PathEscape(notice.Subject), nil)
 		switch {
 		case err == nil:
 			done = append(done, notice.Message)
@@ -100,13 +71,12 @@ func (p *program) dismissNotice(ctx context.Context) error {
 
 // fetchVersions returns the known versions of servers. They are optional in the table.
 func (p *program) fetchVersions(ctx context.Context) map[string]string {
-	var list items[serverVersion]
 	d, err := p.daemon()
 	if err != nil {
 		return nil
 	}
-	data, err := d.requestRaw(ctx, http.MethodGet, "versions", nil, nil)
-	if err != nil || decode(data, &list) != nil {
+	list, err := get[api.List[api.ServerVersion]](ctx, d, "versions", nil)
+	if err != nil {
 		return nil
 	}
 	all := map[string]string{}
@@ -118,22 +88,22 @@ func (p *program) fetchVersions(ctx context.Context) map[string]string {
 	return all
 }
 
-func (p *program) printStatus(s statusDocument, now time.Time) error {
+func (p *program) printStatus(s *api.Status, versions map[string]string, now time.Time) error {
 	t := table{title: "MCP servers at " + escapeLine(s.URL), head: []string{"Server", "Status", "Tools", "Changed"}, right: []bool{false, false, true, false}}
-	takes := map[string]usageDocument{}
+	takes := map[string]api.ServerUsage{}
 	for _, u := range s.Usage {
 		takes[u.Server] = u
 	}
-	if len(s.versions) > 0 {
+	if len(versions) > 0 {
 		t.head, t.right = append(t.head, "Version"), append(t.right, false)
 	}
 	if len(takes) > 0 {
 		t.head, t.right = append(t.head, "Memory", "CPU"), append(t.right, true, true)
 	}
 	for _, server := range s.Servers {
-		cells := []string{nameAndID(server), stateWord(server.State), s.tools(server), formatAge(now, server.Updated)}
-		if len(s.versions) > 0 {
-			cells = append(cells, truncate(s.versions[server.ID], 24))
+		cells := []string{nameAndID(server), stateWord(server.State), toolCount(s, server), formatAge(now, server.Updated)}
+		if len(versions) > 0 {
+			cells = append(cells, truncate(versions[server.ID], 24))
 		}
 		if u, ok := takes[server.ID]; ok {
 			cells = append(cells, fmt.Sprintf("%.1f MB", float64(u.RSS)/1e6), fmt.Sprintf("%.0f %%", u.CPU))
@@ -142,7 +112,7 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 		}
 		t.add(cells...)
 	}
-	if err := t.print(p.Stdout, p.Terminal()); err != nil {
+	if err := p.printTable(&t); err != nil {
 		return err
 	}
 	said := map[string]bool{}
@@ -169,7 +139,7 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	if len(s.Notices) > 0 && p.Terminal() {
 		fmt.Fprintln(p.Stdout, "Acknowledge notices:       drawbridge status --ack")
 	}
-	if s.RequireToken != nil && !*s.RequireToken {
+	if !s.RequireToken {
 		fmt.Fprintln(p.Stdout, "No token is required: every program on this machine can call every tool.")
 	}
 	if p.Terminal() {
@@ -178,9 +148,9 @@ func (p *program) printStatus(s statusDocument, now time.Time) error {
 	return nil
 }
 
-// tools returns the number of tools of a server, and of the visible ones if that is less; "-" if it
+// toolCount returns the number of tools of a server, and of the visible ones if that is less; "-" if it
 // was never listed.
-func (s *statusDocument) tools(server core.ServerStatus) string {
+func toolCount(s *api.Status, server core.ServerStatus) string {
 	if n, some := s.Visible[server.ID]; some && n < server.Tools {
 		return fmt.Sprintf("%d of %d", n, server.Tools)
 	}
@@ -225,27 +195,16 @@ func (p *program) actionCommand(action string) *cobra.Command {
 	return &cobra.Command{
 		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var s core.ServerStatus
-			path := "servers/" + url.PathEscape(args[0]) + "/" + action
-			if done, err := p.fetch(cmd.Context(), http.MethodPost, path, nil, struct{}{}, &s); done || err != nil {
+			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/"+action), nil, struct{}{}, func(s core.ServerStatus) error {
+				text := displayName(s) + ": " + stateWord(s.State)
+				if s.Reason != "" {
+					text += ", " + s.Reason
+				}
+				_, err := fmt.Fprintln(p.Stdout, escapeLine(text))
 				return err
-			}
-			text := displayName(s) + ": " + stateWord(s.State)
-			if s.Reason != "" {
-				text += ", " + s.Reason
-			}
-			_, err := fmt.Fprintln(p.Stdout, escapeLine(text))
-			return err
+			})
 		},
 	}
-}
-
-// toolDocument holds the used fields of GET tools.
-type toolDocument struct {
-	Name        string `json:"name"`
-	Server      string `json:"server"`
-	Tool        string `json:"tool"`
-	Description string `json:"description"`
 }
 
 func (p *program) tools() *cobra.Command {
@@ -269,18 +228,12 @@ func (p *program) tools() *cobra.Command {
 }
 
 func (p *program) printTools(ctx context.Context, query url.Values) error {
-	var list items[toolDocument]
-	done, err := p.fetch(ctx, http.MethodGet, "tools", query, nil, &list)
+	t := table{title: "%d tools", head: []string{"Server", "Tool", "Description"}}
+	err := showList(ctx, p, "tools", query, t, func(tool api.Tool) []string {
+		return []string{tool.Server, tool.Tool, truncate(tool.Description, 60)}
+	})
 	if server := query.Get("server"); server != "" && core.CodeOf(err) == core.CodeNotFound {
-		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no server is called %q", server), Hint: "List them with: drawbridge status"}
+		return unknownServer(server)
 	}
-	if done || err != nil {
-		return err
-	}
-	t := table{head: []string{"Server", "Tool", "Description"}}
-	for _, tool := range list.Items {
-		t.add(tool.Server, tool.Tool, truncate(tool.Description, 60))
-	}
-	t.title = plural(len(list.Items), "tool")
-	return t.print(p.Stdout, p.Terminal())
+	return err
 }

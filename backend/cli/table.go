@@ -2,13 +2,14 @@ package cli
 
 import (
 	"io"
+	"strconv"
 	"strings"
 )
 
-// table prints rows under a header. On a terminal it is a box with a title, otherwise plain columns
-// separated by two or more spaces.
+// table prints rows under a header, in columns separated by two or more spaces. On a terminal it
+// begins with a title and its columns are shortened to the width of the terminal.
 type table struct {
-	title string
+	title string // may contain %d: the number of rows
 	head  []string
 	right []bool // right-aligned columns
 	rows  [][]string
@@ -21,7 +22,9 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-func (t *table) print(w io.Writer, box bool) error {
+func (p *program) printTable(t *table) error { return t.print(p.Stdout, p.Terminal()) }
+
+func (t *table) print(w io.Writer, terminal bool) error {
 	widths := make([]int, len(t.head))
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
@@ -29,17 +32,14 @@ func (t *table) print(w io.Writer, box bool) error {
 		}
 	}
 	var b strings.Builder
-	if !box {
-		t.plain(&b, widths)
-	} else {
+	if terminal {
 		t.shrinkToFit(widths, terminalWidth(w))
-		t.box(&b, widths)
+		title := strings.ReplaceAll(t.title, "%d", strconv.Itoa(len(t.rows)))
+		if len(t.rows) == 1 {
+			title = strings.TrimSuffix(title, "s")
+		}
+		b.WriteString(title + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func (t *table) plain(b *strings.Builder, widths []int) {
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		var l strings.Builder
 		for i, cell := range row {
@@ -50,40 +50,8 @@ func (t *table) plain(b *strings.Builder, widths []int) {
 		}
 		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
 	}
-}
-
-func (t *table) box(b *strings.Builder, widths []int) {
-	inner := len(widths) - 1
-	for _, w := range widths {
-		inner += w + 2
-	}
-	if lack := width(t.title) + 4 - inner; lack > 0 {
-		widths[len(widths)-1] += lack
-		inner += lack
-	}
-	rule := func(left, between, right string) {
-		b.WriteString(left)
-		for i, w := range widths {
-			if i > 0 {
-				b.WriteString(between)
-			}
-			b.WriteString(strings.Repeat("─", w+2))
-		}
-		b.WriteString(right + "\n")
-	}
-	row := func(cells []string) {
-		for i, cell := range cells {
-			b.WriteString("│ " + t.pad(i, cell, widths[i]) + " ")
-		}
-		b.WriteString("│\n")
-	}
-	b.WriteString("╭─ " + t.title + " " + strings.Repeat("─", inner-width(t.title)-3) + "╮\n")
-	row(t.head)
-	rule("├", "┼", "┤")
-	for _, cells := range t.rows {
-		row(cells)
-	}
-	rule("╰", "┴", "╯")
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func (t *table) pad(column int, cell string, to int) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
 		Use: "changes [SERVER]", Short: "Show the tools that are withheld because they changed, with a diff", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list items[toolChange]
+			var list api.List[toolChange]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes", serverQuery(args), nil, &list); done || err != nil {
 				return err
 			}
@@ -100,7 +101,7 @@ func (p *program) toolLog() *cobra.Command {
 	return &cobra.Command{
 		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list items[struct {
+			var list api.List[struct {
 				At     time.Time `json:"at"`
 				Server string    `json:"server"`
 				Kind   string    `json:"kind"`
@@ -130,7 +131,7 @@ func (p *program) toolWarnings() *cobra.Command {
 	return &cobra.Command{
 		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list items[struct {
+			var list api.List[struct {
 				Server   string        `json:"server"`
 				Tool     string        `json:"tool"`
 				Warnings []toolWarning `json:"warnings"`
@@ -198,7 +199,7 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 	if err != nil {
 		return err
 	}
-	var list items[toolChange]
+	var list api.List[toolChange]
 	if err := decode(data, &list); err != nil {
 		return err
 	}

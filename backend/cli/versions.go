@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+
 	"github.com/spf13/cobra"
 )
 
@@ -53,7 +55,7 @@ func (p *program) versions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var list items[serverVersion]
+			var list api.List[serverVersion]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "versions", nil, nil, &list); done || err != nil {
 				return err
 			}
