@@ -161,8 +161,8 @@ func (d *daemon) change(ctx context.Context, method, path string, body any) erro
 }
 
 // show requests a document of the daemon. With --json it prints the document unchanged; otherwise
-// it passes it to print.
-func show[T any](ctx context.Context, p *program, method, path string, query url.Values, body any, print func(T) error) error {
+// it passes it to printDocument.
+func show[T any](ctx context.Context, p *program, method, path string, query url.Values, body any, printDocument func(T) error) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func show[T any](ctx context.Context, p *program, method, path string, query url
 	if err := decode(data, &to); err != nil {
 		return err
 	}
-	return print(to)
+	return printDocument(to)
 }
 
 // showList is show for a list that is printed as a table with one row for each item. A title with
