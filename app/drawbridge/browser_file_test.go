@@ -39,7 +39,7 @@ func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 	address := "https://accounts.example.com/authorize?a=1&state=" + secret
 	data := t.TempDir()
 	for name, open := range map[string]func() error{
-		"page":    func() error { return show(address, data, true, os.Stderr) },
+		"page":    func() error { return openUI(address, data, true, os.Stderr) },
 		"sign-in": func() error { return (&logins{data: data}).browse(address) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,9 +12,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 )
 
-// watchClients watches the configuration files of the clients. Entries that contain our address are
-// updated when it changes. A lost entry is reported but never restored.
-func watchClients(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, vault *secret.Store, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
+// newClientConfigGuard returns the connector of client configuration files and a guard that watches
+// them. It first updates entries that contain an old address of ours. The guard reports a lost entry
+// but never restores it.
+func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, vault *secret.Store, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
 	connector, err := clientconf.NewDefault(o.Folders.Data, o.Folders.Own, o.Sources.Main(), vault, os.Getenv)
 	if err != nil {
 		return nil, nil, err

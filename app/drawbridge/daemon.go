@@ -194,7 +194,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	forgetBrowserFiles(o.Folders.Data, "")
 	startedAt := time.Now().UTC()
 
-	connector, guard, err := watchClients(o, bus, tokens, vault, url, log)
+	connector, guard, err := newClientConfigGuard(o, bus, tokens, vault, url, log)
 	if err != nil {
 		return err
 	}

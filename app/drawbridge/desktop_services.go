@@ -105,7 +105,7 @@ func (d *desktopServices) open(to string) {
 	}
 	// show may print the address to its output, and the daemon's output may go to a journal that
 	// other users can read.
-	report(d.log, "open the window", show(d.pages.OpenURL(to), d.folders.Data, false, io.Discard))
+	report(d.log, "open the window", openUI(d.pages.OpenURL(to), d.folders.Data, false, io.Discard))
 }
 
 func (d *desktopServices) facts() tray.Facts {

@@ -78,7 +78,7 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	if waits {
 		return json.NewEncoder(os.Stdout).Encode(map[string]string{"url": page.URL, "data": o.Folders.Data})
 	}
-	return show(page.URL, o.Folders.Data, false, os.Stdout)
+	return openUI(page.URL, o.Folders.Data, false, os.Stdout)
 }
 
 // windowWaits is set by a window that was started directly, as macOS starts the program of a

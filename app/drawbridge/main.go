@@ -35,7 +35,7 @@ func program() int {
 		Version: version, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
 		PutBack: restoreHistory, TryServer: tryServer,
 		Show: func(url string, f config.Folders, browser bool) error {
-			return show(url, f.Data, browser, os.Stdout)
+			return openUI(url, f.Data, browser, os.Stdout)
 		},
 	})
 	stop()

@@ -53,7 +53,7 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 			if err != nil {
 				return err
 			}
-			choice, err := p.connectorChoice(args[0], *f)
+			choice, err := p.connectOptions(args[0], *f)
 			if err != nil {
 				return err
 			}
@@ -73,8 +73,8 @@ func (p *program) printSentence(document any, sentence string) error {
 	return err
 }
 
-// connectorChoice converts the flags for the connector. HTTP requires the address of the daemon.
-func (p *program) connectorChoice(client string, f connectFlags) (choice clientconf.Choice, err error) {
+// connectOptions converts the flags for the connector. HTTP requires the address of the daemon.
+func (p *program) connectOptions(client string, f connectFlags) (choice clientconf.Choice, err error) {
 	choice = clientconf.Choice{Client: client, HTTP: f.http, ByVariable: f.byVariable}
 	if f.project != "" {
 		if choice.Project, err = filepath.Abs(f.project); err != nil {

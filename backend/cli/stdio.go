@@ -103,7 +103,7 @@ type daemonFinder struct {
 func (f *daemonFinder) find(ctx context.Context, start bool) (shim.Address, error) {
 	var started time.Time
 	for {
-		address, ok, err := f.readRuntime()
+		address, ok, err := f.resolveAddress()
 		if ok || err != nil {
 			return address, err
 		}
@@ -130,7 +130,8 @@ func (f *daemonFinder) find(ctx context.Context, start bool) (shim.Address, erro
 	}
 }
 
-func (f *daemonFinder) readRuntime() (address shim.Address, ok bool, err error) {
+// resolveAddress finds the running daemon and creates the token of the client if it has none.
+func (f *daemonFinder) resolveAddress() (address shim.Address, ok bool, err error) {
 	rt, ok, err := loopback.FindDaemon(f.folders.Data)
 	if err != nil || !ok {
 		return address, false, nil // a file that is being written exists a moment later

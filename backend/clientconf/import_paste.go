@@ -168,18 +168,18 @@ func findPasted(m map[string]any) ([]ImportedServer, error) {
 	slices.SortStableFunc(known, func(a, b Client) int { return len(b.KeyPath) - len(a.KeyPath) })
 	known = append(known, Client{KeyPath: []string{"mcp", "servers"}})
 	for _, client := range known {
-		if all := readPastedContainer(client, m, client.KeyPath); len(all) > 0 && !allSkipped(all) {
+		if all := readPastedContainer(client, m, client.KeyPath); len(all) > 0 && !areAllSkipped(all) {
 			return all, nil
 		}
 	}
-	if all := readPastedContainer(Client{}, map[string]any{"mcpServers": m}, []string{"mcpServers"}); len(all) > 0 && !allSkipped(all) {
+	if all := readPastedContainer(Client{}, map[string]any{"mcpServers": m}, []string{"mcpServers"}); len(all) > 0 && !areAllSkipped(all) {
 		return all, nil
 	}
 	return nil, &core.Error{Code: core.CodeValidation, Message: "the text has no servers",
 		Hint: `A server has a command or a url, such as {"files": {"command": "npx", "args": […]}}.`}
 }
 
-func allSkipped(all []ImportedServer) bool {
+func areAllSkipped(all []ImportedServer) bool {
 	return !slices.ContainsFunc(all, func(i ImportedServer) bool { return i.SkipReason == "" })
 }
 

@@ -39,7 +39,7 @@ func Listen(addr string) (net.Listener, error) {
 	if err == nil {
 		return &boundedListener{Listener: ln, free: make(chan struct{}, MaxConnections), done: make(chan struct{})}, nil
 	}
-	if !portTaken(err) {
+	if !isAddressInUse(err) {
 		return nil, &core.Error{
 			Code: core.CodeUnavailable, Message: fmt.Sprintf("cannot listen on %s", at), Cause: err,
 			Hint: "Choose another address or port with bridge.listen.",

@@ -203,7 +203,7 @@ func (p *Process) endLeftovers() {
 
 func (p *Process) nothingLeft() bool {
 	for range emptyListsNeeded {
-		if p.tree.alive() > 0 {
+		if p.tree.countAlive() > 0 {
 			return false
 		}
 	}

@@ -115,7 +115,7 @@ func isDescendant(ancestor int, p processInfo, byPID map[int]processInfo) bool {
 	return false
 }
 
-func (t *tree) alive() int { return len(t.members()) }
+func (t *tree) countAlive() int { return len(t.members()) }
 
 // terminate sends SIGTERM to the tree. SIGCONT follows, because a stopped process would not
 // handle the signal.

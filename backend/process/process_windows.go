@@ -126,7 +126,7 @@ func (t *tree) kill() {
 	}
 }
 
-func (t *tree) alive() int { return len(t.pids()) }
+func (t *tree) countAlive() int { return len(t.pids()) }
 
 // basicProcessIDList is JOBOBJECT_BASIC_PROCESS_ID_LIST with room for 1024 ids.
 type basicProcessIDList struct {

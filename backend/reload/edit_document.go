@@ -104,7 +104,7 @@ func (d *Document) Add(label string, raw json.RawMessage) error {
 
 // Remove removes the server called label and the comments above it.
 func (d *Document) Remove(label string) error {
-	for _, box := range d.serverContainers() {
+	for _, box := range d.serversNodes() {
 		switch b := box.value.Value.(type) {
 		case *hujson.Object:
 			if memberIndex(b, label) >= 0 {
@@ -154,23 +154,23 @@ func (d *Document) Set(value any, path ...string) error {
 	return nil
 }
 
-type serverContainer struct {
+type serversNode struct {
 	value *hujson.Value
 	depth int // of the members of value
 }
 
-// serverContainers returns the places that may contain servers.
-func (d *Document) serverContainers() (boxes []serverContainer) {
+// serversNodes returns the places that may contain servers.
+func (d *Document) serversNodes() (boxes []serversNode) {
 	root := d.root.Value.(*hujson.Object)
 	for i := range root.Members {
 		m := &root.Members[i]
 		switch m.Name.Value.(hujson.Literal).String() {
 		case "mcpServers", "servers":
-			boxes = append(boxes, serverContainer{&m.Value, 1})
+			boxes = append(boxes, serversNode{&m.Value, 1})
 		case "mcp":
 			if mcp, ok := m.Value.Value.(*hujson.Object); ok {
 				if j := memberIndex(mcp, "servers"); j >= 0 {
-					boxes = append(boxes, serverContainer{&mcp.Members[j].Value, 2})
+					boxes = append(boxes, serversNode{&mcp.Members[j].Value, 2})
 				}
 			}
 		}
@@ -181,7 +181,7 @@ func (d *Document) serverContainers() (boxes []serverContainer) {
 // newServerContainer returns the object to which new servers are added and the depth of its
 // members, or nil if the servers are a list.
 func (d *Document) newServerContainer() (*hujson.Object, int) {
-	boxes := d.serverContainers()
+	boxes := d.serversNodes()
 	for _, b := range boxes {
 		if o, ok := b.value.Value.(*hujson.Object); ok {
 			return o, b.depth
@@ -198,7 +198,7 @@ func (d *Document) newServerContainer() (*hujson.Object, int) {
 
 // findServer returns a server's object and the depth of its members.
 func (d *Document) findServer(label string) (*hujson.Object, int) {
-	for _, b := range d.serverContainers() {
+	for _, b := range d.serversNodes() {
 		switch box := b.value.Value.(type) {
 		case *hujson.Object:
 			if i := memberIndex(box, label); i >= 0 {

@@ -70,7 +70,7 @@ func (d *Document) Rename(label, to string) error {
 	if o, _ := d.findServer(to); o != nil && to != label {
 		return core.Errorf(core.CodeConflict, "there is already a server %q", to)
 	}
-	for _, box := range d.serverContainers() {
+	for _, box := range d.serversNodes() {
 		switch b := box.value.Value.(type) {
 		case *hujson.Object:
 			if i := memberIndex(b, label); i >= 0 {

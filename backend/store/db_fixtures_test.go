@@ -23,7 +23,7 @@ var wholeFile = flag.String("whole", "", "copy a history with something in every
 const wholeCalls = 130
 
 // fill writes a row to every table.
-func fill(t *testing.T, b *bench) {
+func populateAllTables(t *testing.T, b *bench) {
 	t.Helper()
 	ctx := t.Context()
 	check := func(what string, err error) {
@@ -157,7 +157,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := openAt(t, path, later)
-	fill(t, b)
+	populateAllTables(t, b)
 	whole(t, b, newestSchema(t))
 	err := b.withHandle(func(h *handle) error {
 		rows, err := h.write.Query(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%' AND name <> 'pending'`)

@@ -74,7 +74,7 @@ func TestClientsConnectOverHTTPWithToken(t *testing.T) {
 				"drawbridge": object{"type": "http", "url": url, "headers": bearer("claude")},
 			}})
 			env = append(env, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1")
-			return inHome(t, home, env, claude(t), "mcp", "list")
+			return inHome(t, home, env, claudeCodeBinary(t), "mcp", "list")
 		}, `(?m)^drawbridge: .*Connected`},
 		{"opencode", func(t *testing.T, home string, env []string) string {
 			settings(t, filepath.Join(home, ".config/opencode/opencode.json"), object{"mcp": object{

@@ -115,7 +115,7 @@ func (e entryOf) ask(t testing.TB, d *daemon, dir, tool string) (tools []string,
 
 func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	program := claude(t)
+	program := claudeCodeBinary(t)
 	d := start(t, object{"mcpServers": object{}})
 	project := filepath.Join(d.home, "work", "site")
 	script := func(name string) string {

@@ -23,7 +23,8 @@ import (
 // newline at the end.
 const claudeSettings = "{\n   \"numStartups\":7 , \"theme\" : \"d\\u0061rk\",\n\t\"big\": 9007199254740993,\r\n  \"mcpServers\": { \"other\": {\"type\":\"stdio\", \"command\":\"true\", \"args\":[ ] } }\n}"
 
-func claude(t testing.TB) string {
+// claudeCodeBinary returns the path of Claude Code, and skips the test if it is not installed.
+func claudeCodeBinary(t testing.TB) string {
 	t.Helper()
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	path := abs("node_modules/@anthropic-ai/claude-code-" + runtime.GOOS + "-" + arch + "/claude")
@@ -49,7 +50,7 @@ func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 	}{
 		{
 			id: "claude-code", file: ".claude.json", settings: claudeSettings,
-			program: []string{claude(t), "mcp", "list"},
+			program: []string{claudeCodeBinary(t), "mcp", "list"},
 			env:     []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1"},
 			want:    `(?m)^drawbridge: .*Connected`,
 		},

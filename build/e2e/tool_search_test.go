@@ -195,7 +195,7 @@ func (m *standIn) next(tools []struct{ Name string }, messages []struct{ Content
 // record names the called tool.
 func TestClaudeCodeFindsToolAmongFiveHundred(t *testing.T) {
 	t.Parallel()
-	program := claude(t)
+	program := claudeCodeBinary(t)
 	d := start(t, object{"mcpServers": object{"many": many()}, "clients": object{"claude-code": object{"toolMode": "search"}}})
 	d.running("many")
 	m := &standIn{}

@@ -46,13 +46,13 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	})
 	t.Logf("withheld %s after the call that changed it ended", time.Since(began))
 	told(t, listener)
-	hidden(t, d)
+	requireToolWithheld(t, d)
 
 	// Pending changes and trusted tools survive a restart.
 	d.stop()
 	d.launch()
 	d.running("mail", "rug", "sly")
-	hidden(t, d)
+	requireToolWithheld(t, d)
 	listener.end()
 
 	var events struct {
@@ -128,8 +128,8 @@ func told(t *testing.T, c *lineClient) {
 	}
 }
 
-// hidden fails the test unless rug's tool is neither listed nor callable.
-func hidden(t *testing.T, d *daemon) {
+// requireToolWithheld fails the test unless rug's tool is neither listed nor callable.
+func requireToolWithheld(t *testing.T, d *daemon) {
 	t.Helper()
 	token := d.token("trust")
 	for _, era := range []string{"legacy", "modern"} {

@@ -14,7 +14,7 @@ import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
 import { entryOf } from './add';
 import { useRemoveServer } from './api';
-import { masked } from './masked';
+import { maskSecrets } from './mask-secrets';
 
 const t = texts.servers.more;
 
@@ -86,7 +86,7 @@ function Entry({ label, onClose }: { label: string; onClose: () => void }) {
   const { data: config } = useQuery(configQuery);
   const [shown, setShown] = useState(false);
   const entry = config && entryOf(config.text, label);
-  const hidden = entry === undefined ? undefined : masked(entry);
+  const hidden = entry === undefined ? undefined : maskSecrets(entry);
   return (
     <Modal label={t.entry} onClose={onClose} className="max-w-2xl">
       <div className="scroll-area space-y-3 p-5">

@@ -11,7 +11,7 @@ const known =
  * passwords inside addresses, and what looks like a token. A reference such as ${NAME} is
  * no secret and stays.
  */
-export function masked(entry: string): string {
+export function maskSecrets(entry: string): string {
   return entry
     .replace(
       /("(?:[^"\\]|\\.)*")(\s*:\s*)"((?:[^"\\]|\\.)*)"/g,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { masked } from './masked';
+import { maskSecrets } from './mask-secrets';
 
-describe('masked', () => {
+describe('maskSecrets', () => {
   it.each([
     '{"env":{"API_KEY":"HIDE"}}',
     '{"env":{"PGPASSWORD":"HIDE"}}',
@@ -14,8 +14,8 @@ describe('masked', () => {
     '{"headers":{"X-Any":"ghp_HIDE1234567"}}',
     '{"env":{"A_TOKEN":"say \\"HIDE"}}',
   ])('hides the secret of %s', (entry) => {
-    expect(masked(entry)).not.toContain('HIDE');
-    expect(masked(entry)).toContain('••••');
+    expect(maskSecrets(entry)).not.toContain('HIDE');
+    expect(maskSecrets(entry)).toContain('••••');
   });
   it.each([
     '{"env":{"API_KEY":"${secret:MINE}"}}',
@@ -24,6 +24,6 @@ describe('masked', () => {
     '{"env":{"X":"postgres://me:${PW}@db/x"}}',
     '{"command":"npx","args":["-y","keyboard"],"env":{"HOME":"/home/me"}}',
   ])('shows %s as it is', (entry) => {
-    expect(masked(entry)).toBe(entry);
+    expect(maskSecrets(entry)).toBe(entry);
   });
 });

@@ -7,6 +7,6 @@ import (
 )
 
 // For a port that was opened exclusively, Windows returns "access denied".
-func portTaken(err error) bool {
+func isAddressInUse(err error) bool {
 	return errors.Is(err, windows.WSAEADDRINUSE) || errors.Is(err, windows.WSAEACCES)
 }

@@ -17,11 +17,11 @@ import (
 // assumed to be starting.
 const windowLimit = 5 * time.Second
 
-// show opens the page at url in our window, otherwise in the browser, and otherwise prints the
+// openUI opens the page at url in our window, otherwise in the browser, and otherwise prints the
 // address to out. With browser it never uses our window. data is the daemon's folder, which the
 // window uses to reconnect. url contains a one-time code, so it is never an argument of a program:
 // the window gets it in its environment, the browser in a private file.
-func show(url, data string, browser bool, out io.Writer) error {
+func openUI(url, data string, browser bool, out io.Writer) error {
 	if !hasScreen() {
 		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works once, for two minutes):\n"+url)
 		return err
@@ -65,12 +65,12 @@ func windowProgram() (path string, ok bool) {
 	if resolved, err := filepath.EvalSymlinks(self); err == nil {
 		self = resolved
 	}
-	return windowOf(self)
+	return findWindowBinary(self)
 }
 
-// windowOf returns the window's binary for the daemon's binary self: a file in the same folder, or
+// findWindowBinary returns the window's binary for the daemon's binary self: a file in the same folder, or
 // on macOS the program of the bundle that contains the daemon's bundle.
-func windowOf(self string) (path string, ok bool) {
+func findWindowBinary(self string) (path string, ok bool) {
 	name := "drawbridge-window"
 	if runtime.GOOS == "windows" {
 		name += ".exe"
