@@ -70,6 +70,7 @@ func startForkingProcess(t *testing.T, name, value string, life time.Duration) (
 	}
 	_ = first.Wait()
 	t.Cleanup(func() {
+		_ = os.Remove(script) // a successor that the scan misses cannot start another one
 		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
 			found := reborn(listProcesses())
 			for _, p := range found {
