@@ -22,7 +22,7 @@ flow('servers of a client are imported one by one, after a diff', quiet, async (
   await page.getByText('also in Cursor').waitFor();
   await page.getByText('This is Drawbridge itself.').waitFor();
   await page.getByLabel(/^filesystem/).uncheck();
-  await page.getByText('+    "linear": {').waitFor();
+  await page.getByText('"linear": {').waitFor();
   await inspect(page, 'all');
   const [request] = await Promise.all([
     page.waitForRequest((r) => r.url().endsWith('/import') && r.method() === 'POST'),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { flow, ownPort } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { becomes, focused, keep, leadsTo, live, until } from './waiting.mjs';
+import { becomes, focused, keep, leadsTo, live, textOf, until } from './waiting.mjs';
 
 flow(
   'a one-time code lets the browser in and leaves the address',
@@ -205,7 +205,7 @@ flow(
     await page.goto(`${mock.url}/#/settings`);
     await page.getByRole('button', { name: 'Edit file' }).click();
     const box = page.getByLabel('Configuration file', { exact: true });
-    await becomes(() => box.inputValue(), mock.world.config.text);
+    await becomes(() => textOf(box), mock.world.config.text);
     const { text } = mock.world.config;
     await box.fill(`${text}{`);
     await page.getByText('Not valid JSON').waitFor();
@@ -222,8 +222,8 @@ flow(
     // What would go of theirs is shown before, and comes back with one click.
     await page.getByRole('button', { name: 'Keep my version' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('-// theirs').waitFor();
-    await dialog.getByText('+// mine').waitFor();
+    await dialog.getByText('// theirs').waitFor();
+    await dialog.getByText('// mine').waitFor();
     await inspect(page, 'all');
     await keep(page);
     assert.ok(mock.world.config.text.endsWith('// theirs\n'));
@@ -239,7 +239,7 @@ flow(
     await box.fill(`${text}// typed\n`);
     await page.getByRole('button', { name: 'Undo all changes' }).click();
     await page.getByRole('button', { name: 'Undo', exact: true }).click();
-    await becomes(() => box.inputValue(), /typed/);
+    await becomes(() => textOf(box), /typed/);
   },
 );
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { keep } from './waiting.mjs';
+import { keep, textOf } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -31,7 +31,7 @@ flow('the file is saved with less history only after a question', quiet, async (
   await inspect(page, 'all');
   await keep(page);
   assert.equal(mock.world.config.text, file);
-  assert.equal(await box.inputValue(), narrow); // what was typed is still there
+  assert.equal(await textOf(box), narrow); // what was typed is still there
   await box.press('Control+s');
   await dialog.getByRole('button', { name: 'Save and delete' }).click();
   await page.getByText('Saved and applied.').waitFor();

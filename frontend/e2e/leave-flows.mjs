@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes } from './waiting.mjs';
+import { becomes, textOf } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const question = (page) => page.getByRole('dialog', { name: 'Leave without saving?' });
@@ -33,10 +33,10 @@ flow('an edit of the file is not left without a question', quiet, async (page, m
   await page.getByRole('link', { name: 'Settings', exact: true }).click();
   await page.getByRole('button', { name: 'Edit file' }).click();
   const editor = page.getByRole('textbox', { name: 'Configuration file' });
-  await becomes(() => editor.inputValue(), mock.world.config.text);
+  await becomes(() => textOf(editor), mock.world.config.text);
   await editor.press('Control+Home');
   await editor.pressSequentially('// mine ');
-  const still = () => becomes(() => editor.inputValue(), /^\/\/ mine /);
+  const still = () => becomes(() => textOf(editor), /^\/\/ mine /);
   // The way back of the browser asks as well, and stays where it was.
   await page.goBack();
   await question(page).getByRole('button', { name: 'Keep editing' }).click();

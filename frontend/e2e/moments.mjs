@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { inspect, recolour, settled } from './harness.mjs';
-import { becomes, live } from './waiting.mjs';
+import { becomes, live, textOf } from './waiting.mjs';
 
 const output = fileURLToPath(new URL('../../build/e2e/output/moments', import.meta.url));
 const never = () => 3_600_000;
@@ -176,7 +176,7 @@ const moments = [
     go: async (page, mock) => {
       await button(page, 'Edit file').click();
       const box = page.getByLabel('Configuration file', { exact: true });
-      await becomes(() => box.inputValue(), mock.world.config.text);
+      await becomes(() => textOf(box), mock.world.config.text);
       const { text } = mock.world.config;
       await box.fill(`${text}// mine\n`);
       await live(page);

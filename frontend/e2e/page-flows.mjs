@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes, focused } from './waiting.mjs';
+import { becomes, focused, textOf } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -28,7 +28,7 @@ flow(
     await page.keyboard.press('Enter');
     await list.waitFor({ state: 'detached' });
     await page.keyboard.type('7, "enabeld": true');
-    await becomes(() => box.inputValue(), /"keepDays": 7, "enabeld": true/);
+    await becomes(() => textOf(box), /"keepDays": 7, "enabeld": true/);
     await page.getByText('Did you mean “enabled”?').waitFor();
     await inspect(page, 'all');
     await page.keyboard.press('Control+z'); // what was proposed and taken can be undone

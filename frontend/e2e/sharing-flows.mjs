@@ -59,7 +59,7 @@ flow(
     await part.getByText('weather; rm -rf /').waitFor(); // one word, as it would be run
     await part.getByText('exists, not changed').waitFor();
     await part.getByText(/rejected: it has neither a command nor an address/).waitFor();
-    await part.getByText('+    "weather": {…}').waitFor();
+    await part.getByText('"weather": {…}').waitFor();
     const take = part.getByRole('button', { name: 'Import file' });
     await becomes(() => take.isEnabled(), false); // not before a word about the stored secret
     await part.getByText(/would receive secrets you have stored: GITHUB_TOKEN/).waitFor();
@@ -92,7 +92,7 @@ flow('a copy of the configuration is kept, looked at and put back', quiet, async
   await copies.getByRole('listitem').nth(3).waitFor();
   const old = copies.getByRole('listitem').nth(2);
   await old.getByRole('button', { name: /^View the backup/ }).press('Enter');
-  await old.getByText('+  "old": {}').waitFor();
+  await old.getByText('"old": {}').waitFor();
   await old.getByRole('button', { name: 'Backup with secrets masked' }).click();
   await old.getByText('"old-26"').waitFor();
   await inspect(page, 'all');

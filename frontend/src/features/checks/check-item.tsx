@@ -4,7 +4,7 @@ import { CircleAlert, CircleCheck, CircleDashed, LoaderCircle, Play, Trash2 } fr
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
-import { DifferenceRow } from '@/components/difference-row';
+import { MergeDiff } from '@/components/code';
 import { Failure } from '@/components/failure';
 import { JsonView } from '@/components/json-view';
 import { age, count, duration, exactTime, plain } from '@/lib/format';
@@ -13,7 +13,7 @@ import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call } from '@/types/api';
-import type { CheckReport, LastRun, SavedCheck, StepReport } from '@/types/checks';
+import type { Change, CheckReport, LastRun, SavedCheck, StepReport } from '@/types/checks';
 import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
 import { expectations, stepsBegun } from './steps';
 
@@ -270,11 +270,13 @@ function StepResult({ step }: { step: StepReport }) {
         </ul>
       )}
       {changes.length > 0 && (
-        <ul className="mt-2 overflow-hidden rounded-md border">
-          {changes.slice(0, mostChanges).map(({ path, before, after }) => (
-            <DifferenceRow key={path} difference={{ path: path || t.whole, before, after }} />
-          ))}
-        </ul>
+        <div className="mt-2">
+          <MergeDiff
+            before={linesOf(changes, 'before')}
+            after={linesOf(changes, 'after')}
+            label={t.changes}
+          />
+        </div>
       )}
       {changes.length > mostChanges && (
         <p className="mt-1 text-xs text-ink3">
@@ -283,4 +285,13 @@ function StepResult({ step }: { step: StepReport }) {
       )}
     </li>
   );
+}
+
+/** One side of the first changes as text: a path, and the value that it had or has. */
+function linesOf(changes: Change[], side: 'before' | 'after'): string {
+  return changes
+    .slice(0, mostChanges)
+    .filter((change) => change[side] !== undefined)
+    .map((change) => `${change.path || t.whole}: ${change[side]}`)
+    .join('\n');
 }
