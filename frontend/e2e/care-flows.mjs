@@ -10,7 +10,7 @@ const sent = (page, method, part) =>
 
 flow('a server is examined, messages only after a click', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem`);
-  await page.getByRole('button', { name: 'Debug', exact: true }).click();
+  await page.getByRole('tab', { name: 'Debug', exact: true }).click();
   await page.waitForURL(/view=debug/);
   await page.getByText('/home/ada/.nvm/versions/node/v22.14.0/bin/npx').waitFor();
   assert.equal(await page.getByText('"jsonrpc"').count(), 0);
@@ -22,7 +22,7 @@ flow('a server is examined, messages only after a click', quiet, async (page, mo
 flow('a log is narrowed to warnings and searched', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem?view=log`);
   const asked = sent(page, 'GET', 'level=warn');
-  await page.getByRole('button', { name: 'Warnings' }).click();
+  await page.getByRole('radio', { name: 'Warnings' }).click();
   await asked;
   await page.getByRole('searchbox', { name: 'Search the log' }).fill('done in');
   const log = page.getByRole('region', { name: 'Log' });

@@ -91,7 +91,7 @@ flow('the list is narrowed, asked for anew, and says how old it is', quiet, asyn
   await page.getByText('1 server', { exact: true }).waitFor();
   await card(page, 'GitHub').click();
   await page.getByText('each start may use a newer one').waitFor();
-  await page.getByRole('button', { name: 'Remote address' }).click();
+  await page.getByRole('radio', { name: 'Remote address' }).click();
   await page.getByText('Runs remotely at api.githubcopilot.com').waitFor();
   await inspect(page, 'all');
   await page.getByLabel('Type').selectOption('');

@@ -163,7 +163,7 @@ flow(
 
 flow('a tool is tried, with arguments as typed', { scene: 'full', rate: 0 }, async (page, mock) => {
   await page.goto(`${mock.url}/#/tools?tool=postgres__query`);
-  await page.getByRole('button', { name: 'JSON', exact: true }).click();
+  await page.getByRole('tab', { name: 'JSON', exact: true }).click();
   const box = page.getByLabel('Arguments (JSON)');
   await box.fill('{"sql": }');
   await page.getByText('see line 1, column 9').waitFor();

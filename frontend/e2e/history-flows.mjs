@@ -122,7 +122,7 @@ flow('usage is narrowed by a name, and a bar shows its calls', quiet, async (pag
   await table.getByRole('button', { name: 'p95' }).click();
   const column = table.locator('tbody td:nth-child(5)');
   await until(async () => (await column.count()) > 5, 'a table of more than five');
-  await page.getByRole('button', { name: 'Servers' }).click();
+  await page.getByRole('radio', { name: 'Servers' }).click();
   await table.getByRole('button', { name: 'memory' }).click();
   await page.waitForURL(/server=memory/);
   await settled(page, '/usage'); // the chart is drawn anew
