@@ -71,8 +71,10 @@ export function TimeChart(props: TimeChartProps) {
   const here = slot !== undefined && slot < at.length ? slot : undefined;
   const moveTo = (next: number | undefined) => {
     const x = next === undefined ? undefined : plot.current?.data[0][next];
-    const left = x === undefined ? -10 : (plot.current?.valToPos(x, 'x') ?? -10);
-    plot.current?.setCursor({ left, top: left < 0 ? -10 : 0 }, true, true);
+    for (const one of uPlot.sync(cursorGroup).plots) {
+      const left = x === undefined ? -10 : one.valToPos(x, 'x');
+      one.setCursor({ left, top: x === undefined ? -10 : 0 });
+    }
   };
   const pick = () => {
     const from = here === undefined ? undefined : at[here];
@@ -107,7 +109,6 @@ export function TimeChart(props: TimeChartProps) {
           <span className="ml-auto text-ink3">{slotName(at[here] ?? 0, stepMs)}</span>
         )}
       </figcaption>
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter does the same */}
       <div
         ref={parent}
         role="img"
