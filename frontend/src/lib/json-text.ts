@@ -72,7 +72,9 @@ export function sortJson(text: string, depth = 0): string {
   const members = jsonMembers(text);
   if (members) {
     const sorted = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
-    const parts = sorted.map(([name, one]) => `${JSON.stringify(name)}:${sortJson(one, depth + 1)}`);
+    const parts = sorted.map(
+      ([name, one]) => `${JSON.stringify(name)}:${sortJson(one, depth + 1)}`,
+    );
     return `{${parts.join(',')}}`;
   }
   const elements = jsonElements(text);

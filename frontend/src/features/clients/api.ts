@@ -1,14 +1,17 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request } from '@/lib/request';
-import type { Client, Connection, ConnectionPlan, List, LiveConnection } from '@/types/api';
 import type {
+  Client,
   ClientFeatures,
+  Connection,
+  ConnectionPlan,
   ImportableServer,
+  List,
   Savings,
   TakeoverPlan,
   TakeoverResult,
   TakeoverUndone,
-} from '@/types/connect';
+} from '@/types/api';
 
 /** No event tells of clients alone, so the list is read again while it is shown. */
 export const clientsQuery = queryOptions({
@@ -22,7 +25,7 @@ export const clientsQuery = queryOptions({
 export const connectionsQuery = queryOptions({
   queryKey: ['connections'],
   queryFn: async ({ signal }) =>
-    (await request<List<LiveConnection>>('GET', '/api/v1/connections', { signal })).items ?? [],
+    (await request<List<Connection>>('GET', '/api/v1/connections', { signal })).items ?? [],
   refetchInterval: 5000,
 });
 
