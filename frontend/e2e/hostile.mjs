@@ -3,11 +3,11 @@
 // anybody else, and the page can still be used.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
+import { findings, watchForAttacks } from './attack-findings.mjs';
 import { sizes } from './browser.mjs';
 import { corpus, hostile } from './corpus.mjs';
 import { inspect, settled, watched } from './harness.mjs';
 import { patience } from './waiting.mjs';
-import { findings, wary } from './wary.mjs';
 
 const addresses = [
   '/',
@@ -37,9 +37,9 @@ const addresses = [
 // Each round gives every field another string; together they give most fields most strings.
 const rounds = [0, 41, 83, 127, 171];
 
-async function waryPage(context, origin) {
+async function watchedPage(context, origin) {
   const page = await watched(context);
-  await wary(page, origin);
+  await watchForAttacks(page, origin);
   return page;
 }
 
@@ -56,7 +56,7 @@ async function walk(browser, tally, offset) {
     const mock = await startMock({ scene: 'trouble', rate: 0, mangle: hostile(offset) });
     const context = await browser.newContext({ viewport: sizes.desktop, reducedMotion: 'reduce' });
     context.setDefaultTimeout(patience);
-    const page = await waryPage(context, mock.url);
+    const page = await watchedPage(context, mock.url);
     const ended = mock.world.calls.filter((call) => call.outcome === 'ok');
     await page.goto(`${mock.url}/`);
     for (const address of addresses) {
@@ -87,7 +87,7 @@ async function large(browser) {
   }
   const context = await browser.newContext({ viewport: sizes.desktop });
   context.setDefaultTimeout(patience);
-  const page = await waryPage(context, mock.url);
+  const page = await watchedPage(context, mock.url);
   await page.goto(`${mock.url}/#/tools`);
   await page.getByRole('searchbox').fill('tool_1999');
   await page.getByRole('link', { name: /tool_1999/ }).click();

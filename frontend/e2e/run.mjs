@@ -5,19 +5,19 @@ import { launch } from './browser.mjs';
 import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
 import { load } from './load.mjs';
-import { moment } from './moments.mjs';
+import { pageStates } from './page-states.mjs';
 import { pages } from './pages.mjs';
 import { stillness } from './shift.mjs';
 import { size } from './size.mjs';
-import './care-flows.mjs';
+import './destructive-flows.mjs';
 import './check-flows.mjs';
 import './client-flows.mjs';
 import './diagnostics-flows.mjs';
 import './directory-flows.mjs';
 import './flows.mjs';
 import './history-flows.mjs';
-import './keeping-flows.mjs';
-import './leave-flows.mjs';
+import './retention-flows.mjs';
+import './unsaved-flows.mjs';
 import './page-flows.mjs';
 import './profile-flows.mjs';
 import './sharing-flows.mjs';
@@ -41,7 +41,7 @@ for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
       ...hostility(browser, result),
       ...stillness(browser, result),
       ...flows(lend, result),
-      ...moment(lend, result),
+      ...pageStates(lend, result),
     ],
     4,
   );

@@ -1,11 +1,11 @@
 // Walks the page of a real daemon whose servers mean harm: every word that a server, a
 // client or the configuration can say is one of 200 hostile strings.
 import { corpus } from '../../../frontend/e2e/corpus.mjs'
-import { findings, wary } from '../../../frontend/e2e/wary.mjs'
+import { findings, watchForAttacks } from '../../../frontend/e2e/attack-findings.mjs'
 import { accessible, api, call, callAsClient, finish, found, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
 
 found.looks = 0
-await wary(page, order.url)
+await watchForAttacks(page, order.url)
 await page.goto(order.link)
 await live()
 

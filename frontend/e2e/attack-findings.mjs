@@ -1,7 +1,7 @@
 // A page in which the slightest success of an attack is noticed.
 
 /** Makes page remember scripts that ran, what its policy reported, and requests to strangers. */
-export async function wary(page, origin) {
+export async function watchForAttacks(page, origin) {
   page.strange = [];
   page.on('request', (request) => {
     const url = request.url();

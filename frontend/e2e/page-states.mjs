@@ -1,6 +1,6 @@
 // What is not a page: dialogs, menus, the command palette, messages, and a page that loads,
 // that failed or whose daemon is away. Each is looked at in light and dark, wide and on a
-// phone. With E2E_PICTURES=1 it writes screenshots to build/e2e/output/moments.
+// phone. With E2E_PICTURES=1 it writes screenshots to build/e2e/output/page-states.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { sizes } from './browser.mjs';
 import { inspect, recolour, settled } from './harness.mjs';
 import { becomes, live, textOf } from './waiting.mjs';
 
-const output = fileURLToPath(new URL('../../build/e2e/output/moments', import.meta.url));
+const output = fileURLToPath(new URL('../../build/e2e/output/page-states', import.meta.url));
 const never = () => 3_600_000;
 const first = (mock) => mock.world.calls.find((call) => call.outcome === 'ok');
 const button = (page, name) => page.getByRole('button', { name }).locator('visible=true').first();
@@ -20,7 +20,7 @@ const menu = (page) => page.getByRole('menu').waitFor();
  * Name, address, and how one gets there. `mock` are options of the mock daemon; rare ones are
  * for pictures only, `both` are looked at wide and on a phone each time.
  */
-const moments = [
+const states = [
   {
     name: 'palette',
     at: '#/',
@@ -339,8 +339,8 @@ async function fromMenu(page, item, server = 'filesystem') {
 }
 
 /** One job for each; they take turns in being wide and on a phone, unless all pictures are wanted. */
-export function moment(lend, tally) {
-  return moments.flatMap(({ name, at, only, rare, both, mock: options, unsettled, go }, index) =>
+export function pageStates(lend, tally) {
+  return states.flatMap(({ name, at, only, rare, both, mock: options, unsettled, go }, index) =>
     ['desktop', 'phone']
       .filter((size) =>
         process.env.E2E_PICTURES === 'all'
