@@ -1146,7 +1146,7 @@ export interface HistoryState {
    */
   freeBytes: number;
   /**
-   * Calls that are not in the search index yet; a search finds the newest of them nevertheless
+   * Calls that are not in the search index yet
    */
   indexPending: number;
   /**
