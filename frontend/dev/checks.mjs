@@ -111,7 +111,7 @@ function ran(world, { server, tool, expect }) {
     outcome: 'ok',
     tookNs: 4.1e7,
     callId: like?.id ?? '0',
-    wrong,
+    failures: wrong,
     changes,
   };
 }
