@@ -123,7 +123,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			patterns("redact", &c.History.Redact),
 			list("debugClients", &c.History.DebugClients),
 		),
-		section("policy", policyFields(policy, &c.Policy.Clients)...),
+		section("policy", policyFields(policy, &c.Policy)...),
 		profilesField(&c.Profiles),
 		clientsField(&c.Clients),
 		section("directory", str("url", &c.DirectoryURL, httpAddress)),

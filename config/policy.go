@@ -91,6 +91,8 @@ func DefaultRules() Rules {
 type Policy struct {
 	Rules   Rules
 	Clients map[string]ClientPolicy // by the name of their token
+	// Arguments are the rules on arguments, in the order of evaluation.
+	Arguments []ArgumentRule
 }
 
 // ClientPolicy is the policy of the calls of one client.
@@ -152,8 +154,10 @@ func ruleFields(s *rules) []field {
 }
 
 // policyFields are the keys of the policy section.
-func policyFields(s *rules, clients *map[string]ClientPolicy) []field {
+func policyFields(s *rules, p *Policy) []field {
+	clients := &p.Clients
 	return append(ruleFields(s),
+		argumentRulesField(&p.Arguments),
 		oneOf("preset", &s.preset, PresetStrict),
 		objects("clients", func(r *reader, m member) {
 			var c ClientPolicy

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Filter selects and changes the tools of a server that clients see. All names and patterns are
@@ -156,7 +157,10 @@ func Match(pattern, name string) bool {
 		case p < len(pattern) && pattern[p] == '*':
 			star, back = p, n
 			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+		case p < len(pattern) && pattern[p] == '?':
+			_, size := utf8.DecodeRuneInString(name[n:])
+			p, n = p+1, n+size
+		case p < len(pattern) && pattern[p] == name[n]:
 			p, n = p+1, n+1
 		case star >= 0:
 			back++

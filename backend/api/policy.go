@@ -24,7 +24,7 @@ type Rules interface {
 	Grants() []policy.Grant
 	ForgetGrants()
 	Reset(server string)
-	Explain(server, tool, client string) (policy.Explanation, error)
+	Explain(policy.ExplainRequest) (policy.Explanation, error)
 }
 
 // PolicyStatus is the current state of the policy.
@@ -101,17 +101,27 @@ type explainInput struct {
 	Server string `query:"server" required:"true" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
 	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool, or its public name"`
 	Client string `query:"client" maxLength:"128" doc:"Name of a client's token"`
+	// Arguments are JSON text: they may have several readings, which decoding would hide.
+	Arguments string `query:"arguments" maxLength:"65536" doc:"Arguments of the call, the text of a JSON object; without them, rules on arguments decide nothing"`
+	Folder    string `query:"folder" maxLength:"4096" doc:"Absolute path of the client's working folder, for rules on arguments"`
 }
 
 func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Explanation], error) {
 	if a.Rules == nil {
 		return nil, errNoRules
 	}
-	e, err := a.Rules.Explain(in.Server, in.Tool, in.Client)
+	now := a.Files.Current()
+	rq := policy.ExplainRequest{Server: in.Server, Tool: in.Tool, Client: in.Client, Workspace: in.Folder, Profile: now.Clients[in.Client].Profile}
+	if in.Arguments != "" {
+		rq.Arguments = []byte(in.Arguments)
+	}
+	if rq.Profile == "" && in.Folder != "" {
+		rq.Profile = now.ProfileOf(in.Folder)
+	}
+	e, err := a.Rules.Explain(rq)
 	if err != nil {
 		return nil, err
 	}
-	now := a.Files.Current()
 	var first []policy.Verdict
 	if st, ok := a.Servers.Status(e.Server); ok {
 		first = append(first, explainServer(st))
@@ -348,6 +358,11 @@ func (a *API) getApproval(_ context.Context, in *struct {
 // allowAlways writes a permanent permission into the configuration: for the client of the call, or
 // for all clients if clients have no tokens.
 func (a *API) allowAlways(ctx context.Context, item *approvals.Item) error {
+	if item.Held.Rule != "" {
+		e := core.Errorf(core.CodeValidation, "%s asks before this call, and it asks before every call to which it applies", item.Held.Rule)
+		e.Hint = "Approve the call once or for some minutes, or add a rule that allows such calls before it."
+		return e
+	}
 	if item.Client.Token == "" {
 		return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
 	}

@@ -65,6 +65,7 @@ type Held struct {
 	Tool      string `json:"tool"`      // name as the server lists it
 	Arguments string `json:"arguments"` // complete JSON text as sent by the client
 	Why       string `json:"why"`       // a sentence that explains which setting requires the approval
+	Rule      string `json:"rule"`      // configuration key of the argument rule that asks, or ""
 	Effect    string `json:"effect"`    // effect of the tool according to its server: EffectReadOnly, ...
 }
 

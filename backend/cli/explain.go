@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -12,14 +13,14 @@ import (
 )
 
 func (p *program) explainCall() *cobra.Command {
-	var client string
+	var client, arguments, folder string
 	var all, wait bool
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use: "explain SERVER TOOL | --all", Short: "Show for each policy check whether a call would pass, and why", Args: argCount(0, 2),
 		Long: "Show for each policy check whether a call of a tool would pass now, and why. No call is made.\n" +
 			"With --all, show for each server whether it is ready, and how many of its tools would be refused. Exit with 1 if a server is not ready.",
-		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain --all --wait --json",
+		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain files write_file --client cursor --folder . --arguments '{\"path\": \"../x\"}'\n  drawbridge explain --all --wait --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 || !all && (len(args) != 2 || wait) {
 				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
@@ -31,10 +32,22 @@ func (p *program) explainCall() *cobra.Command {
 			if client != "" {
 				query.Set("client", p.clientName(cmd.Context(), client))
 			}
+			if arguments != "" {
+				query.Set("arguments", arguments)
+			}
+			if folder != "" {
+				path, err := filepath.Abs(folder)
+				if err != nil {
+					return err
+				}
+				query.Set("folder", path)
+			}
 			return show(cmd.Context(), p, http.MethodGet, "explain", query, nil, p.printExplanation)
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "for the client whose token has this `NAME`")
+	cmd.Flags().StringVar(&arguments, "arguments", "", "for a call with these arguments, a `JSON` object: shows which rule on arguments decides")
+	cmd.Flags().StringVar(&folder, "folder", "", "for a client that works in this `FOLDER`")
 	cmd.Flags().BoolVar(&all, "all", false, "show whether each server is ready")
 	cmd.Flags().BoolVar(&wait, "wait", false, "with --all: wait for servers that are starting")
 	cmd.Flags().DurationVar(&limit, "timeout", time.Minute, "with --wait: the maximum `DURATION`")

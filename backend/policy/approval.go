@@ -35,6 +35,7 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 	}
 	s, t := plan.server, plan.tool
 	word, why := approvalSetting(rules, s, t, call.Client.Token, plan.hints)
+	word = plan.byArguments.over(word)
 	if call.ByUser && word != config.ApprovalDeny { // the user makes this call
 		return nil
 	}
@@ -46,8 +47,8 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 		e.Hint = "The configuration says so: " + why + "."
 		return e
 	}
-	grant := grantKey{clientKey(call.Client), call.Server, call.Name}
-	if p.granted(call) {
+	grant := grantFor(call, plan.byArguments)
+	if p.grants.has(grant, time.Now()) {
 		call.Approval = core.ApprovedMinutes
 		return nil
 	}
@@ -60,7 +61,11 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 		e.Hint = "Ask the user to open Drawbridge, then try again."
 		return e
 	}
-	return p.askUser(ctx, call, plan, sink, grant, approvalReason(rules, s, t, call))
+	reason := plan.byArguments.question()
+	if reason == "" {
+		reason = approvalReason(rules, s, t, call)
+	}
+	return p.askUser(ctx, call, plan, sink, grant, reason)
 }
 
 // askUser shows the call to the user and waits for the decision.
@@ -71,7 +76,7 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink 
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
 		Message: fmt.Sprintf("%s wants to call %s of %s", clientName(call.Client), shorten(call.Name), plan.server.label),
 		Held: &approvals.Held{
-			CallID: call.ID, Tool: call.Name, Why: why, Effect: effectOf(plan.hints),
+			CallID: call.ID, Tool: call.Name, Why: why, Rule: plan.byArguments.askingRule(), Effect: effectOf(plan.hints),
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
 		},
 	})
@@ -231,7 +236,9 @@ type grants struct {
 	expiry map[grantKey]time.Time
 }
 
-type grantKey struct{ client, server, tool string }
+// grantKey identifies what the user permitted. rule is the argument rule that asked, or "": what was
+// permitted for one rule does not answer the question of another.
+type grantKey struct{ client, server, tool, rule string }
 
 // Grant is a temporary permission for a client to call a tool.
 type Grant struct {
@@ -297,6 +304,10 @@ func (p *Policy) Grants() []Grant {
 // ForgetGrants revokes all temporary permissions.
 func (p *Policy) ForgetGrants() { p.grants.retainServers(func(string) bool { return false }) }
 
-func (p *Policy) granted(call *core.Call) bool {
-	return p.grants.has(grantKey{clientKey(call.Client), call.Server, call.Name}, time.Now())
+func grantFor(call *core.Call, d argumentDecision) grantKey {
+	key := grantKey{client: clientKey(call.Client), server: call.Server, tool: call.Name}
+	if d.then() == config.RuleAsk {
+		key.rule = d.rule.id
+	}
+	return key
 }

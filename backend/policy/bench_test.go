@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -28,5 +29,29 @@ func BenchmarkAdmit(b *testing.B) {
 				s.End(plan, reply, nil, true)
 			}
 		})
+	}
+}
+
+// BenchmarkArgumentRules measures ten rules on arguments, none of which applies.
+func BenchmarkArgumentRules(b *testing.B) {
+	rules := make([]string, 10)
+	for i := range rules {
+		rules[i] = []string{
+			`{"tool": "files__*", "where": {"/path": {"under": "/etc"}}, "then": "deny"}`,
+			`{"tool": "files__read", "where": {"/path": {"glob": "*.key"}}, "then": "ask"}`,
+			`{"where": {"/path": {"matches": "^/(proc|sys)/"}}, "then": "deny"}`,
+			`{"where": {"/url": {"host": "*.internal"}}, "then": "deny"}`,
+			`{"tool": "github__*", "then": "ask"}`,
+		}[i%5]
+	}
+	s := withRules(b, ``, `"policy": {"rules": [`+strings.Join(rules, ",")+`]}, `, Options{})
+	c, ctx := call("read", `{"path":"/usr/share/doc/readme.txt","n":1}`), context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		plan, err := s.Admit(ctx, c, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.End(plan, core.Reply{Result: []byte(`{}`)}, nil, true)
 	}
 }

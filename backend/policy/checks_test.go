@@ -146,10 +146,10 @@ func TestLimitsApplyPerClientAndPerTool(t *testing.T) {
 		if _, hint := core.Describe(err); hint != "Try again in 2s." {
 			t.Error(hint)
 		}
-		if e, _ := s.Explain("files", "put", "cursor"); e.Passes || e.Checks[5].Key != "mcpServers.files.tools.put.clients.cursor.rateLimit" {
+		if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "put", Client: "cursor"}); e.Passes || e.Checks[6].Key != "mcpServers.files.tools.put.clients.cursor.rateLimit" {
 			t.Errorf("%+v", e.Checks[5])
 		}
-		if e, _ := s.Explain("files", "plain", "cursor"); e.Passes || e.Checks[5].Key != "policy.clients.cursor.rateLimit" {
+		if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "plain", Client: "cursor"}); e.Passes || e.Checks[6].Key != "policy.clients.cursor.rateLimit" {
 			t.Errorf("%+v", e.Checks[5])
 		}
 		s.apply(server, root)

@@ -12,14 +12,18 @@ import (
 // ruleset is a configuration compiled for the call path. It is immutable, except for the state of
 // its breakers and limits.
 type ruleset struct {
-	servers  map[string]*server
-	clients  map[string]string // approval settings by client token; nil if there are none
-	fallback *server           // rules for servers that are not configured, such as built-in ones
+	servers   map[string]*server
+	arguments []argumentRule
+	clients   map[string]string // approval settings by client token; nil if there are none
+	fallback  *server           // rules for servers that are not configured, such as built-in ones
 }
 
 // server holds the rules for the calls of one server.
 type server struct {
 	id, label    string
+	namespace    string
+	cwd          string // as in the configuration
+	local        bool   // a process on this machine, with the same files
 	trust        bool
 	shared       bool // all clients share one process
 	honorTTL     bool
@@ -74,6 +78,7 @@ func (p *Policy) Apply(c *config.Config) {
 	old := p.rules.Load()
 	next := &ruleset{servers: make(map[string]*server, len(c.Servers)), fallback: p.compile(&config.Server{Rules: config.DefaultRules()}, nil, nil)}
 	next.fallback.breaker = nil
+	next.arguments = compileArgumentRules(c.Policy.Arguments)
 	for token, client := range c.Policy.Clients {
 		if client.Approval != "" {
 			if next.clients == nil {
@@ -110,7 +115,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 		was = &server{} // no state to take over
 	}
 	s := &server{
-		id: c.ID, label: c.Label, trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
+		id: c.ID, label: c.Label, namespace: c.Namespace, cwd: c.Cwd, local: c.Type == core.Stdio, trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
 		honorTTL: c.HonorTTL, filter: c.Filter, rules: c.Rules,
 		launchID: strings.Join(append([]string{c.Command, c.URL, c.Docker.Container, c.Docker.Label}, c.Args...), "\x00"),
 	}

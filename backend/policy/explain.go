@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -40,10 +41,18 @@ const (
 	Off    = "off"  // nothing is configured
 )
 
-// Explain returns the decision about a call of a tool by the client with the token client, without
-// making the call. tool is the name that the server lists or the public name. An empty client means
-// the user.
-func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
+// ExplainRequest describes a call that is not made.
+type ExplainRequest struct {
+	Server, Tool string // Tool is the name that the server lists, or the public name
+	Client       string // the client's token; "" means the user
+	Arguments    []byte // a JSON object; nil if they are not known
+	Workspace    string // working folder of the client
+	Profile      string
+}
+
+// Explain returns the decision about a call, without making it.
+func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
+	server, tool, client := rq.Server, rq.Tool, rq.Client
 	view, ok := p.Views.Server(server)
 	rules := p.rules.Load()
 	s := rules.servers[server]
@@ -60,28 +69,34 @@ func (p *Policy) Explain(server, tool, client string) (Explanation, error) {
 			tool = held.Name
 		}
 	}
-	call := &core.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: core.Client{Token: client}, ByUser: client == ""}
+	call := &core.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: core.Client{Token: client}, ByUser: client == "",
+		Workspace: rq.Workspace, Profile: rq.Profile, Params: rq.Arguments, Arguments: core.Span{End: len(rq.Arguments)}}
 	t := s.tool(call)
 	e := Explanation{
 		Server: server, Tool: tool, Client: client, Passes: true,
 		TimeoutMs: t.timeout.Milliseconds(), MaxMs: t.ceiling.Milliseconds(), Attempts: 1 + t.retry.Attempts,
 	}
 	target, _ := p.checkOffered(call, s)
+	byArguments := decideByArguments(rules.arguments, s, call)
+	if rq.Arguments == nil {
+		byArguments = rules.decideWithoutArguments(s, call)
+	}
 	for _, v := range []Verdict{
 		p.explainOffered(call, s),
 		{"size", Pass, fmt.Sprintf("Arguments may have %d MiB.", MaxArguments>>20), ""},
 		{"depth", Pass, fmt.Sprintf("Arguments may be nested %d levels deep.", MaxDepth), ""},
 		{"names", Pass, fmt.Sprintf("A name may have %d bytes.", MaxName), ""},
+		rules.explainArgumentRules(s, call, byArguments),
 		p.explainInput(call, t, target),
 		explainRate(call, t),
-		p.explainApproval(call, rules, s, t, target.Hints),
+		p.explainApproval(call, rules, s, t, target.Hints, byArguments),
 		explainCache(t, target.Hints),
 		explainBreaker(s.breaker),
 		explainConcurrency(s.slots),
 		{"timeout", Pass, fmt.Sprintf("The server has %s to answer, from each progress again, and %s in all.", t.timeout, t.ceiling), t.timeoutKey},
 		explainRetry(s, t, target.Hints),
 	} {
-		if v.Key != "" {
+		if v.Key != "" && !strings.HasPrefix(v.Key, "policy.rules[") {
 			v.Key = "mcpServers." + s.label + "." + v.Key
 		}
 		if rest, of := strings.CutPrefix(v.Key, "mcpServers."+s.label+".policy.clients."); of {
@@ -114,6 +129,52 @@ func (p *Policy) explainOffered(call *core.Call, s *server) Verdict {
 	return Verdict{"offered", Pass, "The server offers the tool.", ""}
 }
 
+// decideWithoutArguments is decideByArguments for a call whose arguments are not known: rules with a
+// condition decide nothing.
+func (r *ruleset) decideWithoutArguments(s *server, call *core.Call) argumentDecision {
+	for _, rule := range r.argumentRulesFor(s, call) {
+		if rule.where == nil {
+			return argumentDecision{rule, true}
+		}
+		if rule.Then == config.RuleDeny {
+			break // it may come first
+		}
+	}
+	return argumentDecision{}
+}
+
+func (r *ruleset) argumentRulesFor(s *server, call *core.Call) (list []*argumentRule) {
+	for i := range r.arguments {
+		if rule := &r.arguments[i]; rule.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) && rule.names(s, call) {
+			list = append(list, rule)
+		}
+	}
+	return list
+}
+
+func (r *ruleset) explainArgumentRules(s *server, call *core.Call, d argumentDecision) Verdict {
+	list := r.argumentRulesFor(s, call)
+	switch d.then() {
+	case config.RuleDeny:
+		return Verdict{"rules", Refuse, "A rule denies the call: " + d.why() + ".", d.rule.Key}
+	case config.RuleAsk:
+		return Verdict{"rules", Pass, "A rule asks the user: " + d.why() + ".", d.rule.Key}
+	case config.RuleAllow:
+		return Verdict{"rules", Pass, "A rule allows the call: " + d.why() + ".", d.rule.Key}
+	}
+	switch {
+	case len(list) == 0:
+		return Verdict{"rules", Off, "No rule is about this tool.", ""}
+	case call.Params != nil:
+		return Verdict{"rules", Pass, fmt.Sprintf("None of the %d rules about this tool applies to the arguments.", len(list)), ""}
+	}
+	words := make([]string, len(list))
+	for i, rule := range list {
+		words[i] = rule.Key + " (" + rule.Then + ")"
+	}
+	return Verdict{"rules", Pass, "It depends on the arguments: " + strings.Join(words, ", ") + ".", ""}
+}
+
 func (p *Policy) explainInput(call *core.Call, t *tool, target registry.Target) Verdict {
 	switch {
 	case !t.validate:
@@ -135,20 +196,23 @@ func explainRate(call *core.Call, t *tool) Verdict {
 	return Verdict{"rate", Pass, "It may be called " + b.String() + ".", b.setting}
 }
 
-func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *tool, hints registry.Hints) Verdict {
+func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *tool, hints registry.Hints, byArguments argumentDecision) Verdict {
 	word, why := approvalSetting(rules, s, t, call.Client.Token, hints)
 	key := t.approvalKey
+	if over := byArguments.over(word); over != word || over == config.ApprovalAsk && byArguments.rule != nil {
+		word, why, key = over, byArguments.why(), byArguments.rule.Key
+	}
 	if strictness[rules.clients[call.Client.Token]] > strictness[t.approval] {
 		key = "policy.clients." + call.Client.Token + ".approval"
 	}
 	switch {
 	case word == config.ApprovalDeny:
 		return Verdict{"approval", Refuse, capitalize(why) + ".", key}
-	case word == config.ApprovalNever && t.approval == config.ApprovalNever && rules.clients == nil:
+	case word == config.ApprovalNever && t.approval == config.ApprovalNever && rules.clients == nil && byArguments.rule == nil:
 		return Verdict{"approval", Off, "Nobody is asked.", ""}
 	case word == config.ApprovalNever:
 		return Verdict{"approval", Pass, "Nobody is asked: " + why + ".", key}
-	case p.granted(call):
+	case p.grants.has(grantFor(call, byArguments), time.Now()):
 		return Verdict{"approval", Pass, "The user allowed it for a while.", key}
 	case p.Approvals == nil || p.Reachable != nil && !p.Reachable():
 		return Verdict{"approval", Refuse, "The user is asked (" + why + "), and nobody would see the question now.", key}

@@ -30,8 +30,8 @@ func TestExplainMatchesAdmit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := withRules(t, c.server, c.root, Options{Approvals: &fakeUser{answer: approvals.Answer{Action: approvals.Accept}}})
-			e, err := s.Explain("files", c.tool, "cursor")
-			if err != nil || e.Passes != c.passes || len(e.Checks) != 12 {
+			e, err := s.Explain(ExplainRequest{Server: "files", Tool: c.tool, Client: "cursor"})
+			if err != nil || e.Passes != c.passes || len(e.Checks) != 13 {
 				t.Fatalf("%v %+v", err, e)
 			}
 			for _, v := range e.Checks {
@@ -49,13 +49,13 @@ func TestExplainMatchesAdmit(t *testing.T) {
 		})
 	}
 	s := withRules(t, ``, ``, Options{})
-	if _, err := s.Explain("gone", "x", ""); core.CodeOf(err) != core.CodeNotFound {
+	if _, err := s.Explain(ExplainRequest{Server: "gone", Tool: "x"}); core.CodeOf(err) != core.CodeNotFound {
 		t.Error(err)
 	}
 	for range 5 {
 		_, _ = s.make(call("read", ""), "", gone)
 	}
-	if e, _ := s.Explain("files", "read", ""); e.Passes || e.Checks[8].Result != Refuse {
+	if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "read"}); e.Passes || e.Checks[9].Result != Refuse {
 		t.Errorf("%+v", e)
 	}
 }

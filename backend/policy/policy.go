@@ -53,12 +53,13 @@ type Plan struct {
 	// Cached is the cached reply. If it is not nil, the server need not be called.
 	Cached *core.Reply
 
-	server    *server
-	tool      *tool
-	hints     registry.Hints
-	ticket    ticket // for the breaker
-	holdsSlot bool   // a slot of the server is held
-	cacheKey  cacheKey
+	server      *server
+	tool        *tool
+	hints       registry.Hints
+	byArguments argumentDecision
+	ticket      ticket // for the breaker
+	holdsSlot   bool   // a slot of the server is held
+	cacheKey    cacheKey
 }
 
 // New returns a Policy with the default rules for every server.
@@ -92,7 +93,11 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 	if err := checkNames(call); err != nil {
 		return plan, err
 	}
-	if t.unrestricted && rules.clients == nil { // only the breaker applies
+	plan.byArguments = decideByArguments(rules.arguments, s, call)
+	if err := checkArgumentRules(call, plan.byArguments); err != nil {
+		return plan, err
+	}
+	if t.unrestricted && rules.clients == nil && plan.byArguments.then() != config.RuleAsk { // only the breaker applies
 		plan.ticket, err = s.breaker.admit()
 		return plan, err
 	}

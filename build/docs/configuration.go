@@ -88,7 +88,7 @@ func configuration() ([]byte, error) {
 	for _, p := range later {
 		section(&b, 2, p.name, p.property)
 	}
-	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "profile", "profileServer", "client"} {
+	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "profile", "profileServer", "client", "argumentRule", "argumentCondition", "argumentTest"} {
 		p, ok := root.Defs[name]
 		if !ok {
 			return nil, fmt.Errorf("the schema has no %s", name)
@@ -96,7 +96,7 @@ func configuration() ([]byte, error) {
 		section(&b, 2, titles[name], p)
 	}
 	for name := range root.Defs {
-		if titles[name] == "" && !slices.Contains([]string{"strings", "servers", "patterns"}, name) {
+		if titles[name] == "" && !slices.Contains([]string{"strings", "servers", "patterns", "texts"}, name) {
 			return nil, fmt.Errorf("%s of the schema has no section in the reference: name it in build/docs/configuration.go", name)
 		}
 	}
@@ -107,6 +107,7 @@ func configuration() ([]byte, error) {
 var titles = map[string]string{
 	"server": "A server", "tool": "A tool", "retry": "retry", "breaker": "breaker", "rateLimit": "rateLimit", "concurrency": "concurrency",
 	"profile": "A profile", "profileServer": "A server of a profile", "client": "A client",
+	"argumentRule": "A rule on arguments", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
 }
 
 func section(b *bytes.Buffer, level int, title string, p property) {
@@ -145,6 +146,8 @@ func value(p property) string {
 			return "[servers](#a-server) by id, or a list of them with `name`"
 		case "patterns":
 			return "list of strings"
+		case "texts":
+			return "string, or list of strings"
 		}
 		return "[" + strings.ToLower(titles[name][:1]) + titles[name][1:] + "](#" + anchor(titles[name]) + ")"
 	case len(p.Enum) > 0:
@@ -158,6 +161,9 @@ func value(p property) string {
 	}
 	switch p.Type {
 	case "array":
+		if p.Items != nil && p.Items.Ref != "" {
+			return "list: " + value(*p.Items)
+		}
 		if p.Items != nil && p.Items.Type == "integer" {
 			return "list of numbers"
 		}

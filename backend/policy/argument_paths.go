@@ -1,0 +1,259 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+const (
+	maxTestedPath = 8 << 10 // bytes
+	maxSymlinks   = 64
+)
+
+// testUnder reports whether a path is in one of folders. It is certain if every file that a server
+// could mean is. The files of another machine or container are compared by name only, because the
+// same path may lead elsewhere there.
+func (e *evaluation) testUnder(v reading, folders []string) bounds {
+	switch {
+	case v.kind == readAbsent:
+		return no
+	case v.kind != readText || len(v.text) > maxTestedPath:
+		return unknown
+	}
+	paths, complete := e.paths(v.text)
+	b := bounds{false, complete}
+	for _, p := range paths {
+		one := no
+		for _, f := range folders {
+			one = one.or(e.within(f, p))
+		}
+		b = bounds{b.possible || one.possible, b.certain && one.certain}
+	}
+	if !complete {
+		b.possible = true
+	}
+	return b
+}
+
+// within compares one folder of a rule with one absolute path.
+func (e *evaluation) within(folder, path string) bounds {
+	rest, isWorkspace := strings.CutPrefix(folder, config.WorkspaceRoot)
+	switch {
+	case isWorkspace && e.call.Workspace == "":
+		return unknown
+	case isWorkspace:
+		folder = e.call.Workspace + rest
+	case folder == "~" || strings.HasPrefix(folder, "~/"):
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return unknown
+		}
+		folder = home + folder[1:]
+	}
+	folder = filepath.Clean(folder)
+	clean := filepath.Clean(path)
+	if !e.server.local {
+		return exactly(withinFolded(folder, clean))
+	}
+	folder, err := e.resolve(folder)
+	if err != nil {
+		return unknown
+	}
+	b := bounds{false, true}
+	for _, p := range []string{path, clean} { // some programs remove .. before they follow links
+		resolved, err := e.resolve(p)
+		one := exactly(err == nil && withinFolded(folder, resolved))
+		if err != nil {
+			one = unknown
+		}
+		b = bounds{b.possible || one.possible, b.certain && one.certain}
+		if p == clean {
+			break
+		}
+	}
+	return b
+}
+
+func withinFolded(folder, path string) bool {
+	if runtime.GOOS != "linux" { // file systems that ignore case
+		folder, path = strings.ToLower(folder), strings.ToLower(path)
+	}
+	return config.Within(folder, path)
+}
+
+// paths returns the absolute paths that a server may understand text as. complete is false if there
+// are more that are not known.
+func (e *evaluation) paths(text string) (paths []string, complete bool) {
+	complete = !strings.ContainsRune(text, 0) && !strings.Contains(text, "${") && !strings.HasPrefix(text, "$") && isPlainPath(text)
+	forms := []string{text}
+	add := func(form string) {
+		if len(forms) >= 16 {
+			complete = false
+		} else if !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	for i := 0; i < len(forms); i++ {
+		f := forms[i]
+		add(strings.TrimSpace(f))
+		add(strings.ReplaceAll(f, `\`, "/"))
+		if decoded, err := url.PathUnescape(f); err == nil {
+			add(decoded)
+		}
+		if len(f) >= 5 && strings.EqualFold(f[:5], "file:") {
+			u, err := url.Parse(f)
+			if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+				complete = false
+			} else {
+				add(u.Path)
+			}
+		}
+	}
+	for _, f := range forms {
+		if strings.ContainsRune(f, 0) {
+			complete = false
+			continue
+		}
+		if len(f) >= 5 && strings.EqualFold(f[:5], "file:") && f == text {
+			continue // as a file name it would be relative; its path is another form
+		}
+		if filepath.IsAbs(f) {
+			paths = append(paths, f)
+			continue
+		}
+		if strings.HasPrefix(f, "~") {
+			home, err := os.UserHomeDir()
+			if err != nil || !e.server.local || f != "~" && f[1] != '/' {
+				complete = false
+			} else {
+				paths = append(paths, home+f[1:])
+			}
+		}
+		base, ok := e.server.workingFolder(e.call)
+		if !ok {
+			complete = false
+		} else {
+			paths = append(paths, base+string(filepath.Separator)+f)
+		}
+		if e.call.Workspace != "" {
+			paths = append(paths, e.call.Workspace+string(filepath.Separator)+f)
+		}
+	}
+	return paths, complete
+}
+
+// isPlainPath reports whether the system has no second spelling of the path that the comparison of
+// names would miss: on Windows, short names, streams and devices; in Unicode, characters that stand
+// for a separator or a dot after normalization.
+func isPlainPath(path string) bool {
+	if strings.ContainsAny(path, "／＼．‥…∕⁄․﹒。｡\uFFFD") {
+		return false
+	}
+	if runtime.GOOS != "windows" {
+		return true
+	}
+	if strings.ContainsAny(path, "~?*") || strings.HasPrefix(path, `\\`) || strings.HasPrefix(path, "//") || strings.LastIndexByte(path, ':') > 1 {
+		return false
+	}
+	return !slices.ContainsFunc(strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' }), func(part string) bool {
+		return part != "." && part != ".." && strings.TrimRight(part, ". ") != part
+	})
+}
+
+// workingFolder returns the folder of the server's process, against which it resolves relative
+// paths.
+func (s *server) workingFolder(call *core.Call) (string, bool) {
+	switch {
+	case !s.local:
+		return "", false
+	case s.cwd == "":
+		dir, err := os.Getwd() // the process inherits it
+		return dir, err == nil
+	case s.cwd == config.WorkspaceRoot && call.Workspace != "":
+		return call.Workspace, true
+	case strings.Contains(s.cwd, "${") || !filepath.IsAbs(s.cwd):
+		return "", false
+	}
+	return s.cwd, true
+}
+
+var errSymlinkLoop = errors.New("too many symbolic links")
+
+// resolve is resolveSymlinks, once for each path of a call.
+func (e *evaluation) resolve(path string) (string, error) {
+	r, ok := e.files[path]
+	if !ok {
+		if e.files == nil {
+			e.files = make(map[string]resolvedPath)
+		}
+		r.path, r.err = resolveSymlinks(path)
+		e.files[path] = r
+	}
+	return r.path, r.err
+}
+
+// resolveSymlinks follows the symbolic links of an absolute path as the system does, .. included.
+// Parts that do not exist are kept. The error is one of reading a part.
+func resolveSymlinks(path string) (string, error) {
+	volume := filepath.VolumeName(path)
+	separator := string(filepath.Separator)
+	done, rest, links := volume+separator, path[len(volume):], 0
+	for rest != "" {
+		rest = strings.TrimLeft(rest, "/"+separator)
+		end := strings.IndexAny(rest, "/"+separator)
+		part := rest
+		if end >= 0 {
+			part, rest = rest[:end], rest[end:]
+		} else {
+			rest = ""
+		}
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			done = filepath.Dir(done)
+			continue
+		}
+		next := filepath.Join(done, part)
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || isNotDir(err):
+			done = next
+			continue
+		case err != nil:
+			return "", err
+		case info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0:
+			done = next
+			continue
+		}
+		if links++; links > maxSymlinks {
+			return "", errSymlinkLoop
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if rest = target + rest; filepath.IsAbs(target) {
+			volume = filepath.VolumeName(target)
+			done, rest = volume+separator, rest[len(volume):]
+		}
+	}
+	return done, nil
+}
+
+// isNotDir reports whether a part below a file was looked up.
+func isNotDir(err error) bool {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return strings.Contains(p.Err.Error(), "not a directory")
+	}
+	return false
+}

@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// argumentRule is a compiled config.ArgumentRule.
+type argumentRule struct {
+	config.ArgumentRule
+	id    string // changes with the content of the rule, not with its position
+	where *condition
+}
+
+// condition is a compiled config.Condition.
+type condition struct {
+	all, any []condition
+	not      *condition
+	pointer  []string
+	test     *argumentTest
+}
+
+type argumentTest struct {
+	config.ArgumentTest
+	matches  *regexp.Regexp
+	min, max *big.Float
+}
+
+// bounds is the truth of a condition for all readings of the arguments. A value that a server could
+// read in more than one way, or that cannot be read, makes a condition possible but not certain.
+// Deny and ask apply if their condition is possible, allow only if it is certain.
+type bounds struct{ possible, certain bool }
+
+var (
+	yes     = bounds{true, true}
+	no      = bounds{}
+	unknown = bounds{possible: true}
+)
+
+func exactly(v bool) bounds { return bounds{v, v} }
+
+func (b bounds) not() bounds { return bounds{!b.certain, !b.possible} }
+func (b bounds) and(other bounds) bounds {
+	return bounds{b.possible && other.possible, b.certain && other.certain}
+}
+
+func (b bounds) or(other bounds) bounds {
+	return bounds{b.possible || other.possible, b.certain || other.certain}
+}
+
+func compileArgumentRules(list []config.ArgumentRule) []argumentRule {
+	var out []argumentRule
+	for _, r := range list {
+		raw, _ := json.Marshal(r) // strings, numbers and lists of them: cannot fail
+		c := argumentRule{ArgumentRule: r, id: string(raw)}
+		if r.Where != nil {
+			w := compileCondition(r.Where)
+			c.where = &w
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func compileCondition(c *config.Condition) condition {
+	out := condition{pointer: c.Pointer}
+	for i := range c.All {
+		out.all = append(out.all, compileCondition(&c.All[i]))
+	}
+	for i := range c.Any {
+		out.any = append(out.any, compileCondition(&c.Any[i]))
+	}
+	if c.Not != nil {
+		inner := compileCondition(c.Not)
+		out.not = &inner
+	}
+	if c.Test != nil {
+		t := &argumentTest{ArgumentTest: *c.Test}
+		if c.Test.Matches != "" {
+			t.matches = regexp.MustCompile(c.Test.Matches) // package config has compiled it
+		}
+		if c.Test.Min != nil {
+			t.min = big.NewFloat(*c.Test.Min)
+		}
+		if c.Test.Max != nil {
+			t.max = big.NewFloat(*c.Test.Max)
+		}
+		out.test = t
+	}
+	return out
+}
+
+// argumentDecision is the result of the argument rules for a call; rule is nil if none applies.
+type argumentDecision struct {
+	rule *argumentRule
+	// certain is false if the rule applies because an argument cannot be read, or could be read in
+	// a way to which the rule applies.
+	certain bool
+}
+
+func (d argumentDecision) then() string {
+	if d.rule == nil {
+		return ""
+	}
+	return d.rule.Then
+}
+
+// why describes the decision as the end of a sentence.
+func (d argumentDecision) why() string {
+	text := d.rule.Key
+	if d.rule.Because != "" {
+		text += ": " + strings.TrimSuffix(strings.TrimSpace(d.rule.Because), ".")
+	}
+	if !d.certain {
+		text += " (an argument cannot be read, or has more than one meaning)"
+	}
+	return text
+}
+
+// decideByArguments returns the first rule that applies to the call. An ask rule that applies only
+// possibly does not end the search for a deny rule, so that an argument that cannot be read never
+// gets past one.
+func decideByArguments(rules []argumentRule, s *server, call *core.Call) (d argumentDecision) {
+	if len(rules) == 0 || call.Method != "tools/call" {
+		return d
+	}
+	e := evaluation{server: s, call: call}
+	for i := range rules {
+		r := &rules[i]
+		if !r.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) || !r.names(s, call) {
+			continue
+		}
+		b := yes
+		if r.where != nil {
+			b = e.condition(r.where)
+		}
+		switch {
+		case r.Then == config.RuleDeny && b.possible:
+			return argumentDecision{r, b.certain}
+		case !b.certain:
+			if r.Then == config.RuleAsk && b.possible && d.rule == nil {
+				d = argumentDecision{rule: r}
+			}
+		case d.rule != nil:
+			return d
+		default:
+			return argumentDecision{r, true}
+		}
+	}
+	return d
+}
+
+// names reports whether the tool pattern of the rule matches the tool of the call, under its own
+// name or under the one that clients see.
+func (r *argumentRule) names(s *server, call *core.Call) bool {
+	if r.Tool == "" {
+		return true
+	}
+	shown := s.filter.Shown(call.Name)
+	if !strings.Contains(r.Tool, "__") {
+		return config.Match(r.Tool, call.Name) || config.Match(r.Tool, shown)
+	}
+	for _, prefix := range [2]string{call.Server, s.namespace} {
+		if prefix != "" && (config.Match(r.Tool, prefix+"__"+call.Name) || config.Match(r.Tool, prefix+"__"+shown)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkArgumentRules refuses a call to which a deny rule applies.
+func checkArgumentRules(call *core.Call, d argumentDecision) error {
+	if d.then() != config.RuleDeny {
+		return nil
+	}
+	e := core.Errorf(core.CodeRejected, "a rule denies the call of tool %q of server %q: %s", call.Name, call.Server, d.why())
+	e.Hint = "Use other arguments that the rule permits, or tell the user about " + d.rule.Key + "."
+	return e
+}
+
+// over returns the approval setting of a call: that of the rule, unless the setting is deny.
+func (d argumentDecision) over(setting string) string {
+	switch {
+	case setting == config.ApprovalDeny || d.rule == nil:
+		return setting
+	case d.rule.Then == config.RuleAsk:
+		return config.ApprovalAsk
+	}
+	return config.ApprovalNever // a deny rule has refused the call before
+}
+
+// question explains to the user why a rule asks, or is "" if no rule does.
+func (d argumentDecision) question() string {
+	if d.then() != config.RuleAsk {
+		return ""
+	}
+	return "Your rule asks, " + d.why() + "."
+}
+
+// askingRule is the configuration key of the rule that asks, or "".
+func (d argumentDecision) askingRule() string {
+	if d.then() != config.RuleAsk {
+		return ""
+	}
+	return d.rule.Key
+}

@@ -1,0 +1,483 @@
+package policy
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// argumentCases is one deny rule and arguments, one JSON text a line: those that it must refuse, and
+// those that it must let pass.
+type argumentCases struct{ where, denied, passed string }
+
+func (c argumentCases) run(t *testing.T, replace *strings.Replacer, workspace string) (n int) {
+	t.Helper()
+	s := withRules(t, ``, `"policy": {"rules": [{"tool": "files__put", "where": `+replace.Replace(c.where)+`, "then": "deny", "because": "it must not"}]}, `, Options{})
+	for i, list := range []string{c.denied, c.passed} {
+		for line := range strings.Lines(list) {
+			line = strings.TrimSpace(line)
+			if line == "" {
+				continue
+			}
+			n++
+			made := call("put", replace.Replace(line))
+			made.Workspace = workspace
+			_, err := s.make(made, "{}", nil)
+			if denied := core.CodeOf(err) == core.CodeRejected; denied != (i == 0) || err != nil && !denied {
+				t.Errorf("%s with %.200s: denied is %v (%v)", c.where, line, denied, err)
+			}
+		}
+	}
+	return n
+}
+
+// Arguments that cannot be read, or that servers read differently, are denied.
+func TestNoArgumentSlipsPastDeny(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"ws/src", "out", "wsx"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{
+		"ws/out": "../out", "ws/abs": root + "/out", "ws/self": ".", "ws/loop": "loop", "ws/dangling": root + "/gone", "ws/chain": "out", "alias": "ws",
+		"ws/src/deep": "../../out",
+	} {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	long := strings.Repeat("a/", 5000)
+	replace := strings.NewReplacer("ROOT", root, "LONG", long, "HUGE", strings.Repeat("x", 300<<10), "PAD", strings.Repeat(" ", 5000))
+	n := 0
+	for _, c := range []argumentCases{
+		{where: `{"/path": {"notUnder": "${workspaceFolder}"}}`, denied: `
+			{"path":"ROOT/out/a"}
+			{"path":"ROOT/wsx"}
+			{"path":"ROOT"}
+			{"path":"/"}
+			{"path":"/etc/passwd"}
+			{"path":"ROOT/ws/../out/a"}
+			{"path":"ROOT/ws/../wsx/a"}
+			{"path":"ROOT/ws/src/../../out"}
+			{"path":"ROOT/ws/./../out"}
+			{"path":"ROOT/ws//..//out"}
+			{"path":"ROOT/ws/none/../../out"}
+			{"path":"ROOT/ws/out"}
+			{"path":"ROOT/ws/out/a"}
+			{"path":"ROOT/ws/abs/a"}
+			{"path":"ROOT/ws/chain/a"}
+			{"path":"ROOT/ws/src/deep/a"}
+			{"path":"ROOT/ws/out/../ws2"}
+			{"path":"ROOT/ws/out/../x"}
+			{"path":"ROOT/ws/loop"}
+			{"path":"ROOT/ws/loop/a"}
+			{"path":"ROOT/ws/dangling"}
+			{"path":"ROOT/ws/self/out/a"}
+			{"path":"ROOT/alias/out/a"}
+			{"path":"../out"}
+			{"path":"a.txt"}
+			{"path":"./a.txt"}
+			{"path":""}
+			{"path":"~"}
+			{"path":"~/.ssh/id_rsa"}
+			{"path":"~root/x"}
+			{"path":"$HOME/x"}
+			{"path":"${HOME}/x"}
+			{"path":"ROOT/ws/${X}/x"}
+			{"path":" ROOT/out"}
+			{"path":"ROOT/ws/%2e%2e/out"}
+			{"path":"ROOT/ws/%2E%2E%2Fout"}
+			{"path":"ROOT/ws/..%2fout"}
+			{"path":"ROOT/ws/%252e%252e/out"}
+			{"path":"ROOT/ws/%252e%252e%252fout"}
+			{"path":"file://ROOT/out/a"}
+			{"path":"FILE://ROOT/out/a"}
+			{"path":"file:ROOT/out/a"}
+			{"path":"file://localhostROOT/out"}
+			{"path":"file://ROOT/ws/%2e%2e/out"}
+			{"path":"file://ROOT/ws/../out"}
+			{"path":"file://other/share"}
+			{"path":"file://"}
+			{"path":"file:///%zz"}
+			{"path":"ROOT/ws\\..\\..\\out"}
+			{"path":"ROOT/ws/..\\..\\out"}
+			{"path":"ROOT\\ws\\..\\out"}
+			{"path":"C:\\Windows\\win.ini"}
+			{"path":"\\\\server\\share"}
+			{"path":"ROOT/ws/a\u0000/../../out"}
+			{"path":"\u0000"}
+			{"path":"ROOT/ws/%00"}
+			{"path":"ROOT/ws/．．/out"}
+			{"path":"ROOT/ws／..／out"}
+			{"path":"ROOT/ws/\u2025/out"}
+			{"path":"ROOT/ws/\ud800"}
+			{"path":"ROOT/\u006f\u0075\u0074/a"}
+			{"p\u0061th":"ROOT/out"}
+			{"Path":"ROOT/out"}
+			{"PATH":"ROOT/ws/a"}
+			{"path":"ROOT/ws/a","path":"ROOT/out"}
+			{"path":"ROOT/out","path":"ROOT/ws/a"}
+			{"path":"ROOT/ws/a","Path":"ROOT/out"}
+			{"path":"ROOT/ws/a","p\u0061th":"ROOT/out"}
+			{"path":["ROOT/ws/a"]}
+			{"path":["ROOT/out"]}
+			{"path":{"value":"ROOT/ws"}}
+			{"path":5}
+			{"path":-0}
+			{"path":true}
+			{"path":false}
+			{"path":null}
+			{"path":[]}
+			{"path":{}}
+			{}
+			{"other":"ROOT/ws"}
+			{"a":{"path":"ROOT/ws/a"}}
+			[]
+			["path","ROOT/ws"]
+			"ROOT/ws"
+			5
+			true
+			{"path":"ROOT/ws/LONG"}
+			{"path":"HUGE"}
+			{"path":"ROOT/wſ/a"}
+			{"path":"ROOT/WS/a"}
+			{"path":"ROOT/ws "}
+			{"path":"ROOT/ws/a` + "\\n" + `/../../../out"}
+			{"path":"ROOT/é/a"}
+			{"path":"https://example.com/a"}
+			{"path":"vscode://fileROOT/out"}
+		`, passed: `
+			{"path":"ROOT/ws"}
+			{"path":"ROOT/ws/"}
+			{"path":"ROOT/ws/a"}
+			{"path":"ROOT//ws///a"}
+			{"path":"ROOT/out/../ws/a"}
+			{"path":"ROOT/ws/src/../a"}
+			{"path":"ROOT/ws/src/deep/../ws/x"}
+			{"path":"ROOT/alias/a"}
+			{"path":"ROOT/ws/self/self/a"}
+			{"path":"ROOT/ws/none/deep/a"}
+			{"path":"ROOT/ws/..a"}
+			{"path":"ROOT/ws/a..b"}
+			{"path":"ROOT/ws/日本/é.txt"}
+			{"path":"ROOT/ws/a b.txt"}
+			{"path":"ROOT/ws/100%.txt"}
+			{"path":"ROOT/ws/a%20b"}
+			{"path":"ROOT/ws/$id.tsx"}
+			{"path":"file://ROOT/ws/a"}
+			{"path":"\u002fROOT/ws/a","other":1}
+			{  "path" : "ROOT/ws/a" PAD}
+		`},
+		{where: `{"/path": {"under": "ROOT/out"}}`, denied: `
+			{"path":"ROOT/out"}
+			{"path":"ROOT/out/a"}
+			{"path":"ROOT/ws/out/a"}
+			{"path":"ROOT/ws/../out/a"}
+			{"path":"file://ROOT/out"}
+			{"path":"ROOT/%6fut"}
+			{"Path":"ROOT/out/a"}
+			{"path":["ROOT/out"]}
+			{"path":7}
+			{"path":"ROOT/ws/loop"}
+			{"path":"$X"}
+			[]
+		`, passed: `
+			{"path":"ROOT/outer"}
+			{"path":"ROOT/ws/a"}
+			{"path":null}
+			{}
+		`},
+		{where: `{"/paths/*": {"notUnder": ["ROOT/ws", "ROOT/out"]}}`, denied: `
+			{"paths":["ROOT/ws/a","/etc/passwd"]}
+			{"paths":["/etc/passwd","ROOT/ws/a"]}
+			{"paths":["ROOT/ws/a",["ROOT/ws/b"]]}
+			{"paths":["ROOT/ws/a",null]}
+			{"paths":["ROOT/ws/a",5]}
+			{"paths":[]}
+			{"paths":"ROOT/ws/a"}
+			{"paths":{"a":"ROOT/ws/a","b":"/etc"}}
+			{"Paths":["ROOT/ws/a"]}
+			{}
+		`, passed: `
+			{"paths":["ROOT/ws/a","ROOT/out/b"]}
+			{"paths":{"a":"ROOT/ws/a"}}
+		`},
+		{where: `{"/a/b~1c/0/~0d": {"glob": ["*secret*", "?"]}}`, denied: `
+			{"a":{"b/c":[{"~d":"my secret"}]}}
+			{"a":{"b/c":[{"~d":"\u0073ecret"}]}}
+			{"a":{"b/c":[{"~d":"é"}]}}
+			{"A":{"B/C":[{"~D":"secret"}]}}
+			{"a":{"b/c":[{"~d":["secret"]}]}}
+			{"a":{"b/c":[{"~d":"ok","~d":"secret"}]}}
+			{"a":{"b/c":[{"~d":12}]}}
+			{"a":{"b/c":[{"~d":"HUGE"}]}}
+			{"a":{"b/c":["secret"]}}
+			{"a":"{\"b/c\":[{\"~d\":\"secret\"}]}"}
+			{"a":{"b/c":5}}
+			{"a":[{"b/c":1}, {"b/c":1}],"a":1}
+		`, passed: `
+			{"a":{"b/c":[{"~d":"fine"},{"~d":"secret"}]}}
+			{"a":{"b/c":[{"~d":null}]}}
+			{"a":{"b/c":[]}}
+			{"a":{"b/c":{}}}
+			{"a":null}
+			{"~d":"secret"}
+			{}
+		`},
+		{where: `{"/sql": {"matches": "(?i)\\bdrop\\s+table\\b"}}`, denied: `
+			{"sql":"DROP TABLE x"}
+			{"sql":"select 1; drop\n\ttable x"}
+			{"sql":"\u0064rop table x"}
+			{"sql":["drop table x"]}
+			{"sql":"HUGE"}
+			{"SQL":"drop table x"}
+		`, passed: `
+			{"sql":"select 'droptable'"}
+			{"sql":""}
+			{}
+		`},
+		{where: `{"not": {"/url": {"host": ["*.example.com", "localhost", "127.0.0.1"]}}}`, denied: `
+			{"url":"https://evil.com/"}
+			{"url":"https://example.com/"}
+			{"url":"https://xexample.com"}
+			{"url":"https://a.example.com.evil.com"}
+			{"url":"https://a.example.com@evil.com"}
+			{"url":"https://evil.com#a.example.com"}
+			{"url":"https://evil.com?x=https://a.example.com"}
+			{"url":"https://evil.com\\@a.example.com"}
+			{"url":"https://evil.com\\.a.example.com"}
+			{"url":"https:/\\evil.com"}
+			{"url":"https:evil.com"}
+			{"url":"https:/evil.com"}
+			{"url":"https:///evil.com"}
+			{"url":"//a.example.com"}
+			{"url":"a.example.com"}
+			{"url":"ht\ttps://a.example.com"}
+			{"url":"https://a.exam\nple.com"}
+			{"url":"https://a。example.com"}
+			{"url":"https://ⓔvil.com"}
+			{"url":"https://a.example.com%2eevil.com"}
+			{"url":"https://%65vil.com"}
+			{"url":"https://[::1]"}
+			{"url":"http://2130706433/"}
+			{"url":"http://0x7f.1/"}
+			{"url":"http://127.1/"}
+			{"url":"http://0177.0.0.1/"}
+			{"url":"file:///etc/passwd"}
+			{"url":"data:text/html,x"}
+			{"url":"view-source:https://evil.com"}
+			{"url":""}
+			{"url":["https://a.example.com"]}
+			{"url":1}
+			{"url":null}
+			{"URL":"https://a.example.com"}
+			{}
+		`, passed: `
+			{"url":"https://a.example.com/x?y#z"}
+			{"url":"https://user:word@a.example.com:8443"}
+			{"url":"HTTPS://A.EXAMPLE.COM."}
+			{"url":" https://a.example.com "}
+			{"url":"http://127.0.0.1:80/"}
+			{"url":"http://[::ffff:127.0.0.1]/"}
+			{"url":"wss://localhost/x"}
+		`},
+		{where: `{"/url": {"host": ["127.0.0.1", "169.254.*", "::1"]}}`, denied: `
+			{"url":"http://127.0.0.1"}
+			{"url":"http://[::1]:80"}
+			{"url":"http://169.254.169.254/latest"}
+			{"url":"http://2852039166/"}
+			{"url":"http://0xa9fea9fe/"}
+			{"url":"http://[::ffff:a9fe:a9fe]/"}
+			{"url":"169.254.169.254"}
+		`, passed: `
+			{"url":"https://example.com"}
+			{}
+		`},
+		{where: `{"/n": {"min": 100, "max": 9007199254740992}}`, denied: `
+			{"n":100}
+			{"n":1e2}
+			{"n":9007199254740992}
+			{"n":"5"}
+			{"n":[5]}
+			{"n":true}
+			{"N":200}
+		`, passed: `
+			{"n":99.999}
+			{"n":-100}
+			{"n":9007199254740993}
+			{"n":1e400}
+			{"n":null}
+			{}
+		`},
+		{where: `{"/body": {"minBytes": 10}}`, denied: `
+			{"body":"0123456789"}
+			{"body":"ééééé"}
+			{"body":[1,2,3,4,5,6]}
+			{"body":"HUGE"}
+		`, passed: `
+			{"body":"012345678"}
+			{"body":"\u0061\u0062"}
+			{}
+		`},
+		{where: `{"/force": {"present": true}}`, denied: `
+			{"force":false}
+			{"force":[]}
+			{"Force":1}
+			{"force":1,"force":null}
+		`, passed: `
+			{"force":null}
+			{"a":{"force":1}}
+			{}
+		`},
+		{where: `{"any": [{"/a": {"glob": "x"}, "/b": {"glob": "y"}}, {"not": {"/c": {"present": true}}}, {"all": [{"/d": {"max": 1}}, {"": {"minBytes": 60}}]}]}`, denied: `
+			{"a":"x","b":"y","c":1}
+			{"a":"x","b":"y"}
+			{"c":null}
+			{"c":1,"d":0,"pad":"012345678901234567890123456789012345678901"}
+			{"c":1,"a":"x","b":[]}
+			{}
+		`, passed: `
+			{"a":"x","b":"z","c":1}
+			{"c":1,"d":0}
+			{"c":1,"d":2,"pad":"012345678901234567890123456789012345678901"}
+		`},
+	} {
+		n += c.run(t, replace, root+"/ws")
+	}
+	if n < 230 {
+		t.Errorf("only %d cases", n)
+	}
+	t.Log(n, "cases")
+	// Without a working folder, it is not known what is under it.
+	argumentCases{`{"/path": {"notUnder": "${workspaceFolder}"}}`, `{"path":"/etc"}`, ``}.run(t, replace, "")
+	argumentCases{`{"/path": {"under": "${workspaceFolder}/x"}}`, `{"path":"/etc"}`, ``}.run(t, replace, "")
+}
+
+const orderedRules = `"policy": {"rules": [
+	{"tool": "put", "where": {"/p": {"glob": "a*"}}, "then": "ask", "because": "it begins with a."},
+	{"tool": "files__pu*", "where": {"/p": {"glob": "?b"}}, "then": "deny"},
+	{"tool": "files__put", "where": {"/p/*": {"glob": "ok"}}, "then": "allow"},
+	{"clients": ["other*"], "then": "deny", "because": "no"},
+	{"profiles": ["office"], "then": "deny"},
+	{"servers": ["elsewhere"], "then": "deny"}
+]}, `
+
+func TestFirstRuleOnArgumentsDecides(t *testing.T) {
+	user := &fakeUser{answer: approvals.Answer{Action: approvals.Accept}}
+	s := withRules(t, `, "approval": "ask", "tools": {"delete": {"approval": "deny"}}`, orderedRules, Options{Approvals: user})
+	const approval = "mcpServers.files.approval"
+	for _, c := range []struct{ tool, arguments, client, profile, result, key string }{
+		{"put", `{"p":"a"}`, "cursor", "", Ask, "policy.rules[0]"},
+		{"put", `{"p":"ab"}`, "cursor", "", Ask, "policy.rules[0]"},
+		{"put", `{"p":"bb"}`, "cursor", "", Refuse, "policy.rules[1]"},
+		{"put", `{"p":["ab"]}`, "cursor", "", Refuse, "policy.rules[1]"}, // unreadable for ask and deny
+		{"put", `{"q":["ok"]}`, "cursor", "", Ask, approval},
+		{"plain", `{"p":"bb"}`, "cursor", "", Ask, approval}, // no rule
+		{"plain", `{}`, "others", "", Refuse, "policy.rules[3]"},
+		{"plain", `{}`, "", "", Ask, approval},
+		{"plain", `{}`, "cursor", "office", Refuse, "policy.rules[4]"},
+		{"delete", `{}`, "cursor", "", Refuse, "mcpServers.files.tools.delete.approval"},
+	} {
+		e, err := s.Explain(ExplainRequest{Server: "files", Tool: c.tool, Client: c.client, Profile: c.profile, Arguments: []byte(c.arguments)})
+		if err != nil || e.Passes != (c.result != Refuse) {
+			t.Fatal(e, err)
+		}
+		decided := false
+		for _, v := range e.Checks {
+			decided = decided || v.Result == c.result && v.Key == c.key
+		}
+		if !decided {
+			t.Errorf("%+v: %+v", c, e.Checks)
+		}
+		made := call(c.tool, c.arguments)
+		made.Client.Token, made.Profile = c.client, c.profile
+		if _, err = s.make(made, "{}", nil); (err == nil) != e.Passes {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "put", Client: "cursor"}); !e.Passes || !strings.Contains(e.Checks[4].Detail, "policy.rules[1] (deny)") {
+		t.Errorf("%+v", e.Checks[4])
+	}
+	s.apply(``, ``) // a new configuration applies at once
+	if _, err := s.make(call("put", `{"p":"bb"}`), "{}", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// An allow rule needs no approval, but does not lift a setting that denies.
+func TestRuleOverridesApproval(t *testing.T) {
+	s := withRules(t, `, "approval": "ask", "tools": {"delete": {"approval": "deny"}}`,
+		`"policy": {"clients": {"strict": {"approval": "ask"}}, "rules": [{"where": {"/p": {"glob": "ok"}}, "then": "allow"}]}, `, Options{})
+	for _, c := range []struct {
+		tool, arguments, client string
+		passes                  bool
+	}{
+		{"put", `{"p":"ok"}`, "cursor", true}, {"put", `{"p":"ok"}`, "strict", true}, {"put", `{"p":"no"}`, "cursor", false},
+		{"put", `{"P":"ok"}`, "cursor", false}, {"put", `{"p":"no","p":"ok"}`, "cursor", false}, {"delete", `{"p":"ok"}`, "cursor", false},
+	} {
+		made := call(c.tool, c.arguments)
+		made.Client.Token = c.client
+		if _, err := s.make(made, "{}", nil); (err == nil) != c.passes {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// A permission for ten minutes that was given for one question does not answer that of a rule.
+func TestGrantHoldsForItsRuleOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		user := &fakeUser{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}}
+		s := withRules(t, `, "approval": "ask"`, `"policy": {"rules": [{"where": {"/p": {"glob": "a"}}, "then": "ask", "because": "It is a."}]}, `, Options{Approvals: user})
+		for i, arguments := range []string{`{"p":"b"}`, `{"p":"a"}`, `{"p":"b"}`, `{"p":"a"}`} {
+			made := call("put", arguments)
+			if _, err := s.make(made, "{}", nil); err != nil || len(user.asked) != min(i+1, 2) || made.Approval != core.ApprovedMinutes {
+				t.Errorf("%d: %v, asked %d times", i, err, len(user.asked))
+			}
+		}
+		if why := user.asked[1].Held.Why; why != "Your rule asks, policy.rules[0]: It is a." {
+			t.Error(why)
+		}
+		time.Sleep(GrantTime)
+		if _, err := s.make(call("put", `{"p":"a"}`), "{}", nil); err != nil || len(user.asked) != 3 {
+			t.Error(err, len(user.asked))
+		}
+	})
+}
+
+// FuzzArgumentRules: an allow rule never applies where the deny rule with the same condition does
+// not.
+func FuzzArgumentRules(f *testing.F) {
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}}, "policy": {"rules": [
+		{"where": {"/p/*": {"under": "/usr", "glob": "*a"}, "not": {"/u": {"host": "a.b"}}, "any": [{"/n": {"min": 1}}, {"": {"matches": "x"}}]}, "then": "deny"}]}}`))
+	if c == nil {
+		f.Fatal(problems)
+	}
+	deny := compileArgumentRules(c.Policy.Arguments)
+	allow := compileArgumentRules(c.Policy.Arguments)
+	allow[0].Then = config.RuleAllow
+	s := &server{local: true}
+	for _, seed := range []string{`{"p":["/usr/a"],"u":"http://a.b","n":1}`, `{"p":{"x":"/usr/../a"}}`, `[`, `{"P":1,"p":2}`, `{"n":1e999999999}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, arguments []byte) {
+		made := &core.Call{Server: "files", Method: "tools/call", Name: "put", Params: arguments, Arguments: core.Span{End: len(arguments)}}
+		if decideByArguments(allow, s, made).rule != nil && decideByArguments(deny, s, made).rule == nil {
+			t.Error("allowed for certain, and denied not even possibly")
+		}
+		if !json.Valid(arguments) && len(arguments) > 0 && decideByArguments(deny, s, made).rule == nil {
+			t.Error("arguments that are not JSON slipped past")
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package policy
+
+import (
+	"bytes"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Limits of one value. A value beyond them counts as one that cannot be read.
+const (
+	maxTestedText = 256 << 10 // bytes of a text
+	maxReadings   = 1000      // values that one pointer with * refers to
+)
+
+// evaluation evaluates the conditions of all rules for one call. It reads each argument once.
+type evaluation struct {
+	server *server
+	call   *core.Call
+	found  []pointedValues
+	files  map[string]resolvedPath
+}
+
+type resolvedPath struct {
+	path string
+	err  error
+}
+
+type pointedValues struct {
+	pointer []string
+	values  []reading
+}
+
+// reading is one way to read an argument.
+type reading struct {
+	raw  []byte // nil if absent; null counts as absent
+	text string // of a string
+	kind readingKind
+}
+
+type readingKind uint8
+
+const (
+	readAbsent readingKind = iota
+	readText
+	readNumber
+	readOther      // true, false, an object or a list
+	readUnreadable // not JSON, or with duplicate keys, or not the container that the pointer expects
+)
+
+func (e *evaluation) condition(c *condition) bounds {
+	switch {
+	case c.test != nil:
+		return e.test(c)
+	case c.not != nil:
+		return e.condition(c.not).not()
+	case c.any != nil:
+		b := no
+		for i := range c.any {
+			b = b.or(e.condition(&c.any[i]))
+		}
+		return b
+	}
+	b := yes
+	for i := range c.all {
+		b = b.and(e.condition(&c.all[i]))
+	}
+	return b
+}
+
+// test is possible if it is possible for one reading, and certain if it is certain for all.
+func (e *evaluation) test(c *condition) bounds {
+	b := bounds{false, true}
+	for _, v := range e.readings(c.pointer) {
+		one := e.testReading(c.test, v)
+		b = bounds{b.possible || one.possible, b.certain && one.certain}
+	}
+	return b
+}
+
+func (e *evaluation) readings(pointer []string) []reading {
+	for _, f := range e.found {
+		if slices.Equal(f.pointer, pointer) {
+			return f.values
+		}
+	}
+	r := reader{}
+	r.read(argumentsOf(e.call), pointer)
+	if len(r.found) == 0 || r.folded {
+		r.found = append(r.found, reading{})
+	}
+	if len(r.found) > maxReadings {
+		r.found = append(r.found[:maxReadings], reading{kind: readUnreadable})
+	}
+	e.found = append(e.found, pointedValues{pointer, r.found})
+	return r.found
+}
+
+// reader collects the values that a JSON pointer refers to.
+type reader struct {
+	found []reading
+	// folded means that a key was found only when case was ignored, as some servers do: for the
+	// others, the value is absent.
+	folded bool
+}
+
+func (r *reader) read(raw []byte, tokens []string) {
+	if len(r.found) > maxReadings {
+		return
+	}
+	raw = bytes.TrimSpace(raw)
+	if len(tokens) == 0 {
+		r.found = append(r.found, readValue(raw))
+		return
+	}
+	token, rest := tokens[0], tokens[1:]
+	var err error
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return
+	case raw[0] == '{':
+		var exact, folded []byte
+		err = wire.Members(raw, func(m wire.Member) error {
+			value := raw[m.Value.Start:m.Value.End]
+			switch {
+			case token == "*":
+				r.read(value, rest)
+			case string(m.Name) == token:
+				exact = value
+			case strings.EqualFold(string(m.Name), token):
+				folded = value
+			}
+			return nil
+		})
+		switch {
+		case err != nil:
+		case exact != nil:
+			r.read(exact, rest)
+		case folded != nil:
+			r.folded = true
+			r.read(folded, rest)
+		}
+	case raw[0] == '[' && (token == "*" || token != "" && strings.Trim(token, "0123456789") == ""):
+		n, isIndex := strconv.Atoi(token)
+		at := 0
+		err = wire.Elements(raw, func(span core.Span) error {
+			if token == "*" || isIndex == nil && at == n {
+				r.read(raw[span.Start:span.End], rest)
+			}
+			at++
+			return nil
+		})
+	default:
+		r.found = append(r.found, reading{raw: raw, kind: readUnreadable})
+	}
+	if err != nil {
+		r.found = append(r.found, reading{raw: raw, kind: readUnreadable})
+	}
+}
+
+func readValue(raw []byte) reading {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return reading{}
+	case raw[0] == '"':
+		if text, ok := wire.Unquote(raw); ok {
+			return reading{raw, text, readText}
+		}
+		return reading{raw: raw, kind: readUnreadable}
+	case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
+		return reading{raw: raw, kind: readNumber}
+	case raw[0] == '{' || raw[0] == '[' || string(raw) == "true" || string(raw) == "false":
+		return reading{raw: raw, kind: readOther}
+	}
+	return reading{raw: raw, kind: readUnreadable}
+}
+
+// testReading reports whether all that t requires is true of v. A value of another kind than a test
+// is about makes that test unknown.
+func (e *evaluation) testReading(t *argumentTest, v reading) bounds {
+	b := yes
+	if t.Present != nil {
+		b = b.and(testPresent(v, *t.Present))
+	}
+	if t.MinBytes != nil || t.MaxBytes != nil {
+		b = b.and(testBytes(v, t.MinBytes, t.MaxBytes))
+	}
+	if t.min != nil || t.max != nil {
+		b = b.and(testNumber(v, t.min, t.max))
+	}
+	if t.Glob != nil {
+		b = b.and(testText(v, func(s string) bool {
+			return slices.ContainsFunc(t.Glob, func(p string) bool { return config.Match(p, s) })
+		}))
+	}
+	if t.matches != nil {
+		b = b.and(testText(v, t.matches.MatchString))
+	}
+	if t.Host != nil {
+		b = b.and(testHost(v, t.Host))
+	}
+	if t.Under != nil {
+		b = b.and(e.testUnder(v, t.Under))
+	}
+	if t.NotUnder != nil {
+		b = b.and(e.testUnder(v, t.NotUnder).not())
+	}
+	return b
+}
+
+func testPresent(v reading, want bool) bounds {
+	if v.kind == readUnreadable {
+		return unknown
+	}
+	return exactly((v.kind != readAbsent) == want)
+}
+
+func testText(v reading, matches func(string) bool) bounds {
+	switch {
+	case v.kind == readAbsent:
+		return no
+	case v.kind != readText || len(v.text) > maxTestedText:
+		return unknown
+	}
+	return exactly(matches(v.text))
+}
+
+func testBytes(v reading, least, most *int64) bounds {
+	size := int64(len(v.raw))
+	switch v.kind {
+	case readAbsent:
+		return no
+	case readUnreadable:
+		return unknown
+	case readText:
+		size = int64(len(v.text))
+	}
+	return exactly((least == nil || size >= *least) && (most == nil || size <= *most))
+}
+
+func testNumber(v reading, least, most *big.Float) bounds {
+	switch {
+	case v.kind == readAbsent:
+		return no
+	case v.kind != readNumber || len(v.raw) > 1000:
+		return unknown
+	}
+	n, _, err := big.ParseFloat(string(v.raw), 10, 1024, big.ToNearestEven)
+	if err != nil {
+		return unknown
+	}
+	return exactly((least == nil || n.Cmp(least) >= 0) && (most == nil || n.Cmp(most) <= 0))
+}

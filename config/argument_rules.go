@@ -1,0 +1,292 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ArgumentRule decides about calls of tools by their arguments. The first rule that applies to a
+// call wins.
+type ArgumentRule struct {
+	Tool    string // pattern of SERVER__TOOL or of the server's own name; "" is every tool
+	Servers []string
+	// Clients are patterns of the names of tokens, Profiles names. Empty lists are all.
+	Clients, Profiles []string
+	Where             *Condition // nil: every call
+	Then              string     // RuleAllow, RuleAsk or RuleDeny
+	Because           string     // shown to the user and to the client
+	Key               string     `json:"-"` // "policy.rules[0]"
+}
+
+// What a rule does.
+const (
+	RuleAllow = "allow" // without asking
+	RuleAsk   = "ask"
+	RuleDeny  = "deny"
+)
+
+// Condition is one condition of a rule: exactly one of All, Any, Not and Test is set.
+type Condition struct {
+	All, Any []Condition
+	Not      *Condition
+	Pointer  []string // decoded reference tokens of a JSON pointer; "*" is each member or element
+	Test     *ArgumentTest
+}
+
+// ArgumentTest is what must be true of one argument. Nil fields are unset; all others must hold.
+type ArgumentTest struct {
+	Glob            []string // one of these patterns matches the text
+	Under, NotUnder []string // path of one of these folders, or below
+	Host            []string // one of these patterns matches the host of the URL
+	Matches         string   // regular expression
+	Min, Max        *float64
+	MinBytes        *int64
+	MaxBytes        *int64
+	Present         *bool
+}
+
+// WorkspaceRoot is the folder of a rule that stands for the client's working folder.
+const WorkspaceRoot = "${" + WorkspaceFolder + "}"
+
+const (
+	maxArgumentRules  = 200
+	maxConditionDepth = 20
+)
+
+// argumentRulesField reads policy.rules. The rules of a later file are appended. An unknown key is
+// an error here: a rule without its condition would mean something else.
+func argumentRulesField(to *[]ArgumentRule) field {
+	return field{"rules", func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindList {
+			r.wrong(n, name, "a list of rules")
+			return
+		}
+		outer := r.path
+		defer func() { r.path = outer }()
+		for i, item := range n.items {
+			key := fmt.Sprintf("%s[%d]", name, i)
+			r.path = outer
+			if item.kind != kindObject {
+				r.wrong(item, key, "an object")
+				continue
+			}
+			r.path = join(outer, key)
+			rule := ArgumentRule{Key: join("policy", fmt.Sprintf("%s[%d]", name, len(*to)))}
+			if len(*to) >= maxArgumentRules {
+				r.errorf(item.at, "", "there must be at most %d rules", maxArgumentRules)
+				return
+			}
+			r.strict(item, []field{
+				str("tool", &rule.Tool, notBlank),
+				texts("servers", &rule.Servers),
+				texts("clients", &rule.Clients),
+				texts("profiles", &rule.Profiles),
+				{"where", func(r *reader, name string, at Position, n *node) {
+					rule.Where = &Condition{}
+					*rule.Where = r.condition(name, n, 0)
+				}},
+				oneOf("then", &rule.Then, RuleAllow, RuleAsk, RuleDeny),
+				str("because", &rule.Because),
+			})
+			if rule.Then == "" && item.get("then") == nil {
+				r.report(item.at, "then", false, "add allow, ask or deny", "'then' is missing in %s", r.path)
+			}
+			*to = append(*to, rule)
+		}
+	}}
+}
+
+// strict is object, but an unknown key is an error.
+func (r *reader) strict(n *node, fields []field) {
+	before := len(r.problems)
+	known := make([]string, len(fields))
+	for i, f := range fields {
+		known[i] = f.name
+	}
+	r.object(n, fields)
+	for i := range r.problems[before:] {
+		p := &r.problems[before+i]
+		if p.Warning && strings.HasPrefix(p.Message, "unknown key") {
+			p.Warning = false
+			if p.Suggestion == "" {
+				p.Suggestion = "the keys are " + strings.Join(known, ", ")
+			}
+		}
+	}
+}
+
+// condition reads a where object, whose members must all hold.
+func (r *reader) condition(name string, n *node, depth int) Condition {
+	c := Condition{All: []Condition{}}
+	if n.kind != kindObject {
+		r.wrong(n, name, "an object")
+		return c
+	}
+	if depth > maxConditionDepth {
+		r.errorf(n.at, name, "'%s' is nested deeper than %d levels", name, maxConditionDepth)
+		return c
+	}
+	outer := r.path
+	r.path = join(outer, name)
+	defer func() { r.path = outer }()
+	seen := make(map[string]bool, len(n.members))
+	for _, m := range n.members {
+		if seen[m.name] {
+			r.report(m.at, m.name, false, "combine them in one, or use all", "key '%s' appears twice", m.name)
+		}
+		seen[m.name] = true
+		switch {
+		case m.name == "all" || m.name == "any":
+			if m.value.kind != kindList || len(m.value.items) == 0 {
+				r.wrong(m.value, m.name, "a list of conditions that is not empty")
+				continue
+			}
+			var parts []Condition
+			for i, item := range m.value.items {
+				parts = append(parts, r.condition(fmt.Sprintf("%s[%d]", m.name, i), item, depth+1))
+			}
+			if m.name == "all" {
+				c.All = append(c.All, Condition{All: parts})
+			} else {
+				c.All = append(c.All, Condition{Any: parts})
+			}
+		case m.name == "not":
+			inner := r.condition(m.name, m.value, depth+1)
+			c.All = append(c.All, Condition{Not: &inner})
+		case m.name == "" || strings.HasPrefix(m.name, "/"):
+			tokens, ok := pointerTokens(m.name)
+			if !ok {
+				r.report(m.at, m.name, false, "write '~' as ~0 and '/' as ~1", "'%s' is not a JSON pointer", m.name)
+			}
+			c.All = append(c.All, Condition{Pointer: tokens, Test: r.argumentTest(m)})
+		default:
+			suggestion := "a JSON pointer starts with '/': '/" + m.name + "'"
+			if near := nearest(m.name, []string{"all", "any", "not"}); near != "" {
+				suggestion = fmt.Sprintf("did you mean '%s' or '/%s'?", near, m.name)
+			}
+			r.report(m.at, m.name, false, suggestion, "'%s' is not a JSON pointer, all, any or not", m.name)
+		}
+	}
+	if len(n.members) == 0 {
+		r.report(n.at, "", false, "leave out 'where' if the rule applies to all arguments", "'%s' is empty", name)
+	}
+	return c
+}
+
+func (r *reader) argumentTest(m member) *ArgumentTest {
+	t := &ArgumentTest{}
+	if m.value.kind != kindObject || len(m.value.members) == 0 {
+		r.wrong(m.value, m.name, "an object with at least one test")
+		return t
+	}
+	outer := r.path
+	r.path = join(outer, m.name)
+	defer func() { r.path = outer }()
+	r.strict(m.value, []field{
+		texts("glob", &t.Glob),
+		folders("under", &t.Under),
+		folders("notUnder", &t.NotUnder),
+		texts("host", &t.Host),
+		str("matches", &t.Matches, regularExpression),
+		bound("min", &t.Min),
+		bound("max", &t.Max),
+		byteCount("minBytes", &t.MinBytes),
+		byteCount("maxBytes", &t.MaxBytes),
+		booleanOf("present", func(on bool) { t.Present = &on }),
+	})
+	for i, h := range t.Host {
+		t.Host[i] = strings.ToLower(strings.TrimSuffix(h, "."))
+		if strings.ContainsAny(h, "/@\\ ") || strings.IndexFunc(h, func(c rune) bool { return c > 127 }) >= 0 {
+			r.report(m.value.at, "host", false, "write only the host, such as *.example.com, and names in other scripts as xn--…", "'%s' is not the pattern of a host", h)
+		}
+	}
+	return t
+}
+
+func pointerTokens(pointer string) (tokens []string, ok bool) {
+	if pointer == "" {
+		return nil, true
+	}
+	tokens = strings.Split(pointer[1:], "/")
+	for i, t := range tokens {
+		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(t), "~") {
+			return nil, false
+		}
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+	}
+	return tokens, true
+}
+
+// texts is a string, or a list of strings that is not empty.
+func texts(name string, to *[]string) field {
+	return field{name, func(r *reader, name string, at Position, n *node) {
+		if n.kind == kindString && n.text != "" {
+			*to = []string{n.text}
+			return
+		}
+		before := len(r.problems)
+		if list(name, to).read(r, name, at, n); len(*to) == 0 && len(r.problems) == before {
+			r.errorf(n.at, name, "'%s' must not be empty", name)
+		}
+	}}
+}
+
+// folders is texts, each an absolute path, a path below the home folder, or one that starts with
+// WorkspaceRoot.
+func folders(name string, to *[]string) field {
+	return field{name, func(r *reader, name string, at Position, n *node) {
+		texts(name, to).read(r, name, at, n)
+		for _, f := range *to {
+			rest, workspace := strings.CutPrefix(f, WorkspaceRoot)
+			ok := workspace && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) ||
+				f == "~" || strings.HasPrefix(f, "~/") || filepath.IsAbs(f)
+			if !ok || strings.Contains(rest, "${") {
+				r.report(n.at, name, false, "start it with '/', '~/' or "+WorkspaceRoot, "'%s' must be the absolute path of a folder", name)
+				return
+			}
+		}
+	}}
+}
+
+func regularExpression(text string) string {
+	if len(text) > 10*maxPattern {
+		return fmt.Sprintf("must have at most %d bytes", 10*maxPattern)
+	}
+	if _, err := regexp.Compile(text); err != nil {
+		return fmt.Sprintf("is not a regular expression: %v", err)
+	}
+	return ""
+}
+
+// bound is any finite number.
+func bound(name string, to **float64) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		v, err := strconv.ParseFloat(n.text, 64)
+		if n.kind != kindNumber || err != nil || math.IsInf(v, 0) {
+			r.wrong(n, name, "a number")
+			return
+		}
+		*to = &v
+	}}
+}
+
+func byteCount(name string, to **int64) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if v, ok := r.integer(n, name, 0, math.MaxInt64/2); ok {
+			*to = &v
+		}
+	}}
+}
+
+// AppliesTo reports whether the servers, clients and profiles of the rule include those of a call.
+// token is the name of the client's token, "" without one.
+func (a *ArgumentRule) AppliesTo(server, label, token, profile string) bool {
+	return (len(a.Servers) == 0 || slices.Contains(a.Servers, server) || slices.Contains(a.Servers, label)) &&
+		(len(a.Profiles) == 0 || slices.Contains(a.Profiles, profile)) &&
+		(len(a.Clients) == 0 || token != "" && matchesAny(a.Clients, token))
+}
