@@ -290,3 +290,26 @@ func (a *ArgumentRule) AppliesTo(server, label, token, profile string) bool {
 		(len(a.Profiles) == 0 || slices.Contains(a.Profiles, profile)) &&
 		(len(a.Clients) == 0 || token != "" && matchesAny(a.Clients, token))
 }
+
+// ParseArgumentRules reads the rules of a configuration file, or a list of rules alone. JSON, JSONC
+// and YAML are read, by the extension of file. Errors elsewhere in the file do not matter.
+func ParseArgumentRules(file string, text []byte) ([]ArgumentRule, []Problem) {
+	root, problem := tree(file, text)
+	if problem != nil {
+		return nil, []Problem{*problem}
+	}
+	r := &reader{}
+	list := root
+	if root.kind == kindObject {
+		if list = root.get("policy").get("rules"); list == nil {
+			return nil, []Problem{{File: file, Key: "policy.rules", Message: "the file has no 'policy.rules'", Suggestion: "add them, or pass a list of rules"}}
+		}
+	}
+	var rules []ArgumentRule
+	r.path = "policy"
+	argumentRulesField(&rules).read(r, "rules", list.at, list)
+	if HasErrors(r.problems) {
+		return nil, r.problems
+	}
+	return rules, nil
+}

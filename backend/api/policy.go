@@ -78,6 +78,7 @@ type RetrySettings struct {
 
 func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/policy", "State of circuit breakers and call queues", a.policyStatus)
+	op(a, doc, "POST", "/api/v1/policy/try", "Show what rules on arguments would have done with recorded calls", a.tryRules)
 	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would admit a call", a.explain)
 	op(a, doc, "POST", "/api/v1/servers/{id}/reset", "Close a server's circuit breaker", a.resetBreaker)
 	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.toolSettings)

@@ -121,8 +121,10 @@ func (r *reader) read(raw []byte, tokens []string) {
 	token, rest := tokens[0], tokens[1:]
 	var err error
 	switch {
-	case len(raw) == 0 || string(raw) == "null":
+	case string(raw) == "null":
 		return
+	case len(raw) == 0:
+		r.found = append(r.found, reading{kind: readUnreadable})
 	case raw[0] == '{':
 		var exact, folded []byte
 		err = wire.Members(raw, func(m wire.Member) error {
@@ -165,8 +167,10 @@ func (r *reader) read(raw []byte, tokens []string) {
 
 func readValue(raw []byte) reading {
 	switch {
-	case len(raw) == 0 || string(raw) == "null":
+	case string(raw) == "null":
 		return reading{}
+	case len(raw) == 0:
+		return reading{kind: readUnreadable}
 	case raw[0] == '"':
 		if text, ok := wire.Unquote(raw); ok {
 			return reading{raw, text, readText}

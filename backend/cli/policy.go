@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) policy() *cobra.Command {
+	cmd := &cobra.Command{Use: "policy", Short: "Try rules on arguments on the history", Args: noArgs}
+	cmd.AddCommand(p.policyTry())
+	return cmd
+}
+
+func (p *program) policyTry() *cobra.Command {
+	days := 30
+	cmd := &cobra.Command{
+		Use: "try [FILE]", Short: "Show what rules on arguments would have done with the recorded calls", Args: argCount(0, 1),
+		Long: "Show for which recorded calls the rules of policy.rules would have asked, and which they would have rejected. Nothing is called and nothing is saved.\n" +
+			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tried. Files and links are those of today.",
+		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{"days": days}
+			if len(args) == 1 {
+				text, err := p.readRules(args[0])
+				if err != nil {
+					return err
+				}
+				body["rules"] = string(text)
+				body["yaml"] = slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0]))
+			}
+			return show(cmd.Context(), p, http.MethodPost, "policy/try", nil, body, p.printRuleTrial)
+		},
+	}
+	cmd.Flags().IntVar(&days, "days", days, "try the calls of this `NUMBER` of days")
+	return cmd
+}
+
+func (p *program) readRules(file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(io.LimitReader(p.Stdin, 1<<20))
+	}
+	return os.ReadFile(file)
+}
+
+func (p *program) printRuleTrial(t api.RuleTrial) error {
+	table := table{head: []string{"AT", "CLIENT", "SERVER", "TOOL", "THEN", "WHY", "ID"}}
+	for _, d := range t.Decisions {
+		table.add(d.At.Local().Format("2006-01-02 15:04:05"), d.Client, d.Server, d.Tool, d.Then, d.Why, d.ID)
+	}
+	if len(t.Decisions) > 0 {
+		if err := p.printTable(&table); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("Of %s since %s, the rules would have asked for %d, rejected %d and allowed %d.\n",
+		plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
+	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
+		text += fmt.Sprintf("%s could not be judged: the arguments of %d were redacted, of %d cut, of %d not recorded.\n", plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
+	}
+	if !t.Complete {
+		text += "There are older calls that were not tried; use fewer --days.\n"
+	}
+	if more := t.Asked + t.Denied - len(t.Decisions); more > 0 {
+		text += fmt.Sprintf("The newest %d are shown.\n", len(t.Decisions))
+	}
+	_, err := fmt.Fprint(p.Stdout, text)
+	return err
+}

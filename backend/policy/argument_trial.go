@@ -1,0 +1,61 @@
+package policy
+
+import (
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// ArgumentRules are rules on arguments that are evaluated without a Policy, for recorded calls.
+type ArgumentRules struct {
+	rules   ruleset
+	now     *config.Config
+	servers map[string]*server
+}
+
+// NewArgumentRules compiles rules for calls to the servers of now.
+func NewArgumentRules(rules []config.ArgumentRule, now *config.Config) *ArgumentRules {
+	a := &ArgumentRules{rules: ruleset{arguments: compileArgumentRules(rules)}, now: now, servers: make(map[string]*server)}
+	for i := range now.Servers {
+		c := &now.Servers[i]
+		a.servers[c.ID] = describeServer(c)
+	}
+	return a
+}
+
+// describeServer returns the parts of a server that rules on arguments need.
+func describeServer(c *config.Server) *server {
+	return &server{id: c.ID, label: c.Label, namespace: c.Namespace, cwd: c.Cwd, local: c.Type == core.Stdio, filter: c.Filter}
+}
+
+func (a *ArgumentRules) prepare(call *core.Call) *server {
+	if call.Profile == "" {
+		call.Profile = a.now.Clients[call.Client.Token].Profile
+	}
+	if call.Profile == "" && call.Workspace != "" {
+		call.Profile = a.now.ProfileOf(call.Workspace)
+	}
+	if s := a.servers[call.Server]; s != nil {
+		return s
+	}
+	return &server{id: call.Server, label: call.Server}
+}
+
+// NeedsArguments reports whether the decision about a call depends on its arguments. If no rule is
+// about its tool, any is false.
+func (a *ArgumentRules) NeedsArguments(call *core.Call) (needs, any bool) {
+	list := a.rules.argumentRulesFor(a.prepare(call), call)
+	for _, r := range list {
+		needs = needs || r.where != nil
+	}
+	return needs, len(list) > 0
+}
+
+// Decide returns what the rules would do with a call, "" if none applies, and the key and the reason
+// of the rule that decides.
+func (a *ArgumentRules) Decide(call *core.Call) (then, key, why string) {
+	d := decideByArguments(a.rules.arguments, a.prepare(call), call)
+	if d.rule == nil {
+		return "", "", ""
+	}
+	return d.rule.Then, d.rule.Key, d.why()
+}
