@@ -130,10 +130,7 @@ func (p *program) export(ctx context.Context, query url.Values) error {
 func (p *program) checks() *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
 	cmd.AddCommand(
-		&cobra.Command{
-			Use: "run NAME", Short: "Run the calls of a check; exit with 1 if a result differs", Args: argCount(1, 1),
-			RunE: func(cmd *cobra.Command, args []string) error { return p.runCheck(cmd.Context(), args[0]) },
-		},
+		p.checkRun(),
 		&cobra.Command{
 			Use: "list", Short: "List the saved checks", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -177,49 +174,4 @@ func (p *program) serverLabels(ctx context.Context, d *daemon) func(id string) s
 		}
 	}
 	return func(id string) string { return cmp.Or(of[id], id) }
-}
-
-var errCheckFailed = errors.New("a result differs from the expected one")
-
-func (p *program) runCheck(ctx context.Context, name string) error {
-	d, err := p.daemon()
-	if err != nil {
-		return err
-	}
-	data, err := d.requestRaw(ctx, http.MethodPost, "checks/"+url.PathEscape(name)+"/run", nil, struct{}{})
-	if err != nil {
-		return err
-	}
-	var report struct {
-		OK    bool
-		Steps []struct {
-			Server, Tool string
-			OK           bool
-			Failures     []string
-		}
-	}
-	if err := decode(data, &report); err != nil {
-		return err
-	}
-	if p.json {
-		if _, err := fmt.Fprintf(p.Stdout, "%s\n", data); err != nil {
-			return err
-		}
-	} else {
-		label := p.serverLabels(ctx, d)
-		for _, s := range report.Steps {
-			mark := "ok    "
-			if !s.OK {
-				mark = "FAILED"
-			}
-			fmt.Fprintf(p.Stdout, "%s  %s %s\n", mark, escapeLine(label(s.Server)), escapeLine(s.Tool))
-			for _, what := range s.Failures {
-				fmt.Fprintf(p.Stdout, "        %s\n", escapeLine(what))
-			}
-		}
-	}
-	if !report.OK {
-		return silentError{errCheckFailed}
-	}
-	return nil
 }

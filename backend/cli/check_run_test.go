@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCheckRunAllWritesJUnit(t *testing.T) {
+	f := newFake(t)
+	f.answer("GET /api/v1/servers", `{"items":[{"id":"files","label":"My <Files>"}]}`)
+	f.answer("GET /api/v1/checks", `{"items":[{"name":"good"},{"name":"bad"},{"name":"gone"}]}`)
+	f.answer("POST /api/v1/checks/good/run", `{"name":"good","ok":true,"steps":[{"server":"files","tool":"read","ok":true,"tookNs":1500000}]}`)
+	f.answer("POST /api/v1/checks/bad/run", `{"name":"bad","ok":false,"steps":[{"server":"files","tool":"read","ok":true},{"server":"files","tool":"read","ok":false,"failures":["the result differs in 1 places \u0007"],"changes":[{"path":"/content/0/text","before":"password1","after":"password2"}]}]}`)
+	path := filepath.Join(t.TempDir(), "results.xml")
+	got := f.run(true, "check", "run", "--all", "--junit", path)
+	if got.code != 1 || !strings.HasPrefix(got.out, "ok      good\n  ok      My <Files> read\nFAILED  bad\n") || !strings.Contains(got.out, "FAILED  gone\n") {
+		t.Errorf("%d %q %q", got.code, got.out, got.errOut)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc junitSuites
+	if err := xml.Unmarshal(data, &doc); err != nil || len(doc.Suites) != 3 {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	if s := doc.Suites[0]; s.Name != "good" || s.Tests != 1 || s.Failures+s.Errors != 0 || s.Cases[0].Time != "0.002" || s.Cases[0].Name != "1 My <Files> read" {
+		t.Errorf("%+v", s)
+	}
+	if s := doc.Suites[1]; s.Tests != 2 || s.Failures != 1 || s.Cases[0].Failure != nil || !strings.Contains(s.Cases[1].Failure.Text, "differs: /content/0/text") {
+		t.Errorf("%+v", s)
+	}
+	if s := doc.Suites[2]; s.Errors != 1 || s.Cases[0].Error == nil {
+		t.Errorf("%+v", s)
+	}
+	if strings.Contains(string(data), "password") {
+		t.Errorf("a value of a result is in the file:\n%s", data)
+	}
+	if got := f.run(true, "check", "run", "--all", "--json"); got.code != 1 || !strings.Contains(got.out, `"ok":false,`) && !strings.Contains(got.out, `"ok":false}`) || strings.Count(got.out, `"name":`) != 3 {
+		t.Errorf("%d %q", got.code, got.out)
+	}
+}
+
+func TestCheckRunExitCodes(t *testing.T) {
+	f := newFake(t)
+	f.answer("GET /api/v1/servers", `{"items":[]}`)
+	f.answer("GET /api/v1/checks", `{"items":[]}`)
+	ran := filepath.Join(t.TempDir(), "missing", "results.xml")
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"check", "run"}, 2, "--all"},
+		{[]string{"check", "run", "smoke", "--all"}, 2, "--all"},
+		{[]string{"check", "run", "--all"}, 1, "no check is saved"}, // nothing tested is not a pass
+		{[]string{"check", "run", "smoke", "--junit", ran}, 1, "cannot write the JUnit file"},
+		{[]string{"check", "run", "gone", "--json"}, 1, "404"},
+	} {
+		if got := f.run(true, c.args...); got.code != c.code || !strings.Contains(got.errOut, c.says) {
+			t.Errorf("%v: %d %q", c.args, got.code, got.errOut)
+		}
+	}
+}
