@@ -49,14 +49,14 @@ func (c Copies) Keep(file string, text []byte, now time.Time) (name string, err 
 			name += fmt.Sprintf("-%d", n)
 		}
 		if name += ending; !copyName().MatchString(name) {
-			return "", fmt.Errorf("cannot keep a copy of %s: its name has another ending than .jsonc, .json or .yaml", filepath.Base(file))
+			return "", fmt.Errorf("cannot back up %s: its extension is not .jsonc, .json or .yaml", filepath.Base(file))
 		}
 		if _, err := os.Lstat(filepath.Join(c.Dir, name)); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
 	if err := atomicfile.Write(filepath.Join(c.Dir, name), text, 0o600); err != nil {
-		return "", fmt.Errorf("cannot keep a copy of the configuration: %w", err)
+		return "", fmt.Errorf("cannot back up the configuration: %w", err)
 	}
 	all, err := c.List()
 	if err != nil {

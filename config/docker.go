@@ -101,13 +101,13 @@ func (r *reader) docker(e *entry, m member) {
 	}
 	if d.Image != "" {
 		if d.Start {
-			r.report(at("start"), "docker.start", true, "remove it", "'start' means nothing with 'image' in docker server '%s': its container is made and started in any case", e.Label)
+			r.report(at("start"), "docker.start", true, "remove it", "'start' has no effect with 'image' in docker server '%s': its container is always created and started", e.Label)
 		}
 		return
 	}
 	for _, key := range []string{"mounts", "network", "memory", "cpus", "init", "pull"} {
 		if section != nil && section.get(key) != nil {
-			r.report(at(key), "docker."+key, true, "remove it, or make the container from an 'image'", "'%s' means nothing for a container that is there already, in docker server '%s'", key, e.Label)
+			r.report(at(key), "docker."+key, true, "remove it, or create the container from an 'image'", "'%s' has no effect for an existing container, in docker server '%s'", key, e.Label)
 		}
 	}
 	d.Mounts, d.Network, d.Memory, d.CPUs, d.NoInit, d.Pull = nil, "", "", "", false, ""

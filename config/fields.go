@@ -268,7 +268,7 @@ func (r *reader) withoutNUL(n *node, name string) bool {
 	if !strings.ContainsRune(n.text, 0) {
 		return true
 	}
-	r.errorf(n.at, name, "'%s'%s must not hold a NUL character", name, r.in())
+	r.errorf(n.at, name, "'%s'%s must not contain a NUL character", name, r.in())
 	return false
 }
 
@@ -302,7 +302,7 @@ func patterns(name string, to *[]string) field {
 				r.errorf(n.items[i].at, key, "'%s'%s is not a regular expression: %v", key, r.in(), err)
 				return
 			case p.MatchString(""):
-				r.errorf(n.items[i].at, key, "'%s'%s must not match the empty text", key, r.in())
+				r.errorf(n.items[i].at, key, "'%s'%s must not match the empty string", key, r.in())
 				return
 			}
 		}

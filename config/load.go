@@ -103,9 +103,9 @@ func UnknownReach(problems []Problem) string {
 	for _, p := range problems {
 		if p.File != EnvServers && !p.Warning {
 			if p.Line == 0 {
-				return sentence + ": mend " + filepath.Base(p.File)
+				return sentence + ": fix " + filepath.Base(p.File)
 			}
-			return fmt.Sprintf("%s: mend line %d of %s", sentence, p.Line, filepath.Base(p.File))
+			return fmt.Sprintf("%s: fix line %d of %s", sentence, p.Line, filepath.Base(p.File))
 		}
 	}
 	return sentence

@@ -27,7 +27,7 @@ func Masked(file string, src []byte) (text []byte, values, variables []string, e
 		err = d.Decode(&document)
 	}
 	if err != nil {
-		return nil, nil, nil, Problems{{File: file, Message: "it cannot be read, so nothing of it is shown"}}
+		return nil, nil, nil, Problems{{File: file, Message: "it cannot be parsed, so its contents are not shown"}}
 	}
 	document, values, variables = redact.SharedConfig(document)
 	var b bytes.Buffer

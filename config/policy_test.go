@@ -155,9 +155,9 @@ func TestFilter(t *testing.T) {
 	}
 	got := s.Filter.Unmatched([]string{"read_file", "list", "read_big", "read_secret", "write_file"})
 	want := []string{
-		"includeTools 'wriet_*' fits no tool; did you mean 'write_*'?",
-		"excludeTools 'nothing' fits no tool",
-		"tools 'raed_file' fits no tool; did you mean 'read_file'?",
+		"includeTools 'wriet_*' matches no tool; did you mean 'write_*'?",
+		"excludeTools 'nothing' matches no tool",
+		"tools 'raed_file' matches no tool; did you mean 'read_file'?",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

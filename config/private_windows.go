@@ -23,7 +23,7 @@ import (
 func person() (*windows.SID, error) {
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell who runs us: %w", err)
+		return nil, fmt.Errorf("cannot determine the current user: %w", err)
 	}
 	return user.User.Sid, nil
 }
@@ -71,7 +71,7 @@ func makePrivate(dir string, ours bool) error {
 	// Windows propagates the list to the content of the folder.
 	err = windows.SetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil)
 	if err != nil {
-		return fmt.Errorf("cannot close the folder %s to others: %w", dir, err)
+		return fmt.Errorf("cannot restrict access to the folder %s: %w", dir, err)
 	}
 	return nil
 }

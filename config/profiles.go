@@ -90,7 +90,7 @@ func profilesField(to *[]Profile) field {
 	return objects("profiles", func(r *reader, m member) {
 		p := Profile{Name: m.name, Source: m.at}
 		if !core.ValidServerID(m.name) {
-			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' cannot name a profile", m.name)
+			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' is not a valid profile name", m.name)
 			return
 		}
 		r.object(m.value, profileFields(&p))
@@ -192,7 +192,7 @@ func (r *reader) settleProfiles(c *Config) {
 					suggestion = fmt.Sprintf("did you mean '%s'?", near)
 				}
 				r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: "profiles." + p.Name + ".servers." + id, Warning: true,
-					Message: fmt.Sprintf("profile '%s' names server '%s', which is not configured", p.Name, id), Suggestion: suggestion})
+					Message: fmt.Sprintf("profile '%s' refers to server '%s', which is not configured", p.Name, id), Suggestion: suggestion})
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func (r *reader) settleProfiles(c *Config) {
 			continue
 		}
 		r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: "clients." + name + ".profile",
-			Message: fmt.Sprintf("client '%s' has the profile '%s', which is not among the profiles", name, want), Suggestion: "add it to 'profiles', or take it away here"})
+			Message: fmt.Sprintf("client '%s' is assigned to profile '%s', which does not exist", name, want), Suggestion: "add it to 'profiles', or remove it here"})
 	}
 }
 

@@ -69,7 +69,7 @@ func TestUnknownClientProfileRefusesFile(t *testing.T) {
 
 func TestProfileErrorsAreReported(t *testing.T) {
 	for src, want := range map[string]string{
-		`{"profiles": {"a b": {}}}`:                                                                  "cannot name a profile",
+		`{"profiles": {"a b": {}}}`:                                                                  "is not a valid profile name",
 		`{"profiles": {"a": {"toolMode": "few"}}}`:                                                   "must be one of all, search, deferred",
 		`{"profiles": {"a": {"folders": ["office"]}}}`:                                               "absolute paths",
 		`{"profiles": {"a": {"servers": ["files"]}}}`:                                                "an object",

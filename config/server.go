@@ -86,7 +86,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 		keys:    make(map[string]Position),
 	}}
 	if e.ID == "" {
-		r.report(m.at, "", false, "use letters a to z and digits", "server name '%s' has no letter or digit for an id", m.name)
+		r.report(m.at, "", false, "use letters a to z and digits", "server name '%s' must contain a letter or digit", m.name)
 	}
 	if m.value.kind != kindObject {
 		r.errorf(m.value.at, "", "server '%s' must be an object, not %s", m.name, m.value.kind)
@@ -214,13 +214,13 @@ func (r *reader) transport(e *entry, m member) {
 		}
 		for _, name := range sortedKeys(e.Headers) {
 			if !headerName(name) || strings.ContainsAny(e.Headers[name], "\r\n") {
-				r.errorf(e.keys[join("headers", name)], join("headers", name), "'headers' in server '%s' holds a name or value that HTTP does not allow", e.Label)
+				r.errorf(e.keys[join("headers", name)], join("headers", name), "'headers' in server '%s' contains an invalid header name or value", e.Label)
 			}
 		}
 	}
 	for _, name := range sortedKeys(e.Env) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(e.Env[name], "\x00") {
-			r.errorf(e.keys["env"], "env", "'env' in server '%s' holds a name that no variable can have", e.Label)
+			r.errorf(e.keys["env"], "env", "'env' in server '%s' contains an invalid variable name or value", e.Label)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (r *reader) transport(e *entry, m member) {
 func (r *reader) useless(e *entry, m member, names ...string) {
 	for _, key := range m.value.members {
 		if slices.Contains(names, key.name) {
-			r.report(key.at, key.name, true, "remove it", "'%s' means nothing for %s server '%s'", key.name, e.Type, e.Label)
+			r.report(key.at, key.name, true, "remove it", "'%s' has no effect for %s server '%s'", key.name, e.Type, e.Label)
 		}
 	}
 }

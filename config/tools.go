@@ -98,7 +98,7 @@ func (f *Filter) Unmatched(tools []string) []string {
 	}
 	var list []string
 	say := func(key, word string) {
-		sentence := fmt.Sprintf("%s '%s' fits no tool", key, word)
+		sentence := fmt.Sprintf("%s '%s' matches no tool", key, word)
 		if near := nearestPattern(word, tools); near != "" {
 			sentence += fmt.Sprintf("; did you mean '%s'?", near)
 		}

@@ -75,7 +75,7 @@ func TestUnreadableFileKeepsClientBindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Sources{DefaultFile: file, JSON: `[{"name": "files", "command": "f"}]`}.Load()
-	if err != nil || !strings.Contains(c.ReachUnknown, "mend config.jsonc") {
+	if err != nil || !strings.Contains(c.ReachUnknown, "fix config.jsonc") {
 		t.Errorf("%v %+v", err, c)
 	}
 }
@@ -93,7 +93,7 @@ func TestProgramTextContainsNoNUL(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{`"command": "a\u0000b"`, `"args": ["a\u0000b"]`, `"env": {"K": "a\u0000b"}`, `"cwd": "/a\u0000b"`, `"inheritEnv": ["A\u0000"]`} {
 		_, problems := Parse("x", []byte(`{"mcpServers": {"s": {"type": "stdio", `+bad+`}, "fine": {"command": "c"}}}`))
-		if len(problems) != 1 || problems[0].Warning || problems[0].Server != "s" || !strings.Contains(problems[0].Message, "must not hold a NUL character") {
+		if len(problems) != 1 || problems[0].Warning || problems[0].Server != "s" || !strings.Contains(problems[0].Message, "must not contain a NUL character") {
 			t.Errorf("%s: %v", bad, problems)
 		}
 	}

@@ -36,7 +36,7 @@ func yamlTree(file string, src []byte) (root *node, problem *Problem) {
 		switch {
 		case doc == nil || doc.Body == nil:
 		case body != nil:
-			return nil, refuse(yamlAt(file, doc.Body), "file holds more than one YAML document", "use one file for each")
+			return nil, refuse(yamlAt(file, doc.Body), "file contains more than one YAML document", "use one file for each")
 		default:
 			body = doc.Body
 		}

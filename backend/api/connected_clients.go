@@ -67,7 +67,7 @@ func (a *API) addActivity(c *Connection, s clientconf.Status) {
 // nextStep is the action that makes a client read its new configuration.
 func nextStep(c clientconf.Client) string {
 	if c.Reload == "" {
-		return "Start " + c.Name + " anew."
+		return "Restart " + c.Name + "."
 	}
 	return "For " + c.Name + " to apply the change: " + strings.TrimSuffix(c.Reload, ".") + "."
 }

@@ -65,9 +65,9 @@ type takeoverUndoInput struct {
 }
 
 func (a *API) registerTakeover(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/takeover", "Preview the takeover of all clients' servers; nothing is written", a.planTakeover)
-	op(a, doc, "POST", "/api/v1/takeover", "Take over the servers of all clients, one client at a time", a.takeOver)
-	op(a, doc, "POST", "/api/v1/takeover/undo", "Undo the takeover of clients, newest first", a.undoTakeover)
+	op(a, doc, "GET", "/api/v1/takeover", "Preview moving the servers of all clients to Drawbridge; nothing is written", a.planTakeover)
+	op(a, doc, "POST", "/api/v1/takeover", "Move the servers of all clients to Drawbridge, one client at a time", a.takeOver)
+	op(a, doc, "POST", "/api/v1/takeover/undo", "Undo the moves, newest first", a.undoTakeover)
 }
 
 func (a *API) planTakeover(context.Context, *none) (*answer[TakeoverPlan], error) {

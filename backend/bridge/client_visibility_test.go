@@ -225,20 +225,20 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 func TestUnknownVisibilityHidesEverything(t *testing.T) {
 	s := newProfileFixture(t)
 	session := s.openSession("/mcp", `{}`, ClientHeader, "bound")
-	s.bridge.SetVisibility(Visibility{Unknown: "mend line 3 of config.jsonc"})
+	s.bridge.SetVisibility(Visibility{Unknown: "fix line 3 of config.jsonc"})
 	for _, path := range []string{"/mcp", "/p/p/mcp", "/s/in/mcp"} {
 		for _, o := range []struct{ method, name, params string }{
 			{"tools/list", "", ""}, {"server/discover", "", ""}, {"tools/call", "in__do", `"name":"in__do","arguments":{}`}, {"resources/read", "in://doc", `"uri":"in://doc"`},
 		} {
 			before := len(s.gateway.seen)
 			answer := strings.Join(messages(s, s.modern(path, o.method, o.name, o.params, ClientHeader, "free")), "")
-			if s.expectUnknown(path, answer); strings.Contains(answer, "inside") || !strings.Contains(answer, "mend line 3") || len(s.gateway.seen) > before {
+			if s.expectUnknown(path, answer); strings.Contains(answer, "inside") || !strings.Contains(answer, "fix line 3") || len(s.gateway.seen) > before {
 				t.Errorf("%s %s: %s", path, o.method, answer)
 			}
 		}
 	}
 	answer := strings.Join(messages(s, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"in__do","arguments":{}}}`, session...)), "")
-	if !strings.Contains(answer, "mend line 3") {
+	if !strings.Contains(answer, "fix line 3") {
 		t.Error(answer)
 	}
 	s.setProfiles(config.Profile{Name: "p"})

@@ -204,9 +204,9 @@ func TestErrorsAreReadableByModels(t *testing.T) {
 			`"result":{"content":[{"type":"text","text":"math is temporarily unavailable. Please try again later. (code=unavailable retriable=true)"},` +
 				`{"type":"text","text":"server \"math\" is not running. Start it."}],"isError":true,"_meta":{"status":"degraded",` +
 				`"drawbridge/error":{"code":"unavailable","message":"server \"math\" is not running","hint":"Start it.","retriable":true}}}`},
-		{&core.Error{Code: core.CodeBreakerOpen, Message: "server \"math\" failed 5 times in a row and rests", Hint: "Try again in 30s.", Retriable: true}, tool,
+		{&core.Error{Code: core.CodeBreakerOpen, Message: "server \"math\" failed 5 times in a row; its circuit breaker is open", Hint: "Try again in 30s.", Retriable: true}, tool,
 			`"result":{"content":[{"type":"text","text":"math is temporarily unavailable. Please try again later. (code=breaker_open retriable=true)"},` +
-				`{"type":"text","text":"server \"math\" failed 5 times in a row and rests. Try again in 30s."}],"isError":true,"_meta":{"status":"degraded",`},
+				`{"type":"text","text":"server \"math\" failed 5 times in a row; its circuit breaker is open. Try again in 30s."}],"isError":true,"_meta":{"status":"degraded",`},
 		{&core.Error{Code: core.CodeValidation, Message: "the arguments do not fit", Fields: []core.FieldError{{Field: "a", Error: "is required"}}}, tool,
 			`"result":{"content":[{"type":"text","text":"the arguments do not fit (code=validation)"}],"isError":true,"_meta":{"drawbridge/error":{"code":"validation","message":"the arguments do not fit","errors":[{"field":"a","error":"is required"}]}}}`},
 		{core.Errorf(core.CodeUnauthorized, "log in"), tool, `"text":"log in (code=unauthorized)"`},

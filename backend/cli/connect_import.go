@@ -125,7 +125,7 @@ func (p *program) clientsMove() *cobra.Command {
 			return err
 		}
 		t := c.PlanMoveAll()
-		return p.applyToAll(ctx, c, t, f.yes, func() string { return "Take over " + describeCount(t) + "?" })
+		return p.applyToAll(ctx, c, t, f.yes, func() string { return "Move " + describeCount(t) + " to Drawbridge?" })
 	})
 	return cmd
 }

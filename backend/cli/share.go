@@ -129,7 +129,7 @@ func (p *program) runSharedImport(ctx context.Context, path string, yes bool) er
 	}
 	text := "Done. To undo: drawbridge backup restore " + taken.Backup
 	if len(taken.MissingSecrets) > 0 {
-		text += "; still needed, with drawbridge secret set: " + strings.Join(taken.MissingSecrets, ", ")
+		text += ". Secrets still to be set with drawbridge secret set: " + strings.Join(taken.MissingSecrets, ", ")
 	}
 	_, err = fmt.Fprintln(p.Stdout, escapeLine(text))
 	return err

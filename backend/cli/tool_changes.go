@@ -168,7 +168,7 @@ func (p *program) answerTool(action string) *cobra.Command {
 	}[action]
 	if action == "accept" {
 		cmd.Use = "accept SERVER TOOL [--always] | SERVER --all"
-		cmd.Long = cmd.Short + ", as listed by: drawbridge tools changes. The name of the server's instructions is " + instructionsWord + "."
+		cmd.Long = cmd.Short + ", as listed by: drawbridge tools changes. To accept a change to the server's instructions, use " + instructionsWord + " as TOOL."
 		cmd.Flags().BoolVar(&always, "always", false, "also accept all later changes, for descriptions that contain a date or a counter")
 		cmd.Flags().BoolVar(&all, "all", false, "all withheld tools of the server")
 	}
@@ -241,7 +241,7 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", w.Server, name, said)))
 	}
 	if len(words) == 0 {
-		fmt.Fprintln(p.Stdout, "Nothing waits.")
+		fmt.Fprintln(p.Stdout, "No changes are pending.")
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 	}
 	again, err := c.Servers(Choice{Client: "cursor"})
 	if err != nil || len(again) != 2 || !again[0].Exists || !again[1].Exists {
-		t.Errorf("what is there already is not recognised: %+v (%v)", again, err)
+		t.Errorf("what is there already is not recognized: %+v (%v)", again, err)
 	}
 	vault.values["github.GITHUB_TOKEN"] = "another"
 	again, err = c.Servers(Choice{Client: "cursor"})

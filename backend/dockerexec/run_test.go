@@ -50,7 +50,7 @@ func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
 		r, ok := TrackRun("files", c.command, strings.Fields(c.args), nil, "")
 		if !ok {
 			if c.want != "" {
-				t.Errorf("%s %s is not recognised", c.command, c.args)
+				t.Errorf("%s %s is not recognized", c.command, c.args)
 			}
 			continue
 		}
@@ -102,7 +102,7 @@ func foreground(t *testing.T, ledger string, options []string, program ...string
 	args := slices.Concat([]string{"run", "--network", "none"}, options, []string{shellImage}, program)
 	r, ok := TrackRun("box", docker, args, os.Environ(), ledger)
 	if !ok {
-		t.Fatal("not recognised")
+		t.Fatal("not recognized")
 	}
 	if err := r.AddToLedger(); err != nil {
 		t.Fatal(err)

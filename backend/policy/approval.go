@@ -44,7 +44,7 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 		return nil
 	case config.ApprovalDeny:
 		e := core.Errorf(core.CodeRejected, "tool %q of server %q is not allowed", call.Name, call.Server)
-		e.Hint = "The configuration says so: " + why + "."
+		e.Hint = "The configuration denies it: " + why + "."
 		return e
 	}
 	grant := grantFor(call, plan.byArguments)
@@ -90,12 +90,12 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink 
 		return err
 	case answer.Expired:
 		call.Approval = core.ApprovalExpired
-		e := core.Errorf(core.CodeRejected, "nobody approved the call of tool %q of server %q in time", call.Name, call.Server)
-		e.Hint, e.Retriable = "Ask the user to watch for the question, then try again.", true
+		e := core.Errorf(core.CodeRejected, "the call to tool %q of server %q was not approved in time", call.Name, call.Server)
+		e.Hint, e.Retriable = "Ask the user to watch for the approval request, then try again.", true
 		return e
 	case answer.Action != approvals.Accept:
 		call.Approval = core.Denied
-		e := core.Errorf(core.CodeRejected, "the user denied the call of tool %q of server %q", call.Name, call.Server)
+		e := core.Errorf(core.CodeRejected, "the user denied the call to tool %q of server %q", call.Name, call.Server)
 		e.Hint = "Do not try it again unless they ask for it."
 		return e
 	}
@@ -118,9 +118,9 @@ var strictness = map[string]int{config.ApprovalNever: 0, config.ApprovalDestruct
 // approvalSetting returns the approval setting for a call, which is never, ask or deny, and the
 // reason.
 func approvalSetting(rules *ruleset, s *server, t *tool, token string, hints registry.Hints) (word, why string) {
-	word, why = t.approval, t.approvalKey+" of server "+s.id+" is "+t.approval
+	word, why = t.approval, t.approvalKey+" of server "+s.id+" is set to "+t.approval
 	if client := rules.clients[token]; strictness[client] > strictness[word] {
-		word, why = client, "approval of client "+token+" is "+client
+		word, why = client, "approval of client "+token+" is set to "+client
 	}
 	switch word {
 	case config.ApprovalDestructive:
@@ -132,7 +132,7 @@ func approvalSetting(rules *ruleset, s *server, t *tool, token string, hints reg
 		return word, why
 	}
 	if token != "" && slices.Contains(t.allowedClients, token) {
-		return config.ApprovalNever, "allowClients of the tool names " + token
+		return config.ApprovalNever, "allowClients of the tool includes " + token
 	}
 	return word, why
 }
@@ -148,9 +148,9 @@ func approvalReason(rules *ruleset, s *server, t *tool, call *core.Call) string 
 		word, before = client, clientName(call.Client)+" calls a tool"
 	}
 	if word == config.ApprovalDestructive {
-		return "You want to be asked before " + before + ", unless it says that it destroys nothing."
+		return "Your configuration requires approval before " + before + ", unless it is marked non-destructive."
 	}
-	return "You want to be asked before " + before + "."
+	return "Your configuration requires approval before " + before + "."
 }
 
 func effectOf(h registry.Hints) string {

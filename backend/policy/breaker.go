@@ -211,8 +211,8 @@ func (b *breaker) checkOpen() error {
 
 // openError returns the error of an open breaker. The caller must hold b.mu.
 func (b *breaker) openError(now time.Time) error {
-	e := core.Errorf(core.CodeBreakerOpen, "server %q failed %d times in a row and rests", b.server, b.Failures)
-	e.Hint, e.Retriable = "A call is trying it now: try again in a moment.", true
+	e := core.Errorf(core.CodeBreakerOpen, "server %q failed %d times in a row; its circuit breaker is open", b.server, b.Failures)
+	e.Hint, e.Retriable = "A test call is in progress: try again in a moment.", true
 	if b.state == BreakerOpen {
 		e.Hint = fmt.Sprintf("Try again in %s.", roundUp(b.since.Add(b.Open).Sub(now)))
 	}
@@ -225,10 +225,10 @@ func (b *breaker) status() BreakerStatus {
 	switch b.state {
 	case BreakerOpen:
 		s.Failures, s.RetryAt = b.Failures, b.since.Add(b.Open).UTC()
-		s.Reason = fmt.Sprintf("it failed %d times in a row and rests for %s", b.Failures, b.Open)
+		s.Reason = fmt.Sprintf("it failed %d times in a row; no calls are sent to it for %s", b.Failures, b.Open)
 	case BreakerHalfOpen:
 		s.Failures = b.Failures
-		s.Reason = fmt.Sprintf("it failed %d times in a row; the next call tries it", b.Failures)
+		s.Reason = fmt.Sprintf("it failed %d times in a row; the next call is let through as a test", b.Failures)
 	}
 	return s
 }
@@ -243,7 +243,7 @@ func (b *breaker) currentStatus() (BreakerStatus, bool) {
 	s := b.status()
 	if s.State == BreakerOpen && !time.Now().Before(b.since.Add(b.Open)) {
 		s.State, s.RetryAt = BreakerHalfOpen, time.Time{}
-		s.Reason = fmt.Sprintf("it failed %d times in a row; the next call tries it", b.Failures)
+		s.Reason = fmt.Sprintf("it failed %d times in a row; the next call is let through as a test", b.Failures)
 	}
 	return s, s.State != BreakerClosed
 }

@@ -134,7 +134,7 @@ func TestBreakerOpensAfterFiveFailuresForThirtySeconds(t *testing.T) {
 			}
 		}
 		_, err := s.make(call("plain", ""), "", nil)
-		if message, hint := core.Describe(err); core.CodeOf(err) != core.CodeBreakerOpen || message != `server "files" failed 5 times in a row and rests` || hint != "Try again in 30s." {
+		if message, hint := core.Describe(err); core.CodeOf(err) != core.CodeBreakerOpen || message != `server "files" failed 5 times in a row; its circuit breaker is open` || hint != "Try again in 30s." {
 			t.Fatalf("%v, %s", err, hint)
 		}
 		if list := s.Breakers(); len(list) != 1 || list[0].State != BreakerOpen || list[0].Reason == "" {

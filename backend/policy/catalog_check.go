@@ -39,8 +39,8 @@ func (p *Policy) checkOffered(call *core.Call, s *server) (registry.Target, erro
 	}
 	view, ok := p.Views.Server(call.Server)
 	if !ok && call.ByUser && p.rules.Load().servers[call.Server] != nil {
-		e := core.Errorf(core.CodeUnavailable, "server %q offers nothing now: it is disabled, or was just added", call.Server)
-		e.Hint = "See: drawbridge status. A disabled one is turned on with: drawbridge enable " + call.Server + "."
+		e := core.Errorf(core.CodeUnavailable, "server %q currently offers nothing: it is disabled, or was just added", call.Server)
+		e.Hint = "See: drawbridge status. If it is disabled, run: drawbridge enable " + call.Server + "."
 		return registry.Target{}, e
 	}
 	if !ok {
@@ -72,7 +72,7 @@ func withheldError(server string, w registry.Withheld) error {
 	return &core.Error{
 		Code:    core.CodeRejected,
 		Message: fmt.Sprintf("tool %q of server %q is withheld: %s", w.Name, server, w.Why),
-		Hint:    fmt.Sprintf("Look at the change in Drawbridge, or with: drawbridge tools changes %s. Accept it there, or with: drawbridge tools accept %s %s.", server, server, w.Name),
+		Hint:    fmt.Sprintf("Review the change on Drawbridge's page, or with: drawbridge tools changes %s. Accept it there, or with: drawbridge tools accept %s %s.", server, server, w.Name),
 	}
 }
 
@@ -81,7 +81,7 @@ func withheldError(server string, w registry.Withheld) error {
 func incompleteError(server string, view *registry.View, word, name string) error {
 	for _, o := range view.Offers() {
 		if left := incompleteWarning(o.Catalog, word); left != "" {
-			e := core.Errorf(core.CodeDegraded, "server %q offers no %s %q, and less than it has: %s", server, word, name, left)
+			e := core.Errorf(core.CodeDegraded, "server %q does not list %s %q, and its list is incomplete: %s", server, word, name, left)
 			e.Hint = "See its log: drawbridge logs " + server + "."
 			return e
 		}

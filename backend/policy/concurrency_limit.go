@@ -40,7 +40,7 @@ func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error 
 	}
 	if s.waiting.Add(1) > s.queue {
 		s.waiting.Add(-1)
-		return s.refuse("the queue of server %q is full: %d calls are at work", cap(s.sem))
+		return s.refuse("the queue of server %q is full: %d calls are in flight", cap(s.sem))
 	}
 	defer s.waiting.Add(-1)
 	began := time.Now()
@@ -52,7 +52,7 @@ func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error 
 		plan.holdsSlot = true
 		return nil
 	case <-limit.C:
-		return s.refuse("no place was free at server %q for %s", plan.Timeout)
+		return s.refuse("no slot became free on server %q within %s", plan.Timeout)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -61,7 +61,7 @@ func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error 
 func (s *slots) refuse(format string, about any) error {
 	s.refused.Add(1)
 	e := core.Errorf(core.CodeRejected, format, s.server, about)
-	e.Hint, e.Retriable = "Try again when fewer calls are under way, or raise concurrency in the server's configuration.", true
+	e.Hint, e.Retriable = "Try again when fewer calls are in flight, or raise concurrency in the server's configuration.", true
 	return e
 }
 

@@ -83,9 +83,9 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 	}
 	for _, v := range []Verdict{
 		p.explainOffered(call, s),
-		{"size", Pass, fmt.Sprintf("Arguments may have %d MiB.", MaxArguments>>20), ""},
-		{"depth", Pass, fmt.Sprintf("Arguments may be nested %d levels deep.", MaxDepth), ""},
-		{"names", Pass, fmt.Sprintf("A name may have %d bytes.", MaxName), ""},
+		{"size", Pass, fmt.Sprintf("Arguments are limited to %d MiB.", MaxArguments>>20), ""},
+		{"depth", Pass, fmt.Sprintf("Arguments can be nested up to %d levels deep.", MaxDepth), ""},
+		{"names", Pass, fmt.Sprintf("Names are limited to %d bytes.", MaxName), ""},
 		rules.explainArgumentRules(s, call, byArguments),
 		p.explainInput(call, t, target),
 		explainRate(call, t),
@@ -93,7 +93,7 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 		explainCache(t, target.Hints),
 		explainBreaker(s.breaker),
 		explainConcurrency(s.slots),
-		{"timeout", Pass, fmt.Sprintf("The server has %s to answer, from each progress again, and %s in all.", t.timeout, t.ceiling), t.timeoutKey},
+		{"timeout", Pass, fmt.Sprintf("The call times out after %s without a response or progress, and after %s in total.", t.timeout, t.ceiling), t.timeoutKey},
 		explainRetry(s, t, target.Hints),
 	} {
 		if v.Key != "" && !strings.HasPrefix(v.Key, "policy.rules[") {
@@ -124,7 +124,7 @@ func (p *Policy) explainOffered(call *core.Call, s *server) Verdict {
 	case err != nil:
 		return Verdict{"offered", Refuse, capitalize(err.Error()) + ".", ""}
 	case target.Raw == nil:
-		return Verdict{"offered", Pass, "The server has not been listed yet: it will be asked.", ""}
+		return Verdict{"offered", Pass, "The server has not listed its tools yet; it will be queried.", ""}
 	}
 	return Verdict{"offered", Pass, "The server offers the tool.", ""}
 }
@@ -178,11 +178,11 @@ func (r *ruleset) explainArgumentRules(s *server, call *core.Call, d argumentDec
 func (p *Policy) explainInput(call *core.Call, t *tool, target registry.Target) Verdict {
 	switch {
 	case !t.validate:
-		return Verdict{"input", Off, "The server judges the arguments.", ""}
+		return Verdict{"input", Off, "Arguments are not validated here; the server validates them.", ""}
 	case target.Raw != nil && p.inputs.schema(call.Server, call.Name, target.Raw) == nil:
-		return Verdict{"input", Pass, "The tool's schema cannot be used: the server judges the arguments.", "validateInput"}
+		return Verdict{"input", Pass, "The tool's schema cannot be used, so only the server validates the arguments.", "validateInput"}
 	}
-	return Verdict{"input", Pass, "Arguments that do not fit the tool's schema are refused.", "validateInput"}
+	return Verdict{"input", Pass, "Arguments that do not match the tool's schema are rejected.", "validateInput"}
 }
 
 func explainRate(call *core.Call, t *tool) Verdict {
@@ -191,9 +191,9 @@ func explainRate(call *core.Call, t *tool) Verdict {
 		return Verdict{"rate", Off, "There is no limit.", ""}
 	}
 	if wait := b.waitTime(b.key(call)); wait > 0 {
-		return Verdict{"rate", Refuse, fmt.Sprintf("It was called too often: %s. The next call may come in %s.", b, roundUp(wait)), b.setting}
+		return Verdict{"rate", Refuse, fmt.Sprintf("Rate limit exceeded: %s. The next call is allowed in %s.", b, roundUp(wait)), b.setting}
 	}
-	return Verdict{"rate", Pass, "It may be called " + b.String() + ".", b.setting}
+	return Verdict{"rate", Pass, "The limit is " + b.String() + ".", b.setting}
 }
 
 func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *tool, hints registry.Hints, byArguments argumentDecision) Verdict {
@@ -209,30 +209,30 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 	case word == config.ApprovalDeny:
 		return Verdict{"approval", Refuse, capitalize(why) + ".", key}
 	case word == config.ApprovalNever && t.approval == config.ApprovalNever && rules.clients == nil && byArguments.rule == nil:
-		return Verdict{"approval", Off, "Nobody is asked.", ""}
+		return Verdict{"approval", Off, "No approval is required.", ""}
 	case word == config.ApprovalNever:
-		return Verdict{"approval", Pass, "Nobody is asked: " + why + ".", key}
+		return Verdict{"approval", Pass, "No approval is required: " + why + ".", key}
 	case p.grants.has(grantFor(call, byArguments), time.Now()):
-		return Verdict{"approval", Pass, "The user allowed it for a while.", key}
+		return Verdict{"approval", Pass, "The user has approved it temporarily.", key}
 	case p.Approvals == nil || p.Reachable != nil && !p.Reachable():
-		return Verdict{"approval", Refuse, "The user is asked (" + why + "), and nobody would see the question now.", key}
+		return Verdict{"approval", Refuse, "Approval is required (" + why + "), but no window or page is open to show the request.", key}
 	}
-	return Verdict{"approval", Ask, "The user is asked: " + why + ".", key}
+	return Verdict{"approval", Ask, "Approval is required: " + why + ".", key}
 }
 
 func explainCache(t *tool, hints registry.Hints) Verdict {
 	switch {
 	case t.cacheTTL == 0:
-		return Verdict{"cache", Off, "Each call reaches the server.", ""}
+		return Verdict{"cache", Off, "Results are not cached.", ""}
 	case hints.ReadOnly != registry.Yes:
-		return Verdict{"cache", Pass, "Each call reaches the server: it does not say that the tool is read-only.", "cacheTtlMs"}
+		return Verdict{"cache", Pass, "Results are not cached: the server does not mark the tool read-only.", "cacheTtlMs"}
 	}
-	return Verdict{"cache", Pass, fmt.Sprintf("A result stands for %s for the same client and arguments.", t.cacheTTL), "cacheTtlMs"}
+	return Verdict{"cache", Pass, fmt.Sprintf("Results are cached for %s per client and arguments.", t.cacheTTL), "cacheTtlMs"}
 }
 
 func explainBreaker(b *breaker) Verdict {
 	if b == nil {
-		return Verdict{"breaker", Off, "The server is called however often it fails.", ""}
+		return Verdict{"breaker", Off, "The circuit breaker is disabled.", ""}
 	}
 	if err := b.checkOpen(); err != nil {
 		message, hint := core.Describe(err)
@@ -241,15 +241,15 @@ func explainBreaker(b *breaker) Verdict {
 	if s, not := b.currentStatus(); not {
 		return Verdict{"breaker", Pass, capitalize(s.Reason) + ".", "breaker"}
 	}
-	return Verdict{"breaker", Pass, fmt.Sprintf("The server rests for %s after %d failures in a row.", b.Open, b.Failures), ""}
+	return Verdict{"breaker", Pass, fmt.Sprintf("After %d failures in a row, calls are rejected for %s.", b.Failures, b.Open), ""}
 }
 
 func explainConcurrency(s *slots) Verdict {
 	if s == nil {
-		return Verdict{"concurrency", Off, "There is no limit of calls at once.", ""}
+		return Verdict{"concurrency", Off, "The number of concurrent calls is not limited.", ""}
 	}
 	running, waiting := len(s.sem), s.waiting.Load()
-	detail := fmt.Sprintf("%d of %d places are taken, %d of %d wait.", running, cap(s.sem), waiting, s.queue)
+	detail := fmt.Sprintf("%d of %d slots in use, %d of %d calls queued.", running, cap(s.sem), waiting, s.queue)
 	switch {
 	case running < cap(s.sem):
 		return Verdict{"concurrency", Pass, detail, "concurrency"}
@@ -261,13 +261,13 @@ func explainConcurrency(s *slots) Verdict {
 
 func explainRetry(s *server, t *tool, hints registry.Hints) Verdict {
 	if t.retry.Attempts == 0 {
-		return Verdict{"retry", Off, "It is tried once.", ""}
+		return Verdict{"retry", Off, "The call is not retried.", ""}
 	}
-	which := "when it certainly did not reach the server"
+	which := "if it cannot have reached the server"
 	if plan := (&Plan{server: s, tool: t, hints: hints}); plan.repeatable(&core.Call{Method: "tools/call"}) {
-		which = "when the connection broke: the server is trusted, and the tool is marked read-only or idempotent"
+		which = "if the connection was lost: the server is trusted, and the tool is marked read-only or idempotent"
 	}
-	return Verdict{"retry", Pass, fmt.Sprintf("It is tried again up to %d times, %s.", t.retry.Attempts, which), "retry"}
+	return Verdict{"retry", Pass, fmt.Sprintf("The call is retried up to %d times, %s.", t.retry.Attempts, which), "retry"}
 }
 
 func capitalize(s string) string {

@@ -61,7 +61,7 @@ func checkRate(call *core.Call, t *tool) error {
 	if wait == 0 {
 		return nil
 	}
-	e := core.Errorf(core.CodeRateLimited, "tool %q of server %q may be called %s (%s)", call.Name, call.Server, b, b.setting)
+	e := core.Errorf(core.CodeRateLimited, "rate limit for tool %q of server %q exceeded: %s (%s)", call.Name, call.Server, b, b.setting)
 	e.Hint = fmt.Sprintf("Try again in %s.", roundUp(wait))
 	e.Retriable = true
 	return e
@@ -127,7 +127,7 @@ func (b *buckets) String() string {
 	case b.client != "":
 		by = fmt.Sprintf("client %q", b.client)
 	}
-	return fmt.Sprintf("%g times a second by %s, %d at once", float64(b.limit), by, b.burst)
+	return fmt.Sprintf("%g calls per second for %s, in bursts of up to %d", float64(b.limit), by, b.burst)
 }
 
 // roundUp rounds a duration up to a readable one.

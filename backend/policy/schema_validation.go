@@ -113,14 +113,14 @@ func (m *validationErrors) validateType(s map[string]any, value any, at []string
 		if text, err := json.Marshal(list); err == nil && len(text) <= 300 {
 			m.add(at, "must be one of %s", text)
 		} else {
-			m.add(at, "is none of the values that are allowed")
+			m.add(at, "is not one of the allowed values")
 		}
 	}
 	if one, is := s["const"]; is && !reflect.DeepEqual(one, value) {
 		if text, err := json.Marshal(one); err == nil && len(text) <= 300 {
 			m.add(at, "must be %s", text)
 		} else {
-			m.add(at, "is not the value that is allowed")
+			m.add(at, "is not the allowed value")
 		}
 	}
 	return true
@@ -162,7 +162,7 @@ func (m *validationErrors) validateAlternatives(s map[string]any, key string, va
 			return
 		}
 	}
-	m.add(at, "fits none of the forms that are allowed")
+	m.add(at, "matches none of the allowed schemas")
 }
 
 // numericKeyword returns a numeric keyword of a schema.

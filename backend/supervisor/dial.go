@@ -143,7 +143,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 			return Session{Conn: conn, Process: started.describe()}, d.waitForLogin(c.ID, err)
 		}
 	default:
-		return Session{}, core.Errorf(core.CodeValidation, "servers of type %q cannot be reached", c.Type)
+		return Session{}, core.Errorf(core.CodeValidation, "unsupported server type %q", c.Type)
 	}
 	key := launchKey(c)
 	o.First, o.Guessed = d.eras.firstEra(key)
@@ -187,7 +187,7 @@ func (d *Dialer) processSpec(c *config.Server, env environment, s *startedProces
 	if err != nil {
 		err = startError(command, err)
 		if e, ok := errors.AsType[*core.Error](err); ok && env.loginErr != nil && errors.Is(err, process.ErrNotFound) {
-			e.Hint = fmt.Sprintf("The PATH may lack folders, for the %v. %s", env.loginErr, e.Hint)
+			e.Hint = fmt.Sprintf("The PATH may be incomplete: the %v. %s", env.loginErr, e.Hint)
 		}
 		return process.Spec{}, err
 	}

@@ -183,11 +183,11 @@ func dockerError(p dockerexec.Selector, err error) error {
 	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):
 		return &missingDependency{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
 	case errors.Is(err, dockerexec.ErrPermission):
-		hint = "Add this user to the group docker, log in again and restart Drawbridge; or name another Engine with docker.host."
+		hint = "Add this user to the group docker, log in again and restart Drawbridge; or select another Engine with docker.host."
 	case errors.Is(err, dockerexec.ErrNoBinary):
-		hint = "Correct command: it is looked for inside the container."
+		hint = "Correct the command: it must exist inside the container."
 	case errors.Is(err, dockerexec.ErrNoImage):
-		hint = "Fetch or build the image with the docker command; one that needs a login is fetched by docker pull alone."
+		hint = "Pull or build the image with docker; an image that requires a login must be pulled with docker pull."
 	case errors.Is(err, dockerexec.ErrRefused):
 		hint = "Correct the docker section of the server."
 	default:

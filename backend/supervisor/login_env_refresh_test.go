@@ -62,7 +62,7 @@ func TestTimedOutLoginShellIsNamedInReason(t *testing.T) {
 	}
 	g.dialer.expireLoginEnv = func(time.Duration) bool { return false }
 	g.apply(server("a", func(s *config.Server) { s.Command = "drawbridge-test-missing" }))
-	if st := g.wait("a", core.StateCrashed); !strings.HasPrefix(st.Hint, "The PATH may lack folders, for the login shell /bin/zsh did not answer within 10s. ") {
+	if st := g.wait("a", core.StateCrashed); !strings.HasPrefix(st.Hint, "The PATH may be incomplete: the login shell /bin/zsh did not answer within 10s. ") {
 		t.Errorf("hint %q", st.Hint)
 	}
 }

@@ -19,7 +19,7 @@ func TestPipeWriteDoesNotBlock(t *testing.T) {
 	record := &frameRecorder{}
 	out := &recordingWriter{WriteCloser: w, nonblocking: newNonblockingWriter(w), recorder: lineRecorder{recorder: record, sent: true}}
 	if out.nonblocking == nil {
-		t.Fatal("a pipe is not recognised")
+		t.Fatal("a pipe is not recognized")
 	}
 	var want []byte
 	line := append(bytes.Repeat([]byte("a"), 3000), '\n')

@@ -33,7 +33,7 @@ func corruptNpxCache(lines []string) string {
 			}
 		}
 		if missingProgram().MatchString(line) {
-			return "the folder _npx in what `npm config get cache` prints"
+			return "the folder _npx inside the npm cache (`npm config get cache` prints its path)"
 		}
 	}
 	return ""
@@ -45,7 +45,7 @@ func npxCacheHint(lines []string) string {
 	if folder == "" {
 		return ""
 	}
-	return fmt.Sprintf("The copy of the package that npx keeps may be broken, as after a download that was cut off: remove %s, then start the server again.", folder)
+	return fmt.Sprintf("The package in the npx cache may be corrupt, for example after an interrupted download: delete %s, then start the server again.", folder)
 }
 
 // npmFailedLimit is after how many progress checks in a row with an npm error the start is

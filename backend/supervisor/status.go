@@ -179,7 +179,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 		}
 		return core.StateStopped, "ending the process"
 	case phaseBackoff:
-		return core.StateBackoff, fmt.Sprintf("%s; start %d of %d follows", r.reason, r.state.failures+1, r.state.limit)
+		return core.StateBackoff, fmt.Sprintf("%s; retrying (attempt %d of %d)", r.reason, r.state.failures+1, r.state.limit)
 	case phaseWaiting:
 		if r.needsLogin {
 			return core.StateNeedsLogin, r.reason
@@ -195,7 +195,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case c.Disabled:
 		return core.StateDisabled, ""
 	case r.needsApproval.Load():
-		return core.StateNeedsApproval, "its command is new and waits for your approval"
+		return core.StateNeedsApproval, "its new command needs your approval"
 	case r.s.paused.Load():
 		return core.StateStopped, "all servers are paused"
 	case r.idleStopped && c.Session == config.SessionPerCall:
@@ -229,7 +229,7 @@ func (r *runner) failureSuffix() string {
 	if r.state.failures == 0 || r.reason == "" {
 		return ""
 	}
-	return fmt.Sprintf("start %d of %d, after: %s", r.state.failures+1, r.state.limit, r.reason)
+	return fmt.Sprintf("attempt %d of %d after: %s", r.state.failures+1, r.state.limit, r.reason)
 }
 
 // current returns the snapshot's status with the fields that change without being published.

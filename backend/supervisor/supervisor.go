@@ -207,7 +207,9 @@ func New(o Options) *Supervisor {
 		o.Fetching = func(string) string { return "" }
 	}
 	if o.Usage == nil {
-		o.Usage = func(string) (process.Usage, error) { return process.Usage{}, errors.New("nothing measures it") }
+		o.Usage = func(string) (process.Usage, error) {
+			return process.Usage{}, errors.New("resource usage is not available")
+		}
 	}
 	s := &Supervisor{o: o, slots: make(chan struct{}, maxParallelStarts), quit: make(chan struct{}), expired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approvedKeys: map[string]string{}, lastCommands: map[string]string{}}
 	s.stopCtx, s.killAll = context.WithCancel(context.Background())

@@ -226,7 +226,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
         {
           name: 'approval',
           result: query.get('client') === 'cursor' ? 'refuse' : 'ask',
-          detail: say('The user is asked first.'),
+          detail: say('Approval is required.'),
           key: say('mcpServers.files.tools.write.approval'),
         },
         { name: 'breaker', result: 'off', detail: 'No breaker is configured.', key: '' },
@@ -579,7 +579,7 @@ export function moreQuestions(scene, evil) {
       original: say('write_file'),
       client: { token: 'cursor', name: say('cursor'), version: '2.1.3' },
       message: say('cursor wants to call write_file on filesystem'),
-      rule: say('You want to be asked before write_file of filesystem runs.'),
+      rule: say('Your configuration requires approval before write_file of filesystem runs.'),
       effect: 'destructive',
       arguments: hostile
         ? JSON.stringify({ [evil]: evil + 'A'.repeat(60_000) })
