@@ -86,7 +86,7 @@ func (p *program) profiles() *cobra.Command {
 				}
 				profile = args[1]
 			}
-			return p.requestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done. The change applies from the next request of "+args[0]+".")
+			return p.requestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done. The change takes effect with the next request of "+args[0]+".")
 		},
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")

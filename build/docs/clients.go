@@ -19,7 +19,7 @@ The last column of the table shows the source of the information about a client'
 program's source, its documentation, third-party sources, or not verified.
 
 In paths, ` + "`~`" + ` is your home folder, and ` + "`*`" + ` is any name. ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and
-` + "`~/.local/share`" + ` if they are set. A path that begins with a variable applies if the variable is set. Of several files, the existing one is used.
+` + "`~/.local/share`" + ` if they are set. A path that begins with a variable applies if the variable is set. If several files are listed, the one that exists is used.
 
 `
 
@@ -51,7 +51,7 @@ func clients() ([]byte, error) {
 		}
 		var notes []string
 		if c.Rewrites {
-			notes = append(notes, "It overwrites its file with the state in memory: quit it before connecting.")
+			notes = append(notes, "It overwrites its file with its in-memory state: quit it before connecting.")
 		}
 		if c.MaxTools > 0 {
 			notes = append(notes, fmt.Sprintf("It passes at most %d tools to its model.", c.MaxTools))
