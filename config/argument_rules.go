@@ -21,6 +21,8 @@ type ArgumentRule struct {
 	Then              string     // RuleAllow, RuleAsk or RuleDeny
 	Because           string     // shown to the user and to the client
 	Key               string     `json:"-"` // "policy.rules[0]"
+	Source            Position   `json:"-"`
+	Index             int        `json:"-"` // in its file
 }
 
 // What a rule does.
@@ -76,7 +78,7 @@ func argumentRulesField(to *[]ArgumentRule) field {
 				continue
 			}
 			r.path = join(outer, key)
-			rule := ArgumentRule{Key: join("policy", fmt.Sprintf("%s[%d]", name, len(*to)))}
+			rule := ArgumentRule{Source: item.at, Index: i, Key: join("policy", fmt.Sprintf("%s[%d]", name, len(*to)))}
 			if len(*to) >= maxArgumentRules {
 				r.errorf(item.at, "", "there must be at most %d rules", maxArgumentRules)
 				return
@@ -312,4 +314,15 @@ func ParseArgumentRules(file string, text []byte) ([]ArgumentRule, []Problem) {
 		return nil, r.problems
 	}
 	return rules, nil
+}
+
+// ParseCondition reads a condition, as where of a rule.
+func ParseCondition(text []byte) (Condition, []Problem) {
+	root, problem := tree("condition.json", text)
+	if problem != nil {
+		return Condition{}, []Problem{*problem}
+	}
+	r := &reader{}
+	c := r.condition("where", root, 0)
+	return c, r.problems
 }

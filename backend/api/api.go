@@ -76,6 +76,8 @@ type Files interface {
 	Renaming(id, label string) (to string, err error)
 	Rename(ctx context.Context, id, label string) (to string, err error)
 	SetArgument(ctx context.Context, id string, at int, was, now string) error
+	// AddArgumentRule adds a rule before the one with the key before, or as the last one.
+	AddArgumentRule(ctx context.Context, before string, rule json.RawMessage) error
 	SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error
 }
 

@@ -60,6 +60,7 @@ type Question struct {
 	ArgumentsSize int    `json:"argumentsSize,omitempty" doc:"Size of the complete arguments in bytes"`
 	ArgumentsCut  bool   `json:"argumentsCut,omitempty" doc:"Whether arguments is truncated: GET /api/v1/approvals/{id} returns all of it"`
 	Rule          string `json:"rule,omitempty" doc:"Rule that requires approval; calls only"`
+	InSession     bool   `json:"session,omitempty" doc:"Whether the call belongs to a session, so that it can be accepted for that session; calls only"`
 	Effect        string `json:"effect,omitempty" enum:"read-only,destructive,unknown" doc:"Effect that the server declares for the tool; calls only"`
 
 	Command *NewCommand `json:"command,omitempty" doc:"The command in parts; commands only"`
@@ -99,6 +100,7 @@ func fullQuestion(i *approvals.Item) Question {
 	}
 	if h := i.Held; h != nil {
 		q.CallID, q.Original, q.Rule, q.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
+		q.InSession = h.Session
 		q.Arguments, q.ArgumentsSize = h.Arguments, len(h.Arguments)
 	}
 	return q
@@ -167,8 +169,9 @@ type approvalInput struct {
 	ID   string `path:"id" maxLength:"200"`
 	Body struct {
 		Action  string `json:"action" enum:"accept,decline,cancel"`
-		Scope   string `json:"scope,omitempty" enum:"once,minutes,always" doc:"How long calls of the tool are accepted; default: once. always is written to the configuration"`
+		Scope   string `json:"scope,omitempty" enum:"once,minutes,session,always" doc:"How long calls of the tool are accepted; default: once. session is possible if session is true. always is written to the configuration"`
 		Content JSON   `json:"content,omitempty" doc:"Values of the form, a JSON object; required to accept a form"`
+		Where   JSON   `json:"where,omitempty" doc:"Calls only: accept further calls only if their arguments match this condition, as where in a rule of policy.rules; it must match this call"`
 	}
 }
 
@@ -201,12 +204,21 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 		return nil, core.Errorf(core.CodeNotFound, "this question is no longer pending")
 	}
 	scope := cmp.Or(in.Body.Scope, approvals.Once)
-	if item, ok := a.Questions.Item(in.ID); ok && item.Held != nil && in.Body.Action == approvals.Accept && scope == approvals.Always {
-		if err := a.allowAlways(ctx, &item); err != nil {
-			return nil, err // the approval stays pending
+	content := json.RawMessage(in.Body.Content)
+	if item, ok := a.Questions.Item(in.ID); ok && item.Held != nil {
+		if content = nil; in.Body.Action == approvals.Accept && len(in.Body.Where) > 0 {
+			content = json.RawMessage(in.Body.Where)
+			if err := a.checkWhere(&item, scope, content); err != nil {
+				return nil, err
+			}
+		}
+		if in.Body.Action == approvals.Accept && scope == approvals.Always {
+			if err := a.allowAlways(ctx, &item, content); err != nil {
+				return nil, err // the approval stays pending
+			}
 		}
 	}
-	return &none{}, a.Questions.AnswerFor(in.ID, in.Body.Action, scope, json.RawMessage(in.Body.Content))
+	return &none{}, a.Questions.AnswerFor(in.ID, in.Body.Action, scope, content)
 }
 
 // pendingTracker publishes which commands start and stop waiting: the supervisor publishes only the

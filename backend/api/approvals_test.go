@@ -186,3 +186,49 @@ func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// An answer can be limited to a session and to a condition that the call matches. For a question of a
+// rule, always adds a rule before it.
+func TestApprovalCanBeLimitedToArguments(t *testing.T) {
+	s := newSite(t)
+	const where = `{"/path":{"under":"/home/me"}}`
+	for _, c := range []struct {
+		body, rule string
+		session    bool
+		status     int
+		content    string
+		added      string
+	}{
+		{`{"action":"accept","scope":"session"}`, "", false, 400, "", ""},
+		{`{"action":"accept","scope":"session"}`, "", true, 204, "", ""},
+		{`{"action":"accept","scope":"minutes","where":` + where + `}`, "", false, 204, where, ""},
+		{`{"action":"accept","where":` + where + `}`, "", false, 400, "", ""},
+		{`{"action":"accept","scope":"minutes","where":{"/path":{"under":"/etc"}}}`, "", false, 400, "", ""},
+		{`{"action":"accept","scope":"minutes","where":{"path":{"under":"/home"}}}`, "", false, 400, "", ""},
+		{`{"action":"accept","scope":"always","where":` + where + `}`, "", false, 204, where, ` {"tool":"files__put","clients":["cursor"],"where":` + where + `,"then":"allow"}`},
+		{`{"action":"accept","scope":"always"}`, "policy.rules[3]", false, 204, "", `policy.rules[3] {"tool":"files__put","clients":["cursor"],"then":"allow"}`},
+	} {
+		got, ctx := make(chan approvals.Answer, 1), t.Context()
+		s.fakes.addedRule = ""
+		go func() {
+			a, _ := s.inbox.Ask(ctx, approvals.Item{Kind: approvals.Call, Server: "files", Client: core.Client{Token: "cursor"},
+				Held: &approvals.Held{Tool: "put", Arguments: `{"path":"/home/me/a"}`, Rule: c.rule, Session: c.session}})
+			got <- a
+		}()
+		var list List[Question]
+		eventually.True(t, "one question waits", func() bool {
+			s.get(t, "/api/v1/approvals", &list)
+			return len(list.Items) == 1
+		})
+		status, body, _ := s.ask(t, "POST", "/api/v1/approvals/"+list.Items[0].ID, c.body)
+		if status != c.status || s.fakes.addedRule != c.added || list.Items[0].InSession != c.session {
+			t.Errorf("%s: %d %s, added %s", c.body, status, body, s.fakes.addedRule)
+		}
+		if status != 204 {
+			s.ask(t, "POST", "/api/v1/approvals/"+list.Items[0].ID, `{"action":"decline"}`)
+		}
+		if a := <-got; string(a.Content) != c.content {
+			t.Errorf("%s: %+v", c.body, a)
+		}
+	}
+}

@@ -34,19 +34,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakes are the dependencies of the API that would need processes or files.
 type fakes struct {
-	mu       sync.Mutex
-	statuses []core.ServerStatus
-	did      []string
-	commands []supervisor.Approval
-	notices  []event.Notice
-	problems []config.Problem
-	text     string
-	sessions []bridge.Session
-	running  *core.Call
-	peers    []bridge.ClientInfo
-	bothEras string
-	call     func(context.Context, *core.Call) (core.Reply, error)
-	recorder *store.Recorder
+	mu        sync.Mutex
+	statuses  []core.ServerStatus
+	did       []string
+	commands  []supervisor.Approval
+	notices   []event.Notice
+	problems  []config.Problem
+	addedRule string
+	text      string
+	sessions  []bridge.Session
+	running   *core.Call
+	peers     []bridge.ClientInfo
+	bothEras  string
+	call      func(context.Context, *core.Call) (core.Reply, error)
+	recorder  *store.Recorder
 }
 
 func (f *fakes) Statuses() []core.ServerStatus {
@@ -92,6 +93,11 @@ func (f *fakes) Add(_ context.Context, label string, entry json.RawMessage) erro
 
 func (f *fakes) SetArgument(_ context.Context, id string, _ int, _, now string) error {
 	f.did = append(f.did, "argument "+id+" "+now)
+	return nil
+}
+
+func (f *fakes) AddArgumentRule(_ context.Context, before string, rule json.RawMessage) error {
+	f.addedRule = before + " " + string(rule)
 	return nil
 }
 

@@ -358,11 +358,9 @@ func (a *API) getApproval(_ context.Context, in *struct {
 
 // allowAlways writes a permanent permission into the configuration: for the client of the call, or
 // for all clients if clients have no tokens.
-func (a *API) allowAlways(ctx context.Context, item *approvals.Item) error {
-	if item.Held.Rule != "" {
-		e := core.Errorf(core.CodeValidation, "%s asks before this call, and it asks before every call to which it applies", item.Held.Rule)
-		e.Hint = "Approve the call once or for some minutes, or add a rule that allows such calls before it."
-		return e
+func (a *API) allowAlways(ctx context.Context, item *approvals.Item, where json.RawMessage) error {
+	if item.Held.Rule != "" || where != nil {
+		return a.Files.AddArgumentRule(ctx, item.Held.Rule, allowRule(item, where))
 	}
 	if item.Client.Token == "" {
 		return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})

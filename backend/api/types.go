@@ -99,7 +99,7 @@ type Call struct {
 	Workspace     string       `json:"workspace" doc:"Working directory of the client"`
 
 	Cached    bool          `json:"cached" doc:"Answered from the cache, without calling the server"`
-	Approval  core.Approval `json:"approval" enum:",once,minutes,always,denied,expired,nobody" doc:"Decision of the user; empty if no approval was required"`
+	Approval  core.Approval `json:"approval" enum:",once,minutes,session,always,denied,expired,nobody" doc:"Decision of the user; empty if no approval was required"`
 	Invalid   string        `json:"invalid,omitempty" doc:"Violation of the tool's outputSchema; set shortly after the call ends"`
 	InvalidAs string        `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration treats such violations"`
 }

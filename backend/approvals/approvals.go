@@ -32,6 +32,7 @@ const (
 const (
 	Once    = "once"
 	Minutes = "minutes" // for policy.GrantTime
+	Session = "session" // until the session of the client ends
 	Always  = "always"
 )
 
@@ -66,6 +67,8 @@ type Held struct {
 	Arguments string `json:"arguments"` // complete JSON text as sent by the client
 	Why       string `json:"why"`       // a sentence that explains which setting requires the approval
 	Rule      string `json:"rule"`      // configuration key of the argument rule that asks, or ""
+	Workspace string `json:"workspace"` // working folder of the client, or ""
+	Session   bool   `json:"session"`   // whether the call belongs to a session
 	Effect    string `json:"effect"`    // effect of the tool according to its server: EffectReadOnly, ...
 }
 
@@ -76,8 +79,9 @@ const (
 	EffectUnknown     = "unknown"
 )
 
-// Answer is the answer to an item. Content is a JSON object; it is set if Action is Accept and the
-// item is a Form. Scope is set if the item is a Call.
+// Answer is the answer to an item. Content is a JSON object; it is set if Action is Accept. For a
+// Form it holds the values; for a Call it is a condition, as where in a rule on arguments, to which
+// the approval of further calls is limited, or nil. Scope is set if the item is a Call.
 type Answer struct {
 	Action  string
 	Scope   string
@@ -245,10 +249,11 @@ func (b *Inbox) Answer(id, action string, content json.RawMessage) error {
 	return b.AnswerFor(id, action, Once, content)
 }
 
-// AnswerFor is Answer with a scope, which applies to a Call.
+// AnswerFor is Answer with a scope, which applies to a Call. The caller has checked the condition in
+// content.
 func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) error {
-	if scope != Once && scope != Minutes && scope != Always {
-		return invalidAnswer("scope", "must be once, minutes or always")
+	if scope != Once && scope != Minutes && scope != Session && scope != Always {
+		return invalidAnswer("scope", "must be once, minutes, session or always")
 	}
 	if action != Accept && action != Decline && action != Cancel {
 		return invalidAnswer("action", "must be accept, decline or cancel")
@@ -262,7 +267,10 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 	w := b.pending[at]
 	answer := Answer{Action: action}
 	if w.item.Kind == Call {
-		answer.Scope = scope
+		answer.Scope, answer.Content = scope, slices.Clone(content)
+	}
+	if w.item.Kind == Call && !w.item.Held.Session && scope == Session {
+		return invalidAnswer("scope", "cannot be session: the call belongs to no session")
 	}
 	if action == Accept && w.item.Kind == Form {
 		fields := validateForm(w.item.Schema, content)

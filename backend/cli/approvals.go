@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,28 +68,33 @@ func (p *program) approvals() *cobra.Command {
 		return p.listApprovals(cmd.Context())
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "ask about each approval as it arrives, until interrupted")
-	var minutes, always bool
+	var minutes, session, always bool
+	var where string
 	allow := &cobra.Command{
 		Use: "allow ID", Short: "Approve a command or a call", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope := "once"
 			switch {
-			case minutes && always:
-				return usageError{errors.New("choose one of --minutes and --always")}
+			case minutes && always || minutes && session || session && always:
+				return usageError{errors.New("choose one of --minutes, --session and --always")}
+			case session:
+				scope = "session"
 			case minutes:
 				scope = "minutes"
 			case always:
 				scope = "always"
 			}
-			return p.answer(cmd.Context(), args[0], "accept", scope)
+			return p.answer(cmd.Context(), args[0], "accept", scope, where)
 		},
 	}
 	allow.Flags().BoolVar(&minutes, "minutes", false, "also allow further calls of this tool by this client, for ten minutes")
+	allow.Flags().BoolVar(&session, "session", false, "also allow further calls of this tool in this session of the client")
+	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, as in a rule, such as '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
 	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{
 		Use: "deny ID", Short: "Deny a call or a question; a command stays pending and does not run", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.answer(cmd.Context(), args[0], "decline", "once")
+			return p.answer(cmd.Context(), args[0], "decline", "once", "")
 		},
 	}
 	cmd.AddCommand(allow, deny)
@@ -113,7 +119,7 @@ func (p *program) listApprovals(ctx context.Context) error {
 }
 
 // answer answers the only item whose id starts with id.
-func (p *program) answer(ctx context.Context, id, action, scope string) error {
+func (p *program) answer(ctx context.Context, id, action, scope, where string) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
@@ -133,7 +139,14 @@ func (p *program) answer(ctx context.Context, id, action, scope string) error {
 	if w.Kind == "form" && action == "accept" {
 		return &core.Error{Code: core.CodeValidation, Message: "a form cannot be answered on the command line", Hint: "Run: drawbridge open /questions"}
 	}
-	if _, err := d.requestRaw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": scope}); err != nil {
+	body := map[string]any{"action": action, "scope": scope}
+	if where != "" {
+		if !json.Valid([]byte(where)) {
+			return usageError{errors.New("--where is not valid JSON")}
+		}
+		body["where"] = json.RawMessage(where)
+	}
+	if _, err := d.requestRaw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, body); err != nil {
 		return err
 	}
 	if p.json {

@@ -40,6 +40,7 @@ type Approval string
 const (
 	ApprovedOnce    Approval = "once"
 	ApprovedMinutes Approval = "minutes" // approved for some minutes, by this answer or a recent one
+	ApprovedSession Approval = "session" // approved for the rest of the session, by this answer or an earlier one
 	ApprovedAlways  Approval = "always"  // approved and added to the configuration
 	Denied          Approval = "denied"
 	ApprovalExpired Approval = "expired" // no answer in time

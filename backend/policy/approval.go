@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,9 +46,8 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 		e.Hint = "The configuration denies it: " + why + "."
 		return e
 	}
-	grant := grantFor(call, plan.byArguments)
-	if p.grants.has(grant, time.Now()) {
-		call.Approval = core.ApprovedMinutes
+	if approved := p.grants.find(plan.server, call, plan.byArguments, time.Now()); approved != "" {
+		call.Approval = approved
 		return nil
 	}
 	if err := s.breaker.checkOpen(); err != nil {
@@ -65,18 +63,18 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 	if reason == "" {
 		reason = approvalReason(rules, s, t, call)
 	}
-	return p.askUser(ctx, call, plan, sink, grant, reason)
+	return p.askUser(ctx, call, plan, sink, reason)
 }
 
 // askUser shows the call to the user and waits for the decision.
-func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, grant grantKey, why string) error {
+func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, why string) error {
 	began := time.Now()
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
 	answer, err := p.Approvals.Ask(ctx, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
 		Message: fmt.Sprintf("%s wants to call %s of %s", clientName(call.Client), shorten(call.Name), plan.server.label),
 		Held: &approvals.Held{
-			CallID: call.ID, Tool: call.Name, Why: why, Rule: plan.byArguments.askingRule(), Effect: effectOf(plan.hints),
+			CallID: call.ID, Tool: call.Name, Why: why, Workspace: call.Workspace, Session: sessionOf(call) != "", Rule: plan.byArguments.askingRule(), Effect: effectOf(plan.hints),
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
 		},
 	})
@@ -102,7 +100,12 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink 
 	switch answer.Scope {
 	case approvals.Minutes:
 		call.Approval = core.ApprovedMinutes
-		p.grants.add(grant, time.Now().Add(GrantTime))
+		p.grants.add(grantFor(call, plan.byArguments), answer.Content, time.Now().Add(GrantTime))
+	case approvals.Session:
+		call.Approval = core.ApprovedSession
+		key := grantFor(call, plan.byArguments)
+		key.session = sessionOf(call)
+		p.grants.add(key, answer.Content, time.Now().Add(sessionGrantTime))
 	case approvals.Always:
 		call.Approval = core.ApprovedAlways
 	default:
@@ -230,84 +233,5 @@ func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message st
 	}
 }
 
-// grants holds the temporary permissions. The zero value is ready to use.
-type grants struct {
-	mu     sync.Mutex // guards all
-	expiry map[grantKey]time.Time
-}
-
-// grantKey identifies what the user permitted. rule is the argument rule that asked, or "": what was
-// permitted for one rule does not answer the question of another.
-type grantKey struct{ client, server, tool, rule string }
-
-// Grant is a temporary permission for a client to call a tool.
-type Grant struct {
-	Client string    `json:"client"`
-	Server string    `json:"server"`
-	Tool   string    `json:"tool"`
-	Until  time.Time `json:"until"`
-}
-
-const maxGrants = 1024
-
-func (g *grants) add(key grantKey, until time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.expiry == nil {
-		g.expiry = make(map[grantKey]time.Time)
-	}
-	now := time.Now()
-	for k, t := range g.expiry {
-		if !now.Before(t) {
-			delete(g.expiry, k)
-		}
-	}
-	if len(g.expiry) < maxGrants { // if full, the user is asked again
-		g.expiry[key] = until
-	}
-}
-
-func (g *grants) has(key grantKey, now time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	until, ok := g.expiry[key]
-	return ok && now.Before(until)
-}
-
-func (g *grants) retainServers(still func(server string) bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for k := range g.expiry {
-		if !still(k.server) {
-			delete(g.expiry, k)
-		}
-	}
-}
-
-// Grants returns the temporary permissions, sorted by expiry.
-func (p *Policy) Grants() []Grant {
-	p.grants.mu.Lock()
-	defer p.grants.mu.Unlock()
-	list := []Grant{}
-	now := time.Now()
-	for k, until := range p.grants.expiry {
-		if now.Before(until) {
-			list = append(list, Grant{strings.TrimPrefix(k.client, "\x00"), k.server, k.tool, until.UTC()})
-		}
-	}
-	slices.SortFunc(list, func(a, b Grant) int {
-		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool))
-	})
-	return list
-}
-
 // ForgetGrants revokes all temporary permissions.
 func (p *Policy) ForgetGrants() { p.grants.retainServers(func(string) bool { return false }) }
-
-func grantFor(call *core.Call, d argumentDecision) grantKey {
-	key := grantKey{client: clientKey(call.Client), server: call.Server, tool: call.Name}
-	if d.then() == config.RuleAsk {
-		key.rule = d.rule.id
-	}
-	return key
-}

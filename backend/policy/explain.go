@@ -212,7 +212,7 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 		return Verdict{"approval", Off, "No approval is required.", ""}
 	case word == config.ApprovalNever:
 		return Verdict{"approval", Pass, "No approval is required: " + why + ".", key}
-	case p.grants.has(grantFor(call, byArguments), time.Now()):
+	case p.grants.find(s, call, byArguments, time.Now()) != "":
 		return Verdict{"approval", Pass, "The user has approved it temporarily.", key}
 	case p.Approvals == nil || p.Reachable != nil && !p.Reachable():
 		return Verdict{"approval", Refuse, "Approval is required (" + why + "), but no window or page is open to show the request.", key}

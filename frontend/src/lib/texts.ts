@@ -1425,6 +1425,7 @@ export const texts = bare({
       showAll: (size: string) => `Show all ${size}`,
       once: 'Allow once',
       minutes: 'Allow for 10 minutes',
+      session: 'Allow for this session',
       always: 'Always allow',
       deny: 'Deny',
       tool: 'About this tool',

@@ -267,6 +267,8 @@ export interface CallQuestion extends Question {
   callId?: string;
   /** Which rule asks. */
   rule?: string;
+  /** Whether the call belongs to a session. */
+  session?: boolean;
   effect?: 'destructive' | 'read-only' | 'unknown';
 }
 

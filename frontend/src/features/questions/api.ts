@@ -29,7 +29,7 @@ export const grantsQuery = queryOptions({
 });
 
 /** How far an allowed call reaches. */
-export type Scope = 'once' | 'minutes' | 'always';
+export type Scope = 'once' | 'minutes' | 'session' | 'always';
 
 export type Action = 'accept' | 'decline' | 'cancel';
 
@@ -43,7 +43,8 @@ export function useAnswer(id: string) {
       }),
     onSuccess: (_, { scope }) => {
       client.setQueryData<Question[]>(['questions'], (old) => old?.filter((q) => q.id !== id));
-      if (scope === 'minutes') client.invalidateQueries({ queryKey: ['grants'] });
+      if (scope === 'minutes' || scope === 'session')
+        client.invalidateQueries({ queryKey: ['grants'] });
     },
   });
 }

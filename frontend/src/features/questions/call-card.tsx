@@ -85,6 +85,11 @@ export function CallCard({
         <Button disabled={answer.isPending} onClick={() => allow('minutes')}>
           {t.minutes}
         </Button>
+        {question.session && (
+          <Button disabled={answer.isPending} onClick={() => allow('session')}>
+            {t.session}
+          </Button>
+        )}
         <Button disabled={answer.isPending} onClick={() => allow('always')}>
           {t.always}
         </Button>

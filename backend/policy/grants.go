@@ -1,0 +1,136 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// sessionGrantTime limits a permission for a session, whose end is not announced here. No later
+// session has its id.
+const sessionGrantTime = 24 * time.Hour
+
+// grants holds the temporary permissions. The zero value is ready to use.
+type grants struct {
+	mu  sync.Mutex // guards all
+	all map[grantKey]permission
+}
+
+// grantKey identifies what the user permitted. rule is the argument rule that asked, or "": what was
+// permitted for one rule does not answer the question of another.
+type grantKey struct {
+	client, server, tool, rule string
+	session                    string // "" for all sessions
+	where                      string // JSON text of the condition on the arguments, or ""
+}
+
+type permission struct {
+	until time.Time
+	where *condition // nil: all arguments
+}
+
+// Grant is a temporary permission for a client to call a tool.
+type Grant struct {
+	Client  string    `json:"client"`
+	Server  string    `json:"server"`
+	Tool    string    `json:"tool"`
+	Session bool      `json:"session"` // only for the session in which it was given
+	Where   string    `json:"where"`   // condition on the arguments, as in a rule; "" for all arguments
+	Until   time.Time `json:"until"`
+}
+
+const maxGrants = 1024
+
+func grantFor(call *core.Call, d argumentDecision) grantKey {
+	key := grantKey{client: clientKey(call.Client), server: call.Server, tool: call.Name}
+	if d.then() == config.RuleAsk {
+		key.rule = d.rule.id
+	}
+	return key
+}
+
+// sessionOf identifies the session or the shim process of a call, or is "".
+func sessionOf(call *core.Call) string {
+	return cmp.Or(call.Session, call.Shim)
+}
+
+// add stores a permission. A condition that cannot be read permits nothing.
+func (g *grants) add(key grantKey, where []byte, until time.Time) {
+	p := permission{until: until}
+	if key.where = string(where); key.where != "" {
+		parsed, problems := config.ParseCondition(where)
+		if len(problems) > 0 {
+			return
+		}
+		c := compileCondition(&parsed)
+		p.where = &c
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all == nil {
+		g.all = make(map[grantKey]permission)
+	}
+	now := time.Now()
+	for k, old := range g.all {
+		if !now.Before(old.until) {
+			delete(g.all, k)
+		}
+	}
+	if len(g.all) < maxGrants { // if full, the user is asked again
+		g.all[key] = p
+	}
+}
+
+// find returns how a call is permitted already, or "".
+func (g *grants) find(s *server, call *core.Call, d argumentDecision, now time.Time) core.Approval {
+	want, session := grantFor(call, d), sessionOf(call)
+	e := evaluation{server: s, call: call}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for k, p := range g.all {
+		if k.client != want.client || k.server != want.server || k.tool != want.tool || k.rule != want.rule ||
+			k.session != "" && k.session != session || !now.Before(p.until) {
+			continue
+		}
+		if p.where != nil && !e.condition(p.where).certain {
+			continue
+		}
+		if k.session != "" {
+			return core.ApprovedSession
+		}
+		return core.ApprovedMinutes
+	}
+	return ""
+}
+
+func (g *grants) retainServers(still func(server string) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for k := range g.all {
+		if !still(k.server) {
+			delete(g.all, k)
+		}
+	}
+}
+
+// Grants returns the temporary permissions, sorted by expiry.
+func (p *Policy) Grants() []Grant {
+	p.grants.mu.Lock()
+	defer p.grants.mu.Unlock()
+	list := []Grant{}
+	now := time.Now()
+	for k, g := range p.grants.all {
+		if now.Before(g.until) {
+			list = append(list, Grant{strings.TrimPrefix(k.client, "\x00"), k.server, k.tool, k.session != "", k.where, g.until.UTC()})
+		}
+	}
+	slices.SortFunc(list, func(a, b Grant) int {
+		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Where, b.Where))
+	})
+	return list
+}
