@@ -32,6 +32,7 @@ var edges = map[string]string{
 	"config":              "backend/lazyregexp backend/atomicfile backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/event":       "backend/core",
 	"backend/process":     "backend/closeonce",
+	"backend/cassette":    "",
 	"backend/dockerexec":  "backend/closeonce backend/hideconsole",
 	"backend/wire":        "backend/core", // spans, replies and sinks are hub's, so that the call path converts nothing
 	"backend/loopback":    "backend/lazyregexp backend/atomicfile backend/core",
@@ -57,9 +58,9 @@ var edges = map[string]string{
 	"backend/desktop":     "backend/atomicfile backend/core backend/event backend/approvals",
 	"backend/doctor":      "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
-	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                       // apart from cli, so that a process per client stays small
-	"backend/cli":         "backend/core config backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy", // what works without a daemon; the shim launches one; the documents of the daemon
-	"backend/mcptest":     "backend/wire",                                                                                                                                                                                    // never shipped: only tests import it
+	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                        // apart from cli, so that a process per client stays small
+	"backend/cli":         "backend/core config backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette", // what works without a daemon; the shim launches one; the documents of the daemon
+	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                     // never shipped: only tests import it
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",
