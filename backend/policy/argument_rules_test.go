@@ -468,7 +468,7 @@ func FuzzArgumentRules(f *testing.F) {
 	allow := compileArgumentRules(c.Policy.Arguments)
 	allow[0].Then = config.RuleAllow
 	s := &server{local: true}
-	for _, seed := range []string{`{"p":["/usr/a"],"u":"http://a.b","n":1}`, `{"p":{"x":"/usr/../a"}}`, `[`, `{"P":1,"p":2}`, `{"n":1e999999999}`} {
+	for _, seed := range []string{`{"p":["/usr/a"],"u":"http://a.b","n":1}`, `{"p":{"x":"/usr/../a"}}`, `[`, `"\"`, ` `, `{"P":1,"p":2}`, `{"n":1e999999999}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, arguments []byte) {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/big"
 	"slices"
 	"strconv"
@@ -90,7 +91,11 @@ func (e *evaluation) readings(pointer []string) []reading {
 		}
 	}
 	r := reader{}
-	r.read(argumentsOf(e.call), pointer)
+	if raw := argumentsOf(e.call); json.Valid(raw) { // explain passes arguments that nothing has checked
+		r.read(raw, pointer)
+	} else {
+		r.found = []reading{{kind: readUnreadable}}
+	}
 	if len(r.found) == 0 || r.folded {
 		r.found = append(r.found, reading{})
 	}
