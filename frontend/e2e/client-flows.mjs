@@ -61,7 +61,7 @@ flow('a program in a running container is picked', quiet, async (page, mock) => 
   await becomes(() => page.getByLabel('Name').inputValue(), 'notes');
 });
 
-flow('a connected client tells what it sees, and what passes for whom', quiet, async (page, mock) => {
+flow('a client tells what it sees, and what passes for whom', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/clients`);
   await page.getByText('Works, sees 31 tools').waitFor();
   await page.getByText('Quit Claude Desktop completely').waitFor();
