@@ -13,7 +13,7 @@ import (
 
 // CallRules decides about calls by their arguments; *policy.ArgumentRules implements it.
 type CallRules interface {
-	NeedsArguments(call *core.Call) (needs, any bool)
+	NeedsArguments(call *core.Call) (needs, applies bool)
 	Decide(call *core.Call) (then, key, why string)
 }
 
@@ -80,8 +80,8 @@ func TryRules(ctx context.Context, calls Calls, rules CallRules, from time.Time)
 				return out, nil
 			}
 			out.Calls++
-			needs, any := rules.NeedsArguments(c)
-			if !any {
+			needs, applies := rules.NeedsArguments(c)
+			if !applies {
 				continue
 			}
 			if needs {

@@ -42,7 +42,7 @@ func (a *ArgumentRules) prepare(call *core.Call) *server {
 
 // NeedsArguments reports whether the decision about a call depends on its arguments. If no rule is
 // about its tool, any is false.
-func (a *ArgumentRules) NeedsArguments(call *core.Call) (needs, any bool) {
+func (a *ArgumentRules) NeedsArguments(call *core.Call) (needs, applies bool) {
 	list := a.rules.argumentRulesFor(a.prepare(call), call)
 	for _, r := range list {
 		needs = needs || r.where != nil
