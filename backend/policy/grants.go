@@ -86,26 +86,39 @@ func (g *grants) add(key grantKey, where []byte, until time.Time) {
 	}
 }
 
-// find returns how a call is permitted already, or "".
+// find returns how a call is permitted already, or "". Conditions are evaluated without the lock:
+// they read the file system, which may hang.
 func (g *grants) find(s *server, call *core.Call, d argumentDecision, now time.Time) core.Approval {
-	want, session := grantFor(call, d), sessionOf(call)
+	candidates := g.candidates(grantFor(call, d), sessionOf(call), now)
 	e := evaluation{server: s, call: call}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for k, p := range g.all {
-		if k.client != want.client || k.server != want.server || k.tool != want.tool || k.rule != want.rule ||
-			k.session != "" && k.session != session || !now.Before(p.until) {
+	for k, where := range candidates {
+		switch {
+		case where != nil && !e.condition(where).certain:
 			continue
-		}
-		if p.where != nil && !e.condition(p.where).certain {
-			continue
-		}
-		if k.session != "" {
+		case k.session != "":
 			return core.ApprovedSession
 		}
 		return core.ApprovedMinutes
 	}
 	return ""
+}
+
+// candidates returns the permissions for such calls, with their conditions on the arguments.
+func (g *grants) candidates(want grantKey, session string, now time.Time) map[grantKey]*condition {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var found map[grantKey]*condition
+	for k, p := range g.all {
+		if k.client != want.client || k.server != want.server || k.tool != want.tool || k.rule != want.rule ||
+			k.session != "" && k.session != session || !now.Before(p.until) {
+			continue
+		}
+		if found == nil {
+			found = make(map[grantKey]*condition)
+		}
+		found[k] = p.where
+	}
+	return found
 }
 
 func (g *grants) retainServers(still func(server string) bool) {
