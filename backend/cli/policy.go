@@ -43,11 +43,27 @@ func (p *program) policyTry() *cobra.Command {
 	return cmd
 }
 
+// maxRules is the most bytes that the daemon accepts.
+const maxRules = 1 << 20
+
 func (p *program) readRules(file string) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(io.LimitReader(p.Stdin, 1<<20))
+	in := p.Stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("cannot open the rules: %w", err)
+		}
+		defer f.Close()
+		in = f
 	}
-	return os.ReadFile(file)
+	text, err := io.ReadAll(io.LimitReader(in, maxRules+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the rules: %w", err)
+	}
+	if len(text) > maxRules {
+		return nil, fmt.Errorf("the rules are larger than %d MiB", maxRules>>20)
+	}
+	return text, nil
 }
 
 func (p *program) printRuleTrial(t api.RuleTrial) error {
