@@ -2,6 +2,7 @@ package cassette
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -95,8 +96,12 @@ func (c *Cassette) call(tool string, arguments []byte) (field string, body []byt
 	return "result", []byte(call.Result)
 }
 
-// encode returns v as JSON. v contains only values that can be encoded.
+// encode returns v as JSON, without escapes that raw values in it do not have. v contains only
+// values that can be encoded.
 func encode(v any) []byte {
-	data, _ := json.Marshal(v)
-	return data
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }

@@ -15,12 +15,12 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/spf13/cobra"
 )
-
-// redactedMark is the text by which the history replaces a secret.
-const redactedMark = "[redacted]"
 
 // replay serves a cassette, and writes cassettes.
 func (p *program) replay() *cobra.Command {
@@ -114,28 +114,30 @@ func (p *program) exportCassette(ctx context.Context, server, session, path stri
 	if p.json {
 		return p.document(map[string]any{"file": path, "tools": len(header.Tools), "calls": len(calls), "unavailable": unavailable, "omitted": left})
 	}
-	fmt.Fprintf(p.Stdout, "%d calls and %d tools written to %s\n", len(calls), len(header.Tools), path)
+	fmt.Fprintf(p.Stdout, "%s and %s written to %s\n", plural(len(calls), "call"), plural(len(header.Tools), "tool"), path)
 	if unavailable > 0 {
 		fmt.Fprintf(p.Stdout, "%d of them without their result, because it was redacted or truncated\n", unavailable)
 	}
 	if left > 0 {
-		fmt.Fprintf(p.Stdout, "%d calls left out: no response, or arguments that were redacted or truncated\n", left)
+		fmt.Fprintf(p.Stdout, "%s left out: no response, or arguments that were redacted or truncated\n", plural(left, "call"))
 	}
 	return nil
 }
 
-// ownDefinition returns the definition of a tool with the server's own name of it.
+// ownDefinition returns the definition of a tool with the server's own name of it, and all other
+// bytes unchanged.
 func ownDefinition(t *api.Tool) (json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(t.Raw), &fields); err != nil {
-		return nil, fmt.Errorf("the definition of %q is not valid: %w", t.Tool, err)
+	var name core.Span
+	err := wire.Members([]byte(t.Raw), func(m wire.Member) error {
+		if string(m.Name) == "name" {
+			name = m.Value
+		}
+		return nil
+	})
+	if err != nil || name.Empty() {
+		return nil, fmt.Errorf("the definition of %q cannot be read", t.Tool)
 	}
-	name, err := json.Marshal(t.Tool)
-	if err != nil {
-		return nil, err
-	}
-	fields["name"] = name
-	return json.Marshal(fields)
+	return wire.Splice(nil, []byte(t.Raw), wire.Edit{Span: name, With: wire.AppendString(nil, t.Tool)}), nil
 }
 
 // recordedCalls returns the tool calls of a server, oldest first, and the number of those that
@@ -160,12 +162,12 @@ func (d *daemon) recordedCalls(ctx context.Context, server, session string) (cal
 			}
 			call := cassette.Call{Tool: full.Tool, Arguments: full.Arguments, Result: full.Result, Error: full.Error}
 			switch {
-			case full.ArgumentsCut != nil || strings.Contains(full.Arguments, redactedMark) || full.Result == "" && full.Error == "":
+			case full.ArgumentsCut != nil || strings.Contains(full.Arguments, redact.Mark) || full.Result == "" && full.Error == "":
 				left++
 				continue
 			case full.ReplyCut != nil:
 				call = cassette.Call{Tool: full.Tool, Arguments: full.Arguments, Unavailable: "the recorded result is truncated"}
-			case strings.Contains(full.Result+full.Error, redactedMark):
+			case strings.Contains(full.Result+full.Error, redact.Mark):
 				call = cassette.Call{Tool: full.Tool, Arguments: full.Arguments, Unavailable: "the recorded result contains redacted secrets"}
 			}
 			calls = append(calls, call)

@@ -11,7 +11,7 @@ import (
 
 func TestExportedCassetteIsServed(t *testing.T) {
 	f := newFake(t)
-	f.answer("GET /api/v1/tools", `{"items":[{"name":"files__read","server":"files","tool":"read","raw":"{\"name\":\"files__read\",\"inputSchema\":{\"type\":\"object\"}}"}]}`)
+	f.answer("GET /api/v1/tools", `{"items":[{"name":"files__read","server":"files","tool":"read","raw":"{\"title\":\"<R>\",\"name\":\"files__read\",\"inputSchema\":{\"type\":\"object\"}}"}]}`)
 	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("before") == "" { // two pages, newest first
 			io.WriteString(w, `{"items":[{"id":"5","method":"tools/call"},{"id":"4","method":"tools/call"},{"id":"3","method":"tools/call"}],"next":"3"}`)
@@ -26,7 +26,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	f.answer("GET /api/v1/calls/1", `{"id":"1","tool":"read","arguments":"{\"n\":1}","result":"{\"text\":\"oldest\"}"}`)
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	got := f.run(true, "replay", "export", "files", path)
-	if got.code != 0 || got.out != "4 calls and 1 tools written to "+path+"\n2 of them without their result, because it was redacted or truncated\n1 calls left out: no response, or arguments that were redacted or truncated\n" {
+	if got.code != 0 || got.out != "4 calls and 1 tool written to "+path+"\n2 of them without their result, because it was redacted or truncated\n1 call left out: no response, or arguments that were redacted or truncated\n" {
 		t.Fatalf("%d %q %q", got.code, got.out, got.errOut)
 	}
 	if data, err := os.ReadFile(path); err != nil || strings.Contains(string(data), "[redacted]") {
@@ -40,7 +40,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 {"id":3,"method":"tools/call","params":{"name":"read","arguments":{"n":1}}}
 {"id":4,"method":"tools/call","params":{"name":"read","arguments":{"n":2}}}
 `, "replay", path)
-	want := `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"inputSchema":{"type":"object"},"name":"read"}]}}
+	want := `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"title":"<R>","name":"read","inputSchema":{"type":"object"}}]}}
 {"jsonrpc":"2.0","id":2,"result":{"text":"oldest"}}
 {"jsonrpc":"2.0","id":3,"result":{ "text":"<é>" }}
 {"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"the cassette cannot serve this call: the recorded result is truncated"}}

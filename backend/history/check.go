@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
 
 // Check is a named list of tool calls with their expected results.
@@ -74,7 +75,7 @@ func (c *Check) Validate() error {
 				return invalidField(at+"arguments", "must be a JSON object")
 			}
 		}
-		if strings.Contains(s.Arguments, redactedMark) {
+		if strings.Contains(s.Arguments, redact.Mark) {
 			return invalidField(at+"arguments", "were recorded without their secrets")
 		}
 		if s.Expect.Result != "" && !json.Valid([]byte(s.Expect.Result)) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -36,9 +37,6 @@ type ReplayRequest struct {
 	By        core.Client
 }
 
-// redactedMark is the text by which package store replaces a secret.
-const redactedMark = "[redacted]"
-
 // Replay repeats a recorded tool call. If the tool is not read-only and the call is not confirmed,
 // Replay returns an error with CodeRejected and calls nothing. Recorded arguments that were
 // redacted or truncated cannot be sent again; this is an error with CodeValidation.
@@ -55,7 +53,7 @@ func (r *Replayer) Replay(ctx context.Context, again ReplayRequest) (*core.Call,
 		switch {
 		case old.ArgumentsCut != nil:
 			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were too long to be kept whole", Hint: "Edit the arguments and send them."}
-		case strings.Contains(string(old.Arguments), redactedMark):
+		case strings.Contains(string(old.Arguments), redact.Mark):
 			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were recorded without their secrets", Hint: "Edit the arguments and send them."}
 		}
 		args = old.Arguments

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -119,7 +120,7 @@ func (t *RuleTrial) loadArguments(ctx context.Context, calls Calls, c *core.Call
 	case r.ArgumentsCut != nil:
 		t.Cut++
 		return false, nil
-	case bytes.Contains(r.Arguments, []byte(redactedMark)):
+	case bytes.Contains(r.Arguments, []byte(redact.Mark)):
 		t.Redacted++
 		return false, nil
 	case len(r.Arguments) == 0 && c.BytesIn > len(c.Name)+len(`{"name":"","arguments":{}}`):

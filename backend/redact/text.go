@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// redacted replaces a secret.
-const redacted = "[redacted]"
+// Mark replaces a secret.
+const Mark = "[redacted]"
 
 // In text, secrets are recognized by the name before them (a JSON key, a header, an environment or
 // URL variable, also escaped inside a JSON string) and by known patterns of tokens and keys. The
@@ -27,7 +27,7 @@ func AppendJSON(dst, src []byte) []byte {
 		case c == '"':
 			end := stringEnd(src, i+1)
 			if secret {
-				r.replace(i+1, end, redacted)
+				r.replace(i+1, end, Mark)
 			} else {
 				r.text(i+1, end)
 			}
@@ -43,7 +43,7 @@ func AppendJSON(dst, src []byte) []byte {
 			secret, inSecrets = false, false
 		case secret && !inSecrets && (c == '-' || '0' <= c && c <= '9'):
 			end := numberEnd(src, i)
-			r.replace(i, end, `"`+redacted+`"`)
+			r.replace(i, end, `"`+Mark+`"`)
 			i, secret = end-1, false
 		}
 	}
@@ -106,7 +106,7 @@ func (r *redaction) text(start, end int) {
 				from, to = userinfo(text, i)
 			}
 			if to > from {
-				r.replace(start+from, start+to, redacted)
+				r.replace(start+from, start+to, Mark)
 				i = to - 1
 			}
 		case anchor:
@@ -116,7 +116,7 @@ func (r *redaction) text(start, end int) {
 					continue
 				}
 				if n := a.pattern.length(text[at:], a.pattern.min); n > 0 {
-					r.replace(start+at, start+at+n, redacted)
+					r.replace(start+at, start+at+n, Mark)
 					i = at + n - 1
 					break
 				}
@@ -209,7 +209,7 @@ func namedSecret(text []byte, i int) (from, to int) {
 	case at < len(text) && (text[at] == '\'' || text[at] == '`'):
 		at++
 	}
-	if bytes.HasPrefix(text[at:], []byte(redacted)) || bytes.HasPrefix(text[at:], []byte(masked)) {
+	if bytes.HasPrefix(text[at:], []byte(Mark)) || bytes.HasPrefix(text[at:], []byte(masked)) {
 		return 0, 0
 	}
 	return at, plainEnd(text, at, kind == wholeLine)

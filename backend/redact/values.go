@@ -202,7 +202,7 @@ func (k *Values) Redact(text []byte, start int) []byte {
 	text = text[:from]
 	to -= from
 	for {
-		text = append(text, redacted...)
+		text = append(text, Mark...)
 		next, end := k.find(rest, to)
 		if end == 0 {
 			return append(text, rest[to:]...)
@@ -277,7 +277,7 @@ func (r *Redactor) Text(s string) string {
 func (r *Redactor) replaceMatches(text []byte, start int) []byte {
 	for _, p := range r.Patterns {
 		if p.Match(text[start:]) {
-			text = append(text[:start], p.ReplaceAllLiteral(slices.Clone(text[start:]), []byte(redacted))...)
+			text = append(text[:start], p.ReplaceAllLiteral(slices.Clone(text[start:]), []byte(Mark))...)
 		}
 	}
 	return text

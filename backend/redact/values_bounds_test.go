@@ -12,7 +12,7 @@ func TestSecretEndingInQuoteLeavesValidJSON(t *testing.T) {
 	k := NewValues([]string{`pass<word"`})
 	for _, text := range []string{`{"a":"pass<word\""}`, `{"a":"pass\u003cword\""}`, `{"a":"pass<word\" and more"}`} {
 		got := string(k.Redact([]byte(text), 0))
-		if !json.Valid([]byte(got)) || !strings.Contains(got, redacted) {
+		if !json.Valid([]byte(got)) || !strings.Contains(got, Mark) {
 			t.Errorf("%s became %s", text, got)
 		}
 	}
@@ -28,7 +28,7 @@ func TestLongSecretIsRedactedWhole(t *testing.T) {
 		}
 		quoted, _ := json.Marshal(secret.String())
 		got := string(NewValues([]string{secret.String()}).Redact(quoted, 0))
-		if left := strings.ReplaceAll(got, redacted, ""); len(left) > len(`"\n"`) || !json.Valid([]byte(got)) {
+		if left := strings.ReplaceAll(got, Mark, ""); len(left) > len(`"\n"`) || !json.Valid([]byte(got)) {
 			t.Errorf("of %d bytes %d are left: %.80s", size, len(left), left)
 		}
 	}
@@ -43,7 +43,7 @@ func TestManySecretValuesAreAllRedacted(t *testing.T) {
 	}
 	k := NewValues(list)
 	for _, v := range list {
-		if got := string(k.Redact([]byte(v), 0)); got != redacted {
+		if got := string(k.Redact([]byte(v), 0)); got != Mark {
 			t.Fatalf("%q became %q", v, got)
 		}
 	}

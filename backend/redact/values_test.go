@@ -25,14 +25,14 @@ func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 				continue
 			}
 			got := string(r.AppendJSON(nil, []byte(text)))
-			if !strings.Contains(got, redacted) || !json.Valid([]byte(got)) {
+			if !strings.Contains(got, Mark) || !json.Valid([]byte(got)) {
 				t.Errorf("%s: %s became %s", what, text, got)
 			}
 			if strings.Contains(got, string(quoted[1:len(quoted)-1])) || strings.Contains(got, url.QueryEscape(v)) {
 				t.Errorf("%s: %s holds the secret", what, got)
 			}
 		}
-		if got := r.Text("cannot open " + v + ": no"); got != "cannot open "+redacted+": no" {
+		if got := r.Text("cannot open " + v + ": no"); got != "cannot open "+Mark+": no" {
 			t.Errorf("a sentence became %q", got)
 		}
 	}
