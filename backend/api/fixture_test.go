@@ -303,6 +303,6 @@ func golden(t *testing.T, name string, got []byte, update bool) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || string(want) != string(got) {
-		t.Fatalf("%s is out of date (%v): run go test ./backend/api -update, then update frontend/src/types", path, err)
+		t.Fatalf("%s is out of date (%v): run go test ./backend/api -update, then npm run types in frontend", path, err)
 	}
 }

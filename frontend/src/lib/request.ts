@@ -1,7 +1,7 @@
 import { capital } from '@/lib/format';
 import { sessionKey } from '@/lib/session';
 import { texts } from '@/lib/texts';
-import type { ProblemDocument } from '@/types/api';
+import type { ErrorDocument } from '@/types/api';
 
 /** A failure of the API, in words that can be shown. */
 export class RequestError extends Error {
@@ -86,14 +86,14 @@ export async function send(
 }
 
 async function failure(response: Response): Promise<RequestError> {
-  let problem: ProblemDocument = {};
+  let problem: Partial<ErrorDocument> = {};
   try {
-    problem = (await response.json()) as ProblemDocument;
+    problem = await response.json();
   } catch {
     // A proxy or a crash in between answered something else.
   }
   const details = (problem.errors ?? [])
-    .map((e) => [e.field ?? e.location, e.error ?? e.message].filter(Boolean).join(': '))
+    .map(({ field, error }) => [field, error].filter(Boolean).join(': '))
     .filter(Boolean);
   const message = problem.detail || problem.title || texts.errors.status(response.status);
   return new RequestError(
@@ -101,10 +101,7 @@ async function failure(response: Response): Promise<RequestError> {
     response.status,
     problem.code ?? (response.status === 401 ? 'unauthorized' : ''),
     problem.hint ?? '',
-    (problem.errors ?? []).map((e) => ({
-      field: e.field ?? e.location ?? '',
-      error: e.error ?? e.message ?? '',
-    })),
+    problem.errors ?? [],
   );
 }
 

@@ -10,8 +10,7 @@ import {
 } from '@tanstack/react-query';
 import { jsonMembers, jsonString } from '@/lib/json-text';
 import { isConflict, RequestError, request, requestText, send } from '@/lib/request';
-import type { Call, CallDetail, List } from '@/types/api';
-import type { Facets, HistoryState, Note, Session, SessionFrame } from '@/types/history';
+import type { Call, CallDetail, Facets, HistoryState, List, Note, Session, SessionFrame } from '@/types/api';
 import { type CallFilters, callQuery, filterQuery } from './filters';
 
 const pageSize = 200;

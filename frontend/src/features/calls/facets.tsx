@@ -6,8 +6,7 @@ import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { ranges } from '@/lib/range';
 import { texts } from '@/lib/texts';
-import type { Outcome } from '@/types/api';
-import type { Facet } from '@/types/history';
+import type { Facet, Outcome } from '@/types/api';
 import { facetsQuery } from './api';
 import type { CallFilters } from './filters';
 

@@ -10,8 +10,7 @@ import { isConflict, messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
-import type { CallDetail } from '@/types/api';
-import type { Note } from '@/types/history';
+import type { CallDetail, Note } from '@/types/api';
 import { useNote, writeNote } from './api';
 
 const t = texts.calls.note;

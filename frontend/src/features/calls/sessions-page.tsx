@@ -7,7 +7,7 @@ import { classes } from '@/lib/classes';
 import { clock, count, duration, moment, plain, wellFormed } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
-import type { Session } from '@/types/history';
+import type { Session } from '@/types/api';
 import { sessionsQuery } from './api';
 
 const t = texts.sessions;

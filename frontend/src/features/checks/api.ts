@@ -1,7 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request } from '@/lib/request';
-import type { List } from '@/types/api';
-import type { CheckReport, SavedCheck } from '@/types/checks';
+import type { CheckReport, List, PutCheckInputBody, SavedCheck } from '@/types/api';
 
 export const checksQuery = queryOptions({
   queryKey: ['checks'],
@@ -16,8 +15,8 @@ const address = (name: string) => `/api/v1/checks/${encodeURIComponent(name)}`;
 export function useSaveCheck() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ name, steps, auto }: SavedCheck) =>
-      request<SavedCheck>('PUT', address(name), { body: auto ? { steps, auto } : { steps } }),
+    mutationFn: ({ name, ...body }: PutCheckInputBody & { name: string }) =>
+      request<SavedCheck>('PUT', address(name), { body }),
     onSuccess: (_, { name }) => client.removeQueries({ queryKey: reportKey(name) }),
     onSettled: () => client.invalidateQueries({ queryKey: ['checks'], exact: true }),
   });

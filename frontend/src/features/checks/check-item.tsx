@@ -12,8 +12,7 @@ import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Call } from '@/types/api';
-import type { CheckReport, LastRun, SavedCheck, StepReport } from '@/types/checks';
+import type { Call, CheckReport, LastRun, SavedCheck, StepReport } from '@/types/api';
 import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
 import { expectations, stepsBegun } from './steps';
 

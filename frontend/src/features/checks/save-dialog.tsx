@@ -11,8 +11,7 @@ import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { CallDetail } from '@/types/api';
-import type { Auto } from '@/types/checks';
+import type { Auto, CallDetail } from '@/types/api';
 import { checksQuery, useSaveCheck } from './api';
 import {
   answerOf,

@@ -1,7 +1,6 @@
 import { compareIds, duration, moment } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Call, CallDetail } from '@/types/api';
-import type { CheckStep, Expect } from '@/types/checks';
+import type { Call, CallDetail, CheckStep, Expect } from '@/types/api';
 
 const t = texts.checks;
 const redacted = '[redacted]';

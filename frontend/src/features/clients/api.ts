@@ -1,13 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request } from '@/lib/request';
-import type { Client, Connection, ConnectionPlan, List, LiveConnection } from '@/types/api';
-import type {
-  ClientFeatures,
-  ImportableServer,
-  TakeoverPlan,
-  TakeoverResult,
-  TakeoverUndone,
-} from '@/types/connect';
+import type { Client, ClientFeatures, Connection, ConnectionPlan, ImportableServer, List, TakeoverPlan, TakeoverResult, TakeoverUndone } from '@/types/api';
 
 /** No event tells of clients alone, so the list is read again while it is shown. */
 export const clientsQuery = queryOptions({
@@ -21,7 +14,7 @@ export const clientsQuery = queryOptions({
 export const connectionsQuery = queryOptions({
   queryKey: ['connections'],
   queryFn: async ({ signal }) =>
-    (await request<List<LiveConnection>>('GET', '/api/v1/connections', { signal })).items ?? [],
+    (await request<List<Connection>>('GET', '/api/v1/connections', { signal })).items ?? [],
   refetchInterval: 5000,
 });
 

@@ -9,7 +9,7 @@ import { messageOf, send } from '@/lib/request';
 import { saveBlob } from '@/lib/save';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { LiveConnection } from '@/types/api';
+import type { Connection } from '@/types/api';
 import { bundleUrl, handoutQuery } from './api';
 
 const t = texts.byHand;
@@ -19,7 +19,7 @@ const known =
   /^(vscode|vscode-insiders|vsweb\+mcp|raycast|cursor|lmstudio|cherrystudio|goose|kiro):/;
 
 /** How to connect a client without our writing its file: its text, a link, an extension. */
-export function ByHand({ connection }: { connection: LiveConnection }) {
+export function ByHand({ connection }: { connection: Connection }) {
   const [http, setHttp] = useState(false);
   const { data, error, isPending } = useQuery(handoutQuery(connection.key, http));
   if (isPending) return <Loading />;

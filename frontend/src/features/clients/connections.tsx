@@ -19,7 +19,7 @@ import { own } from '@/lib/own';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { LiveConnection } from '@/types/api';
+import type { Connection } from '@/types/api';
 import { type Choice, connectionsQuery, planQuery, useConnect, useConnectionAction } from './api';
 import { ByHand } from './by-hand';
 import { Importable } from './importable';
@@ -64,7 +64,7 @@ const sure = {
   forget: { title: texts.care.forgetTitle, body: texts.care.forgetBody },
 };
 
-export function ConnectionRow({ connection }: { connection: LiveConnection }) {
+export function ConnectionRow({ connection }: { connection: Connection }) {
   const [open, setOpen] = useState<'connect' | 'hand' | undefined>(undefined);
   const toggle = (what: 'connect' | 'hand') => setOpen((old) => (old === what ? undefined : what));
   const [asking, setAsking] = useState<'undo' | 'forget' | undefined>(undefined);
@@ -162,7 +162,7 @@ export function ConnectionRow({ connection }: { connection: LiveConnection }) {
 }
 
 /** Exactly what changes in the client's file, before anything is written. */
-function ConnectForm({ connection, onDone }: { connection: LiveConnection; onDone: () => void }) {
+function ConnectForm({ connection, onDone }: { connection: Connection; onDone: () => void }) {
   const [choice, setChoice] = useState<Choice>({ http: false, move: false });
   const plan = useQuery(planQuery(connection, choice));
   const connect = useConnect(connection, (done) => {

@@ -8,7 +8,7 @@ import { Modal } from '@/components/modal';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { TakeoverClient, TakeoverPlan, TakeoverResult } from '@/types/connect';
+import type { TakeoverClient, TakeoverPlan, TakeoverResult } from '@/types/api';
 import { takenOverQuery, takeoverQuery, useTakeOver, useUndoTakeover } from './api';
 
 const t = texts.takeOver;

@@ -7,7 +7,7 @@ import {
 } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { request } from '@/lib/request';
-import type { Directory, Installation } from '@/types/directory';
+import type { Directory, Installation } from '@/types/api';
 
 export interface Filters {
   q?: string | undefined;

@@ -8,7 +8,7 @@ import { classes } from '@/lib/classes';
 import { bytes, plain } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { About, Installation } from '@/types/directory';
+import type { About, Installation } from '@/types/api';
 import { InstallForm } from './install-form';
 import { forget, obstacle, sendFile } from './upload';
 import { Note, Words } from './what-runs';

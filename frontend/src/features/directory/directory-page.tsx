@@ -8,7 +8,7 @@ import { age, count, exactTime, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Directory } from '@/types/directory';
+import type { Directory } from '@/types/api';
 import { directoryQuery, type Filters, useRefresh } from './api';
 import { ServerCard } from './server-card';
 import { Note } from './what-runs';

@@ -3,7 +3,7 @@ import { Browse } from '@/components/browse';
 import { SelectField } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Field } from '@/types/directory';
+import type { Field } from '@/types/api';
 
 const t = texts.directory;
 const box =

@@ -7,7 +7,7 @@ import { JsonView } from '@/components/json-view';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Field, Installation } from '@/types/directory';
+import type { Field, Installation } from '@/types/api';
 import { type Order, useInstall, usePlan } from './api';
 import { InputField } from './input-field';
 import { Note, Words } from './what-runs';

@@ -3,7 +3,7 @@ import { BadgeCheck, Ban, Check, KeyRound } from 'lucide-react';
 import { classes } from '@/lib/classes';
 import { capital, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Installable } from '@/types/directory';
+import type { Installable } from '@/types/api';
 import { kindOf, publisher, titleOf } from './words';
 
 const t = texts.directory;

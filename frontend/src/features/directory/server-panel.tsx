@@ -6,7 +6,7 @@ import { Segments } from '@/components/segments';
 import { DetailFrame } from '@/components/split';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Installable } from '@/types/directory';
+import type { Installable } from '@/types/api';
 import { InstallForm } from './install-form';
 import { Note } from './what-runs';
 import { kindOf, publisher, reachOf, titleOf } from './words';

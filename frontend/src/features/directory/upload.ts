@@ -1,6 +1,6 @@
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Upload } from '@/types/directory';
+import type { Upload } from '@/types/api';
 
 /** The largest bundle that the daemon takes. */
 const maxBundle = 256 * 1024 * 1024;

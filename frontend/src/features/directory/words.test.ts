@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Field, InstallOption } from '@/types/directory';
+import type { Field, InstallOption } from '@/types/api';
 import { base64, obstacle } from './upload';
 import { firstValues, given, missing, publisher, reachOf } from './words';
 

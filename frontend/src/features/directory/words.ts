@@ -1,5 +1,5 @@
 import { texts } from '@/lib/texts';
-import type { Field, Installable, InstallOption } from '@/types/directory';
+import type { Field, Installable, InstallOption } from '@/types/api';
 
 const t = texts.directory;
 

@@ -14,7 +14,7 @@ import { duration, plain } from '@/lib/format';
 import { own } from '@/lib/own';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { ExplainCheck, Explanation } from '@/types/policy';
+import type { Explanation, Verdict } from '@/types/api';
 
 const t = texts.explain;
 
@@ -31,7 +31,7 @@ const explainQuery = (server: string, tool: string, client: string) =>
     retry: false,
   });
 
-const looks: Record<ExplainCheck['result'], { icon: LucideIcon; color: string }> = {
+const looks: Record<Verdict['result'], { icon: LucideIcon; color: string }> = {
   pass: { icon: CircleCheck, color: 'text-ok' },
   refuse: { icon: CircleSlash, color: 'text-bad' },
   ask: { icon: ShieldQuestion, color: 'text-warn' },

@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@ta
 import { plain } from '@/lib/format';
 import { messageOf, request, requestText } from '@/lib/request';
 import { toast } from '@/lib/toast';
-import type { ClientView, HiddenTool, Profile, Profiles } from '@/types/profiles';
+import type { ClientView, HiddenTool, Profile, Profiles } from '@/types/api';
 import { type Entry, textOf } from './entry';
 
 export const profilesQuery = queryOptions({

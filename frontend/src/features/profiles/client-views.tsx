@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { SelectField } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { ClientView } from '@/types/profiles';
+import type { ClientView } from '@/types/api';
 import { profilesQuery, useClientView } from './api';
 
 const t = texts.profiles;

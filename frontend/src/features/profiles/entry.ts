@@ -1,4 +1,4 @@
-import type { ToolMode } from '@/types/profiles';
+import type { ToolMode } from '@/types/api';
 
 /** What a profile offers of one server, as the configuration has it. */
 export interface ServerEntry {

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { count } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { HiddenTool } from '@/types/profiles';
+import type { HiddenTool } from '@/types/api';
 import { useHide } from './api';
 import type { PickTool } from './tool-picker';
 

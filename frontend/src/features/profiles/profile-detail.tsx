@@ -9,7 +9,7 @@ import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Profile } from '@/types/profiles';
+import type { Profile } from '@/types/api';
 import { profilesQuery } from './api';
 import { type Entry, type Known, offers, switchTools } from './entry';
 import { Field, input } from './profile-field';

@@ -3,7 +3,7 @@ import { useId } from 'react';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Profile, ToolMode } from '@/types/profiles';
+import type { Profile, ToolMode } from '@/types/api';
 import { costQuery } from './api';
 import type { Entry } from './entry';
 

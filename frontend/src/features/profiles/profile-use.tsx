@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { CopyField } from '@/components/copy-button';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Profile } from '@/types/profiles';
+import type { Profile } from '@/types/api';
 import { profilesQuery, useClientView } from './api';
 import { viewOf } from './client-views';
 

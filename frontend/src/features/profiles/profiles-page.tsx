@@ -6,7 +6,7 @@ import { Empty, PageHeader } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Profile } from '@/types/profiles';
+import type { Profile } from '@/types/api';
 import { profilesQuery } from './api';
 
 const t = texts.profiles;

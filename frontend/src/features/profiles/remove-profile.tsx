@@ -1,7 +1,7 @@
 import { Confirm } from '@/components/confirm';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Profile } from '@/types/profiles';
+import type { Profile } from '@/types/api';
 import { useDeleteProfile } from './api';
 
 const t = texts.profiles;

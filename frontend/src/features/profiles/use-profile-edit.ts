@@ -4,7 +4,7 @@ import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
-import type { Profile } from '@/types/profiles';
+import type { Profile } from '@/types/api';
 import { useSaveProfile } from './api';
 import { type Entry, readEntry, textOf } from './entry';
 

@@ -1,7 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestText } from '@/lib/request';
-import type { CallQuestion, List, Question } from '@/types/api';
-import type { Grant } from '@/types/policy';
+import type { Grant, List, Question } from '@/types/api';
 
 /** What waits for the user, oldest first. The event stream keeps it current. */
 export const questionsQuery = queryOptions({
@@ -16,7 +15,7 @@ export const wholeQuery = (id: string) =>
   queryOptions({
     queryKey: ['questions', id],
     queryFn: ({ signal }) =>
-      request<CallQuestion>('GET', `/api/v1/approvals/${encodeURIComponent(id)}`, { signal }),
+      request<Question>('GET', `/api/v1/approvals/${encodeURIComponent(id)}`, { signal }),
   });
 
 /** What was allowed for some minutes. */

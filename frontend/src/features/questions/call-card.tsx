@@ -7,7 +7,7 @@ import { JsonView, LongText } from '@/components/json-view';
 import { classes } from '@/lib/classes';
 import { bytes, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { CallQuestion } from '@/types/api';
+import type { Question } from '@/types/api';
 import { type Scope, useAnswer, wholeQuery } from './api';
 import { TimeLeft } from './time-left';
 
@@ -23,7 +23,7 @@ export function CallCard({
   question,
   labelOf,
 }: {
-  question: CallQuestion;
+  question: Question;
   labelOf: (server: string) => string;
 }) {
   const [whole, setWhole] = useState(false);

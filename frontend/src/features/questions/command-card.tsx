@@ -5,7 +5,7 @@ import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 import { shellWords } from '@/lib/shell-words';
 import { texts } from '@/lib/texts';
-import type { CommandQuestion } from '@/types/api';
+import type { Question } from '@/types/api';
 import { useAnswer } from './api';
 
 const t = texts.questions.command;
@@ -15,7 +15,7 @@ export function CommandCard({
   question,
   labelOf,
 }: {
-  question: CommandQuestion;
+  question: Question;
   labelOf: (server: string) => string;
 }) {
   const answer = useAnswer(question.id);

@@ -6,7 +6,7 @@ import { clockSpan, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Grant } from '@/types/policy';
+import type { Grant } from '@/types/api';
 import { grantsQuery } from './api';
 
 const t = texts.questions.grants;

@@ -4,9 +4,7 @@ import { messageOf, request, requestText } from '@/lib/request';
 import { findServer } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { List, LogLine, ServerDetail, ServerStatus, Status } from '@/types/api';
-import type { Debug, ServerUse } from '@/types/servers';
-import type { ServerVersion } from '@/types/trust';
+import type { Debug, List, LogLine, ServerDetail, ServerStatus, ServerUsage, ServerVersion, Status } from '@/types/api';
 import { applyAnswer, toldMeanwhile } from './events';
 
 export const serversQuery = queryOptions({
@@ -76,7 +74,7 @@ export const versionsQuery = queryOptions({
 export const serverUseQuery = queryOptions({
   queryKey: ['server-usage'],
   queryFn: async ({ signal }) =>
-    (await request<List<ServerUse>>('GET', '/api/v1/server-usage', { signal })).items ?? [],
+    (await request<List<ServerUsage>>('GET', '/api/v1/server-usage', { signal })).items ?? [],
   refetchInterval: 5000,
   retry: false,
 });

@@ -6,13 +6,13 @@ import { Loading } from '@/components/page';
 import { plain } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Container, ContainerInside, DockerState } from '@/types/remotes';
+import type { Container, ContainerDetail, DockerView } from '@/types/api';
 
 const t = texts.containers;
 
 const dockerQuery = queryOptions({
   queryKey: ['docker'],
-  queryFn: ({ signal }) => request<DockerState>('GET', '/api/v1/docker', { signal }),
+  queryFn: ({ signal }) => request<DockerView>('GET', '/api/v1/docker', { signal }),
   refetchInterval: 5000,
   retry: false,
 });
@@ -21,7 +21,7 @@ const insideQuery = (id: string) =>
   queryOptions({
     queryKey: ['docker', id],
     queryFn: ({ signal }) =>
-      request<ContainerInside>('GET', `/api/v1/docker/containers/${encodeURIComponent(id)}`, {
+      request<ContainerDetail>('GET', `/api/v1/docker/containers/${encodeURIComponent(id)}`, {
         signal,
       }),
     staleTime: 10_000,

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { ArrowDownLeft, ArrowUpRight, Lightbulb } from 'lucide-react';
+import { ArrowDownLeft, ArrowUpRight } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyButton, CopyField } from '@/components/copy-button';
@@ -11,7 +11,7 @@ import { age, bytes, clock, duration, exactTime, logText, plain } from '@/lib/fo
 import { isJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
-import type { Debug, Frame } from '@/types/servers';
+import type { Debug, Frame } from '@/types/api';
 import { debugQuery } from './api';
 import { ProcessTree } from './process-tree';
 
@@ -26,12 +26,6 @@ export function ServerDebug({ id }: { id: string }) {
   const d = debug.data;
   return (
     <>
-      {(d.hints ?? []).map((hint) => (
-        <p key={hint} className="flex gap-2 bg-warn-soft px-4 py-2.5 text-sm text-warn md:px-5">
-          <Lightbulb className="mt-0.5 size-4 shrink-0" aria-hidden />
-          <span className="min-w-0 [overflow-wrap:anywhere]">{plain(hint.slice(0, 1000))}</span>
-        </p>
-      ))}
       <Section
         title={t.command}
         aside={

@@ -8,9 +8,7 @@ import { plain } from '@/lib/format';
 import { messageOf, RequestError, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { List } from '@/types/api';
-import type { Keeping } from '@/types/history';
-import type { Approving, ToolChoices, ToolSetting } from '@/types/policy';
+import type { Approving, List, RecordMode, ToolSetting, ToolSettings } from '@/types/api';
 
 const t = texts.servers.tooling;
 const most = 200;
@@ -25,7 +23,7 @@ const toolSettingsQuery = (id: string) =>
     staleTime: 5000,
   });
 
-type Change = { [Key in keyof ToolChoices]?: ToolChoices[Key] | null };
+type Change = { [Key in keyof ToolSettings]?: ToolSettings[Key] | null };
 
 /** Writes what the configuration says of one tool; null takes a key out. */
 export function useToolSetting(server: string) {
@@ -183,7 +181,7 @@ function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
             label={t.record(name)}
             value={settings.record ?? ''}
             options={keepings.map((value) => ({ value, text: t.records[value || 'unset'] }))}
-            onChange={(value) => set({ record: value === '' ? null : (value as Keeping) })}
+            onChange={(value) => set({ record: value === '' ? null : (value as RecordMode) })}
           />
         </div>
       </div>

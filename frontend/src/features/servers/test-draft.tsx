@@ -15,7 +15,7 @@ import { duration, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { TestResult } from '@/types/remotes';
+import type { TestResult } from '@/types/api';
 
 const t = texts.test;
 const shownTools = 12;

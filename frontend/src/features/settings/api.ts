@@ -3,8 +3,7 @@ import { configQuery, saveConfig } from '@/lib/config';
 import { setValue } from '@/lib/jsonc';
 import { RequestError, request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Client, List } from '@/types/api';
-import type { HistoryState, Recording, RetentionPreview, Rule } from '@/types/history';
+import type { Client, HistoryState, List, Recording, RetentionPreview, Rule } from '@/types/api';
 
 export const historyStateQuery = queryOptions({
   queryKey: ['history'],

@@ -3,7 +3,7 @@ import { Confirm } from '@/components/confirm';
 import { count, exactTime, plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { RetentionPreview } from '@/types/history';
+import type { RetentionPreview } from '@/types/api';
 import { useKeepingLess, type Wanted } from './api';
 
 const t = texts.care;

@@ -9,13 +9,13 @@ import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
-import type { HistoryState, Keeping, Rule } from '@/types/history';
+import type { HistoryState, RecordMode, Rule } from '@/types/api';
 import { restoreRule, useRecording } from './api';
 
 const t = texts.settings.history;
 const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
-const keepings: Keeping[] = ['full', 'meta', 'off'];
+const keepings: RecordMode[] = ['full', 'meta', 'off'];
 
 /** What is kept of single servers and tools. */
 export function Rules({ state, servers }: { state: HistoryState; servers: string[] }) {
@@ -25,7 +25,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const rules = state.recording.rules ?? [];
   const [server, setServer] = useState('');
   const [tool, setTool] = useState('');
-  const [keep, setKeep] = useState<Keeping>('meta');
+  const [keep, setKeep] = useState<RecordMode>('meta');
   useUnsaved(tool.trim() !== '');
   const chosen = server || servers[0] || '';
   const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
@@ -104,7 +104,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
             label={t.ruleKeep}
             value={keep}
             options={keepings.map((value) => ({ value, text: t.keeping[value] }))}
-            onChange={(value) => setKeep(value as Keeping)}
+            onChange={(value) => setKeep(value as RecordMode)}
           />
           <Button type="submit" disabled={recording.isPending}>
             <Plus className="size-4" aria-hidden />

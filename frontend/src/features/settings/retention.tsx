@@ -7,7 +7,7 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
-import type { HistoryState, RetentionPreview } from '@/types/history';
+import type { HistoryState, RetentionPreview } from '@/types/api';
 import { type Bounds, useConfigValue, useRetentionPreview, useUpkeep } from './api';
 import { Less, numberOf, Span } from './less';
 

@@ -1,8 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { request, requestText } from '@/lib/request';
-import type { List } from '@/types/api';
-import type { ConfigCopy, ConfigCopyText, RestoredConfig, SharedImport } from '@/types/sharing';
+import type { ConfigCopy, ConfigCopyText, List, RestoredConfig, SharedImport } from '@/types/api';
 
 /** What would be given to others: names to look at, and the text as it is. */
 export interface Export {

@@ -6,7 +6,7 @@ import { Failure } from '@/components/failure';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { SharedImport, SharedServer } from '@/types/sharing';
+import type { SharedImport, SharedServer } from '@/types/api';
 import { usePlanTaking, usePutBack, useTake } from './sharing-api';
 
 const t = texts.sharing;

@@ -2,8 +2,7 @@ import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query
 import { plain } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { toast } from '@/lib/toast';
-import type { List } from '@/types/api';
-import type { ToolChange, ToolEvent, ToolTrust } from '@/types/trust';
+import type { List, ToolChange, ToolEvent, ToolTrust } from '@/types/api';
 
 /** What is withheld of one server, with what is different. */
 export const changesQuery = (server: string) =>

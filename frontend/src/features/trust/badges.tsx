@@ -3,7 +3,7 @@ import { ShieldAlert } from 'lucide-react';
 import { Section } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { ToolTrust } from '@/types/trust';
+import type { ToolTrust } from '@/types/api';
 import { trustQuery } from './api';
 import { Warnings } from './changes';
 

@@ -5,7 +5,7 @@ import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { ToolChange, ToolWarning } from '@/types/trust';
+import type { ToolChange, ToolWarning } from '@/types/api';
 import { changesQuery, useToolWord } from './api';
 
 const t = texts.trust;

@@ -4,7 +4,7 @@ import { Loading } from '@/components/page';
 import { useAllIn } from '@/lib/all-in';
 import { exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { ToolEvent } from '@/types/trust';
+import type { ToolEvent } from '@/types/api';
 import { changesQuery, toolLogQuery, trustQuery } from './api';
 import { isSign, ToolChanges, Warnings } from './changes';
 

@@ -6,7 +6,7 @@ import { plain } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { ServerVersion, VersionPlan } from '@/types/trust';
+import type { ServerVersion, VersionPlan } from '@/types/api';
 import { ToolDiff, Warnings } from './changes';
 
 const t = texts.versions;

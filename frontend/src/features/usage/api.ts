@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { slots } from '@/components/chart';
 import { type Span, setBounds } from '@/lib/range';
 import { request } from '@/lib/request';
-import type { UsageReport, Use } from '@/types/history';
+import type { UsageReport, Use } from '@/types/api';
 
 export interface UsageFilters extends Span {
   server?: string;

@@ -6,7 +6,7 @@ import { classes } from '@/lib/classes';
 import { age, count, duration, plain, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
-import type { Use } from '@/types/history';
+import type { Use } from '@/types/api';
 import type { UsageFilters } from './api';
 
 const t = texts.usage;

@@ -1,7 +1,7 @@
 import { classes } from '@/lib/classes';
 import { count, duration, share } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Use } from '@/types/history';
+import type { Use } from '@/types/api';
 
 const t = texts.usage;
 

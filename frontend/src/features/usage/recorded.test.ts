@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { texts } from '@/lib/texts';
-import type { UsageReport } from '@/types/history';
+import type { UsageReport } from '@/types/api';
 import { recordedDays } from './api';
 
 const report = (first?: string) =>

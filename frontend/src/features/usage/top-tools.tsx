@@ -4,7 +4,7 @@ import { ChartSpace } from '@/components/chart';
 import { count, cut, duration, plain } from '@/lib/format';
 import { letterScale } from '@/lib/rem';
 import { texts } from '@/lib/texts';
-import type { Use } from '@/types/history';
+import type { Use } from '@/types/api';
 import { usageQuery } from './api';
 import { CallsChart } from './usage-charts';
 

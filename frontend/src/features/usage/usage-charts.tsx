@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { BarChart, LogLineChart } from '@/components/chart';
 import { count, duration } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { UsageReport } from '@/types/history';
+import type { UsageReport } from '@/types/api';
 import { seriesOf, type UsageFilters } from './api';
 
 const t = texts.usage;

@@ -1,0 +1,3 @@
+declare module '*/dev/api-types.mjs' {
+  export function generate(): Promise<string>;
+}

@@ -1,0 +1,2462 @@
+// Generated from backend/api/testdata/openapi.json by npm run types. Do not edit.
+
+export interface About {
+  /**
+   * As claimed by the bundle
+   */
+  author: string;
+  /**
+   * Total unpacked size
+   */
+  bytes: number;
+  /**
+   * Command line that would run, with values to be entered in angle brackets
+   */
+  command: string[];
+  description: string;
+  files: number;
+  /**
+   * Folder into which it would be unpacked
+   */
+  folder: string;
+  name: string;
+  /**
+   * First digits of the file's hash
+   */
+  sha256: string;
+  title: string;
+  type: 'node' | 'python' | 'uv' | 'binary';
+  /**
+   * Whether it is already unpacked
+   */
+  unpacked: boolean;
+  /**
+   * Names of the environment variables that the bundle sets
+   */
+  variables: string[];
+  version: string;
+}
+export interface AddInputBody {
+  /**
+   * The server's JSON object, as in the configuration file
+   */
+  entry: {
+    [k: string]: unknown;
+  };
+  /**
+   * Name in the configuration
+   */
+  name: string;
+}
+export interface AnswerToolInputBody {
+  /**
+   * always also accepts all later changes; ask undoes always and block
+   */
+  action: 'accept' | 'always' | 'block' | 'ask';
+  /**
+   * newHash of the reviewed change; if it has changed since, the response is a conflict
+   */
+  hash?: string;
+  /**
+   * Default: tool
+   */
+  kind?: 'tool' | 'instructions';
+  /**
+   * Server id or name
+   */
+  server: string;
+  /**
+   * The server's own name of the tool
+   */
+  tool?: string;
+}
+export interface ApprovalInputBody {
+  action: 'accept' | 'decline' | 'cancel';
+  /**
+   * Values of the form, a JSON object; required to accept a form
+   */
+  content?: {
+    [k: string]: unknown;
+  };
+  /**
+   * How long calls of the tool are accepted; default: once. always is written to the configuration
+   */
+  scope?: 'once' | 'minutes' | 'always';
+}
+export interface BackupFile {
+  path: string;
+}
+export interface BackupInputBody {
+  /**
+   * Absolute path of a file that does not exist yet
+   */
+  path: string;
+}
+export interface BreakerStatus {
+  failures: number;
+  reason: string;
+  retryAt: string;
+  server: string;
+  state: string;
+}
+export interface Call {
+  /**
+   * Decision of the user; empty if no approval was required
+   */
+  approval: '' | 'once' | 'minutes' | 'always' | 'denied' | 'expired' | 'nobody';
+  at: string;
+  attempts: number;
+  bytesIn: number;
+  bytesOut: number;
+  /**
+   * Answered from the cache, without calling the server
+   */
+  cached: boolean;
+  /**
+   * Name of the application, as it claims
+   */
+  client: string;
+  clientVersion: string;
+  code: string;
+  era: 'legacy' | 'modern';
+  fromServer: boolean;
+  /**
+   * Decimal number; later calls have larger ones
+   */
+  id: string;
+  instance: string;
+  /**
+   * Violation of the tool's outputSchema; set shortly after the call ends
+   */
+  invalid?: string;
+  /**
+   * How the configuration treats such violations
+   */
+  invalidAs?: 'warn' | 'error';
+  method: string;
+  /**
+   * Empty while in flight
+   */
+  outcome: '' | 'ok' | 'tool_error' | 'protocol_error' | 'timeout' | 'cancelled' | 'rejected';
+  progress: number;
+  publicName: string;
+  queuedNs: number;
+  reason: string;
+  server: string;
+  session: string;
+  /**
+   * Name of the client's token
+   */
+  token: string;
+  tookNs: number;
+  /**
+   * The server's own name of the tool or prompt, or the URI of a resource
+   */
+  tool: string;
+  traceId: string;
+  /**
+   * Working directory of the client
+   */
+  workspace: string;
+}
+export interface CallDetail {
+  /**
+   * Decision of the user; empty if no approval was required
+   */
+  approval: '' | 'once' | 'minutes' | 'always' | 'denied' | 'expired' | 'nobody';
+  /**
+   * JSON text
+   */
+  arguments?: string;
+  argumentsCut?: Cut;
+  at: string;
+  attempts: number;
+  bytesIn: number;
+  bytesOut: number;
+  /**
+   * Answered from the cache, without calling the server
+   */
+  cached: boolean;
+  /**
+   * Name of the application, as it claims
+   */
+  client: string;
+  clientVersion: string;
+  code: string;
+  era: 'legacy' | 'modern';
+  /**
+   * JSON text: the JSON-RPC error
+   */
+  error?: string;
+  fromServer: boolean;
+  /**
+   * Decimal number; later calls have larger ones
+   */
+  id: string;
+  instance: string;
+  /**
+   * Violation of the tool's outputSchema; set shortly after the call ends
+   */
+  invalid?: string;
+  /**
+   * How the configuration treats such violations
+   */
+  invalidAs?: 'warn' | 'error';
+  method: string;
+  note?: Note;
+  /**
+   * Empty while in flight
+   */
+  outcome: '' | 'ok' | 'tool_error' | 'protocol_error' | 'timeout' | 'cancelled' | 'rejected';
+  progress: number;
+  publicName: string;
+  queuedNs: number;
+  reason: string;
+  replyCut?: Cut;
+  /**
+   * JSON text
+   */
+  result?: string;
+  server: string;
+  session: string;
+  /**
+   * Stack trace of an internal error that ended the call
+   */
+  stack?: string;
+  /**
+   * Name of the client's token
+   */
+  token: string;
+  tookNs: number;
+  /**
+   * The server's own name of the tool or prompt, or the URI of a resource
+   */
+  tool: string;
+  traceId: string;
+  /**
+   * Working directory of the client
+   */
+  workspace: string;
+}
+export interface Cut {
+  /**
+   * SHA-256 of the original, hexadecimal
+   */
+  sha256?: string;
+  /**
+   * Original size in bytes
+   */
+  size: number;
+}
+export interface Note {
+  /**
+   * At most 5,000 characters
+   */
+  note: string;
+  /**
+   * At most 20, of 50 characters each
+   */
+  tags: string[];
+  /**
+   * At most 500 characters
+   */
+  title: string;
+}
+export interface CallRequest {
+  /**
+   * JSON object, passed on unchanged
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Server id or name
+   */
+  server: string;
+  /**
+   * The server's own name of the tool
+   */
+  tool: string;
+}
+export interface CallResult {
+  callId: string;
+  code?: string;
+  /**
+   * Structured content, or null
+   */
+  data: {
+    [k: string]: unknown;
+  };
+  /**
+   * Error message; empty on success
+   */
+  error: string;
+  /**
+   * Text of the result; images and resources as references
+   */
+  output: string;
+  /**
+   * Complete result, or the JSON-RPC error, or null
+   */
+  raw: {
+    [k: string]: unknown;
+  };
+  success: boolean;
+}
+export interface Change {
+  /**
+   * JSON text
+   */
+  after?: string;
+  /**
+   * JSON text
+   */
+  before?: string;
+  kind: 'added' | 'removed' | 'changed';
+  /**
+   * JSON Pointer, "" for the whole
+   */
+  path: string;
+}
+export interface ChangeVersionInputBody {
+  /**
+   * check queries the registry; plan tries a version beside the running server; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
+   */
+  action: 'check' | 'plan' | 'apply' | 'pin' | 'rollback';
+  /**
+   * apply: key of the plan
+   */
+  key?: string;
+  /**
+   * plan: version to try; default: the newest in the registry
+   */
+  version?: string;
+}
+export interface Check {
+  /**
+   * Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only
+   */
+  auto?: 'on' | 'off';
+  name: string;
+  /**
+   * @minItems 1
+   * @maxItems 200
+   */
+  steps: Step[];
+}
+export interface Step {
+  /**
+   * JSON text: an object
+   */
+  arguments?: string;
+  expect: Expect;
+  server: string;
+  tool: string;
+}
+export interface Expect {
+  /**
+   * Strings that the result must contain
+   *
+   * @maxItems 50
+   */
+  contains?: string[] | null;
+  maxTookNs?: number;
+  /**
+   * Default: ok
+   */
+  outcome?: 'ok' | 'tool_error' | 'protocol_error' | 'timeout' | 'rejected';
+  /**
+   * JSON text: the complete result
+   */
+  result?: string;
+}
+export interface CheckReport {
+  name: string;
+  ok: boolean;
+  steps: StepReport[];
+}
+export interface StepReport {
+  callId: string;
+  /**
+   * Differences between the result and the expected one
+   */
+  changes?: Change[] | null;
+  /**
+   * Deviations from the expected result, one sentence each
+   */
+  failures: string[];
+  ok: boolean;
+  outcome: string;
+  server: string;
+  tookNs: number;
+  tool: string;
+}
+export interface Client {
+  /**
+   * Recorded calls
+   */
+  calls: number;
+  /**
+   * Whether the token exists
+   */
+  hasToken: boolean;
+  lastSeen?: string;
+  name: string;
+  /**
+   * Open legacy sessions
+   */
+  sessions: number;
+  token: string;
+  version: string;
+}
+export interface ClientCost {
+  calls: number;
+  client: string;
+  token: string;
+  /**
+   * Estimate for the tool list of all servers
+   */
+  tokensOffered: number;
+  /**
+   * Estimate for the tools that it called
+   */
+  tokensUsed: number;
+  /**
+   * Number of tools that it called
+   */
+  tools: number;
+}
+export interface ClientFeatures {
+  era: 'legacy' | 'modern';
+  lastSeen: string;
+  /**
+   * Name of the application, as it claims
+   */
+  name: string;
+  protocolVersion: string;
+  servers: ServerFeatures[];
+  /**
+   * Name of the client's token; may be empty
+   */
+  token: string;
+  version: string;
+}
+export interface ServerFeatures {
+  /**
+   * Protocol era of the connection that this client's calls use; empty if unknown
+   */
+  era: '' | 'legacy' | 'modern';
+  features: Feature[];
+  /**
+   * False until the server has been listed: features is empty
+   */
+  known: boolean;
+  server: string;
+}
+export interface Feature {
+  how: string;
+  name: string;
+  note?: string;
+}
+export interface ClientView {
+  profile: string;
+  token: string;
+  toolMode: string;
+}
+export interface ClientViewInputBody {
+  /**
+   * Empty: no profile
+   */
+  profile: string;
+  /**
+   * Empty: the profile's tool mode
+   */
+  toolMode: '' | 'all' | 'search' | 'deferred';
+}
+export interface Command {
+  text: string;
+}
+export interface Comparison {
+  a: Call;
+  arguments: Change[];
+  b: Call;
+  /**
+   * Differences between the results or errors
+   */
+  reply: Change[];
+  /**
+   * Whether there are more differences
+   */
+  truncated: boolean;
+}
+export interface ConfigCopy {
+  at: string;
+  bytes: number;
+  /**
+   * Whether it equals the current file
+   */
+  current: boolean;
+  name: string;
+}
+export interface ConfigCopyText {
+  /**
+   * Changes from the current file to the copy, with recognized secrets redacted; empty if they are equal
+   */
+  diff: string;
+  /**
+   * ETag of the current file
+   */
+  etag: string;
+  name: string;
+  /**
+   * Problems of the copy
+   */
+  problems: Problem[];
+  /**
+   * Recognized secrets are redacted
+   */
+  text: string;
+}
+export interface Problem {
+  column: number;
+  file: string;
+  key: string;
+  line: number;
+  message: string;
+  server: string;
+  suggestion: string;
+  warning: boolean;
+}
+export interface ConfigFile {
+  etag: string;
+  path: string;
+  problems: Problem[];
+  text: string;
+}
+export interface ConfigInputBody {
+  text: string;
+}
+export interface ConfigRetentionInputBody {
+  /**
+   * Alternatively, the name of a copy to restore
+   */
+  copy?: string;
+  /**
+   * New text of the configuration file
+   */
+  text?: string;
+}
+export interface Connection {
+  /**
+   * Whether it can be connected by an extension
+   */
+  bundle: boolean;
+  connected: boolean;
+  detected: boolean;
+  http: boolean;
+  id: string;
+  key: string;
+  kind: string;
+  lastSeen?: string;
+  /**
+   * Whether it can be connected by a link
+   */
+  link: boolean;
+  /**
+   * Whether it has initialized a session since it was connected
+   */
+  live: boolean;
+  maxTools: number;
+  /**
+   * Servers that were taken over from it
+   */
+  moved: Moved[];
+  name: string;
+  /**
+   * Next step for this client; empty if there is none
+   */
+  next: string;
+  /**
+   * Number of tools that a new list would contain
+   */
+  offered: number;
+  path: string;
+  problem: string;
+  project: string;
+  reload: string;
+  /**
+   * Open legacy sessions
+   */
+  sessions: number;
+  /**
+   * First initialization since the daemon started
+   */
+  since?: string;
+  state: string;
+  supportsHttp: boolean;
+  tested: boolean;
+  /**
+   * Number of tools in its last tool list
+   */
+  tools: number;
+  /**
+   * Limits of the client that are exceeded
+   */
+  warnings: string[];
+}
+export interface Moved {
+  /**
+   * Name in the client's file
+   */
+  name: string;
+  scope: string;
+  /**
+   * Server id in Drawbridge
+   */
+  server: string;
+}
+export interface ConnectionActionInputBody {
+  /**
+   * With undo: only these moves, by the names in the client's file
+   */
+  servers?: string[] | null;
+}
+export interface ConnectionPlan {
+  action: string;
+  diff: string;
+  key: string;
+  path: string;
+  reload: string;
+  warnings: string[] | null;
+}
+export interface ConnectionRequest {
+  diff?: string;
+  http?: boolean;
+  move?: boolean;
+  project?: string;
+  servers?: string[] | null;
+  singleEntry?: boolean;
+}
+export interface Container {
+  createdAt: string;
+  id: string;
+  image: string;
+  /**
+   * Whether Drawbridge created it for a server
+   */
+  managed: boolean;
+  name: string;
+  /**
+   * Docker Compose project, or empty
+   */
+  project: string;
+  /**
+   * Configured servers that refer to it
+   */
+  servers: string[];
+  /**
+   * Docker Compose service, or empty
+   */
+  service: string;
+  /**
+   * State reported by Docker: running, exited, created, paused ...
+   */
+  state: string;
+  /**
+   * Human-readable status, such as Up 3 minutes
+   */
+  status: string;
+}
+export interface ContainerDetail {
+  command: string[];
+  createdAt: string;
+  entrypoint: string[];
+  /**
+   * Names of the environment variables
+   */
+  environment: string[];
+  id: string;
+  image: string;
+  init: boolean;
+  /**
+   * Whether Drawbridge created it for a server
+   */
+  managed: boolean;
+  name: string;
+  processes: ContainerProcess[];
+  /**
+   * Interpreters and package runners, and programs with mcp in their name
+   */
+  programs: ContainerProgram[];
+  /**
+   * Docker Compose project, or empty
+   */
+  project: string;
+  /**
+   * Configured servers that refer to it
+   */
+  servers: string[];
+  /**
+   * Docker Compose service, or empty
+   */
+  service: string;
+  /**
+   * Whether it has a shell; without one, a server in it cannot be stopped reliably
+   */
+  shell: boolean;
+  /**
+   * State reported by Docker: running, exited, created, paused ...
+   */
+  state: string;
+  /**
+   * Human-readable status, such as Up 3 minutes
+   */
+  status: string;
+  suggestions: Suggestion[];
+  user: string;
+  workdir: string;
+}
+export interface ContainerProcess {
+  command: string;
+  pid: string;
+  user: string;
+}
+export interface ContainerProgram {
+  name: string;
+  path: string;
+}
+export interface Suggestion {
+  /**
+   * JSON text: a server's object, as in the configuration file
+   */
+  entry: string;
+  title: string;
+}
+export interface ContextCost {
+  clients: ClientCost[];
+  /**
+   * The endpoint of all servers first, then one per server
+   */
+  lists: ListCost[];
+  /**
+   * Largest first
+   */
+  tools: ToolCost[];
+  /**
+   * Not called for unusedDays, largest first
+   */
+  unused: ToolCost[];
+  unusedDays: number;
+}
+export interface ListCost {
+  /**
+   * /mcp or /s/SERVER/mcp
+   */
+  address: string;
+  bytes: number;
+  server?: string;
+  /**
+   * Estimate
+   */
+  tokens: number;
+  tools: number;
+}
+export interface ToolCost {
+  bytes: number;
+  /**
+   * Calls in the last 30 days
+   */
+  calls: number;
+  lastUsed?: string;
+  /**
+   * Public name
+   */
+  name: string;
+  server: string;
+  /**
+   * Estimate
+   */
+  tokens: number;
+  tool: string;
+}
+export interface CostInputBody {
+  /**
+   * JSON object of a profile that is being edited
+   */
+  entry: {
+    [k: string]: unknown;
+  };
+}
+export interface Debug {
+  bothEras: boolean;
+  capabilities?: unknown;
+  configured: string;
+  dir?: string;
+  environment: string[] | null;
+  frames: Frame[] | null;
+  framing: string;
+  instructions?: string;
+  path?: string;
+  processes: Proc[] | null;
+  searchPath?: string;
+  session: string;
+  start: string;
+  status: ServerStatus;
+  stderr: string[] | null;
+  timings: Timings;
+}
+export interface Frame {
+  at: string;
+  bytes: number;
+  http?: string;
+  sent: boolean;
+  text: string;
+}
+export interface Proc {
+  name: string;
+  path?: string;
+  pid: number;
+  ppid: number;
+  rssBytes: number;
+}
+export interface ServerStatus {
+  command?: string;
+  detail?: string;
+  era?: string;
+  exitCode?: number;
+  hint?: string;
+  id: string;
+  inFlight: number;
+  instances?: Instance[] | null;
+  label: string;
+  login?: string;
+  pid?: number;
+  prompts: number;
+  protocolVersion?: string;
+  reason: string;
+  resources: number;
+  restarts: number;
+  serverInfo?: unknown;
+  since: string;
+  state: string;
+  stderr?: string[] | null;
+  tags?: string[] | null;
+  templates: number;
+  tools: number;
+  transport: string;
+  updated: string;
+  warnings?: string[] | null;
+}
+export interface Instance {
+  inFlight: number;
+  name: string;
+  pid?: number;
+  reason: string;
+  since: string;
+  state: string;
+  workspace?: string;
+}
+export interface Timings {
+  began: string;
+  lastCall: string;
+  lastMessage: string;
+  listedAt: string;
+  nextLaunchNs: number;
+  pingTookNs: number;
+  startTookNs: number;
+}
+export interface DeleteInputBody {
+  client?: string;
+  /**
+   * @maxItems 10000
+   */
+  ids?: string[] | null;
+  session?: string;
+}
+export interface Deleted {
+  deleted: number;
+}
+export interface DesktopChange {
+  paused?: boolean;
+  startAtLogin?: boolean;
+}
+export interface DesktopState {
+  /**
+   * Why the start-at-login setting cannot be read
+   */
+  loginProblem?: string;
+  /**
+   * Whether all servers are paused until they are resumed or the daemon restarts
+   */
+  paused: boolean;
+  startAtLogin: boolean;
+  /**
+   * Whether the tray icon is shown
+   */
+  tray: boolean;
+  /**
+   * Why the tray icon is not shown
+   */
+  trayProblem?: string;
+  /**
+   * Whether a Drawbridge window is open
+   */
+  window: boolean;
+}
+export interface DiffLine {
+  op: 'same' | 'old' | 'new' | 'gap';
+  text: string;
+}
+export interface Directory {
+  /**
+   * Address of the registry that a refresh uses
+   */
+  address: string;
+  items: Installable[];
+  next: string;
+  /**
+   * Time of the last refresh; 0001-01-01T00:00:00Z if there was none
+   */
+  refreshedAt: string;
+  total: number;
+}
+export interface Installable {
+  /**
+   * Whether it is part of Drawbridge
+   */
+  curated: boolean;
+  description: string;
+  /**
+   * Ids of the servers that use this package or address
+   */
+  installed: string[];
+  /**
+   * Default name
+   */
+  label: string;
+  name: string;
+  options: InstallOption[];
+  /**
+   * Why it cannot be installed; empty if it can
+   */
+  refused: string;
+  /**
+   * Source repository, as claimed
+   */
+  repository: string;
+  title: string;
+  version: string;
+  website: string;
+}
+export interface InstallOption {
+  /**
+   * Command line with values to be entered in angle brackets; empty for an address
+   */
+  command: string[];
+  fields: Field[];
+  /**
+   * Required program: npx, uvx, docker or dnx
+   */
+  launcher?: string;
+  /**
+   * Whether the version is fixed
+   */
+  pinned: boolean;
+  /**
+   * Package, or address
+   */
+  title: string;
+}
+export interface Field {
+  choices?: string[] | null;
+  default?: string;
+  description?: string;
+  /**
+   * string, number, boolean, filepath, or directory
+   */
+  format?: string;
+  key: string;
+  label: string;
+  /**
+   * Accepts several values, one per line
+   */
+  multiple?: boolean;
+  placeholder?: string;
+  required: boolean;
+  secret: boolean;
+}
+export interface DockerContext {
+  address: string;
+  current: boolean;
+  name: string;
+}
+export interface DockerEngine {
+  address: string;
+  context: string;
+  hint: string;
+  message: string;
+  /**
+   * absent: Docker does not respond; refused: the user has no permission
+   */
+  state: 'ok' | 'absent' | 'refused';
+  version: string;
+}
+export interface DockerView {
+  containers: Container[];
+  contexts: DockerContext[];
+  engine: DockerEngine;
+}
+export interface EarlierVersion {
+  configured: string;
+  until: string;
+}
+export interface EntryUpdate {
+  diff: string;
+  error?: string;
+  key: string;
+  path: string;
+}
+export interface ErrorDocument {
+  code: string;
+  /**
+   * Human-readable sentence
+   */
+  detail: string;
+  /**
+   * Invalid values by path
+   */
+  errors?: FieldError[] | null;
+  /**
+   * What to do next
+   */
+  hint?: string;
+  /**
+   * Whether the same request may succeed later
+   */
+  retriable: boolean;
+  status: number;
+  title: string;
+}
+export interface FieldError {
+  error: string;
+  field: string;
+}
+export interface Event {
+  at: string;
+  detail: string;
+  id: number;
+  kind: 'tool' | 'instructions' | 'server';
+  name: string;
+  newHash: string;
+  oldHash: string;
+  server: string;
+  what: 'new' | 'changed' | 'accepted' | 'blocked' | 'returned' | 'warned';
+}
+export interface Explanation {
+  attempts: number;
+  checks: Verdict[];
+  client: string;
+  maxRequestMs: number;
+  passes: boolean;
+  publicName: string;
+  server: string;
+  timeoutMs: number;
+  tool: string;
+}
+export interface Verdict {
+  detail: string;
+  key: string;
+  name: string;
+  result: 'pass' | 'refuse' | 'ask' | 'wait' | 'off';
+}
+export interface Facet {
+  calls: number;
+  /**
+   * Server of a tool
+   */
+  server?: string;
+  value: string;
+}
+export interface Facets {
+  clients: Facet[];
+  /**
+   * If set, only this many of the newest calls were counted; otherwise counts are per full hour, or per full minute within the last 48 h
+   */
+  newest?: number;
+  outcomes: Facet[];
+  servers: Facet[];
+  tools: Facet[];
+  total: number;
+}
+export interface File {
+  bytes: number;
+  name: string;
+  text: string;
+}
+export interface Finding {
+  action?: string;
+  check: string;
+  fix?: string;
+  id: string;
+  level: string;
+  message: string;
+  subject: string;
+}
+export interface Grant {
+  client: string;
+  server: string;
+  tool: string;
+  until: string;
+}
+export interface HeldCalls {
+  calls: number;
+  /**
+   * Time before the jump
+   */
+  from: string;
+  /**
+   * Time at which they are deleted, unless the clock is corrected first
+   */
+  until: string;
+}
+export interface HiddenTool {
+  server: string;
+  tool: string;
+}
+export interface HideInputBody {
+  /**
+   * False shows them to clients again
+   */
+  hide: boolean;
+  /**
+   * @minItems 1
+   * @maxItems 5000
+   */
+  tools: HiddenTool[] | null;
+}
+export interface HistoryState {
+  /**
+   * Total size of the files
+   */
+  bytes: number;
+  calls: number;
+  clockHold?: HeldCalls;
+  /**
+   * Part of it that is free for new calls
+   */
+  freeBytes: number;
+  /**
+   * Calls that are not in the search index yet
+   */
+  indexPending: number;
+  /**
+   * All calls before this time are indexed; absent if all are
+   */
+  indexedUpTo?: string;
+  /**
+   * 0: unlimited
+   */
+  keepDays: number;
+  /**
+   * 0: unlimited
+   */
+  maxBytes: number;
+  recorder: RecorderStatus;
+  recording: Recording;
+}
+export interface RecorderStatus {
+  /**
+   * Calls dropped since the start
+   */
+  dropped: number;
+  /**
+   * Calls waiting to be written
+   */
+  queued: number;
+  state: 'recording' | 'paused' | 'off';
+}
+export interface Recording {
+  paused: boolean;
+  rules?: Rule[] | null;
+}
+export interface Rule {
+  record: string;
+  server: string;
+  tool?: string;
+}
+export interface ImportInputBody {
+  /**
+   * Diff that was shown; any other one is rejected
+   */
+  diff?: string;
+  /**
+   * Only these servers
+   */
+  servers?: string[] | null;
+}
+export interface ImportPlan {
+  diff: string;
+  /**
+   * Identifies the import for undo; empty in a plan, or if nothing was imported
+   */
+  id: string;
+  /**
+   * Changes to the configuration
+   */
+  path: string;
+  /**
+   * Names of the secrets that are moved to the secret store
+   */
+  secrets: string[];
+  servers: ImportableServer[];
+}
+export interface ImportableServer {
+  alsoIn: string[] | null;
+  entry: string;
+  exists: boolean;
+  label: string;
+  name: string;
+  notes: string[] | null;
+  scope: string;
+  /**
+   * Names under which its literal tokens will be stored
+   */
+  secrets: string[];
+  skipReason: string;
+  /**
+   * Where it was found if not in the client's current file: it can be imported but not moved
+   */
+  source: string;
+}
+export interface InstallBody {
+  /**
+   * Alternatively, the path of a .mcpb file on this machine
+   */
+  bundle?: string;
+  /**
+   * To install: the entry that the plan returned
+   */
+  entry?: string;
+  /**
+   * Name of the server
+   */
+  label?: string;
+  /**
+   * Name of a server of the directory
+   */
+  name?: string;
+  /**
+   * Index in options
+   */
+  option?: number;
+  /**
+   * Alternatively, the id of an uploaded bundle
+   */
+  upload?: string;
+  /**
+   * Form values by field key
+   */
+  values?: {
+    [k: string]: string;
+  };
+}
+export interface Installation {
+  bundle?: About;
+  /**
+   * Command line of the server
+   */
+  command: string[];
+  done: boolean;
+  /**
+   * JSON text: the server's object for the configuration
+   */
+  entry: string;
+  /**
+   * Form of a bundle
+   */
+  fields: Field[];
+  /**
+   * Server id
+   */
+  id: string;
+  label: string;
+  /**
+   * Keys of required fields without a value; if there are any, entry is empty
+   */
+  missing: string[];
+  /**
+   * Names under which secrets are stored
+   */
+  secrets: string[];
+}
+export interface LastRun {
+  at: string;
+  /**
+   * Steps with an unexpected result
+   */
+  failed: number;
+  ok: boolean;
+  seen?: {
+    [k: string]: string;
+  };
+  /**
+   * What started the run: the user, or the server whose version or tools changed
+   */
+  trigger: string;
+}
+export interface Line {
+  at: string;
+  level: string;
+  text: string;
+}
+export interface ListCall {
+  items: Call[];
+  next: string;
+}
+export interface ListClient {
+  items: Client[];
+  next: string;
+}
+export interface ListClientFeatures {
+  items: ClientFeatures[];
+  next: string;
+}
+export interface ListConfigCopy {
+  items: ConfigCopy[];
+  next: string;
+}
+export interface ListConnection {
+  items: Connection[];
+  next: string;
+}
+export interface ListEvent {
+  items: Event[];
+  next: string;
+}
+export interface ListFile {
+  items: File[];
+  next: string;
+}
+export interface ListFinding {
+  items: Finding[];
+  next: string;
+}
+export interface ListGrant {
+  items: Grant[];
+  next: string;
+}
+export interface ListImportableServer {
+  items: ImportableServer[];
+  next: string;
+}
+export interface ListLine {
+  items: Line[];
+  next: string;
+}
+export interface ListMessage {
+  items: Message[];
+  next: string;
+}
+export interface Message {
+  at: string;
+  /**
+   * Size of the complete message
+   */
+  bytes: number;
+  client?: string;
+  from: 'client' | 'server' | 'drawbridge';
+  /**
+   * Remote servers only: request line or status, and headers, one per line; secrets are redacted
+   */
+  http?: string;
+  id: string;
+  server?: string;
+  session?: string;
+  /**
+   * Secrets are redacted; at most 8 KiB
+   */
+  text: string;
+}
+export interface ListQuestion {
+  items: Question[];
+  next: string;
+}
+export interface Question {
+  /**
+   * JSON text, truncated in lists and events if long; calls only
+   */
+  arguments?: string;
+  /**
+   * Whether arguments is truncated: GET /api/v1/approvals/{id} returns all of it
+   */
+  argumentsCut?: boolean;
+  /**
+   * Size of the complete arguments in bytes
+   */
+  argumentsSize?: number;
+  at: string;
+  /**
+   * Call id; calls only
+   */
+  callId?: string;
+  client: QuestionClient;
+  command?: NewCommand;
+  /**
+   * Effect that the server declares for the tool; calls only
+   */
+  effect?: 'read-only' | 'destructive' | 'unknown';
+  /**
+   * 0001-01-01T00:00:00Z for a command, because it does not expire
+   */
+  expires: string;
+  id: string;
+  kind: 'form' | 'url' | 'command' | 'call' | 'tools';
+  /**
+   * Text of the question; for a command: the command, then the names of its variables and its folder, one per line
+   */
+  message: string;
+  /**
+   * The server's own name of the tool; calls only
+   */
+  original?: string;
+  /**
+   * Rule that requires approval; calls only
+   */
+  rule?: string;
+  /**
+   * JSON text: schema of the form, an object with flat properties
+   */
+  schema?: string;
+  /**
+   * Server id
+   */
+  server: string;
+  /**
+   * Empty while pending
+   */
+  state: '' | 'accept' | 'decline' | 'cancel' | 'expired' | 'withdrawn';
+  /**
+   * Public name of the called tool or prompt; may be empty
+   */
+  tool: string;
+  url?: string;
+}
+export interface QuestionClient {
+  name: string;
+  token: string;
+  version: string;
+}
+export interface NewCommand {
+  /**
+   * Command line as in the configuration
+   */
+  commandLine: string;
+  cwd: string;
+  /**
+   * Names of the environment variables
+   */
+  environment: string[];
+  /**
+   * Previous command line; empty if unknown
+   */
+  previous: string;
+}
+export interface ListSavedCheck {
+  items: SavedCheck[];
+  next: string;
+}
+export interface SavedCheck {
+  /**
+   * Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only
+   */
+  auto?: 'on' | 'off';
+  last?: LastRun;
+  name: string;
+  /**
+   * @minItems 1
+   * @maxItems 200
+   */
+  steps: Step[];
+}
+export interface ListServerStatus {
+  items: ServerStatus[];
+  next: string;
+}
+export interface ListServerUsage {
+  items: ServerUsage[];
+  next: string;
+}
+export interface ServerUsage {
+  /**
+   * Percentage of one core since the previous sample
+   */
+  cpuPercent: number;
+  processes: number;
+  rssBytes: number;
+  server: string;
+}
+export interface ListServerVersion {
+  items: ServerVersion[];
+  next: string;
+}
+export interface ServerVersion {
+  /**
+   * As in the configuration
+   */
+  configured: string;
+  /**
+   * Previous values, newest first
+   */
+  earlier: EarlierVersion[];
+  /**
+   * Whether the entry runs a package: npx, uvx or an image
+   */
+  known: boolean;
+  /**
+   * Newest version in the registry if it was just queried; for an image, the digest of its tag there
+   */
+  latest: string;
+  launcher: '' | 'npx' | 'uvx' | 'image';
+  package: string;
+  /**
+   * What pinning would write; empty if there is nothing to pin
+   */
+  pin: string;
+  /**
+   * Whether the entry specifies a fixed version
+   */
+  pinned: boolean;
+  server: string;
+  /**
+   * Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine
+   */
+  source: '' | 'configuration' | 'process' | 'cache' | 'server' | 'container' | 'image';
+  /**
+   * Running version, if known
+   */
+  version: string;
+}
+export interface ListSession {
+  items: Session[];
+  next: string;
+}
+export interface Session {
+  calls: number;
+  client: string;
+  clientVersion: string;
+  errors: number;
+  first: string;
+  last: string;
+  /**
+   * Use it as a filter of GET /api/v1/calls to get the calls in order
+   */
+  session: string;
+  token: string;
+  workspace: string;
+}
+export interface ListTakenImport {
+  items: TakenImport[];
+  next: string;
+}
+export interface TakenImport {
+  at: string;
+  client: string;
+  id: string;
+  servers: string[];
+}
+export interface ListTakeoverResult {
+  items: TakeoverResult[];
+  next: string;
+}
+export interface TakeoverResult {
+  /**
+   * Why it was not changed; empty on success
+   */
+  error: string;
+  key: string;
+  name: string;
+  /**
+   * What to do for the client to notice the change
+   */
+  reload: string;
+  /**
+   * Number of its servers that were taken over
+   */
+  servers: number;
+}
+export interface ListTakeoverUndone {
+  items: TakeoverUndone[];
+  next: string;
+}
+export interface TakeoverUndone {
+  error: string;
+  key: string;
+  /**
+   * restored, removed or wasAbsent; empty after an error
+   */
+  result: string;
+}
+export interface ListTool {
+  items: Tool[];
+  next: string;
+}
+export interface Tool {
+  /**
+   * JSON text, or empty
+   */
+  annotations: string;
+  description: string;
+  /**
+   * JSON text
+   */
+  inputSchema: string;
+  /**
+   * Public name
+   */
+  name: string;
+  /**
+   * JSON text, or empty
+   */
+  outputSchema: string;
+  /**
+   * JSON text: the complete entry as clients see it
+   */
+  raw: string;
+  server: string;
+  title: string;
+  /**
+   * The server's own name
+   */
+  tool: string;
+}
+export interface ListToolChange {
+  items: ToolChange[];
+  next: string;
+}
+export interface ToolChange {
+  at: string;
+  diff: DiffLine[];
+  kind: 'tool' | 'instructions';
+  name: string;
+  newHash: string;
+  oldHash: string;
+  server: string;
+  state: 'waiting' | 'blocked' | 'added' | 'changed' | 'removed';
+  warnings: Warning[];
+}
+export interface Warning {
+  code:
+    | 'hidden-text'
+    | 'hides-from-user'
+    | 'reads-files'
+    | 'commands'
+    | 'other-tools'
+    | 'overrides'
+    | 'sends-away'
+    | 'shadowing'
+    | 'lookalike'
+    | 'encoded'
+    | 'same-name';
+  quote: string;
+  reason: string;
+  where: string;
+}
+export interface ListToolSetting {
+  items: ToolSetting[];
+  next: string;
+}
+export interface ToolSetting {
+  /**
+   * Description of the server
+   */
+  description: string;
+  destructive: boolean | null;
+  /**
+   * Configuration key that hides it
+   */
+  hiddenBy: '' | 'enabled' | 'includeTools' | 'excludeTools' | 'toolChanges';
+  idempotent: boolean | null;
+  /**
+   * Public name at the endpoint of all servers; empty if hidden
+   */
+  publicName: string;
+  /**
+   * As declared by the server; null if not declared
+   */
+  readOnly: boolean | null;
+  settings: ToolSettings;
+  shown: boolean;
+  title: string;
+  /**
+   * The server's own name
+   */
+  tool: string;
+}
+export interface ToolSettings {
+  allowClients: string[];
+  approval: '' | 'never' | 'ask' | 'deny' | 'destructive';
+  cacheTtlMs: number;
+  description: string;
+  enabled: boolean;
+  maxRequestMs: number;
+  rateLimit: RateSetting;
+  /**
+   * Upper limit for the recording of its calls; overrides the server's setting
+   */
+  record: '' | 'full' | 'meta' | 'off';
+  rename: string;
+  requestTimeoutMs: number;
+  retry: RetrySettings;
+  validateInput: '' | 'off' | 'reject';
+}
+export interface RateSetting {
+  burst: number;
+  by: 'client' | 'session';
+  perSecond: number;
+}
+export interface RetrySettings {
+  attempts: number;
+  delaysMs: number[];
+}
+export interface ListToolTrust {
+  items: ToolTrust[];
+  next: string;
+}
+export interface ToolTrust {
+  always: boolean;
+  firstAt: string;
+  hash: string;
+  new: boolean;
+  /**
+   * Empty while the tool is withheld from clients
+   */
+  publicName: string;
+  server: string;
+  /**
+   * The server's own name of the tool; empty for the server's instructions
+   */
+  tool: string;
+  warnings: Warning[];
+  withheld?: '' | 'waiting' | 'blocked';
+}
+export interface Load {
+  queued: number;
+  rejected: number;
+  running: number;
+  server: string;
+}
+export interface LoginPending {
+  expiresAt: string;
+  host: string;
+  issuer: string;
+  scopes?: string[] | null;
+  url: string;
+}
+export interface LoginStatus {
+  expires?: string;
+  failed?: string;
+  issuer?: string;
+  pending?: Pending;
+  reason: string;
+  renews: boolean;
+  scopes?: string[] | null;
+  since?: string;
+  state: string;
+}
+export interface Pending {
+  expiresAt: string;
+  host: string;
+  issuer: string;
+  scopes?: string[] | null;
+  url: string;
+}
+export interface ManualSetup {
+  bundle: string;
+  format: string;
+  link: string;
+  path: string;
+  steps: string[] | null;
+  text: string;
+}
+export interface Modes {
+  all: number;
+  deferred: number;
+  search: number;
+}
+export interface NoteChange {
+  base?: Note;
+  /**
+   * At most 5,000 characters
+   */
+  note: string;
+  /**
+   * At most 20, of 50 characters each
+   */
+  tags: string[];
+  /**
+   * At most 500 characters
+   */
+  title: string;
+}
+export interface Notice {
+  message: string;
+  subject: string;
+}
+export interface OpenAddress {
+  url: string;
+}
+export interface OpenRequest {
+  to?: string;
+}
+export interface PartInputBody {
+  offset: number;
+  /**
+   * base64
+   */
+  part: string;
+}
+export interface PickAnswer {
+  id: string;
+  path: string;
+}
+export interface PickRequest {
+  kind: 'file' | 'folder';
+}
+export interface Picked {
+  /**
+   * Empty if the user cancelled
+   */
+  path: string;
+}
+export interface PolicyStatus {
+  /**
+   * Servers whose circuit breaker is open or half-open
+   */
+  breakers: BreakerStatus[];
+  /**
+   * Servers with a concurrency limit and calls that are in flight, queued or rejected by it
+   */
+  waiting: Load[];
+}
+export interface Profile {
+  address: string;
+  /**
+   * Names of the tokens that are bound to it
+   */
+  clients: string[];
+  description: string;
+  /**
+   * JSON object in the configuration
+   */
+  entry: {
+    [k: string]: unknown;
+  };
+  /**
+   * Changes when the object changes
+   */
+  etag: string;
+  /**
+   * Whether it lists no servers and therefore offers all
+   */
+  everyServer: boolean;
+  folders: string[];
+  /**
+   * Empty for the default view of everything at /mcp
+   */
+  name: string;
+  /**
+   * Ids of the servers that it lists
+   */
+  servers: string[];
+  tokens: Modes;
+  toolMode: 'all' | 'search' | 'deferred';
+  tools: number;
+}
+export interface Profiles {
+  clients: ClientView[];
+  items: Profile[];
+  next: string;
+}
+export interface PruneInputBody {
+  keepDays?: number;
+  maxBytes?: number;
+  maxCalls?: number;
+}
+export interface PutCheckInputBody {
+  /**
+   * Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only
+   */
+  auto?: '' | 'on' | 'off';
+  /**
+   * @minItems 1
+   * @maxItems 200
+   */
+  steps: Step[];
+}
+export interface PutProfileInputBody {
+  /**
+   * JSON object for the configuration
+   */
+  entry: {
+    [k: string]: unknown;
+  };
+}
+export interface RenameInputBody {
+  /**
+   * New name in the configuration
+   */
+  name: string;
+}
+export interface ReplayInputBody {
+  /**
+   * JSON object that replaces the recorded arguments
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Required unless the tool is declared read-only
+   */
+  confirm?: boolean;
+}
+export interface RestoreConfigInputBody {
+  /**
+   * ETag of the file that the change is based on
+   */
+  etag: string;
+}
+export interface RestoredConfig {
+  /**
+   * Copy of the previous file
+   */
+  backup: string;
+  /**
+   * ETag of the current file
+   */
+  etag: string;
+}
+export interface RetentionPreview {
+  calls: number;
+  /**
+   * Whether calls is an estimate
+   */
+  estimated: boolean;
+  /**
+   * Start of the oldest of them
+   */
+  from?: string;
+  /**
+   * Start of the newest of them
+   */
+  to?: string;
+  /**
+   * Total number of calls
+   */
+  total: number;
+}
+export interface RetentionPreviewInputBody {
+  /**
+   * 0: unlimited
+   */
+  keepDays: number;
+  /**
+   * 0: unlimited
+   */
+  maxBytes: number;
+  /**
+   * 0: unlimited
+   */
+  maxCalls?: number;
+}
+export interface RunningServer {
+  bytes: number;
+  client: string;
+  copy: boolean;
+  name: string;
+  pid: number;
+}
+export interface Savings {
+  before?: SavingsBaseline;
+  bytes: number;
+  clients: number;
+  configured: number;
+  copies: number;
+  copyBytes: number;
+  running: RunningServer[] | null;
+}
+export interface SavingsBaseline {
+  at: string;
+  bytes: number;
+  clients: number;
+  configured: number;
+  copies: number;
+  copyBytes: number;
+  running: number;
+}
+export interface Secret {
+  changedAt: string;
+  name: string;
+  /**
+   * Ids of the servers whose configuration refers to it
+   */
+  servers: string[] | null;
+}
+export interface SecretInputBody {
+  value: string;
+}
+export interface Secrets {
+  /**
+   * Where the encryption key is: keyring or file; empty while nothing is stored
+   */
+  home: string;
+  items: Secret[];
+  /**
+   * Whether the keyring is locked: items is empty, and servers that need a secret wait
+   */
+  locked: boolean;
+  /**
+   * Names that servers refer to and that are not stored; empty while locked
+   */
+  missing: string[];
+  /**
+   * Problem with the storage of secrets; empty if there is none
+   */
+  notice: string;
+}
+export interface ServerDetail {
+  command?: string;
+  detail?: string;
+  era?: string;
+  exitCode?: number;
+  hint?: string;
+  id: string;
+  inFlight: number;
+  instances?: Instance[] | null;
+  label: string;
+  log: Line[];
+  login?: string;
+  pid?: number;
+  prompts: number;
+  protocolVersion?: string;
+  reason: string;
+  resources: number;
+  restarts: number;
+  serverInfo?: unknown;
+  since: string;
+  state: string;
+  stderr?: string[] | null;
+  tags?: string[] | null;
+  templates: number;
+  tools: number;
+  transport: string;
+  updated: string;
+  usage?: Usage;
+  warnings?: string[] | null;
+}
+export interface Usage {
+  cpuPercent: number;
+  rssBytes: number;
+  tree: Proc[] | null;
+}
+export interface SetToolInputBody {
+  /**
+   * Keys to change, as in the configuration; null removes a key
+   */
+  set: {
+    /**
+     * Any JSON value
+     */
+    [k: string]: {
+      [k: string]: unknown;
+    };
+  };
+  /**
+   * The server's own name of the tool
+   */
+  tool: string;
+}
+export interface Shared {
+  /**
+   * Version of Drawbridge that wrote the file
+   */
+  drawbridge: string;
+  mcpServers: {
+    /**
+     * Any JSON value
+     */
+    [k: string]: {
+      [k: string]: unknown;
+    };
+  };
+  /**
+   * Names of the secrets that the recipient has to provide
+   */
+  missingSecrets: string[];
+  profiles?: {
+    /**
+     * Any JSON value
+     */
+    [k: string]: {
+      [k: string]: unknown;
+    };
+  };
+}
+export interface SharedImport {
+  /**
+   * Backup of the previous configuration
+   */
+  backup: string;
+  /**
+   * Changes to the configuration file, with recognized secrets redacted; empty if nothing changes
+   */
+  diff: string;
+  done: boolean;
+  /**
+   * ETag of the configuration file after the change
+   */
+  etag: string;
+  /**
+   * Secrets that new servers refer to and that are not stored
+   */
+  missingSecrets: string[];
+  /**
+   * Secrets that were stored by this import
+   */
+  newSecrets: string[];
+  profiles: SharedProfile[];
+  servers: SharedServer[];
+  /**
+   * Stored secrets that new servers would get
+   */
+  storedSecrets: string[];
+}
+export interface SharedProfile {
+  name: string;
+  reason: string;
+  state: 'new' | 'exists' | 'rejected';
+}
+export interface SharedServer {
+  /**
+   * Command line
+   */
+  command: string[];
+  label: string;
+  /**
+   * Why it is rejected
+   */
+  reason: string;
+  /**
+   * Names of the secrets that it uses
+   */
+  secrets: string[];
+  state: 'new' | 'exists' | 'rejected';
+  /**
+   * Alternatively, the address
+   */
+  url: string;
+  /**
+   * Names of the environment variables of this computer that it uses
+   */
+  variables: string[];
+}
+export interface SharedImportInputBody {
+  /**
+   * To import: the diff that the plan returned
+   */
+  diff?: string;
+  /**
+   * Values of the secrets to store, by name
+   */
+  secrets?: {
+    [k: string]: string;
+  };
+  /**
+   * To import: the stored secrets that it may use, as the plan returned them
+   */
+  storedSecrets?: string[] | null;
+  /**
+   * Complete text of the shared file
+   */
+  text: string;
+}
+export interface Shown {
+  shown: boolean;
+}
+export interface Snapshot {
+  /**
+   * Pending approvals
+   */
+  approvals: Question[];
+  /**
+   * Latest calls, including those in flight, newest first
+   */
+  calls: Call[];
+  status: Status;
+}
+export interface Status {
+  configPath: string;
+  notices: Notice[];
+  problems: Problem[];
+  recorder: RecorderStatus;
+  requireToken: boolean;
+  servers: ServerStatus[];
+  startedAt: string;
+  url: string;
+  /**
+   * Resource usage of the servers that run on this machine
+   */
+  usage: ServerUsage[];
+  version: string;
+  /**
+   * Number of tools that clients see, by server id; only servers whose configuration hides some
+   */
+  visibleTools?: {
+    [k: string]: number;
+  };
+}
+export interface TakeoverClient {
+  /**
+   * Changes to the configuration and to the client's file; secrets are masked
+   */
+  diff: string;
+  key: string;
+  name: string;
+  path: string;
+  servers: number;
+  warnings: string[];
+}
+export interface TakeoverPlan {
+  /**
+   * In the order in which they are changed
+   */
+  clients: TakeoverClient[];
+  /**
+   * Identifies this plan in the request that applies it
+   */
+  plan: string;
+  /**
+   * Number of servers that are taken over
+   */
+  servers: number;
+  skipped: TakeoverSkip[];
+}
+export interface TakeoverSkip {
+  client: string;
+  reason: string;
+}
+export interface TakeoverRequest {
+  /**
+   * Id of the plan that was shown; any other one is rejected
+   */
+  plan: string;
+}
+export interface TakeoverUndoInputBody {
+  /**
+   * Keys of the clients that were taken over
+   *
+   * @minItems 1
+   * @maxItems 200
+   */
+  keys: string[] | null;
+}
+export interface TestItem {
+  description: string;
+  /**
+   * Name, or URI of a resource
+   */
+  name: string;
+  /**
+   * JSON text: the complete entry
+   */
+  raw: string;
+  title: string;
+}
+export interface TestRequest {
+  /**
+   * The server's JSON object, as in the configuration file
+   */
+  entry?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Name in the configuration
+   */
+  name?: string;
+  /**
+   * Id or name of a configured server, instead of name and entry
+   */
+  server?: string;
+}
+export interface TestResult {
+  code: string;
+  /**
+   * Command line or address; secrets are redacted
+   */
+  command: string;
+  era: string;
+  error: string;
+  hint: string;
+  instructions: string;
+  /**
+   * Last lines of the server's output
+   */
+  log: string[];
+  /**
+   * needed: the server responds but requires a sign-in, which is possible once it is configured
+   */
+  login: '' | 'needed';
+  ok: boolean;
+  /**
+   * Problems of the entry; may contain warnings on success
+   */
+  problems: Problem[];
+  prompts: TestItem[];
+  protocolVersion: string;
+  resources: TestItem[];
+  /**
+   * Any JSON value
+   */
+  serverInfo: {
+    [k: string]: unknown;
+  };
+  /**
+   * Stage at which the test ended
+   */
+  stage: 'configuration' | 'start' | 'connect' | 'done';
+  templates: TestItem[];
+  tookNs: number;
+  tools: Tool[];
+  transport: string;
+  warnings: string[];
+}
+export interface TokenChange {
+  name: string;
+  rewritten: EntryUpdate[];
+  /**
+   * New token, for the user to enter in a client, if no client's file was updated
+   */
+  token?: string;
+}
+export interface TokenInputBody {
+  /**
+   * Only report what would change; the token is kept
+   */
+  dryRun?: boolean;
+}
+export interface Undone {
+  key: string;
+  result: string;
+}
+export interface Upload {
+  id: string;
+  /**
+   * Bytes received; offset of the next part
+   */
+  received: number;
+}
+export interface UploadInputBody {
+  /**
+   * File size in bytes
+   */
+  size: number;
+}
+export interface UsageReport {
+  clients: Use[];
+  from: string;
+  /**
+   * In chronological order; intervals without calls are omitted
+   */
+  series: Use[];
+  /**
+   * Interval of the series
+   */
+  seriesNs: number;
+  /**
+   * Most called first
+   */
+  servers: Use[];
+  to: string;
+  tools: Use[];
+  total: Use;
+}
+export interface Use {
+  /**
+   * Start of the interval; series only
+   */
+  at?: string;
+  calls: number;
+  client?: string;
+  errors: number;
+  lastUsed?: string;
+  meanNs: number;
+  p50Ns: number;
+  p95Ns: number;
+  p99Ns: number;
+  server?: string;
+  token?: string;
+  tool?: string;
+}
+export interface VersionPlan {
+  applied: boolean;
+  /**
+   * Tools that are added, removed or changed
+   */
+  changes: ToolChange[];
+  /**
+   * As in the configuration
+   */
+  configured: string;
+  /**
+   * Previous values, newest first
+   */
+  earlier: EarlierVersion[];
+  /**
+   * Current value in the configuration
+   */
+  from: string;
+  /**
+   * Identifies this plan in the apply request; empty if nothing was planned
+   */
+  key: string;
+  /**
+   * Whether the entry runs a package: npx, uvx or an image
+   */
+  known: boolean;
+  /**
+   * Newest version in the registry if it was just queried; for an image, the digest of its tag there
+   */
+  latest: string;
+  launcher: '' | 'npx' | 'uvx' | 'image';
+  package: string;
+  /**
+   * What pinning would write; empty if there is nothing to pin
+   */
+  pin: string;
+  /**
+   * Whether the entry specifies a fixed version
+   */
+  pinned: boolean;
+  server: string;
+  /**
+   * Name and version that the candidate reports
+   */
+  serverInfo: {
+    [k: string]: unknown;
+  };
+  /**
+   * Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine
+   */
+  source: '' | 'configuration' | 'process' | 'cache' | 'server' | 'container' | 'image';
+  /**
+   * New value in the configuration
+   */
+  to: string;
+  /**
+   * How long the trial took
+   */
+  trialNs: number;
+  /**
+   * Running version, if known
+   */
+  version: string;
+}
