@@ -343,7 +343,8 @@ export function slots<T>(
   stepMs: number,
 ): { at: number[]; values: (T | undefined)[] } {
   const first = Math.floor(from / stepMs) * stepMs;
-  const n = Math.min(1000, Math.max(1, Math.ceil((to - first) / stepMs)));
+  const wanted = Math.ceil((to - first) / stepMs);
+  const n = Number.isFinite(wanted) ? Math.min(1000, Math.max(1, wanted)) : 0;
   const starts = Array.from({ length: n }, (_, i) => first + i * stepMs);
   const values = new Array<T | undefined>(n).fill(undefined);
   for (const one of list) {

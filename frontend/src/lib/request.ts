@@ -1,7 +1,7 @@
 import { capital } from '@/lib/format';
 import { sessionKey } from '@/lib/session';
 import { texts } from '@/lib/texts';
-import type { ErrorDocument } from '@/types/api';
+import type { ErrorDocument, List } from '@/types/api';
 
 /** A failure of the API, in words that can be shown. */
 export class RequestError extends Error {
@@ -40,6 +40,11 @@ export async function request<T>(
 ): Promise<T> {
   const text = await requestText(method, path, options);
   return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+/** The items of a list. */
+export async function requestList<T>(path: string, signal: AbortSignal): Promise<T[]> {
+  return (await request<List<T>>('GET', path, { signal })).items ?? [];
 }
 
 /** Like request, for answers whose numbers must not be parsed. */

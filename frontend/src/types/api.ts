@@ -36,6 +36,8 @@ export type Debug = Narrow<api.Debug, { status: ServerStatus }>;
 export type LoginStatus = Narrow<api.LoginStatus, { state: Login }>;
 export type Status = Narrow<api.Status, { servers?: ServerStatus[] | null }>;
 
+export type Finding = Narrow<api.Finding, { level: 'ok' | 'warning' | 'problem' }>;
+
 export type Outcome = api.Call['outcome'];
 export type StepReport = Narrow<api.StepReport, { outcome: Outcome }>;
 export type CheckReport = Narrow<api.CheckReport, { steps: StepReport[] }>;

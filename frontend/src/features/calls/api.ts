@@ -9,8 +9,18 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { jsonMembers, jsonString } from '@/lib/json-text';
-import { isConflict, RequestError, request, requestText, send } from '@/lib/request';
-import type { Call, CallDetail, Facets, HistoryState, List, Note, Session, SessionFrame } from '@/types/api';
+import { isConflict, RequestError, request, requestList, requestText, send } from '@/lib/request';
+import type {
+  Call,
+  CallDetail,
+  CallResult,
+  Facets,
+  HistoryState,
+  List,
+  Note,
+  Session,
+  SessionFrame,
+} from '@/types/api';
 import { type CallFilters, callQuery, filterQuery } from './filters';
 
 const pageSize = 200;
@@ -122,14 +132,11 @@ export const storyQuery = (session: string) =>
 export const framesQuery = (session: string) =>
   queryOptions({
     queryKey: ['frames', session],
-    queryFn: async ({ signal }) =>
-      (
-        await request<List<SessionFrame>>(
-          'GET',
-          `/api/v1/frames?${new URLSearchParams({ session, limit: '200' })}`,
-          { signal },
-        )
-      ).items ?? [],
+    queryFn: ({ signal }) =>
+      requestList<SessionFrame>(
+        `/api/v1/frames?${new URLSearchParams({ session, limit: '200' })}`,
+        signal,
+      ),
     refetchInterval: 5000,
     retry: false,
   });
@@ -155,17 +162,11 @@ export function useNote(id: string) {
   });
 }
 
-export interface Replayed {
-  success: boolean;
-  error: string;
-  callId: string;
-}
-
 /** Makes a call again as it was. Without `confirm` the daemon does so only for a tool that reads. */
 export function useReplay(id: string) {
   return useMutation({
     mutationFn: (confirm: boolean) =>
-      request<Replayed>('POST', `/api/v1/calls/${encodeURIComponent(id)}/replay`, {
+      request<CallResult>('POST', `/api/v1/calls/${encodeURIComponent(id)}/replay`, {
         body: { confirm },
       }),
   });

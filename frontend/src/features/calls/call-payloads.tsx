@@ -6,7 +6,7 @@ import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
 import { bytes, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { CallDetail as Detail, Cut } from '@/types/api';
+import type { Cut, CallDetail as Detail } from '@/types/api';
 
 const t = texts.calls;
 

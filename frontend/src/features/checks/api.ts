@@ -1,11 +1,10 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { request } from '@/lib/request';
-import type { CheckReport, List, PutCheckInputBody, SavedCheck } from '@/types/api';
+import { request, requestList } from '@/lib/request';
+import type { CheckReport, PutCheckInputBody, SavedCheck } from '@/types/api';
 
 export const checksQuery = queryOptions({
   queryKey: ['checks'],
-  queryFn: async ({ signal }) =>
-    (await request<List<SavedCheck>>('GET', '/api/v1/checks', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<SavedCheck>('/api/v1/checks', signal),
   // They also run by themselves.
   refetchInterval: 10_000,
 });

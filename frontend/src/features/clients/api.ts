@@ -1,20 +1,31 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { request } from '@/lib/request';
-import type { Client, ClientFeatures, Connection, ConnectionPlan, ImportableServer, List, TakeoverPlan, TakeoverResult, TakeoverUndone } from '@/types/api';
+import { request, requestList } from '@/lib/request';
+import type {
+  Client,
+  ClientFeatures,
+  Connection,
+  ConnectionPlan,
+  ImportableServer,
+  ImportPlan,
+  List,
+  ManualSetup,
+  TakenImport,
+  TakeoverPlan,
+  TakeoverResult,
+  TakeoverUndone,
+} from '@/types/api';
 
 /** No event tells of clients alone, so the list is read again while it is shown. */
 export const clientsQuery = queryOptions({
   queryKey: ['clients'],
-  queryFn: async ({ signal }) =>
-    (await request<List<Client>>('GET', '/api/v1/clients', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<Client>('/api/v1/clients', signal),
   refetchInterval: 5000,
 });
 
 /** The client applications of this machine; looked for anew while the page is open. */
 export const connectionsQuery = queryOptions({
   queryKey: ['connections'],
-  queryFn: async ({ signal }) =>
-    (await request<List<Connection>>('GET', '/api/v1/connections', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<Connection>('/api/v1/connections', signal),
   refetchInterval: 5000,
 });
 
@@ -74,25 +85,17 @@ export function useConnectionAction(connection: Connection) {
 export const importableQuery = (key: string) =>
   queryOptions({
     queryKey: ['connections', key, 'servers'],
-    queryFn: async ({ signal }) =>
-      (await request<List<ImportableServer>>('GET', path(key, 'servers'), { signal })).items ?? [],
+    queryFn: ({ signal }) => requestList<ImportableServer>(path(key, 'servers'), signal),
     staleTime: 5000,
   });
 
 /** What passes end to end between each client that was seen and each server. */
 export const featuresQuery = queryOptions({
   queryKey: ['features'],
-  queryFn: async ({ signal }) =>
-    (await request<List<ClientFeatures>>('GET', '/api/v1/features', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<ClientFeatures>('/api/v1/features', signal),
   refetchInterval: 15_000,
   retry: false,
 });
-
-export interface ImportPlan {
-  path: string;
-  diff: string;
-  secrets: string[] | null;
-}
 
 /** What importing would write into our configuration; nothing is. */
 export const importPlanQuery = (key: string, servers: string[] | undefined) =>
@@ -120,18 +123,6 @@ export function useImport(key: string) {
   });
 }
 
-/** What the user needs to connect a client without our writing its file. */
-export interface ManualSetup {
-  text: string;
-  format: string;
-  path: string;
-  /** Opens the client, which then asks; '' where it knows no such link. */
-  link: string;
-  /** The name of an extension that can be had, '' where there is none. */
-  bundle: string;
-  steps: string[] | null;
-}
-
 export const handoutQuery = (key: string, http: boolean) =>
   queryOptions({
     queryKey: ['connections', key, 'snippet', http],
@@ -142,18 +133,9 @@ export const handoutQuery = (key: string, http: boolean) =>
 
 export const bundleUrl = (key: string) => path(key, 'bundle');
 
-/** An import that can be taken back. */
-export interface TakenImport {
-  id: string;
-  client: string;
-  at: string;
-  servers: string[] | null;
-}
-
 export const takenImportsQuery = queryOptions({
   queryKey: ['imports'],
-  queryFn: async ({ signal }) =>
-    (await request<List<TakenImport>>('GET', '/api/v1/imports', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<TakenImport>('/api/v1/imports', signal),
   retry: false,
 });
 

@@ -7,7 +7,8 @@ import { age, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { type TakenImport, takenImportsQuery, useUndoImport } from './api';
+import type { TakenImport } from '@/types/api';
+import { takenImportsQuery, useUndoImport } from './api';
 
 const t = texts.takenImports;
 

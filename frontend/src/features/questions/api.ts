@@ -1,12 +1,11 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { request, requestText } from '@/lib/request';
-import type { Grant, List, Question } from '@/types/api';
+import { request, requestList, requestText } from '@/lib/request';
+import type { Grant, Question } from '@/types/api';
 
 /** What waits for the user, oldest first. The event stream keeps it current. */
 export const questionsQuery = queryOptions({
   queryKey: ['questions'],
-  queryFn: async ({ signal }) =>
-    (await request<List<Question>>('GET', '/api/v1/approvals', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<Question>('/api/v1/approvals', signal),
   staleTime: Number.POSITIVE_INFINITY,
 });
 
@@ -21,8 +20,7 @@ export const wholeQuery = (id: string) =>
 /** What was allowed for some minutes. */
 export const grantsQuery = queryOptions({
   queryKey: ['grants'],
-  queryFn: async ({ signal }) =>
-    (await request<List<Grant>>('GET', '/api/v1/approvals/grants', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<Grant>('/api/v1/approvals/grants', signal),
   refetchInterval: 10_000,
   retry: false,
 });

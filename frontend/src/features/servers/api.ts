@@ -1,10 +1,19 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
-import { messageOf, request, requestText } from '@/lib/request';
+import { messageOf, request, requestList, requestText } from '@/lib/request';
 import { findServer } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Debug, List, LogLine, ServerDetail, ServerStatus, ServerUsage, ServerVersion, Status } from '@/types/api';
+import type {
+  Debug,
+  List,
+  LogLine,
+  ServerDetail,
+  ServerStatus,
+  ServerUsage,
+  ServerVersion,
+  Status,
+} from '@/types/api';
 import { applyAnswer, toldMeanwhile } from './events';
 
 export const serversQuery = queryOptions({
@@ -73,8 +82,7 @@ export const versionsQuery = queryOptions({
 /** What every server takes of this computer; asked for while somebody looks. */
 export const serverUseQuery = queryOptions({
   queryKey: ['server-usage'],
-  queryFn: async ({ signal }) =>
-    (await request<List<ServerUsage>>('GET', '/api/v1/server-usage', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<ServerUsage>('/api/v1/server-usage', signal),
   refetchInterval: 5000,
   retry: false,
 });
@@ -104,14 +112,11 @@ export type LogLevel = (typeof logLevels)[number];
 export const logQuery = (id: string, level: LogLevel) =>
   queryOptions({
     queryKey: ['server', id, 'log', level],
-    queryFn: async ({ signal }) =>
-      (
-        await request<List<LogLine>>(
-          'GET',
-          `/api/v1/servers/${encodeURIComponent(id)}/log?level=${level}&limit=1000`,
-          { signal },
-        )
-      ).items ?? [],
+    queryFn: ({ signal }) =>
+      requestList<LogLine>(
+        `/api/v1/servers/${encodeURIComponent(id)}/log?level=${level}&limit=1000`,
+        signal,
+      ),
     refetchInterval: 2000,
   });
 

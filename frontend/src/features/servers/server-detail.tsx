@@ -13,7 +13,7 @@ import { age, bytes, capital, cut, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Instance, ServerDetail as Detail } from '@/types/api';
+import type { ServerDetail as Detail, Instance } from '@/types/api';
 import { serverQuery, serversQuery, visibleToolsQuery } from './api';
 import { ProcessTree } from './process-tree';
 import { ServerButtons } from './server-actions';

@@ -5,10 +5,10 @@ import { SearchField, SelectField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
 import { Switch } from '@/components/switch';
 import { plain } from '@/lib/format';
-import { messageOf, RequestError, request } from '@/lib/request';
+import { messageOf, RequestError, request, requestList } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Approving, List, RecordMode, ToolSetting, ToolSettings } from '@/types/api';
+import type { Approving, RecordMode, ToolSetting, ToolSettings } from '@/types/api';
 
 const t = texts.servers.tooling;
 const most = 200;
@@ -18,8 +18,7 @@ const path = (id: string) => `/api/v1/servers/${encodeURIComponent(id)}/tools`;
 const toolSettingsQuery = (id: string) =>
   queryOptions({
     queryKey: ['server', id, 'tools'],
-    queryFn: async ({ signal }) =>
-      (await request<List<ToolSetting>>('GET', path(id), { signal })).items ?? [],
+    queryFn: ({ signal }) => requestList<ToolSetting>(path(id), signal),
     staleTime: 5000,
   });
 

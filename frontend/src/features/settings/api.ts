@@ -1,9 +1,19 @@
 import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { configQuery, saveConfig } from '@/lib/config';
 import { setValue } from '@/lib/jsonc';
-import { RequestError, request, requestText } from '@/lib/request';
+import { RequestError, request, requestList, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { Client, HistoryState, List, Recording, RetentionPreview, Rule } from '@/types/api';
+import type {
+  Client,
+  Finding,
+  HistoryState,
+  List,
+  Recording,
+  RetentionPreview,
+  Rule,
+  Secrets,
+  TokenChange,
+} from '@/types/api';
 
 export const historyStateQuery = queryOptions({
   queryKey: ['history'],
@@ -97,16 +107,8 @@ export function useConfigValue() {
 
 export const tokensQuery = queryOptions({
   queryKey: ['clients'],
-  queryFn: async ({ signal }) =>
-    (await request<List<Client>>('GET', '/api/v1/clients', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<Client>('/api/v1/clients', signal),
 });
-
-export interface TokenChange {
-  name: string;
-  rewritten: { key: string; path: string; diff: string; error: string }[] | null;
-  /** The new one, when no file of a client took it. */
-  token?: string;
-}
 
 export function useNewToken() {
   const client = useQueryClient();
@@ -130,14 +132,6 @@ export function useTokenChange(name: string) {
       client.invalidateQueries({ queryKey: ['connections'] });
     },
   });
-}
-
-export interface Secrets {
-  items: { name: string; changedAt: string; servers: string[] | null }[] | null;
-  home: '' | 'keyring' | 'file';
-  locked: boolean;
-  notice: string;
-  missing: string[] | null;
 }
 
 export const secretsQuery = queryOptions({
@@ -172,21 +166,9 @@ export function useUnlock() {
   });
 }
 
-export interface Finding {
-  id: string;
-  check: string;
-  subject: string;
-  level: 'ok' | 'warning' | 'problem';
-  message: string;
-  fix: string;
-  /** The label of a button that mends it. */
-  action: string;
-}
-
 export const doctorQuery = queryOptions({
   queryKey: ['doctor'],
-  queryFn: async ({ signal }) =>
-    (await request<List<Finding>>('GET', '/api/v1/doctor', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<Finding>('/api/v1/doctor', signal),
   staleTime: 60_000,
   retry: false,
 });

@@ -3,24 +3,17 @@ import { FileArchive } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { plain } from '@/lib/format';
-import { messageOf, request, send } from '@/lib/request';
+import { messageOf, requestList, send } from '@/lib/request';
 import { saveBlob } from '@/lib/save';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { List } from '@/types/api';
+import type { File } from '@/types/api';
 
 const t = texts.diagnostics;
 
-interface File {
-  name: string;
-  bytes: number;
-  text: string;
-}
-
 const diagnosticsQuery = queryOptions({
   queryKey: ['diagnostics'],
-  queryFn: async ({ signal }) =>
-    (await request<List<File>>('GET', '/api/v1/diagnostics', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<File>('/api/v1/diagnostics', signal),
 });
 
 /** Shows what a bug report would hold, file by file, before it is saved as one zip. */

@@ -7,7 +7,8 @@ import { own } from '@/lib/own';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { doctorQuery, type Finding, useRemedy } from './api';
+import type { Finding } from '@/types/api';
+import { doctorQuery, useRemedy } from './api';
 
 const t = texts.settings.doctor;
 const looks = {

@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
-import { request, requestText } from '@/lib/request';
-import type { ConfigCopy, ConfigCopyText, List, RestoredConfig, SharedImport } from '@/types/api';
+import { request, requestList, requestText } from '@/lib/request';
+import type { ConfigCopy, ConfigCopyText, RestoredConfig, SharedImport } from '@/types/api';
 
 /** What would be given to others: names to look at, and the text as it is. */
 export interface Export {
@@ -56,8 +56,7 @@ export function useTake() {
 
 export const copiesQuery = queryOptions({
   queryKey: ['config-copies'],
-  queryFn: async ({ signal }) =>
-    (await request<List<ConfigCopy>>('GET', '/api/v1/config/backups', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<ConfigCopy>('/api/v1/config/backups', signal),
   staleTime: 0,
 });
 

@@ -1,29 +1,22 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { plain } from '@/lib/format';
-import { messageOf, request } from '@/lib/request';
+import { messageOf, request, requestList } from '@/lib/request';
 import { toast } from '@/lib/toast';
-import type { List, ToolChange, ToolEvent, ToolTrust } from '@/types/api';
+import type { ToolChange, ToolEvent, ToolTrust } from '@/types/api';
 
 /** What is withheld of one server, with what is different. */
 export const changesQuery = (server: string) =>
   queryOptions({
     queryKey: ['tools', 'changes', server],
-    queryFn: async ({ signal }) =>
-      (
-        await request<List<ToolChange>>(
-          'GET',
-          `/api/v1/tool-changes?server=${encodeURIComponent(server)}`,
-          { signal },
-        )
-      ).items ?? [],
+    queryFn: ({ signal }) =>
+      requestList<ToolChange>(`/api/v1/tool-changes?server=${encodeURIComponent(server)}`, signal),
     retry: false,
   });
 
 /** Tools that are new, withheld, warned of or always accepted, of all servers. */
 export const trustQuery = queryOptions({
   queryKey: ['tools', 'trust'],
-  queryFn: async ({ signal }) =>
-    (await request<List<ToolTrust>>('GET', '/api/v1/tool-trust', { signal })).items ?? [],
+  queryFn: ({ signal }) => requestList<ToolTrust>('/api/v1/tool-trust', signal),
   retry: false,
 });
 
@@ -31,14 +24,11 @@ export const trustQuery = queryOptions({
 export const toolLogQuery = (server: string) =>
   queryOptions({
     queryKey: ['tools', 'log', server],
-    queryFn: async ({ signal }) =>
-      (
-        await request<List<ToolEvent>>(
-          'GET',
-          `/api/v1/tool-changes/log?limit=20&server=${encodeURIComponent(server)}`,
-          { signal },
-        )
-      ).items ?? [],
+    queryFn: ({ signal }) =>
+      requestList<ToolEvent>(
+        `/api/v1/tool-changes/log?limit=20&server=${encodeURIComponent(server)}`,
+        signal,
+      ),
     retry: false,
   });
 
