@@ -79,9 +79,15 @@ export interface ApprovalInputBody {
     [k: string]: unknown;
   };
   /**
-   * How long calls of the tool are accepted; default: once. always is written to the configuration
+   * How long calls of the tool are accepted; default: once. session is possible if session is true. always is written to the configuration
    */
-  scope?: 'once' | 'minutes' | 'always';
+  scope?: 'once' | 'minutes' | 'session' | 'always';
+  /**
+   * Calls only: accept further calls only if their arguments match this condition, as where in a rule of policy.rules; it must match this call
+   */
+  where?: {
+    [k: string]: unknown;
+  };
 }
 export interface BackupFile {
   path: string;
@@ -103,7 +109,7 @@ export interface Call {
   /**
    * Decision of the user; empty if no approval was required
    */
-  approval: '' | 'once' | 'minutes' | 'always' | 'denied' | 'expired' | 'nobody';
+  approval: '' | 'once' | 'minutes' | 'session' | 'always' | 'denied' | 'expired' | 'nobody';
   at: string;
   attempts: number;
   bytesIn: number;
@@ -163,7 +169,7 @@ export interface CallDetail {
   /**
    * Decision of the user; empty if no approval was required
    */
-  approval: '' | 'once' | 'minutes' | 'always' | 'denied' | 'expired' | 'nobody';
+  approval: '' | 'once' | 'minutes' | 'session' | 'always' | 'denied' | 'expired' | 'nobody';
   /**
    * JSON text
    */
@@ -1105,8 +1111,10 @@ export interface Finding {
 export interface Grant {
   client: string;
   server: string;
+  session: boolean;
   tool: string;
   until: string;
+  where: string;
 }
 export interface HeldCalls {
   calls: number;
@@ -1223,10 +1231,6 @@ export interface ImportableServer {
    */
   secrets: string[];
   skipReason: string;
-  /**
-   * Where it was found if not in the client's current file: it can be imported but not moved
-   */
-  source: string;
 }
 export interface InstallBody {
   /**
@@ -1431,6 +1435,10 @@ export interface Question {
    * Server id
    */
   server: string;
+  /**
+   * Whether the call belongs to a session, so that it can be accepted for that session; calls only
+   */
+  session?: boolean;
   /**
    * Empty while pending
    */
@@ -1968,30 +1976,68 @@ export interface RetentionPreviewInputBody {
    */
   maxCalls?: number;
 }
-export interface RunningServer {
-  bytes: number;
-  client: string;
-  copy: boolean;
-  name: string;
-  pid: number;
+export interface RuleCount {
+  calls: number;
+  rule: string;
 }
-export interface Savings {
-  before?: SavingsBaseline;
-  bytes: number;
-  clients: number;
-  configured: number;
-  copies: number;
-  copyBytes: number;
-  running: RunningServer[] | null;
-}
-export interface SavingsBaseline {
+export interface RuleDecision {
   at: string;
-  bytes: number;
-  clients: number;
-  configured: number;
-  copies: number;
-  copyBytes: number;
-  running: number;
+  client: string;
+  id: string;
+  /**
+   * Configuration key of the rule
+   */
+  rule: string;
+  server: string;
+  then: 'ask' | 'deny';
+  tool: string;
+  why: string;
+}
+export interface RuleTrial {
+  /**
+   * Calls that a rule would have allowed without asking
+   */
+  allowed: number;
+  /**
+   * Calls for which the user would have been asked
+   */
+  asked: number;
+  /**
+   * Calls of tools that were tried
+   */
+  calls: number;
+  /**
+   * false: there are older calls since from that were not tried, because there are too many
+   */
+  complete: boolean;
+  /**
+   * Calls that could not be judged because their arguments were too long to be recorded completely
+   */
+  cut: number;
+  /**
+   * The newest calls that would have been asked for or rejected
+   */
+  decisions: RuleDecision[];
+  /**
+   * Calls that would have been rejected
+   */
+  denied: number;
+  /**
+   * Calls since this time were tried
+   */
+  from: string;
+  /**
+   * Calls that could not be judged because their arguments were not recorded
+   */
+  notRecorded: number;
+  /**
+   * Calls that could not be judged because secrets were removed from their arguments
+   */
+  redacted: number;
+  /**
+   * How many calls each rule decides about
+   */
+  rules: RuleCount[];
 }
 export interface Secret {
   changedAt: string;
@@ -2342,6 +2388,20 @@ export interface TokenInputBody {
    * Only report what would change; the token is kept
    */
   dryRun?: boolean;
+}
+export interface TryRulesInputBody {
+  /**
+   * Try the calls of this many days; default: 30
+   */
+  days?: number;
+  /**
+   * Text of a configuration file, or of a list of rules; default: the rules in force
+   */
+  rules?: string;
+  /**
+   * Whether rules is YAML
+   */
+  yaml?: boolean;
 }
 export interface Undone {
   key: string;
