@@ -47,11 +47,11 @@ func attack(t testing.TB, scenes []scene) map[string]attacked {
 	if err != nil {
 		t.Skipf("no browser: %v", err)
 	}
-	order, err := json.Marshal(object{"chromium": browser, "scenes": scenes, "hello": hello})
+	order, err := json.Marshal(object{"scenes": scenes, "hello": hello})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(t, []string{"HOME=" + t.TempDir()}, node, abs("clients/bridge_attacks.mjs"))
+	cmd := command(t, []string{"HOME=" + t.TempDir(), "CHROMIUM=" + browser}, node, abs("clients/bridge_attacks.mjs"))
 	cmd.Stdin = strings.NewReader(string(order))
 	var list []attacked
 	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &list); err != nil {

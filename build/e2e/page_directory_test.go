@@ -90,7 +90,7 @@ func TestServersAreInstalledAndSharedOnPage(t *testing.T) {
 	good, evil, shared := filepath.Join(files, "notes.mcpb"), filepath.Join(files, "evil.mcpb"), filepath.Join(files, "shared.json")
 	put(t, good, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes})))
 	put(t, evil, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes, "../../evil": "x"})))
-	put(t, shared, fmt.Sprintf(`{"mcpServers":{"given":{"command":%s,"args":["demo-server"],"env":{"GIVEN":"${secret:GIVEN_KEY}"}},"demo":{"command":"other"}},"missingSecrets":["GIVEN_KEY"]}`, quoted(binary)))
+	put(t, shared, fmt.Sprintf(`{"mcpServers":{"given":{"command":%s,"args":["demo-server"],"env":{"GIVEN":"${secret:GIVEN_KEY}"}},"remote":{"url":"http://127.0.0.1:1/mcp","headers":{"X-Key":"${secret:FILES_EXAMPLE_KEY}"}},"demo":{"command":"other"}},"missingSecrets":["GIVEN_KEY"]}`, quoted(binary)))
 	is := func(away bool) func(url.Values) string {
 		return func(url.Values) string { down.Store(away); return "" }
 	}

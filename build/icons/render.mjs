@@ -1,13 +1,11 @@
 // Generates the PNG and ICO files from the SVG sources: make icons.
 // The ICO files contain PNG images, which Windows supports since Vista.
 import { readFile, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { launch } from '../../frontend/e2e/browser.mjs'
 
-const require = createRequire(new URL('../e2e/', import.meta.url))
-const { chromium } = require('playwright-core')
 const here = (name) => new URL(name, import.meta.url)
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
+const browser = await launch()
 const page = await browser.newPage()
 
 async function png(svg, size) {

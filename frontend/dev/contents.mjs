@@ -1,6 +1,5 @@
 // What invented calls carry, and an invented configuration file.
 
-// A small board of squares.
 /** A tenth of a second of it, as a WAV file. */
 const silence = Buffer.concat([
   Buffer.from('UklGRkQDAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YSADAAA=', 'base64'),
@@ -59,35 +58,18 @@ export const asked = {
     '{"path":"/home/ada/projects","pattern":"**/*.md","excludePatterns":["node_modules"]}',
   move_file:
     '{"source":"/home/ada/notes/gate.md","destination":"/home/ada/projects/bridge/gate.md"}',
-  edit_file:
-    '{"path":"/home/ada/projects/bridge/notes.md","edits":[{"oldText":"2.4 t","newText":"2.6 t"}],"dryRun":false}',
-  create_directory: '{"path":"/home/ada/projects/bridge/drawings"}',
-  directory_tree: '{"path":"/home/ada/projects/bridge"}',
-  get_file_info: '{"path":"/home/ada/projects/bridge/notes.md"}',
   search_issues: '{"query":"repo:ada/bridge is:open label:bug","perPage":10}',
   get_pull_request: '{"owner":"ada","repo":"bridge","number":214}',
   create_issue:
     '{"owner":"ada","repo":"bridge","title":"The left chain is slack","body":"Seen at dusk, at 4 t."}',
-  list_pull_requests: '{"owner":"ada","repo":"bridge"}',
-  get_file_contents: '{"owner":"ada","repo":"bridge","path":"docs/gate.md"}',
   list_commits:
     '{"owner":"ada","repo":"bridge","sha":"main","limit":9007199254740993,"weight":1.0,"filter":{"authors":["ada","grace"],"merges":false,"since":null}}',
-  search_code: '{"query":"raiseBridge language:go"}',
-  add_issue_comment:
-    '{"owner":"ada","repo":"bridge","number":214,"body":"Oiled. Please look again."}',
   query: '{"sql":"SELECT id, name FROM keepers ORDER BY name LIMIT 20"}',
-  describe_table: '{"table":"keepers"}',
   list_tables: '{"schema":"public"}',
-  explain_query: '{"sql":"SELECT * FROM crossings WHERE weight > 2.5"}',
   create_entities:
     '{"entities":[{"name":"Drawbridge","entityType":"project","observations":["lowered by two chains"]}]}',
-  search_nodes: '{"query":"chains"}',
-  add_observations:
-    '{"observations":[{"entityName":"Drawbridge","contents":["the gate weighs 2.6 t"]}]}',
-  open_nodes: '{"names":["Drawbridge","Ada"]}',
   echo: '{"message":"Is anybody at the gate?"}',
   add: '{"a":2.6,"b":4}',
-  longRunningOperation: '{"steps":5}',
   sequentialthinking: '{"thought":"First the chains, then the gate.","thoughtNumber":1}',
 };
 
@@ -112,22 +94,11 @@ export const answered = {
   list_directory: said('[DIR] drawings\n[FILE] notes.md\n[FILE] plan.md'),
   search_files: said('/home/ada/projects/bridge/notes.md\n/home/ada/projects/bridge/plan.md'),
   move_file: said('Successfully moved /home/ada/notes/gate.md'),
-  edit_file: said('- the gate itself weighs 2.4 t.\n+ the gate itself weighs 2.6 t.'),
-  directory_tree: said(
-    '[{"name":"drawings","type":"directory","children":[]},{"name":"notes.md","type":"file"}]',
-  ),
-  get_file_info: said('size: 1284\nmodified: 2026-11-21T16:04:11Z\npermissions: 644'),
-  list_allowed_directories: said('Allowed directories:\n/home/ada/projects'),
-  get_file_contents: said(notes),
   list_commits: said('a1f3c02 Oil the hinge (ada)\n7be9d14 Measure the left chain (grace)'),
   search_issues: said('#214 The left chain is slack (open)\n#198 Lantern out at the gate (open)'),
   query: `{"content":[{"type":"text","text":${JSON.stringify(rows)}}],"structuredContent":{"rows":${rows}}}`,
-  describe_table: said('id bigint not null\nname text not null'),
   list_tables: said('crossings  48 kB\nkeepers  16 kB'),
-  explain_query: said('Seq Scan on crossings  (cost=0.00..18.10 rows=3 width=44)'),
   read_graph: said(graph),
-  search_nodes: said(graph),
-  open_nodes: said(graph),
   echo: said('Echo: Is anybody at the gate?'),
   add: said('The sum of 2.6 and 4 is 6.6.'),
 };

@@ -1,10 +1,6 @@
-// What the mock daemon answers of the directory, of sharing and of copies of the configuration.
+// The marketplace and the configuration backups of the mock daemon.
 
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
-const refused = (status, code, detail, hint = '') => ({
-  status,
-  body: { status, code, detail, hint },
-});
 const field = (key, label, more = {}) => ({ key, label, required: false, secret: false, ...more });
 
 export function makeDirectory(scene, evil) {
@@ -118,8 +114,6 @@ export function makeDirectory(scene, evil) {
   return {
     items,
     refreshedAt: scene === 'full' ? ago(3 * 86_400_000) : '0001-01-01T00:00:00Z',
-    failing: scene === 'trouble',
-    uploads: new Map(),
     copies:
       scene === 'empty'
         ? []
@@ -128,308 +122,34 @@ export function makeDirectory(scene, evil) {
             at: ago(hours * 3_600_000),
             bytes: 812 + hours,
             current: hours === 1,
-            text: `{\n  "mcpServers": {\n    "old-${hours}": { "command": "npx" }\n  }\n}\n`,
           })),
   };
 }
 
-/** Answers one request as {body, status}, or undefined. start adds a server that begins to run. */
-export async function directoryRoute(
-  world,
-  method,
-  [first, second, third, fourth],
-  query,
-  text,
-  start,
-) {
-  const d = world.directory;
-  if (first === 'share') return shareRoute(world, method, second, text, start);
-  if (first === 'config' && second === 'backups')
-    return copiesRoute(world, method, third, fourth, text);
+/** Answers one request, or undefined. */
+export function directoryRoute({ directory }, method, [first, second], text) {
+  if (method === 'GET' && first === 'config' && second === 'backups')
+    return { items: directory.copies, next: '' };
   if (first !== 'directory') return undefined;
-  const page = () => {
-    const words = (query.get('search') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-    const [kind, only] = [query.get('kind'), query.get('only')];
-    const items = d.items.filter(
-      (one) =>
-        words.every((word) =>
-          `${one.name} ${one.title} ${one.description}`.toLowerCase().includes(word),
-        ) &&
-        (!kind || one.options.some((way) => (way.launcher ?? 'address') === kind)) &&
-        (only !== 'curated' || one.curated) &&
-        (only !== 'installed' || one.installed.length > 0) &&
-        (only !== 'installable' || one.refused === ''),
-    );
-    return {
-      body: {
-        items,
-        next: '',
-        total: items.length,
-        refreshedAt: d.refreshedAt,
-        address: 'https://registry.example',
-      },
-    };
-  };
-  if (method === 'GET') return page();
-  if (second === 'refresh') {
-    await world.held;
-    if (d.failing)
-      return refused(
-        503,
-        'unavailable',
-        'cannot reach the registry: connection refused',
-        'Try again later. The current list is kept.',
-      );
-    d.refreshedAt = ago(0);
-    return page();
-  }
-  const body = text ? JSON.parse(text) : {};
-  if (second === 'uploads') {
-    if (method === 'POST') {
-      d.uploads.set('UP', { size: body.size, got: '' });
-      return { body: { id: 'UP', received: 0 } };
-    }
-    const up = d.uploads.get(third);
-    if (method === 'DELETE') d.uploads.delete(third);
-    if (method === 'DELETE') return { body: {} };
-    await world.held;
-    if (!up)
-      return refused(404, 'not_found', 'the uploaded bundle has expired', 'Choose the file again.');
-    up.got += Buffer.from(body.part, 'base64').toString('latin1');
-    return { body: { id: third, received: up.got.length } };
-  }
-  const plan = planned(world, body);
-  if (plan.status || second === 'plan') return plan.status ? plan : { body: plan };
-  if (body.entry !== plan.entry)
-    return refused(409, 'conflict', 'the entry to write differs from the entry that was shown');
-  await world.held;
-  const from = d.items.find((one) => one.name === body.name);
-  if (from) from.installed = [plan.id];
-  start(plan.id, plan.label.includes('broken'));
-  d.uploads.delete(body.upload);
-  d.installed = body;
-  return { body: { ...plan, done: true } };
+  if (second === 'plan') return planned(directory, JSON.parse(text));
+  const { items, refreshedAt } = directory;
+  return { items, next: '', total: items.length, refreshedAt, address: 'https://registry.example' };
 }
 
-const bundleFields = (say) => [
-  field('dir', say('Folder of your notes'), {
-    required: true,
-    format: 'directory',
-    description: say('It reads and writes here.'),
-  }),
-  field('token', say('Token'), { secret: true }),
-];
-
-function planned(world, { name, way = 0, upload, label, values = {} }) {
-  const say = world.say;
-  let fields;
-  let words;
-  let about;
-  if (upload) {
-    const up = world.directory.uploads.get(upload);
-    if (!up)
-      return refused(404, 'not_found', 'the uploaded bundle has expired', 'Choose the file again.');
-    if (!up.got.startsWith('PK'))
-      return refused(
-        400,
-        'validation',
-        'the bundle is not a zip archive: zip: not a valid zip file',
-      );
-    if (up.got.includes('../'))
-      return refused(
-        400,
-        'validation',
-        'the bundle contains "../../evil", which is a path outside of it',
-      );
-    fields = bundleFields(say);
-    const folder = '/home/ada/.config/drawbridge/bundles/notes-1a2b3c';
-    words = ['node', `${folder}/server/index.js`];
-    about = {
-      name: 'notes',
-      title: say('Notes'),
-      version: '1.4.0',
-      description: say('Your notes as tools.'),
-      author: say('Ada'),
-      type: 'node',
-      command: [...words, '<Folder of your notes>'],
-      variables: ['TOKEN'],
-      files: 14,
-      bytes: 182_000,
-      sha256: '1a2b3c4d5e6f',
-      folder,
-      unpacked: false,
-    };
-  } else {
-    const chosen = world.directory.items.find((one) => one.name === name)?.options[way];
-    if (!chosen) return refused(404, 'not_found', 'the directory has no such server');
-    fields = chosen.fields;
-    words = chosen.launcher ? chosen.command.filter((word) => !word.startsWith('<')) : [];
-    if (!chosen.launcher) about = undefined;
-  }
-  const called = label || about?.name || 'server';
-  const lacking = fields.filter((f) => f.required && !values[f.key] && !f.default);
-  const base = {
-    label: called,
+/** The plan of an installation whose form is still empty. */
+function planned({ items }, { name, way = 0, label }) {
+  const { fields, command } = items.find((one) => one.name === name).options[way];
+  const missing = fields.filter((one) => one.required).map((one) => one.key);
+  const complete = { entry: '{}', command };
+  return {
+    label,
+    id: label,
     entry: '',
     command: [],
     secrets: [],
-    fields: upload ? fields : [],
-    missing: [],
+    fields: [],
     done: false,
-    id: called.toLowerCase(),
-    ...(about ? { bundle: about } : {}),
-  };
-  if (lacking.length > 0) return { ...base, missing: [lacking[0].key] };
-  for (const f of fields)
-    if (f.format === 'number' && values[f.key] && !/^\d+$/.test(values[f.key]))
-      return refused(400, 'validation', `${f.key} must be a number`);
-  const plain = fields
-    .filter((f) => !f.secret && values[f.key])
-    .flatMap((f) => values[f.key].split('\n'));
-  const command = words.length > 0 ? [...words, ...plain] : [];
-  const secrets = fields
-    .filter((f) => f.secret && values[f.key])
-    .map((f) => `${called.toUpperCase()}_${f.label}`);
-  const entry =
-    command.length > 0
-      ? { command: command[0], args: command.slice(1) }
-      : { type: 'http', url: 'https://mcp.linear.app/mcp' };
-  return { ...base, command, secrets, entry: JSON.stringify(entry, null, 2) };
-}
-
-async function shareRoute(world, method, second, text, start) {
-  const say = world.say;
-  if (method === 'GET')
-    return {
-      body: {
-        drawbridge: '0.1.0',
-        mcpServers: world.empty
-          ? {}
-          : {
-              filesystem: {
-                command: 'npx',
-                args: ['-y', say('@modelcontextprotocol/server-filesystem'), '/home/ada/projects'],
-              },
-              github: {
-                command: 'npx',
-                env: { GITHUB_TOKEN: '${secret:GITHUB_TOKEN}' },
-                requestTimeoutMs: 30000,
-              },
-            },
-        profiles: world.empty ? {} : { office: { servers: { filesystem: {} } } },
-        missingSecrets: world.empty ? [] : [say('GITHUB_TOKEN')],
-      },
-    };
-  await world.held;
-  const { text: file, diff, storedSecrets = [], secrets = {} } = JSON.parse(text);
-  let read;
-  try {
-    read = JSON.parse(file);
-  } catch {
-    return refused(400, 'validation', 'cannot read the file: unexpected end of JSON input');
-  }
-  if (!read.mcpServers)
-    return refused(400, 'validation', 'the file contains neither servers nor profiles');
-  const servers = Object.entries(read.mcpServers).map(([label, entry]) => ({
-    label: say(label),
-    state: world.servers.some((s) => s.id === label)
-      ? 'exists'
-      : entry.command || entry.url
-        ? 'new'
-        : 'rejected',
-    reason: entry.command || entry.url ? '' : say('it has neither a command nor an address'),
-    command: entry.command ? [entry.command, ...(entry.args ?? [])].map(say) : [],
-    url: say(entry.url ?? ''),
-    secrets: [...JSON.stringify(entry).matchAll(/\$\{secret:([^}]+)\}/g)].map((m) => say(m[1])),
-    variables: [],
-  }));
-  const news = servers.filter((s) => s.state === 'new');
-  const asked = news.flatMap((s) => s.secrets);
-  const plan = {
-    servers,
-    profiles: Object.keys(read.profiles ?? {}).map((name) => ({
-      name: say(name),
-      state: 'new',
-      reason: '',
-    })),
-    diff: news.length
-      ? `@@ -1,4 +1,7 @@\n   "mcpServers": {\n${news.map((s) => `+    "${s.label}": {…}`).join('\n')}\n`
-      : '',
-    missingSecrets: asked.filter((name) => name !== 'GITHUB_TOKEN'),
-    storedSecrets: asked.filter((name) => name === 'GITHUB_TOKEN'),
-    done: false,
-    newSecrets: [],
-    backup: '',
-    etag: '',
-  };
-  if (second === 'plan') return { body: plan };
-  if (diff !== plan.diff || storedSecrets.join() !== plan.storedSecrets.join())
-    return refused(
-      409,
-      'conflict',
-      'the configuration has changed since the preview',
-      'Nothing was written. Review it again.',
-    );
-  const stored = Object.keys(secrets).filter((name) => secrets[name]);
-  world.taken = { names: news.map((s) => s.label), secrets };
-  for (const one of news) start(one.label, false);
-  const copy = {
-    name: 'config-20261122-080000.000.jsonc',
-    at: ago(0),
-    bytes: 900,
-    current: false,
-    text: '{}',
-  };
-  world.directory.copies.unshift(copy);
-  return {
-    body: {
-      ...plan,
-      done: true,
-      newSecrets: stored,
-      missingSecrets: plan.missingSecrets.filter((n) => !stored.includes(n)),
-      backup: copy.name,
-      etag: world.config.etag,
-    },
-  };
-}
-
-function copiesRoute(world, method, name, action, text) {
-  const { copies } = world.directory;
-  if (!name && method === 'GET')
-    return { body: { items: copies.map(({ text: _, ...copy }) => copy), next: '' } };
-  if (!name) {
-    const copy = {
-      name: `config-20261122-08${String(copies.length).padStart(2, '0')}00.000.jsonc`,
-      at: ago(0),
-      bytes: 700,
-      current: true,
-      text: world.config.text,
-    };
-    copies.unshift(copy);
-    return { body: copy };
-  }
-  const copy = copies.find((one) => one.name === name);
-  if (!copy) return refused(404, 'not_found', 'there is no such backup of the configuration');
-  if (action === 'restore') {
-    if (JSON.parse(text).etag !== world.config.etag)
-      return refused(
-        409,
-        'conflict',
-        'the configuration has changed since the preview',
-        'Nothing was written. Review it again.',
-      );
-    world.restored = name;
-    return { body: { backup: copies[0].name, etag: world.config.etag } };
-  }
-  return {
-    body: {
-      name,
-      text: world.say(copy.text),
-      diff: copy.current
-        ? ''
-        : world.say('@@ -1,5 +1,5 @@\n {\n-  "filesystem": {}\n+  "old": {}\n }\n'),
-      etag: world.config.etag,
-      problems: [],
-    },
+    missing,
+    ...(missing.length > 0 ? {} : complete),
   };
 }

@@ -22,26 +22,25 @@ const featureNames = [
 export function makeExtras(scene, { servers, tools, clients, evil }) {
   const hostile = scene === 'hostile';
   const say = (text) => (hostile ? evil : text);
-  const toolSettings = new Map();
-  let withheld = toolChanges(scene, evil);
+  const withheld = toolChanges(scene, evil);
   const settingOf = (t) => ({
     tool: t.tool,
-    publicName: toolSettings.get(t.name)?.enabled === false ? '' : t.name,
+    publicName: t.name,
     title: t.title,
     description: t.description,
-    shown: toolSettings.get(t.name)?.enabled !== false,
-    hiddenBy: toolSettings.get(t.name)?.enabled === false ? 'enabled' : '',
+    shown: true,
+    hiddenBy: '',
     readOnly: t.annotations.includes('readOnly') ? true : null,
     destructive: t.annotations.includes('destructive') ? true : null,
-    settings: toolSettings.get(t.name) ?? {},
+    settings: {},
   });
   const secrets =
     scene === 'empty' ? [] : [{ name: 'GITHUB_TOKEN', changedAt: ago(3e8), servers: ['github'] }];
-  let imports =
+  const imports =
     scene === 'empty'
       ? []
       : [{ id: 'i1', client: 'Cursor', at: ago(7.2e6), servers: ['filesystem', say('github')] }];
-  let grants =
+  const grants =
     scene === 'trouble'
       ? [{ client: 'cursor', server: 'filesystem', tool: 'write_file', until: ago(-8 * minute) }]
       : [];
@@ -66,7 +65,6 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
     },
   ];
   return {
-    grants: () => grants,
     serverUse: () =>
       list(
         servers
@@ -132,53 +130,6 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
       start: 'auto',
       framing: 'auto',
     }),
-    importable: () =>
-      list([
-        {
-          name: say('filesystem'),
-          scope: '',
-          label: say('filesystem'),
-          entry:
-            '{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/ada"]}',
-          exists: true,
-          alsoIn: ['Cursor'],
-          notes: [],
-          skipReason: '',
-          secrets: [],
-        },
-        {
-          name: say('linear'),
-          scope: '',
-          label: say('linear'),
-          entry: hostile
-            ? evil
-            : '{"command":"npx","args":["-y","linear-mcp"],"env":{"KEY":"${secret:LINEAR_KEY}"}}',
-          exists: false,
-          alsoIn: [],
-          notes: [],
-          skipReason: '',
-          secrets: ['LINEAR_KEY'],
-        },
-        {
-          name: say('drawbridge'),
-          scope: '',
-          label: say('drawbridge'),
-          entry: '{}',
-          exists: false,
-          alsoIn: [],
-          notes: [],
-          skipReason: say('This is Drawbridge itself.'),
-          secrets: [],
-        },
-      ]),
-    importPlan: {
-      path: '/home/ada/.config/drawbridge/config.jsonc',
-      diff: hostile
-        ? evil
-        : '@@ -4,3 +4,7 @@\n   "mcpServers": {\n+    "linear": {\n+      "command": "npx"\n+    },\n',
-      secrets: ['LINEAR_KEY'],
-      servers: [],
-    },
     features: () =>
       list(
         clients.map((c, i) => ({
@@ -241,107 +192,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
       maxRequestMs: 600_000,
       attempts: 1,
     }),
-    test: (body) => {
-      const { name } = JSON.parse(body);
-      const broken = body.includes('no-such');
-      const login = body.includes('wants-login') ? 'needed' : '';
-      return {
-        login,
-        ok: !broken && !login,
-        stage: broken ? 'start' : 'done',
-        error: broken ? 'executable not found: no-such' : '',
-        hint: broken ? 'Install it, or give its whole path.' : '',
-        code: '',
-        problems: [],
-        command: name,
-        tookNs: 1.2e9,
-        era: 'legacy',
-        protocolVersion: '2025-11-25',
-        serverInfo: { name },
-        instructions: '',
-        tools: broken ? [] : tools.slice(0, 13).map((t) => ({ ...t, name: t.tool })),
-        prompts: [],
-        resources: [],
-        warnings: [],
-        log: broken ? [say('sh: no-such: not found')] : [],
-      };
-    },
-    docker: {
-      engine:
-        scene === 'empty'
-          ? {
-              state: 'absent',
-              message: 'No Docker Engine answers.',
-              hint: 'Start Docker.',
-              address: '',
-              context: '',
-              version: '',
-            }
-          : {
-              state: 'ok',
-              message: '',
-              hint: '',
-              address: 'unix:///var/run/docker.sock',
-              context: 'default',
-              version: '28.5',
-            },
-      contexts: [],
-      containers:
-        scene === 'empty'
-          ? []
-          : [
-              {
-                id: 'a1b2c3d4e5f6',
-                name: hostile ? evil : 'staging-db',
-                image: say('postgres:18'),
-                state: 'running',
-                status: 'Up 3 hours',
-                createdAt: ago(1e7),
-                project: '',
-                service: '',
-                servers: ['postgres'],
-                managed: false,
-              },
-              {
-                id: 'b1b2c3d4e5f6',
-                name: 'notes',
-                image: 'node:22',
-                state: 'running',
-                status: 'Up 2 days',
-                createdAt: ago(1e8),
-                project: '',
-                service: '',
-                servers: [],
-                managed: false,
-              },
-            ],
-    },
-    inside: (id) => ({
-      id,
-      name: 'notes',
-      image: 'node:22',
-      state: 'running',
-      user: 'node',
-      workdir: '/app',
-      entrypoint: [],
-      command: [],
-      environment: [],
-      shell: true,
-      init: true,
-      programs: [
-        { name: say('node'), path: '/usr/local/bin/node' },
-        { name: 'notes-mcp', path: '/usr/local/bin/notes-mcp' },
-      ],
-      processes: [{ pid: 1, user: 'node', command: say('node /app/server.js') }],
-      suggestions: [
-        {
-          title: say('Run notes-mcp in it'),
-          entry: '{"type":"docker","container":"notes","command":"notes-mcp"}',
-        },
-      ],
-    }),
     /** Answers one request, or undefined. */
-    route(method, path, query, body) {
+    route(method, path, query) {
       const [first, id, third] = path;
       const found = first === 'servers' ? servers.find((s) => s.id === id) : undefined;
       switch (`${method} ${first}`) {
@@ -353,10 +205,6 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return this.features();
         case 'GET explain':
           return this.explain(query);
-        case 'POST test':
-          return this.test(body);
-        case 'GET docker':
-          return path.length === 1 ? this.docker : this.inside(path[2]);
         case 'GET secrets':
           return {
             items: secrets,
@@ -365,41 +213,15 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
             notice: '',
             missing: scene === 'trouble' ? ['LINEAR_KEY'] : [],
           };
-        case 'PUT secrets':
-          secrets.push({ name: id, changedAt: ago(0), servers: [] });
-          return {};
-        case 'DELETE secrets':
-          secrets.splice(
-            secrets.findIndex((s) => s.name === id),
-            1,
-          );
-          return {};
         case 'GET doctor':
           return list(scene === 'empty' ? doctor.slice(0, 1) : doctor);
-        case 'POST doctor':
-          return list(doctor.slice(0, 1));
-        case 'GET diagnostics':
-          return list([
-            { name: 'README.txt', bytes: 19, text: 'Nothing was sent.\n' },
-            {
-              name: 'config/config.jsonc.json',
-              bytes: 1840,
-              text: '{\n  "mcpServers": {\n    "files": {\n      "env": {"KEY": "[masked]"}\n    }\n  }\n}\n',
-            },
-            { name: 'logs/drawbridge.log', bytes: 262144, text: 'line\n'.repeat(200) },
-          ]);
         case 'GET imports':
           return list(imports);
-        case 'POST imports':
-          imports = imports.filter((one) => one.id !== id);
-          return { key: id, result: 'restored' };
         case 'GET desktop':
           return { startAtLogin: false, paused: false, tray: true, window: scene === 'full' };
         case 'POST window':
           return { path: '/home/ada/Documents' };
         case 'POST tokens':
-          if (third === 'create')
-            return { name: id, rewritten: [], token: 'dbr_made-for-the-mock-0123456789' };
           return {
             name: id,
             rewritten: [
@@ -412,66 +234,38 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
             ],
           };
         case 'GET tool-changes':
-          return list(id === 'log' ? toolLog(scene, evil) : withheld);
-        case 'POST tool-changes': {
-          const { tool } = JSON.parse(body);
-          withheld = withheld.filter((one) => one.name !== tool);
-          return {};
-        }
+          return list(id === 'log' ? [] : withheld);
         case 'GET tool-trust':
           return list(toolTrust(scene, evil));
         case 'GET approvals':
           return id === 'grants' ? list(grants) : undefined;
-        case 'DELETE approvals':
-          grants = [];
-          return {};
-        case 'GET connections':
-          if (third === 'snippet')
-            return {
-              text: '{\n  "mcpServers": {\n    "drawbridge": { "command": "drawbridge", "args": ["stdio"] }\n  }\n}',
-              format: 'jsonc',
-              path: '/home/ada/.config/client/mcp.json',
-              link: id === 'cursor' ? 'cursor://anysphere.cursor-deeplink/mcp/install?name=x' : '',
-              bundle: id === 'claude-desktop' ? 'drawbridge.mcpb' : '',
-              steps: ['Open the link: it shows what it would add, and asks.', 'Or add the text.'],
-            };
-          return third === 'servers' ? this.importable() : undefined;
-        case 'POST connections':
-          return third === 'import' ? this.importPlan : undefined;
         case 'GET servers':
           if (third === 'version') return versionOf(id, say);
           if (third === 'debug') return found && this.debug(found);
-          if (third === 'log') return undefined;
+          if (third === 'login') return loginOf(found);
           if (third === 'tools') return list(tools.filter((t) => t.server === id).map(settingOf));
           return undefined;
-        case 'POST servers': {
-          if (third === 'rename') {
-            Object.assign(found, { label: JSON.parse(body).name });
-            return found;
-          }
-          if (third === 'version')
-            return {
-              ...versionOf(id, say),
-              key: 'k1',
-              from: '@modelcontextprotocol/server-filesystem',
-              to: '@modelcontextprotocol/server-filesystem@2026.8.31',
-              changes: [{ ...toolChanges(scene, evil)[0], state: 'changed' }],
-              applied: false,
-            };
-          if (third !== 'tools') return undefined;
-          const { tool, set } = JSON.parse(body);
-          const known = tools.find((t) => t.server === id && t.tool === tool);
-          if (!known) return undefined;
-          const next = { ...toolSettings.get(known.name), ...set };
-          for (const key of Object.keys(next)) if (next[key] === null) delete next[key];
-          toolSettings.set(known.name, next);
-          return settingOf(known);
-        }
       }
       return undefined;
     },
   };
 }
+
+const loginOf = ({ login, reason }) => ({
+  state: login ?? '',
+  reason,
+  renews: true,
+  ...(login === 'needed' ? { pending } : {}),
+});
+
+/** A sign-in that waits for the user. */
+const pending = {
+  url: 'https://login.example.com/authorize?client_id=drawbridge&scope=channels%3Aread',
+  host: 'login.example.com',
+  issuer: 'https://login.example.com',
+  scopes: ['channels:read'],
+  expiresAt: new Date(Date.now() + 600_000).toISOString(),
+};
 
 const versionOf = (id, say) => ({
   server: id,
@@ -545,23 +339,6 @@ function toolTrust(scene, evil) {
       tool: hostile ? 'tool_2' : 'write_file',
       new: false,
       warnings: [suspicious(say)],
-    },
-  ];
-}
-
-function toolLog(scene, evil) {
-  if (scene === 'empty') return [];
-  return [
-    {
-      id: 2,
-      at: ago(60_000),
-      server: 'filesystem',
-      kind: 'tool',
-      name: scene === 'hostile' ? evil : 'search_files',
-      what: 'changed',
-      detail: '',
-      oldHash: '0f3a9b1c22d44e5f',
-      newHash: 'b1946ac92492d234',
     },
   ];
 }

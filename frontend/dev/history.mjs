@@ -148,13 +148,12 @@ function retentionPreview({ calls }, { keepDays, maxBytes }) {
 }
 
 /** What goes because a text keeps less than the file does now. */
-function keepingLess(world, { text, copy }) {
+function keepingLess(world, { text }) {
   const bounds = (of) => ({
     keepDays: Number(/"keepDays":\s*(\d+)/.exec(of)?.[1] ?? 30),
     maxBytes: Number(/"maxBytes":\s*(\d+)/.exec(of)?.[1] ?? 1 << 30),
   });
-  const put = text ?? world.directory.copies.find((one) => one.name === copy)?.text ?? '';
-  const [now, next] = [bounds(world.config.text), bounds(put)];
+  const [now, next] = [bounds(world.config.text), bounds(text)];
   const less = (key) => next[key] > 0 && (now[key] === 0 || next[key] < now[key]);
   if (less('keepDays') || less('maxBytes')) return retentionPreview(world, next);
   return { calls: 0, total: 0, estimated: false };
@@ -173,47 +172,10 @@ export function historyRoute(world, method, path, query, body) {
       return path[1] === 'retention-preview' ? keepingLess(world, JSON.parse(body)) : undefined;
     case 'GET history':
       return world.history;
-    case 'PUT history':
-      world.history.recording = JSON.parse(body);
-      return world.history;
     case 'POST history':
-      if (path[1] === 'retention-preview') return retentionPreview(world, JSON.parse(body));
-      return path[1] === 'prune' ? { deleted: 12 } : world.history;
-    case 'PUT calls': {
-      const call = world.calls.find((c) => c.id === path[1]);
-      if (!call) return undefined;
-      const { base, ...note } = JSON.parse(body);
-      const none = { title: '', note: '', tags: [] };
-      if (
-        base &&
-        JSON.stringify({ ...none, ...call.note }) !== JSON.stringify({ ...none, ...base })
-      )
-        return { conflict: 'the note was changed meanwhile' };
-      if (note.title || note.note || note.tags.length > 0) call.note = note;
-      else delete call.note;
-      return world.call(path[1]);
-    }
-    case 'POST calls': {
-      if (path[1] === 'delete') {
-        const { ids, session, client } = JSON.parse(body);
-        const before = world.calls.length;
-        const keep = world.calls.filter(
-          (c) => !ids?.includes(c.id) && c.session !== session && c.client !== client,
-        );
-        world.calls.splice(0, before, ...keep);
-        return { deleted: before - keep.length };
-      }
-      return undefined;
-    }
+      return path[1] === 'retention-preview'
+        ? retentionPreview(world, JSON.parse(body))
+        : undefined;
   }
   return undefined;
 }
-
-export const exported = (calls, query) =>
-  query.get('format') === 'csv'
-    ? `id,tool\n${matching(calls, query)
-        .map((c) => `${c.id},${c.tool}`)
-        .join('\n')}\n`
-    : matching(calls, query)
-        .map((c) => `${JSON.stringify(c)}\n`)
-        .join('');

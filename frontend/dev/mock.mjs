@@ -10,13 +10,11 @@ import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { checksRoute } from './checks.mjs';
-import { operationOf } from './contract.mjs';
+import { isOperation } from './contract.mjs';
 import { directoryRoute } from './directory.mjs';
-import { exported, historyRoute } from './history.mjs';
+import { historyRoute } from './history.mjs';
 import { profilesRoute } from './profiles.mjs';
 import { makeScene } from './scenes.mjs';
-import { signInRoute } from './sign-in.mjs';
 
 const types = {
   '.html': 'text/html; charset=utf-8',
@@ -45,7 +43,6 @@ export function startMock({
     for (const stream of streams) stream.write(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
   };
   const json = (response, value, status = 200) => {
-    if (status < 300 && response.empty) return response.writeHead(204).end();
     response.writeHead(status, {
       'Content-Type': status >= 400 ? 'application/problem+json' : 'application/json',
     });
@@ -67,63 +64,16 @@ export function startMock({
       }
       return json(response, { status: 401, code: 'unauthorized', detail: 'not let in' }, 401);
     }
-    const operation = operationOf(request.method, url.pathname);
-    if (!operation && url.pathname !== '/api/session')
+    if (!isOperation(request.method, url.pathname) && url.pathname !== '/api/session')
       return json(response, { status: 404, code: 'not_found', detail: 'no such resource' }, 404);
-    response.empty = operation?.empty;
     const path = url.pathname.replace('/api/v1/', '').split('/').map(decodeURIComponent);
-    if (path[0] === 'export') {
-      response.writeHead(200, { 'Content-Type': 'text/plain' });
-      return response.end(exported(world.calls, url.searchParams));
-    }
-    if (path[0] === 'calls' && path[2] === 'replay') {
-      const call = world.calls.find((c) => c.id === path[1]);
-      const { confirm } = JSON.parse(await body(request));
-      if (!confirm && !world.readOnly(call))
-        return json(response, { status: 422, code: 'validation', detail: 'confirm it' }, 422);
-      return json(
-        response,
-        await world.run(JSON.stringify({ server: call.server, tool: call.tool }), (c) =>
-          send('call', c),
-        ),
-      );
-    }
     const text = request.method === 'GET' ? '' : await body(request);
-    const check = await checksRoute(world, request.method, path, text);
-    if (check !== undefined) return json(response, check.body, check.status ?? 200);
-    const listed = await directoryRoute(
-      world,
-      request.method,
-      path,
-      url.searchParams,
-      text,
-      (id, broken) => {
-        const later = (status) => {
-          send('server', status);
-          send('catalog', id);
-        };
-        for (const status of world.begin(id, broken, later)) send('server', status);
-      },
-    );
-    if (listed !== undefined) return json(response, listed.body, listed.status ?? 200);
-    const profile = profilesRoute(world, request.method, path, text, request.headers, send);
-    if (profile !== undefined) return json(response, profile.body, profile.status ?? 200);
-    const past = historyRoute(world, request.method, path, url.searchParams, text);
-    if (past?.conflict)
-      return json(response, { status: 409, code: 'conflict', detail: past.conflict }, 409);
-    if (past !== undefined) return json(response, past);
-    const extra = world.extras.route(request.method, path, url.searchParams, text);
-    if (extra !== undefined) return json(response, extra);
-    const signIn = signInRoute(world, request.method, path, (changed) => send('server', changed));
-    if (signIn !== undefined) return json(response, signIn, signIn.status ?? 200);
-    if (request.method === 'DELETE' && path[0] === 'servers') {
-      world.servers.splice(
-        world.servers.findIndex((s) => s.id === path[1]),
-        1,
-      );
-      send('removed', path[1]);
-      return json(response, {});
-    }
+    const answer =
+      directoryRoute(world, request.method, path, text) ??
+      profilesRoute(world, request.method, path, text) ??
+      historyRoute(world, request.method, path, url.searchParams, text) ??
+      world.extras.route(request.method, path, url.searchParams);
+    if (answer !== undefined) return json(response, answer);
     if (path[0] === 'servers' && path[2] === 'log')
       return json(response, { items: world.server(path[1])?.log ?? [], next: '' });
     switch (`${request.method} ${path[0]}`) {
@@ -132,11 +82,8 @@ export function startMock({
       case 'GET servers':
         if (path.length === 1) return json(response, { items: world.servers, next: '' });
         return respond(response, world.server(path[1]));
-      case 'POST servers': {
-        const status = world.act(path[1], path[2], (changed) => send('server', changed));
-        if (status) send('server', status);
-        return respond(response, status);
-      }
+      case 'GET checks':
+        return json(response, { items: world.checks, next: '' });
       case 'GET tools':
         return json(response, { items: world.tools, next: '' });
       case 'GET calls':
@@ -148,8 +95,6 @@ export function startMock({
         return json(response, world.config);
       case 'GET connections':
         return json(response, { items: world.connections, next: '' });
-      case 'POST connections':
-        return respond(response, world.connect(path[1], path[2]));
       case 'GET takeover':
         return json(response, world.takeover());
       case 'POST takeover': {
@@ -161,13 +106,6 @@ export function startMock({
       }
       case 'GET approvals':
         return json(response, { items: world.questions, next: '' });
-      case 'POST approvals': {
-        const at = world.questions.findIndex((question) => question.id === path[1]);
-        if (at < 0) return respond(response, undefined);
-        const [question] = world.questions.splice(at, 1);
-        send('approval', { ...question, state: JSON.parse(text).action });
-        return json(response, {});
-      }
       case 'PUT config': {
         if (request.headers['if-match'] !== world.config.etag)
           return json(
@@ -179,14 +117,12 @@ export function startMock({
             },
             412,
           );
-        const fault = world.writeConfig(JSON.parse(text).text);
-        if (fault) return json(response, { status: 422, code: 'validation', ...fault }, 422);
+        world.writeConfig(JSON.parse(text).text);
         send('config', { applied: true });
-        for (const added of world.readServers()) send('server', added);
         return json(response, world.config);
       }
       case 'POST call':
-        return json(response, await world.run(text, (call) => send('call', call)));
+        return json(response, world.run(text));
       case 'GET events':
         response.writeHead(200, {
           'Content-Type': 'text/event-stream',
@@ -243,10 +179,6 @@ export function startMock({
         /** Whether nobody is let in any more. */
         expire: (yes) => {
           expired = yes;
-        },
-        /** Ends every open stream, as a daemon that restarts does. */
-        dropStreams: () => {
-          for (const stream of streams) stream.destroy();
         },
         close: () =>
           new Promise((done) => {

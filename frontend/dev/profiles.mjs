@@ -1,19 +1,8 @@
-// What the mock daemon answers of profiles, and of tools that are hidden.
+// The profiles of the mock daemon.
 
 const tokens = (tool) => Math.ceil((tool.raw?.length || 400) / 4);
 const fits = (patterns, name) =>
-  (patterns ?? []).some((p) =>
-    new RegExp(
-      `^${p
-        .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-        .replace(/\*/g, '.*')
-        .replace(/\?/g, '.')}$`,
-    ).test(name),
-  );
-const refused = (status, code, detail, hint = '', errors = []) => ({
-  status,
-  body: { status, code, detail, hint, errors },
-});
+  (patterns ?? []).some((one) => new RegExp(`^${one.replaceAll('*', '.*')}$`).test(name));
 
 export function makeProfiles(scene, evil) {
   if (scene === 'empty' || scene === 'locked') return { items: [], clients: [] };
@@ -41,9 +30,6 @@ export function makeProfiles(scene, evil) {
   };
 }
 
-const etag = (entry) =>
-  JSON.stringify(entry).length.toString(16) + JSON.stringify(entry).slice(-9).replace(/\W/g, '');
-
 function offered(world, { servers }) {
   return world.tools.filter((t) => {
     if (!servers) return true;
@@ -67,80 +53,17 @@ function described(world, { name, entry }) {
     everyServer: !entry.servers,
     tools: tools.length,
     entry,
-    etag: etag(entry),
+    etag: JSON.stringify(entry),
     tokens: { all, search: Math.min(all, 290), deferred: Math.ceil(all / 5) + 60 },
   };
 }
 
-/** Answers one request as {body, status}, or undefined. */
-export function profilesRoute(world, method, [first, name], text, headers, send) {
+/** Answers one request, or undefined. */
+export function profilesRoute(world, method, [first], text) {
   const { items, clients } = world.profiles;
-  const at = items.findIndex((p) => p.name === name);
-  const was = headers['if-match'];
-  const told = () => send('config', { applied: true });
-  if (first === 'profiles' && method === 'GET')
-    return {
-      body: {
-        items: [{ name: '', entry: {} }, ...items].map((p) => described(world, p)),
-        next: '',
-        clients,
-      },
-    };
   if (first === 'profile-cost')
-    return { body: described(world, { name: 'draft', entry: JSON.parse(text).entry }) };
-  if (first === 'profiles' && method === 'PUT') {
-    const { entry } = JSON.parse(text);
-    const wrong = (entry.folders ?? []).findIndex((f) => !f.startsWith('/'));
-    if (wrong >= 0)
-      return refused(422, 'validation', 'the profile would not be valid', '', [
-        { field: `folders[${wrong}]`, error: "'folders' must hold absolute paths" },
-      ]);
-    if (was && was !== (at < 0 ? 'new' : etag(items[at].entry)))
-      return refused(
-        409,
-        'conflict',
-        'the profile was changed in the file in the meantime',
-        'Reload it and repeat the edit.',
-      );
-    if (at < 0) items.push({ name, entry });
-    else items[at].entry = entry;
-    told();
-    return { body: described(world, { name, entry }) };
-  }
-  if (first === 'profiles' && method === 'DELETE') {
-    const bound = clients.find((c) => c.profile === name);
-    if (bound)
-      return refused(
-        409,
-        'conflict',
-        `the client "${bound.token}" is assigned to the profile: assign another one first`,
-      );
-    items.splice(at, 1);
-    told();
-    return { body: {} };
-  }
-  if (first === 'client-views') {
-    const view = { token: name, ...JSON.parse(text) };
-    world.profiles.clients = [...clients.filter((c) => c.token !== name), view].filter(
-      (c) => c.profile || c.toolMode,
-    );
-    told();
-    return { body: {} };
-  }
-  if (first === 'tools' && name === 'hide' && method === 'POST') {
-    const { tools, hide } = JSON.parse(text);
-    world.hidden ??= [];
-    const keys = new Set(tools.map((t) => `${t.server}/${t.tool}`));
-    const key = (t) => `${t.server}/${t.tool}`;
-    if (hide) {
-      world.hidden.push(...world.tools.filter((t) => keys.has(key(t))));
-      world.tools.splice(0, world.tools.length, ...world.tools.filter((t) => !keys.has(key(t))));
-    } else {
-      world.tools.push(...world.hidden.filter((t) => keys.has(key(t))));
-      world.hidden = world.hidden.filter((t) => !keys.has(key(t)));
-    }
-    send('catalog', '');
-    return { body: {} };
-  }
-  return undefined;
+    return described(world, { name: 'draft', entry: JSON.parse(text).entry });
+  if (first !== 'profiles' || method !== 'GET') return undefined;
+  const all = [{ name: '', entry: {} }, ...items];
+  return { items: all.map((one) => described(world, one)), next: '', clients };
 }

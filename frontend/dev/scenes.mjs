@@ -191,11 +191,6 @@ const catalog = {
       'Move or rename files and directories.',
       { source: 'string', destination: 'string' },
     ],
-    ['edit_file', 'Replace lines of a text file; shows what changes.', { path: 'string' }],
-    ['create_directory', 'Create a directory, with those above it.', { path: 'string' }],
-    ['directory_tree', 'A tree of files and directories as JSON.', { path: 'string' }],
-    ['get_file_info', 'Size, times and permissions of a file.', { path: 'string' }],
-    ['list_allowed_directories', 'The directories that this server may use.', {}],
   ],
   github: [
     [
@@ -213,17 +208,11 @@ const catalog = {
       'Create a new issue in a repository.',
       { owner: 'string', repo: 'string', title: 'string', body: 'string?' },
     ],
-    ['list_pull_requests', 'List the pull requests of a repository.', { repo: 'string' }],
-    ['get_file_contents', 'Get a file or a directory of a repository.', { path: 'string' }],
     ['list_commits', 'List the commits of a branch.', { repo: 'string', sha: 'string?' }],
-    ['search_code', 'Search the code of all repositories you can see.', { query: 'string' }],
-    ['add_issue_comment', 'Add a comment to an issue.', { number: 'integer', body: 'string' }],
   ],
   postgres: [
     ['query', 'Run a read-only SQL query.', { sql: 'string' }],
-    ['describe_table', 'Columns, types and indexes of one table.', { table: 'string' }],
     ['list_tables', 'The tables of a schema, with their sizes.', { schema: 'string?' }],
-    ['explain_query', 'How the database would run a query.', { sql: 'string' }],
   ],
   memory: [
     [
@@ -231,19 +220,11 @@ const catalog = {
       'Create multiple new entities in the knowledge graph.',
       { entities: 'object[]' },
     ],
-    [
-      'search_nodes',
-      'Search for nodes in the knowledge graph based on a query.',
-      { query: 'string' },
-    ],
     ['read_graph', 'Read the entire knowledge graph.', {}],
-    ['add_observations', 'Add observations to entities.', { observations: 'object[]' }],
-    ['open_nodes', 'Open nodes of the graph by their names.', { names: 'string[]' }],
   ],
   everything: [
     ['echo', 'Echoes back the input.', { message: 'string' }],
     ['add', 'Adds two numbers.', { a: 'number', b: 'number' }],
-    ['longRunningOperation', 'Takes its time, and tells how far it is.', { steps: 'number?' }],
   ],
   'sequential-thinking': [
     [
@@ -330,6 +311,9 @@ const reasons = {
   cancelled: 'The client no longer wanted it.',
   rejected: 'Too many calls in a short time.',
 };
+
+const connectDiff =
+  '@@ -1,5 +1,9 @@\n {\n   "theme": "dark",\n   "mcpServers": {\n+    "drawbridge": {\n+      "command": "/usr/bin/drawbridge",\n+      "args": ["stdio", "--client", "cursor"]\n+    }\n   }\n }\n';
 
 function makeConnections(scene) {
   if (scene === 'empty') return [];
@@ -561,9 +545,6 @@ export function makeScene(scene) {
     checks: makeChecks(scene, evil),
     directory: makeDirectory(scene, evil),
     say: (text) => (scene === 'hostile' ? evil : text),
-    empty: scene === 'empty',
-    readOnly: (call) =>
-      tools.some((t) => t.name === call.publicName && t.annotations.includes('readOnlyHint')),
     history: {
       calls: calls.length,
       bytes: 4_812_800,
@@ -580,24 +561,9 @@ export function makeScene(scene) {
     },
     questions: makeQuestions(scene),
     connections: makeConnections(scene),
-    connect(key, action) {
+    connect(key, connected) {
       const found = this.connections.find((c) => c.key === key);
-      if (!found) return undefined;
-      const plan = {
-        key,
-        path: found.path,
-        action: 'add',
-        diff:
-          scene === 'hostile'
-            ? evil
-            : '@@ -1,5 +1,9 @@\n {\n   "theme": "dark",\n   "mcpServers": {\n+    "drawbridge": {\n+      "command": "/usr/bin/drawbridge",\n+      "args": ["stdio", "--client", "cursor"]\n+    }\n   }\n }\n',
-        warnings: ['Two permission rules name tools that get another name: mcp__github__*.'],
-        reload: 'Restart it to see the tools.',
-      };
-      if (action === 'plan') return plan;
-      found.connected = action === 'connect' || action === 'restore';
-      found.state = found.connected ? 'connected' : 'notConnected';
-      return action === 'connect' ? plan : { key, result: 'restored' };
+      Object.assign(found, { connected, state: connected ? 'connected' : 'notConnected' });
     },
     /** Keys of clients whose file cannot be written. */
     unwritable: new Set(),
@@ -608,7 +574,7 @@ export function makeScene(scene) {
         name: c.name,
         path: c.path,
         servers: 2,
-        diff: this.connect(c.key, 'plan').diff,
+        diff: this.say(connectDiff),
         warnings: c.key === 'zed' ? [this.say('pg: set the variable PGPASSWORD.')] : [],
       });
       return {
@@ -625,7 +591,7 @@ export function makeScene(scene) {
       if (shown.plan !== plan) return undefined;
       return shown.clients.map(({ key, name }) => {
         const failed = this.unwritable.has(key);
-        if (!failed) this.connect(key, 'connect');
+        if (!failed) this.connect(key, true);
         return {
           key,
           name,
@@ -636,7 +602,8 @@ export function makeScene(scene) {
       });
     },
     putBack(keys) {
-      return keys.map((key) => ({ ...this.connect(key, 'undo'), error: '' }));
+      for (const key of keys) this.connect(key, false);
+      return keys.map((key) => ({ key, result: 'restored', error: '' }));
     },
     live: scene !== 'empty' && scene !== 'hostile',
     clients: known,
@@ -661,41 +628,8 @@ export function makeScene(scene) {
       servers,
     }),
     writeConfig(text) {
-      if (text.includes('"commnd"'))
-        return {
-          detail: 'the configuration has mistakes',
-          errors: [
-            { field: 'mcpServers.x.commnd', error: 'config.jsonc:5:7: unknown key "commnd"' },
-          ],
-        };
       this.config.text = text;
       this.config.etag = `"${Number(this.config.etag.slice(1, -1)) + 1}"`;
-      return undefined;
-    },
-    /** A server that was just installed: it starts, and then runs or crashes. */
-    begin(id, broken, later) {
-      const begun = server(id, { state: 'starting' });
-      servers.push(begun);
-      setTimeout(() => {
-        Object.assign(begun, {
-          state: broken ? 'crashed' : 'running',
-          reason: broken ? 'The program npx ended at once: the package could not be fetched.' : '',
-          tools: broken ? 0 : 2,
-        });
-        if (!broken)
-          for (const name of ['list_notes', 'write_note'])
-            tools.push({ ...tools[0], name: `${id}__${name}`, server: id, tool: name });
-        later(begun);
-      }, 700);
-      return [begun];
-    },
-    /** Servers that were written into the file since. */
-    readServers() {
-      const known = new Set(servers.flatMap((s) => [s.id, s.label]));
-      const names = [...this.config.text.matchAll(/^ {4}"([^"]+)": \{/gm)].map((m) => m[1]);
-      const added = names.filter((n) => !known.has(n)).map((n) => server(n, { state: 'starting' }));
-      servers.push(...added);
-      return added;
     },
     server: (id) => {
       const found = servers.find((s) => s.id === id);
@@ -729,32 +663,6 @@ export function makeScene(scene) {
         }
       );
     },
-    act: (id, action, later) => {
-      const i = servers.findIndex((s) => s.id === id);
-      if (i < 0) return undefined;
-      const state = {
-        start: 'starting',
-        restart: 'starting',
-        enable: 'starting',
-        stop: 'stopped',
-        disable: 'disabled',
-      }[action];
-      const { detail: _, pid: __, ...rest } = servers[i];
-      servers[i] = { ...rest, state, reason: '', since: ago(0), pid: undefined };
-      if (state === 'starting') {
-        setTimeout(() => {
-          servers[i] = {
-            ...servers[i],
-            state: 'running',
-            since: ago(0),
-            updated: ago(0),
-            pid: 60001,
-          };
-          later(servers[i]);
-        }, 1500);
-      }
-      return servers[i];
-    },
     call: (id) => {
       const found = calls.find((c) => c.id === id);
       if (!found) return undefined;
@@ -779,19 +687,9 @@ export function makeScene(scene) {
       const ended = end(call);
       setTimeout(() => tell(put(ended)), Math.min(5000, ended.tookNs / 1e6));
     },
-    run: async (text, tell) => {
+    run: (text) => {
       const wanted = JSON.parse(text);
-      const call = put({
-        ...newCall(Date.now()),
-        server: wanted.server,
-        tool: wanted.tool,
-        publicName: `${wanted.server}__${wanted.tool}`,
-        client: 'drawbridge',
-        token: '',
-      });
-      tell(call);
-      await new Promise((done) => setTimeout(done, 400));
-      tell(put({ ...call, outcome: 'ok', tookNs: 4e8, bytesOut: 200 }));
+      const call = put({ ...newCall(Date.now()), server: wanted.server, tool: wanted.tool });
       const raw = resultOf(call);
       return { success: true, output: 'see raw', data: null, error: null, raw, callId: call.id };
     },

@@ -7,8 +7,8 @@ export const sizes = {
   phone: { width: 390, height: 844 },
 };
 
-/** The system's chromium, quiet and without a network life of its own. */
-export function launch() {
+/** Starts the system's Chromium without its own network traffic. */
+export function launch(more = []) {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: [
@@ -19,6 +19,7 @@ export function launch() {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...more,
     ],
   });
 }

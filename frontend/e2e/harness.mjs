@@ -53,7 +53,7 @@ export async function inspect(page, rules) {
   // A page that was just being replaced has no heading, or is wider for a frame; what is
   // wrong stays wrong.
   await becomes(() => page.evaluate(tooWide), 'nothing');
-  if (rules) await becomes(() => ask(page, rules), []);
+  if (rules) await becomes(() => axeViolations(page, rules), []);
   assert.deepEqual(page.troubles, []);
 }
 
@@ -62,7 +62,7 @@ function tooWide() {
   return scrollWidth <= clientWidth ? 'nothing' : `${scrollWidth - clientWidth} px too wide`;
 }
 
-async function ask(page, rules) {
+export async function axeViolations(page, rules) {
   // Through the debugger, which the page's policy does not bind.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   return page.evaluate(

@@ -6,40 +6,16 @@ import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { corpus, hostile } from './corpus.mjs';
 import { inspect, settled, watched } from './harness.mjs';
+import { findInjections, watchForInjection } from './injection.mjs';
+import { addresses, filled } from './pages.mjs';
 import { patience } from './waiting.mjs';
-import { findings, wary } from './wary.mjs';
 
-const addresses = [
-  '/',
-  '/servers',
-  '/servers/browser',
-  '/servers/browser?view=tools',
-  '/servers/browser?view=log',
-  '/servers/browser?view=debug',
-  '/calls',
-  '/calls/CALL',
-  '/calls/CALL?with=OTHER',
-  '/sessions',
-  '/usage',
-  '/checks',
-  '/directory',
-  '/directory?name=io.github.brave%2Fbrave-search-mcp-server',
-  '/tools',
-  '/tools?tool=TOOL',
-  '/questions',
-  '/clients',
-  '/welcome',
-  '/welcome?step=clients',
-  '/welcome?step=call',
-  '/settings',
-  '/add',
-];
 // Each round gives every field another string; together they give most fields most strings.
 const rounds = [0, 41, 83, 127, 171];
 
-async function waryPage(context, origin) {
+async function watchedPage(context, origin) {
   const page = await watched(context);
-  await wary(page, origin);
+  await watchForInjection(page, origin);
   return page;
 }
 
@@ -56,19 +32,15 @@ async function walk(browser, tally, offset) {
     const mock = await startMock({ scene: 'trouble', rate: 0, mangle: hostile(offset) });
     const context = await browser.newContext({ viewport: sizes.desktop, reducedMotion: 'reduce' });
     context.setDefaultTimeout(patience);
-    const page = await waryPage(context, mock.url);
-    const ended = mock.world.calls.filter((call) => call.outcome === 'ok');
+    const page = await watchedPage(context, mock.url);
     await page.goto(`${mock.url}/`);
     for (const address of addresses) {
-      const path = address
-        .replace('CALL', ended[0].id)
-        .replace('OTHER', ended[1].id)
-        .replace('TOOL', encodeURIComponent(corpus[(offset * 7) % corpus.length]));
+      const hash = filled(address, mock.world);
       await page.evaluate((to) => {
         location.hash = to;
-      }, path);
-      await settled(page, path.split('?')[0]);
-      assert.deepEqual(await findings(page), [], address);
+      }, hash);
+      await settled(page, hash.slice(1).split('?')[0]);
+      assert.deepEqual(await findInjections(page), [], address);
       await inspect(page);
     }
     assert.deepEqual(page.strange, []);
@@ -87,7 +59,7 @@ async function large(browser) {
   }
   const context = await browser.newContext({ viewport: sizes.desktop });
   context.setDefaultTimeout(patience);
-  const page = await waryPage(context, mock.url);
+  const page = await watchedPage(context, mock.url);
   await page.goto(`${mock.url}/#/tools`);
   await page.getByRole('searchbox').fill('tool_1999');
   await page.getByRole('link', { name: /tool_1999/ }).click();
@@ -110,7 +82,7 @@ async function large(browser) {
     .getByRole('button', { name: /more characters/ })
     .first()
     .waitFor(); // 1 MB of arguments
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findInjections(page), []);
   assert.deepEqual(page.strange, []);
   assert.deepEqual(page.troubles, []);
   await context.close();

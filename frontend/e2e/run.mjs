@@ -2,38 +2,26 @@
 // E2E_ROUNDS=3 runs everything three times, E2E_SLOW=4 with a quarter of the processor: both
 // find tests that rely on a quick machine.
 import { launch } from './browser.mjs';
+import { size } from './bundle-size.mjs';
+import { dialogs } from './dialogs.mjs';
 import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
-import { load } from './load.mjs';
-import { moment } from './moments.mjs';
-import { pages } from './pages.mjs';
-import { stillness } from './shift.mjs';
-import { size } from './size.mjs';
-import './care-flows.mjs';
-import './check-flows.mjs';
-import './client-flows.mjs';
-import './diagnostics-flows.mjs';
-import './directory-flows.mjs';
-import './flows.mjs';
-import './history-flows.mjs';
-import './keeping-flows.mjs';
-import './leave-flows.mjs';
-import './page-flows.mjs';
-import './profile-flows.mjs';
-import './sharing-flows.mjs';
-import './sign-in-flows.mjs';
-import './trouble-flows.mjs';
-import './trust-flows.mjs';
-import './undo-flows.mjs';
 import { hostility } from './hostile.mjs';
-import { tabs } from './tabs.mjs';
+import { stillness } from './layout-shift.mjs';
+import { load } from './load.mjs';
+import { pagePool } from './page-pool.mjs';
+import { pages } from './pages.mjs';
 import { slow } from './waiting.mjs';
+import './call-flows.mjs';
+import './failure-flows.mjs';
+import './settings-flows.mjs';
+import './setup-flows.mjs';
 
 const started = Date.now();
 const result = tally(process.argv[2]);
 await size(result.check);
 const browser = await launch();
-const lend = tabs(browser);
+const lend = pagePool(browser);
 for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
   await lanes(
     [
@@ -41,7 +29,7 @@ for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
       ...hostility(browser, result),
       ...stillness(browser, result),
       ...flows(lend, result),
-      ...moment(lend, result),
+      ...dialogs(lend, result),
     ],
     4,
   );

@@ -15,12 +15,13 @@ export function late() {
   return slow > 1 ? Math.random() * 40 * slow : 0;
 }
 
-/** Asks until the answer is true; what went wrong last is the failure. */
+/** Asks until the answer is true, and returns it; the last error is the failure. */
 export async function until(ask, what) {
   for (const end = Date.now() + patience; ; await pause(25)) {
     let wrong;
     try {
-      if (await ask()) return;
+      const answer = await ask();
+      if (answer) return answer;
     } catch (error) {
       wrong = error;
     }
@@ -119,14 +120,14 @@ const asking = [
  * list is replaced, what it names is there twice for a moment, and that is not yet a fault.
  * The refusal comes before anything is done, so nothing is done twice.
  */
-export function patiently(page, enough = patience) {
+export function patiently(page) {
   const locators = Object.getPrototypeOf(page.locator('html'));
   if (locators.patient) return;
   locators.patient = true;
   for (const name of asking) {
     const once = locators[name];
     locators[name] = async function (...rest) {
-      for (const end = Date.now() + enough; ; await pause(50)) {
+      for (const end = Date.now() + patience; ; await pause(50)) {
         try {
           return await once.apply(this, rest);
         } catch (error) {

@@ -1,20 +1,19 @@
 // What a web page of somebody else can try against a program on this machine, in a real
-// browser: {chromium, hello, scenes: [{name, page, target, rebound, link}]} in; for each
+// browser: {hello, scenes: [{name, page, target, rebound, link}]} in; for each
 // attack what the page could read, and every answer that the browser got from the target, out.
 //
 // page is where the attacking page lives. When it is rebound, that is the target's own port
 // under another name, which the browser is told is this machine, as a name server would
 // tell it a moment later: the page was loaded before, and now its own origin is the target.
 import { text } from 'node:stream/consumers'
-import { chromium } from 'playwright-core'
+import { launch } from '../../../frontend/e2e/browser.mjs'
 
 const order = JSON.parse(await text(process.stdin))
-const browser = await chromium.launch({
-  executablePath: order.chromium,
-  // Nothing that a browser of tomorrow may hold back is held back.
-  args: ['--no-sandbox', '--disable-gpu', '--host-resolver-rules=MAP evil.test 127.0.0.1',
-    '--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests,HttpsUpgrades'],
-})
+// Protections that future browsers may add are off.
+const browser = await launch([
+  '--host-resolver-rules=MAP evil.test 127.0.0.1',
+  '--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests,HttpsUpgrades',
+])
 const found = []
 for (const scene of order.scenes) {
   const context = await browser.newContext()

@@ -2,7 +2,7 @@
 // history, files of clients, a keyring, a container, servers that ask.
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, control, finish, go, keep, live, order, page, part, reads, step, undo, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, control, finish, go, keep, leave, live, order, page, part, reads, recorded, step, undo, until } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
 const running = (id) => until(`${id} runs`, async () => (await api('GET', `/api/v1/servers/${id}`)).state === 'running')
@@ -235,6 +235,9 @@ await step('the history is cut to its bounds, and its room goes back to the disk
   await recording.getByLabel('Maximum size (MB)').fill('1')
   await recording.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').getByText(/^About [\d,]+ of [\d,]+ calls exceed these limits/).waitFor()
+  await keep()
+  if ((await config()).includes('maxBytes')) throw new Error('it is saved without confirmation')
+  await recording.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Save and delete' }).click()
   await page.getByText('Saved and applied.').first().waitFor()
   await recording.getByRole('button', { name: 'Delete expired calls now' }).click()
@@ -354,6 +357,34 @@ await step('a check is made of a call, runs well, is changed to fail, and is rem
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
   await page.getByRole('heading', { name: 'No saved checks' }).waitFor()
   if ((await api('GET', '/api/v1/checks')).items.length > 0) throw new Error('it is still there')
+})
+await step('a call that changes something is sent again, and checked, after confirmation', async () => {
+  const entities = [{ name: 'Ada', entityType: 'person', observations: ['confirmed'] }]
+  const callId = await recorded(await call('memory', 'create_entities', { entities }))
+  const dialog = page.getByRole('dialog')
+  const count = async () => (await api('GET', '/api/v1/calls?tool=create_entities')).items.length
+  await go(`/calls/${callId}`)
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await dialog.getByText('confirmed').waitFor() // the arguments that would be sent
+  await accessible('/calls, sending again')
+  await leave()
+  if ((await count()) !== 1) throw new Error('it is sent without confirmation')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await dialog.getByRole('button', { name: 'Send again' }).click()
+  await page.waitForURL(new RegExp(`with=${callId}`))
+  await go(`/calls/${callId}`)
+  await page.getByRole('button', { name: 'Save as check' }).click()
+  await dialog.getByLabel('Name').fill('writes')
+  await dialog.getByRole('button', { name: 'Save check' }).click()
+  await page.waitForURL(/#\/checks/)
+  await page.getByRole('button', { name: 'Run writes' }).click()
+  await dialog.getByText('memory / create_entities').waitFor()
+  await leave()
+  if ((await count()) !== 2) throw new Error('it is checked without confirmation')
+  await page.getByRole('button', { name: 'Run writes' }).click()
+  await dialog.getByRole('button', { name: 'Run' }).click()
+  await page.getByText(/Passed · .*run manually/).waitFor()
+  await api('DELETE', '/api/v1/checks/writes')
 })
 await step('a check that is saved over another brings that one back', async () => {
   const { callId } = await call('demo', 'echo', { text: 'checked twice' })

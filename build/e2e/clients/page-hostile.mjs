@@ -1,18 +1,18 @@
 // Walks the page of a real daemon whose servers mean harm: every word that a server, a
 // client or the configuration can say is one of 200 hostile strings.
 import { corpus } from '../../../frontend/e2e/corpus.mjs'
-import { findings, wary } from '../../../frontend/e2e/wary.mjs'
+import { findInjections, watchForInjection } from '../../../frontend/e2e/injection.mjs'
 import { accessible, api, call, callAsClient, finish, found, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
 
 found.looks = 0
-await wary(page, order.url)
+await watchForInjection(page, order.url)
 await page.goto(order.link)
 await live()
 
 /** The place is shown, nothing of it had its way, and nothing sticks out. */
 async function look(path) {
   await go(path)
-  const bad = [...(await findings(page)), ...page.strange.splice(0)]
+  const bad = [...(await findInjections(page)), ...page.strange.splice(0)]
   if (bad.length > 0) throw new Error(`${path}: ${bad.slice(0, 3)}`)
   // What is just being replaced may be wider for a frame.
   await until(`${path} sticks out nowhere`, () => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth))
@@ -53,7 +53,7 @@ await step('errors and clients in lists', async () => {
   const list = page.locator('.scroll-area:has([aria-label=Calls])')
   for (let i = 0; i < 12; i++) {
     await list.evaluate((box) => box.scrollBy(0, 700))
-    const bad = await findings(page)
+    const bad = await findInjections(page)
     if (bad.length > 0) throw new Error(String(bad.slice(0, 3)))
   }
   const { items } = await api('GET', '/api/v1/calls?limit=200')

@@ -4,7 +4,8 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { accessible, context, finish, found, order, page, settled, step, until } from './page-kit.mjs'
+import { leadsTo } from '../../../frontend/e2e/waiting.mjs'
+import { accessible, button, context, finish, found, order, page, settled, step, until } from './page-kit.mjs'
 
 found.stops = 0
 await context.addInitScript(() => {
@@ -52,7 +53,6 @@ const enter = async (target, most) => {
   await to(target, most)
   await press('Enter')
 }
-const button = (name, inside = page) => inside.getByRole('button', { name, exact: true })
 
 /** What a client does with the entry that Drawbridge wrote into its file: starts it, and calls a tool. */
 async function callFromItsFile(tool, args) {
@@ -95,6 +95,7 @@ await then('the servers of a client are taken over', async () => {
   await enter(button('Import'))
   await page.getByText('Imported. The servers are starting.').waitFor()
   await page.getByRole('link', { name: /weather/ }).first().waitFor()
+  await page.getByRole('link', { name: 'done: Servers' }).waitFor()
   await enter(page.getByRole('button', { name: 'Next' }))
   await page.getByRole('heading', { name: 'Connect a client' }).waitFor()
 })
@@ -103,6 +104,7 @@ await then('the client is connected', async () => {
   await enter(button('Connect…', row))
   await enter(button('Apply', row))
   await button('Disconnect', row).waitFor()
+  await page.getByRole('link', { name: 'done: Clients' }).waitFor()
   await accessible('/welcome?step=clients')
   await enter(page.getByRole('button', { name: 'Next' }))
   await page.getByText('Waiting for the first call').waitFor()
@@ -111,6 +113,7 @@ await then('its first call is seen', async () => {
   const said = await callFromItsFile('weather__echo', { text: 'by keyboard' })
   if (!JSON.stringify(said).includes('by keyboard')) throw new Error(JSON.stringify(said))
   await page.getByText('The call succeeded and was recorded.').waitFor()
+  await page.getByRole('link', { name: 'done: First call' }).waitFor()
   found.firstRunMs = Date.now() - began
   await page.screenshot({ path: `${order.output}/page-keys-first-call.png` })
   await enter(page.getByRole('link', { name: 'Open the recorded call' }))
@@ -128,11 +131,7 @@ await then('the call is sent again and compared', async () => {
 })
 await then('letters lead to pages, and every list is walked with arrows', async () => {
   await press('Escape')
-  await until('g c leads there', async () => { // too slow after another they count for nothing
-    await press('g')
-    await press('c')
-    return page.waitForURL(/#\/calls$/, { timeout: 2000 }).then(() => true, () => false)
-  })
+  await leadsTo(page, 'gc', /#\/calls$/)
   await settled('/calls')
   await to(page.locator('[data-call]'), 40)
   const first = await page.evaluate(() => document.activeElement.dataset.call)
@@ -159,11 +158,7 @@ await then('anything is found by its name', async () => {
 })
 await then('a menu, a question and the keys themselves', async () => {
   await press('Escape')
-  await until('g s leads there', async () => { // too slow after another they count for nothing
-    await press('g')
-    await press('s')
-    return page.waitForURL(/#\/servers/, { timeout: 2000 }).then(() => true, () => false)
-  })
+  await leadsTo(page, 'gs', /#\/servers/)
   await settled('/servers')
   await enter(page.locator('main').getByRole('link', { name: 'weather' }), 40)
   const more = page.getByRole('region', { name: 'weather' }).getByRole('button', { name: 'More actions' })

@@ -1,33 +1,23 @@
-// What every look at the page of a real daemon needs: a browser that remembers what should
-// not happen, and words for what the user does. The order comes on stdin: {link, url, admin,
-// chromium, output, patience} and more.
+// What each script for the page of a real daemon needs: a browser page that records errors, and
+// functions for what the user does. The input comes on stdin: {link, url, admin, output} and more.
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { text } from 'node:stream/consumers'
-import { chromium } from 'playwright-core'
+import { launch, sizes } from '../../../frontend/e2e/browser.mjs'
+import { axeViolations, watched } from '../../../frontend/e2e/harness.mjs'
 import * as waiting from '../../../frontend/e2e/waiting.mjs'
 
 export const order = JSON.parse(await text(process.stdin))
-export const found = { done: [], pages: [], violations: [], errors: [] }
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-export const browser = await chromium.launch({ executablePath: order.chromium, args: ['--no-sandbox', '--disable-gpu'] })
-export const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, reducedMotion: 'reduce' })
-context.setDefaultTimeout(order.patience)
-export const page = await context.newPage()
-waiting.patiently(page, order.patience)
-await page.addInitScript(waiting.lasting)
-if (waiting.slow > 1) await slowly()
-/** Statuses that what is being done brings with it. */
+export const found = { done: [], errors: [] }
+export const browser = await launch()
+export const context = await browser.newContext({ viewport: sizes.desktop, acceptDownloads: true, reducedMotion: 'reduce' })
+context.setDefaultTimeout(waiting.patience)
+export const page = await watched(context)
+if (waiting.slow > 1) await page.route('**/api/**', delay)
+/** Response codes that are expected during a step. */
 export const allowed = new Set()
-/** What was allowed when a question was asked: its answer may come later than that. */
+/** What was allowed when a request was sent: its response may come later. */
 const allowedThen = new WeakMap()
 page.on('request', (request) => allowedThen.set(request, new Set(allowed)))
-page.on('console', (message) => {
-  const line = message.text()
-  if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(line)) found.errors.push(line)
-})
-page.on('pageerror', (error) => found.errors.push(String(error)))
 page.on('response', (response) => {
   // A call that still runs is in the event stream and not yet in the record.
   const status = response.status()
@@ -36,28 +26,20 @@ page.on('response', (response) => {
     found.errors.push(`${status} ${response.request().method()} ${response.url()}`)
 })
 
-/**
- * By hand, E2E_SLOW=4 gives the page a quarter of the processor, and lets what it asks for
- * be answered late, and not in the order of the questions: some are held back on their way
- * to the daemon, some on their way from it.
- */
-async function slowly() {
-  const debug = await context.newCDPSession(page)
-  await debug.send('Emulation.setCPUThrottlingRate', { rate: waiting.slow })
+/** With E2E_SLOW=4, delays some requests and some responses, so that they arrive in another order. */
+async function delay(route) {
   const pause = () => new Promise((done) => setTimeout(done, 5 * waiting.late()))
-  await page.route('**/api/**', async (route) => {
-    try {
-      if (Math.random() < 0.5 || !/^(GET|POST)$/.test(route.request().method()) || /events|export|share|diagnostics/.test(route.request().url())) {
-        await pause()
-        return await route.continue()
-      }
-      const response = await route.fetch()
+  try {
+    if (Math.random() < 0.5 || !/^(GET|POST)$/.test(route.request().method()) || /events|export|share|diagnostics/.test(route.request().url())) {
       await pause()
-      await route.fulfill({ response })
-    } catch {
-      await route.abort().catch(() => {}) // the daemon is away, or the page is
+      return await route.continue()
     }
-  })
+    const response = await route.fetch()
+    await pause()
+    await route.fulfill({ response })
+  } catch {
+    await route.abort().catch(() => {}) // the daemon or the page has ended
+  }
 }
 
 export const api = async (method, path, body, signal) => {
@@ -112,11 +94,9 @@ export async function copied(press) {
   await press()
   return until('something is copied', () => page.evaluate(() => navigator.clipboard.readText()))
 }
-/** Changes the address, and waits for nothing. */
-export const leap = (path) => page.evaluate((to) => { location.hash = to }, path)
-/** Goes to a page and waits until it is there: what is done next is done to it, and not to the page before. */
+/** Goes to a page and waits until it is there, so that the next action does not reach the previous page. */
 export async function go(path) {
-  await leap(path)
+  await page.evaluate((to) => { location.hash = to }, path)
   await settled(path)
 }
 /** Answers a question with Enter, once the safe answer has the focus. */
@@ -124,20 +104,8 @@ export const keep = () => waiting.keep(page)
 /** Closes a dialog with Escape. */
 export const leave = () => waiting.leave(page)
 
-/** Waits until ask has an answer that is not false; what went wrong last is told. */
-export async function until(what, ask) {
-  let wrong
-  for (const end = Date.now() + order.patience; Date.now() < end; await new Promise((done) => setTimeout(done, 50))) {
-    try {
-      const answer = await ask()
-      if (answer) return answer
-      wrong = undefined
-    } catch (error) {
-      wrong = error
-    }
-  }
-  throw new Error(`not so in time: ${what}${wrong ? ` (${wrong.message})` : ''}`)
-}
+/** Waits until ask returns something that is not false, and returns it. */
+export const until = (what, ask) => waiting.until(ask, what)
 
 let doing = 'the beginning'
 
@@ -150,7 +118,7 @@ export async function step(name, run) {
     await run()
     found.done.push(name)
   } catch (error) {
-    found.errors.push(`${name}: ${String(error).split('\n').slice(0, 4).join(' ')}`)
+    found.errors.push(`${name}: ${String(error).split('\n').slice(0, 8).join(' ')}`)
     await page.screenshot({ path: `${order.output}/page-step-${name.replace(/[^a-z]+/g, '-')}.png` })
     await page.keyboard.press('Escape')
   }
@@ -177,16 +145,9 @@ export async function recorded({ callId }) {
   return callId
 }
 
-/** What axe has to say about what is shown: what is wrong stays wrong, what was just being replaced does not. */
+/** Checks what is shown for accessibility. */
 export async function accessible(where) {
-  let violations
-  for (let left = 5; left > 0; left--) {
-    await page.evaluate(axe) // the page's own policy would refuse a script element
-    ;({ violations } = await page.evaluate(() => window.axe.run()))
-    if (violations.length === 0) return
-    await page.waitForTimeout(800)
-  }
-  for (const v of violations) found.violations.push(`${where}: ${v.id} ${v.nodes[0]?.html?.slice(0, 200)}`)
+  await waiting.becomes(async () => (await axeViolations(page)).map((violation) => `${where}: ${violation}`), [])
 }
 
 // The test ends this process after a while; what went wrong until then is to be told.
@@ -197,5 +158,6 @@ setTimeout(() => {
 
 export async function finish() {
   await browser.close()
+  found.errors.push(...page.troubles)
   process.stdout.write(JSON.stringify(found))
 }

@@ -1,7 +1,7 @@
 // Profiles made, given to a client, changed and deleted, and tools that nobody uses hidden, by
 // the page of a real daemon, with what the client sees after each.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, call, finish, go, keep, leave, live, order, page, part, step, until } from './page-kit.mjs'
+import { accessible, allowed, call, finish, go, keep, leave, live, order, page, part, step, until } from './page-kit.mjs'
 
 const text = () => readFile(order.config, 'utf8')
 const config = async () => JSON.parse((await text()).replace(/^\s*\/\/.*$/gm, ''))
@@ -119,9 +119,37 @@ await step('an edit that meets another one in the file loses neither', async () 
   await save().click()
   await page.getByText('Profile writing saved.').waitFor()
   same((await config()).profiles.writing.description, 'Mine', 'the file')
+  const folders = page.getByLabel('Folders')
+  await folders.fill('office')
+  allowed.add(400).add(422)
+  await save().click()
+  await page.getByText("'folders' must hold absolute paths", { exact: true }).waitFor()
+  await until('the field is marked', async () => (await folders.getAttribute('aria-invalid')) === 'true')
+  await accessible('/profiles, an invalid field')
+  allowed.clear()
   await about.fill('Half a thought')
   await page.getByRole('button', { name: 'Discard changes' }).click()
   await until('it is as it was saved', async () => (await about.inputValue()) === 'Mine')
+})
+await step('what is typed while a profile is saved is not lost', async () => {
+  let answer
+  const held = new Promise((done) => { answer = done })
+  await page.route('**/profiles/writing', async (route) => {
+    const response = await route.fetch()
+    await held
+    await route.fulfill({ response })
+  })
+  const about = page.getByLabel('Description', { exact: true })
+  await about.fill('First')
+  await save().click()
+  await until('it is in the file', async () => (await config()).profiles.writing.description === 'First')
+  await about.fill('Second')
+  answer()
+  await page.getByText('Profile writing saved.').last().waitFor()
+  if ((await about.inputValue()) !== 'Second') throw new Error('what was typed is lost')
+  await page.unroute('**/profiles/writing')
+  await save().click()
+  await until('it is saved too', async () => (await config()).profiles.writing.description === 'Second')
 })
 await step('tools that nobody uses are taken out of a profile, and come back', async () => {
   const out = page.getByRole('button', { name: /^Remove 5 unused tools/ })

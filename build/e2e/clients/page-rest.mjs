@@ -66,6 +66,8 @@ await step('a tool of which nobody may call is said why, and gets more time afte
   await page.getByText('Blocked.').waitFor()
   await go('/servers/demo?view=tools')
   await page.getByLabel('Approval for add').selectOption('')
+  await page.getByLabel('Recording of echo').selectOption({ label: 'Record: metadata' })
+  await until('it is written', async () => (await api('GET', '/api/v1/servers/demo/tools')).items.find((one) => one.tool === 'echo').settings.record === 'meta')
   await page.getByLabel('Timeout of echo').selectOption('60000')
   await until('the limit is written', async () => (await api('GET', '/api/v1/servers/demo/tools')).items.find((one) => one.tool === 'echo').settings.requestTimeoutMs === 60_000)
   const late = await recorded(await call('limited', 'slow', {}))

@@ -88,6 +88,12 @@ await step('the file is saved over another save only after what goes was shown, 
   const was = await config()
   const before = `${was}\n`
   await reads(box, (text) => text === was)
+  allowed.add(422)
+  await box.fill(was.replace('"command"', '"commnd"'))
+  await box.press('Control+s')
+  await page.getByText(/unknown key "commnd"/).first().waitFor()
+  allowed.clear()
+  if ((await config()) !== was) throw new Error('the mistake is saved')
   await box.fill(`${before}// mine\n`)
   await writeFile(order.config, `${before}// theirs\n`)
   allowed.add(412) // the page may not have heard of it yet
@@ -236,6 +242,11 @@ await step('servers of a client are moved here, and go back into its file when i
 })
 await step('the user signs in to a server in the browser, and out only after a question', async () => {
   const login = async () => (await api('GET', '/api/v1/servers/web')).login
+  await go('/add')
+  await page.getByLabel('Paste a snippet, a command or an address').fill(`${order.guarded}/mcp`)
+  await page.getByRole('button', { name: 'Test', exact: true }).click()
+  await page.getByText('The server responds and requires sign-in.').waitFor()
+  await page.getByRole('button', { name: 'Add, then sign in' }).waitFor()
   await go('/servers/web')
   const detail = part('web')
   const start = detail.getByRole('button', { name: 'Sign in', exact: true })

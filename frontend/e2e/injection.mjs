@@ -1,7 +1,7 @@
-// A page in which the slightest success of an attack is noticed.
+// Detects hostile text that became markup, a script, a link or a request.
 
-/** Makes page remember scripts that ran, what its policy reported, and requests to strangers. */
-export async function wary(page, origin) {
+/** Makes page record scripts that ran, violations of its policy, and requests to other hosts. */
+export async function watchForInjection(page, origin) {
   page.strange = [];
   page.on('request', (request) => {
     const url = request.url();
@@ -17,8 +17,8 @@ export async function wary(page, origin) {
   });
 }
 
-/** What must never be there, whatever a server says. */
-export function findings(page) {
+/** Returns each success of an attack on the page. */
+export function findInjections(page) {
   return page.evaluate(() => {
     const bad = [...window.hits];
     for (const a of document.querySelectorAll('[href]')) {

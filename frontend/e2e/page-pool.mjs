@@ -1,22 +1,22 @@
-// Tabs that are used again: a new one costs a process, which reads the whole page anew.
+// Tabs that are used again: each new tab costs a process, which loads the whole page again.
 import { sizes } from './browser.mjs';
 import { watched } from './harness.mjs';
 import { patience } from './waiting.mjs';
 
-/** The tabs of browser. What one flow does in its tab, no other sees. */
-export function tabs(browser) {
+/** Lends isolated tabs of browser, one to each flow. */
+export function pagePool(browser) {
   const free = [];
 
   async function open() {
     const context = await browser.newContext({
       viewport: sizes.desktop,
-      reducedMotion: 'reduce', // what moves is not what flows look at
+      reducedMotion: 'reduce',
     });
     context.setDefaultTimeout(patience);
     return watched(context);
   }
 
-  /** Lends run a tab of that size in light colours, and takes it back if all went well. */
+  /** Passes run a tab of that size in light colours, and reuses it if run succeeds. */
   return async function lend(viewport, run) {
     const page = free.pop() ?? (await open());
     let good = false;
@@ -28,14 +28,14 @@ export function tabs(browser) {
     } finally {
       if (good) free.push(page);
       else {
-        await page.unrouteAll({ behavior: 'ignoreErrors' }); // nobody waits for those any more
+        await page.unrouteAll({ behavior: 'ignoreErrors' });
         await page.context().close();
       }
     }
   };
 }
 
-/** Makes a tab as good as new; false where it cannot, as with a page that asks before it is left. */
+/** Resets a tab; false if that fails, for example because the page asks before it is left. */
 async function cleared(page) {
   try {
     await page.unrouteAll({ behavior: 'wait' });

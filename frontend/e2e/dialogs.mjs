@@ -1,0 +1,230 @@
+// Dialogs, menus, the command palette, messages, and pages that load, failed or lost the daemon.
+// Each is checked in light and dark, wide or on a phone. With E2E_PICTURES=1 it writes screenshots
+// to build/e2e/output/dialogs.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { startMock } from '../dev/mock.mjs';
+import { sizes } from './browser.mjs';
+import { inspect, recolour, settled } from './harness.mjs';
+import { becomes, live } from './waiting.mjs';
+
+const output = fileURLToPath(new URL('../../build/e2e/output/dialogs', import.meta.url));
+const button = (page, name) => page.getByRole('button', { name }).locator('visible=true').first();
+const configuration = (page) => page.getByLabel('Configuration file', { exact: true });
+const call = (mock) => `#/calls/${mock.world.calls.find((one) => one.outcome === 'ok').id}`;
+
+/** Clicks a button, which opens something of that role. */
+const press =
+  (name, role = 'dialog') =>
+  async (page) => {
+    await button(page, name).click();
+    await page.getByRole(role).waitFor();
+  };
+
+/** Chooses an item of a server's menu, which opens a dialog. */
+const choose =
+  (item, server = 'filesystem') =>
+  async (page) => {
+    const detail = page.getByRole('region', { name: server });
+    await detail.getByRole('button', { name: /^More actions/ }).click();
+    await page.getByRole('menuitem', { name: new RegExp(`^${item}`) }).click();
+    await page.getByRole('dialog').waitFor();
+  };
+
+/** Opens the palette, types into it and waits for what it finds. */
+const palette = (text, result) => async (page) => {
+  await page.keyboard.press('Control+k');
+  if (text) await page.getByRole('combobox').last().fill(text);
+  await result(page).first().waitFor();
+};
+
+async function describe(page) {
+  await page.getByLabel('Description', { exact: true }).fill('Half a thought');
+}
+
+async function disconnect(page, mock) {
+  await live(page);
+  await mock.close();
+  await page.getByText('Drawbridge is not responding').first().waitFor();
+  await page.getByText('Last known state', { exact: true }).waitFor();
+}
+
+async function conflict(page, mock) {
+  await button(page, 'Edit file').click();
+  const { text } = mock.world.config;
+  await becomes(() => configuration(page).inputValue(), text);
+  await configuration(page).fill(`${text}// mine\n`);
+  await live(page);
+  mock.world.writeConfig(`${text}// theirs\n`);
+  mock.send('config', { applied: true });
+  await press('Keep my version')(page);
+}
+
+async function fail(page) {
+  await page.route('**/api/v1/checks*', (route) =>
+    route.fulfill({
+      status: 422,
+      contentType: 'application/problem+json',
+      body: '{"status":422,"code":"internal","detail":"cannot read the checks: the disk is full"}',
+    }),
+  );
+  await page.evaluate(() => {
+    location.hash = '/checks';
+  });
+  await button(page, 'Try again').waitFor();
+}
+
+/** Name, address, and how it is opened; `both` are checked in both sizes each time. */
+const states = [
+  { name: 'palette', at: '#/', open: palette('', (page) => page.getByRole('dialog')) },
+  {
+    name: 'palette-results',
+    at: '#/calls',
+    open: palette('file', (page) => page.getByRole('option')),
+  },
+  {
+    name: 'palette-empty',
+    at: '#/',
+    open: palette('qqqqqq', (page) => page.getByText('No results.')),
+  },
+  {
+    name: 'shortcuts',
+    at: '#/',
+    open: async (page) => {
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').waitFor();
+    },
+  },
+  { name: 'more', at: '#/', only: 'phone', open: press(/^More/) },
+  { name: 'server-menu', at: '#/servers/filesystem', open: press(/^More actions/, 'menu') },
+  { name: 'server-remove', at: '#/servers/filesystem', open: choose('Remove') },
+  { name: 'server-rename', at: '#/servers/filesystem', open: choose('Rename') },
+  { name: 'server-tags', at: '#/servers/github', open: choose('Tags', 'GitHub') },
+  { name: 'server-entry', at: '#/servers/filesystem', open: choose('View configuration') },
+  { name: 'call-menu', at: call, open: press(/^Copy or save/, 'menu') },
+  { name: 'call-note', at: call, open: (page) => button(page, /^(Add a note|Edit)$/).click() },
+  { name: 'call-delete', at: call, open: press(/^Delete/) },
+  { name: 'call-check', at: call, open: press(/check/i) },
+  { name: 'call-compare', at: (mock) => `${call(mock)}?with=pick`, open: async () => {} },
+  { name: 'export-menu', at: '#/calls', open: press(/^Export/, 'menu') },
+  {
+    name: 'history-limit',
+    at: '#/settings',
+    open: async (page) => {
+      await page.getByLabel('Maximum size (MB)').fill('1');
+      await press('Save')(page);
+    },
+  },
+  { name: 'secret-delete', at: '#/settings', open: press(/^Delete GITHUB/) },
+  { name: 'token-rotate', at: '#/settings', open: press('Rotate') },
+  {
+    name: 'config-editor',
+    at: '#/settings',
+    open: async (page) => {
+      await button(page, 'Edit file').click();
+      await configuration(page).waitFor();
+    },
+  },
+  { name: 'config-conflict', at: '#/settings', open: conflict },
+  {
+    name: 'leave',
+    at: '#/profiles/office',
+    open: async (page) => {
+      await describe(page);
+      await press(/^(Close|Back)$/)(page);
+    },
+  },
+  { name: 'profile-delete', at: '#/profiles/office', open: press('Delete profile') },
+  {
+    name: 'message',
+    at: '#/profiles/office',
+    open: async (page) => {
+      await describe(page);
+      await button(page, 'Discard changes').click();
+      await page.getByText('Your input was discarded.').waitFor();
+    },
+  },
+  {
+    name: 'pasted',
+    at: '#/add',
+    open: async (page) => {
+      await page
+        .getByLabel('Paste a snippet, a command or an address')
+        .fill('TOKEN=x npx -y "@acme/server-weather" --home "/tmp/a b"');
+      await page.getByText('/tmp/a b', { exact: true }).waitFor();
+      await page.getByText('saved as plain text').waitFor();
+    },
+  },
+  { name: 'reconnecting', both: true, at: '#/', open: disconnect },
+  { name: 'failed', both: true, at: '#/', open: fail },
+  {
+    name: 'session-ended',
+    both: true,
+    at: '#/servers',
+    open: async (page, mock) => {
+      await live(page);
+      mock.expire(true);
+      await page.getByText('The session has ended').waitFor();
+    },
+  },
+  {
+    name: 'not-found',
+    both: true,
+    at: '#/servers/nobody',
+    open: (page) => button(page, 'Go to the list').waitFor(),
+  },
+];
+
+/** One job for each state; sizes alternate, unless all pictures are wanted. */
+export function dialogs(lend, tally) {
+  return states.flatMap((state, index) =>
+    ['desktop', 'phone']
+      .filter((size) =>
+        state.only
+          ? size === state.only
+          : state.both ||
+            process.env.E2E_PICTURES === 'all' ||
+            size === ['desktop', 'phone'][index % 2],
+      )
+      .map((size) => () => {
+        return tally.check(`dialog ${state.name} ${size}`, () => show(lend, state, size));
+      }),
+  );
+}
+
+async function show(lend, { name, at, open }, size) {
+  const mock = await startMock({ scene: 'full', rate: 0 });
+  try {
+    await lend(sizes[size], async (page) => {
+      const address = typeof at === 'function' ? at(mock) : at;
+      await page.goto(`${mock.url}/${address}`);
+      await settled(page, address.slice(1).split('?')[0]);
+      await open(page, mock);
+      for (const colorScheme of ['light', 'dark']) {
+        await recolour(page, colorScheme);
+        // axe checks one of them: the dark one if wide, the light one on a phone.
+        await inspect(page, (size === 'desktop') === (colorScheme === 'dark') && 'all');
+        assert.equal(await outside(page), '');
+        if (process.env.E2E_PICTURES) {
+          mkdirSync(output, { recursive: true });
+          await page.screenshot({ path: `${output}/${name}-${size}-${colorScheme}.png` });
+        }
+      }
+    });
+  } finally {
+    await mock.close();
+  }
+}
+
+/** The open dialog or menu that is partly outside of the window. */
+function outside(page) {
+  return page.evaluate(() => {
+    for (const box of document.querySelectorAll('dialog[open], [role=menu]')) {
+      const { left, top, right, bottom } = box.getBoundingClientRect();
+      if (left < 0 || top < 0 || right > innerWidth || bottom > innerHeight)
+        return `${box.tagName} ${box.ariaLabel}: ${[left, top, right, bottom].join(' ')}`;
+    }
+    return '';
+  });
+}

@@ -1,0 +1,88 @@
+// The page without a session, and while the daemon does not respond.
+import { startMock } from '../dev/mock.mjs';
+import { flow, ownPort } from './flow.mjs';
+import { inspect, settled } from './harness.mjs';
+import { addresses, filled } from './pages.mjs';
+import { becomes, live } from './waiting.mjs';
+
+flow(
+  'another tab that is signed in unlocks this one',
+  { scene: 'locked', rate: 0 },
+  async (page, mock, context) => {
+    await page.goto(`${mock.url}/`);
+    await page.getByText('This browser is not signed in').waitFor();
+    const other = await context.newPage();
+    await other.goto(`${mock.url}/#code=good`);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await becomes(() => other.url().includes('good'), false);
+  },
+);
+
+flow(
+  'every page recovers by itself after the daemon does',
+  { scene: 'full', rate: 0, port: ownPort },
+  async (page, mock) => {
+    const port = Number(new URL(mock.url).port);
+    let daemon = mock;
+    await page.goto(`${mock.url}/`);
+    await live(page);
+    // The code of all pages is loaded by then.
+    await page.waitForFunction(() =>
+      ['usage', 'checks', 'clients', 'settings', 'sessions'].every((name) =>
+        performance.getEntriesByType('resource').some((r) => r.name.includes(`/${name}-route`)),
+      ),
+    );
+    const paths = ['/servers/filesystem?view=debug', '/usage', '/checks', '/clients', '/settings'];
+    for (const path of paths) {
+      await daemon.close();
+      await page.getByText('Drawbridge is not responding').first().waitFor();
+      await page.evaluate((to) => {
+        location.hash = to; // a page that was never shown before
+      }, path);
+      daemon = await startMock({ scene: 'full', rate: 0, port });
+      await live(page);
+      await settled(page, path.split('?')[0]);
+      await inspect(page);
+      await page.getByText('Cannot show this page').waitFor({ state: 'detached' });
+    }
+    await daemon.close();
+  },
+);
+
+flow(
+  'every page has its heading before its content',
+  { scene: 'full', rate: 0, delay: () => 3_600_000 },
+  async (page, mock) => {
+    for (const address of addresses.filter((one) => !one.includes('?'))) {
+      // A new document each time: a browser sends six requests at once, and none is answered.
+      await page.goto('about:blank');
+      await page.goto(`${mock.url}/${filled(address, mock.world)}`);
+      // The detail next to a list has a heading of another level.
+      await becomes(() => page.locator('h1:visible').count(), 1);
+    }
+  },
+);
+
+flow(
+  'a page that cannot be loaded keeps its heading and states the reason',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.route('**/api/v1/checks*', (route) =>
+      route.fulfill({
+        status: 422,
+        contentType: 'application/problem+json',
+        body: '{"status":422,"code":"internal","detail":"cannot read the checks: the disk is full"}',
+      }),
+    );
+    await page.goto(`${mock.url}/#/checks`);
+    await page
+      .getByText(/the disk is full/)
+      .first()
+      .waitFor();
+    await page.getByRole('heading', { name: 'Checks', level: 1 }).waitFor();
+    await page.unroute('**/api/v1/checks*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await settled(page, '/checks');
+    await page.getByText('Cannot show this page').waitFor({ state: 'detached' });
+  },
+);

@@ -1,0 +1,168 @@
+// The configuration editor, and limits that delete old calls. A new daemon has no old calls.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect, settled } from './harness.mjs';
+import { becomes, focused, keep } from './waiting.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+
+async function editor(page, mock) {
+  await page.goto(`${mock.url}/#/settings`);
+  return openEditor(page, mock);
+}
+
+async function openEditor(page, mock) {
+  await settled(page, '/settings');
+  await page.getByRole('button', { name: 'Edit file' }).click();
+  const box = page.getByLabel('Configuration file', { exact: true });
+  await becomes(() => box.inputValue(), mock.world.config.text);
+  return box;
+}
+
+flow('the editor completes keys and reports errors while typing', quiet, async (page, mock) => {
+  mock.world.config.text = '{\n  "history": {\n    \n  }\n}\n';
+  const box = await editor(page, mock);
+  await page.getByText('Press Ctrl+Space for suggestions').waitFor(); // the schema is loaded
+  await box.click();
+  await focused(box);
+  for (const key of ['Control+Home', 'ArrowDown', 'ArrowDown', 'End']) await box.press(key);
+  await page.keyboard.type('"keep');
+  const list = page.getByRole('listbox', { name: 'Suggestions' });
+  await list.getByRole('option', { name: /keepDays/ }).waitFor();
+  await inspect(page, 'all');
+  await page.keyboard.press('Enter');
+  await list.waitFor({ state: 'detached' });
+  await page.keyboard.type('7, "enabeld": true');
+  await becomes(() => box.inputValue(), /"keepDays": 7, "enabeld": true/);
+  await page.getByText('Did you mean “enabled”?').waitFor();
+  await inspect(page, 'all');
+  await box.fill('{ "globalSettings": { "approveNewCommands": "maybe" } }');
+  await page.getByText('must be one of: off, ask').waitFor();
+  await box.fill('{');
+  await page.getByText('Not valid JSON').waitFor();
+});
+
+flow('leaving an edited file is confirmed', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/calls`);
+  await page.getByRole('link', { name: 'Settings', exact: true }).click();
+  const box = await openEditor(page, mock);
+  await box.press('Control+Home');
+  await box.pressSequentially('// mine ');
+  const still = () => becomes(() => box.inputValue(), /^\/\/ mine /);
+  const question = page.getByRole('dialog', { name: 'Leave without saving?' });
+  const stay = question.getByRole('button', { name: 'Keep editing' });
+  await page.goBack();
+  await stay.click();
+  await question.waitFor({ state: 'detached' });
+  await page.waitForURL(/#\/settings/);
+  await still();
+  const [, told] = await Promise.all([
+    page.reload({ timeout: 3000 }).catch(() => undefined),
+    page.waitForEvent('dialog'),
+  ]);
+  assert.equal(told.type(), 'beforeunload');
+  page.troubles.length = 0;
+  await still();
+  const servers = page.getByRole('link', { name: 'Servers', exact: true });
+  await servers.click();
+  await question.waitFor();
+  await inspect(page, 'all');
+  await page.keyboard.press('Escape');
+  await question.waitFor({ state: 'detached' });
+  await still();
+  await servers.click();
+  await stay.press('Enter');
+  await question.waitFor({ state: 'detached' });
+  await servers.click();
+  await question.getByRole('button', { name: 'Leave', exact: true }).press('Enter');
+  await page.getByRole('heading', { name: 'Servers', level: 1 }).waitFor();
+  await question.waitFor({ state: 'detached' });
+  // Nothing is unsaved any more.
+  await page.getByRole('link', { name: 'Overview', exact: true }).click();
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  assert.equal(await question.count(), 0);
+});
+
+flow('a file that reduces the history is saved after confirmation', quiet, async (page, mock) => {
+  const { calls } = mock.world;
+  for (const days of [8, 9, 10])
+    calls.push({
+      ...calls.at(-1),
+      at: new Date(Date.now() - days * 86_400_000).toISOString(),
+    });
+  const box = await editor(page, mock);
+  const file = mock.world.config.text;
+  const narrow = file.replace('{', '{\n  "history": { "keepDays": 7 },');
+  const dialog = page.getByRole('dialog', { name: 'Reduce the history?' });
+  await box.fill(narrow);
+  await box.press('Control+s');
+  await dialog.getByText(/^3 of [\d,]+ calls exceed these limits/).waitFor();
+  await dialog.getByText(/^Started between/).waitFor();
+  await inspect(page, 'all');
+  await keep(page);
+  assert.equal(mock.world.config.text, file);
+  assert.equal(await box.inputValue(), narrow);
+  await box.press('Control+s');
+  await dialog.getByRole('button', { name: 'Save and delete' }).click();
+  await page.getByText('Saved and applied.').waitFor();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(mock.world.config.text, narrow);
+  // Higher limits delete nothing, so they are saved at once.
+  const wide = narrow.replace('7', '70');
+  await box.fill(wide);
+  const written = page.waitForResponse((r) => r.request().method() === 'PUT');
+  await box.press('Control+s');
+  await written;
+  assert.equal(mock.world.config.text, wide);
+  assert.equal(await dialog.count(), 0);
+});
+
+flow('calls that cannot be counted do not prevent saving', quiet, async (page, mock) => {
+  await page.route('**/api/v1/config/retention-preview', (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: 'application/problem+json',
+      body: '{"status":503,"code":"unavailable","detail":"the history cannot be read"}',
+    }),
+  );
+  const box = await editor(page, mock);
+  await box.fill(`${mock.world.config.text}// mine\n`);
+  await box.press('Control+s');
+  const dialog = page.getByRole('dialog', { name: 'Reduce the history?' });
+  await dialog.getByText(/Cannot count them: The history cannot be read/).waitFor();
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Saved and applied.').waitFor();
+  assert.ok(mock.world.config.text.endsWith('// mine\n'));
+});
+
+flow('a section of the settings scrolls into view', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  const sections = page.getByRole('navigation', { name: 'Settings sections' });
+  await sections.getByRole('button').last().click();
+  const last = page.getByRole('region', { name: 'Bug report' });
+  const inView = (one) => one.getBoundingClientRect().bottom <= innerHeight;
+  await becomes(() => last.evaluate(inView), true);
+  assert.equal(await page.evaluate(() => document.scrollingElement.scrollTop), 0);
+  const current = sections.locator('[aria-current]');
+  await becomes(() => current.innerText(), 'Bug report');
+  await page.getByRole('button', { name: 'Secrets', exact: true }).click();
+  await becomes(() => current.innerText(), 'Secrets');
+});
+
+flow('a token is rotated only after its files are named', quiet, async (page, mock) => {
+  let answer;
+  const held = new Promise((done) => {
+    answer = done;
+  });
+  await page.route('**/rotate', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${mock.url}/#/settings`);
+  await page.getByRole('button', { name: 'Rotate' }).first().click();
+  const sure = page.getByRole('dialog').getByRole('button', { name: 'Rotate' });
+  await becomes(() => sure.isEnabled(), false);
+  answer();
+  await page.getByRole('dialog').getByText('/home/ada/.cursor/mcp.json').waitFor();
+  await becomes(() => sure.isEnabled(), true);
+});

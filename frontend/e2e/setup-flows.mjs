@@ -1,0 +1,103 @@
+// First steps, profiles of many tools, and dialogs of the desktop.
+import assert from 'node:assert/strict';
+import { makeScene } from '../dev/scenes.mjs';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+import { becomes, focused } from './waiting.mjs';
+
+const empty = { scene: 'empty', rate: 0 };
+const quiet = { scene: 'full', rate: 0 };
+
+flow('the servers of all clients are imported and restored', empty, async (page, mock) => {
+  mock.world.connections.push(...makeScene('full').connections);
+  mock.world.unwritable.add('zed');
+  const connected = () => mock.world.connections.filter((one) => one.connected).length;
+  await page.goto(`${mock.url}/#/welcome`);
+  const all = page.getByRole('button', { name: 'Import 4 servers from 2 clients' });
+  const dialog = page.getByRole('dialog', { name: 'Import 4 servers from 2 clients' });
+  await all.press('Enter');
+  await focused(dialog.getByRole('button', { name: 'Cancel' }));
+  await dialog.getByRole('region', { name: 'Changes for Cursor' }).waitFor();
+  await dialog.getByRole('region', { name: 'Changes for Zed' }).waitFor();
+  await inspect(page, 'all');
+  await page.keyboard.press('Escape');
+  await focused(all);
+  assert.equal(connected(), 2);
+  // A file that changed since the preview is not written.
+  await page.keyboard.press('Enter');
+  const { takeOver } = mock.world;
+  mock.world.takeOver = () => undefined;
+  await dialog.getByRole('button', { name: 'Import all' }).press('Enter');
+  await dialog.getByText('a file has changed since the preview').waitFor();
+  mock.world.takeOver = takeOver;
+  await dialog.getByRole('button', { name: 'Import all' }).press('Enter');
+  const results = page.getByRole('region', { name: 'Results by client' });
+  await results.getByText('2 servers imported').waitFor();
+  await results.getByText('Not changed: the file is read-only').waitFor();
+  assert.equal(connected(), 3);
+  await inspect(page, 'all');
+  // Undo is still offered after visiting another page.
+  await page.goto(`${mock.url}/#/clients`);
+  await page.getByText('Works, sees 16 tools').waitFor();
+  await page.goto(`${mock.url}/#/welcome`);
+  await results.getByRole('button', { name: 'Undo' }).press('Enter');
+  await page.getByText('All files restored.').waitFor();
+  await becomes(() => results.count(), 0);
+  assert.equal(connected(), 2);
+  await all.waitFor();
+});
+
+flow('a first step that is not possible yet names the previous one', empty, async (page, mock) => {
+  await page.goto(`${mock.url}/#/welcome?step=call`);
+  await page.getByText('No tools to call yet.').waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
+  assert.equal(await page.getByRole('img', { name: 'done:' }).count(), 0);
+  await page.getByRole('link', { name: 'Add your first server' }).click();
+  await page.waitForURL(/step=servers/);
+  await focused(page.getByRole('heading', { name: 'Add your first server' }));
+});
+
+flow('a placeholder path is replaced with a dialog of the desktop', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/add`);
+  await page
+    .getByLabel('Paste a snippet, a command or an address')
+    .fill('npx -y @modelcontextprotocol/server-filesystem /path/to/allowed/files');
+  await page.getByText('looks like a placeholder').waitFor();
+  await inspect(page, 'all');
+  await page.getByRole('button', { name: 'Choose a folder…' }).click();
+  await page.getByText('/home/ada/Documents', { exact: true }).waitFor();
+  await page.getByText('looks like a placeholder').waitFor({ state: 'detached' });
+});
+
+flow('a profile of two thousand tools is chosen by search', quiet, async (page, mock) => {
+  const like = mock.world.tools[0];
+  for (let i = 0; i < 2000; i++)
+    mock.world.tools.push({
+      ...like,
+      server: 'many',
+      tool: `tool_${i}`,
+      name: `many__tool_${i}`,
+    });
+  mock.world.profiles.items[1].entry = { servers: {} };
+  await page.goto(`${mock.url}/#/profiles/all-but-writing`);
+  const chosen = (count) => page.getByText(new RegExp(`^${count} of 20\\d\\d tools$`)).first();
+  await chosen(0).waitFor();
+  await becomes(async () => (await page.getByRole('checkbox').count()) < 80, true);
+  await page.getByLabel('Search servers and tools').fill('tool_199');
+  await page.waitForFunction(
+    () => document.querySelectorAll('.scroll-area li input[type=checkbox]').length === 11,
+  );
+  await page.getByRole('button', { name: 'All: many' }).click();
+  await chosen(11).waitFor();
+});
+
+flow(
+  'the approval of a changed command shows the difference',
+  { scene: 'trouble', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/questions`);
+    const card = page.getByRole('listitem').filter({ hasText: 'search has a new command' });
+    await card.getByText('mcp-search@1.4').waitFor();
+    await card.getByText('https://example.test').waitFor();
+  },
+);
