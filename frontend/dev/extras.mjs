@@ -358,6 +358,7 @@ export function moreQuestions(scene, evil) {
       message: say('cursor wants to call write_file on filesystem'),
       rule: say('Your configuration requires approval before write_file of filesystem runs.'),
       effect: 'destructive',
+      session: true,
       arguments: hostile
         ? JSON.stringify({ [evil]: evil + 'A'.repeat(60_000) })
         : '{"path":"/home/ada/projects/bridge/plan.md","content":"# Plan\\n\\n1. Raise the bridge at dusk.\\n","mode":9007199254740993}',
