@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -51,7 +53,11 @@ func attack(t testing.TB, scenes []scene) map[string]attacked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(t, []string{"HOME=" + t.TempDir(), "CHROMIUM=" + browser}, node, abs("clients/bridge_attacks.mjs"))
+	// Several hundred attacks, most of which wait for something that does not come.
+	ctx, cancel := context.WithTimeout(t.Context(), max(3*time.Minute, limit(time.Minute)))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, abs("clients/bridge_attacks.mjs"))
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "CHROMIUM=" + browser}
 	cmd.Stdin = strings.NewReader(string(order))
 	var list []attacked
 	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &list); err != nil {

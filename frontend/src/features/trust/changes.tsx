@@ -41,7 +41,7 @@ function Change({ change }: { change: ToolChange }) {
       <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
       <p className="text-xs text-ink3">{t.states[change.state]}</p>
       <Warnings list={change.warnings ?? []} />
-      <ToolDiff lines={change.diff ?? []} label={t.diff(name)} />
+      <ToolDiff lines={change.diff ?? []} label={t.diff(`${plain(change.server)} / ${name}`)} />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button
           look={wary ? 'secondary' : 'primary'}
