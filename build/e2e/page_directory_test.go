@@ -61,7 +61,7 @@ func TestServersAreInstalledAndSharedOnPage(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 		case r.URL.Path == "/v0.1/servers":
 			fmt.Fprint(w, `{"servers":[
- {"server":{"name":"com.example/files","title":"Example files","description":"Files of one folder","version":"1.0.0","packages":[{"registryType":"npm","identifier":"@modelcontextprotocol/server-filesystem","version":"9.9.9","transport":{"type":"stdio"},"packageArguments":[{"type":"positional","valueHint":"folder","isRequired":true,"isRepeated":true,"format":"filepath"}],"environmentVariables":[{"name":"EXAMPLE_KEY","isRequired":true,"isSecret":true}]},{"registryType":"pypi","identifier":"example-files","version":"2.0.0","transport":{"type":"stdio"}}]}},
+ {"server":{"name":"com.example/files","title":"Example files","description":"Files of one folder","version":"1.0.0","packages":[{"registryType":"npm","identifier":"@modelcontextprotocol/server-filesystem","version":"9.9.9","transport":{"type":"stdio"},"packageArguments":[{"type":"positional","valueHint":"folder","isRequired":true,"isRepeated":true,"format":"filepath"}],"environmentVariables":[{"name":"EXAMPLE_KEY","isRequired":true,"isSecret":true}]},{"registryType":"pypi","identifier":"example-files","version":"2.0.0","transport":{"type":"stdio"},"environmentVariables":[{"name":"EXAMPLE_KEY","isRequired":true,"isSecret":true}]}]}},
  {"server":{"name":"com.example/evil","description":"x","packages":[{"registryType":"npm","identifier":"good","transport":{"type":"stdio"},"runtimeArguments":[{"type":"named","name":"--call","value":"evil"}]}]}}
 ],"metadata":{}}`)
 		default:
