@@ -71,7 +71,7 @@ await step('an installation that fails states the reason and the next action', a
   await name.fill('broken')
   await ready()
   await install().click()
-  await page.getByText(/executable not found: uvx/).first().waitFor()
+  await page.getByText(/executable not found: "uvx"/).first().waitFor()
   await accessible('/directory, a failed installation')
   await page.getByRole('link', { name: 'Open server page' }).click()
   await page.waitForURL(/#\/servers\/broken/)
