@@ -162,7 +162,7 @@ await step('what the file runs anew is told until somebody has seen it', async (
   await writeFile(order.config, file.replace(/"mcpServers": ?\{/, (block) => `${block}"newcomer": {"command": ${JSON.stringify(order.binary)}, "args": ["demo-server"]},`))
   const told = page.getByText(/^Server "newcomer" runs a new command/)
   await told.waitFor()
-  await button('Seen').click()
+  await button('Dismiss').click()
   await told.waitFor({ state: 'detached' })
   await until('it is not told again', async () => (await notices()).length === 0)
   await writeFile(order.config, file)

@@ -96,7 +96,7 @@ function Seen({ subject }: { subject: string }) {
       onClick={() => dismiss.mutate()}
       className="shrink-0 font-medium underline underline-offset-2"
     >
-      {texts.actions.seen}
+      {texts.actions.dismiss}
     </button>
   );
 }

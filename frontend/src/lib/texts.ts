@@ -37,7 +37,6 @@ export const texts = bare({
     showMore: 'Show more',
     loadOlder: 'Loading older calls…',
     dismiss: 'Dismiss',
-    seen: 'Seen',
     delete: 'Delete',
     cancel: 'Cancel',
     keep: 'Cancel',
@@ -86,8 +85,8 @@ export const texts = bare({
     grantsTitle: 'Revoke these approvals?',
     grantsBody: (n: number) =>
       n === 1
-        ? 'The next call will ask again:'
-        : `The next calls to these ${n} tools will ask again:`,
+        ? 'You will be asked again at the next call:'
+        : `You will be asked again at the next calls to these ${n} tools:`,
     ruleGone: (name: string) => `Rule for ${name} removed.`,
   },
   connection: {
@@ -128,7 +127,7 @@ export const texts = bare({
     version
       ? `MCP ${version}`
       : era === 'modern'
-        ? 'MCP since 2026-07-28'
+        ? 'MCP 2026-07-28 or later'
         : era === 'legacy'
           ? 'MCP up to 2025-11-25'
           : (era ?? ''),
@@ -218,13 +217,13 @@ export const texts = bare({
       state: 'State',
       tools: 'Tools',
       process: 'Process',
-      since: 'For',
+      since: 'In state for',
       actions: 'Actions',
     },
     stateFor: (age: string) => `for ${age}`,
     pid: (pid: number) => `PID ${pid}`,
     gone: 'This server is no longer in the configuration',
-    goneBody: 'It may have been renamed or removed while you were looking.',
+    goneBody: 'It may have been renamed or removed while this page was open.',
     facts: 'About',
     transport: 'Connection',
     protocol: 'Protocol',
@@ -426,8 +425,9 @@ export const texts = bare({
     title: 'From a running container',
     none: 'No container is running.',
     used: (servers: string) => `used by ${servers}`,
-    programs: 'Inside:',
-    noShell: 'This container has no shell. Enter the program.',
+    programs: 'Programs found:',
+    noShell:
+      'This container has no shell, so its programs cannot be listed. Enter the path of a program.',
     byHand: 'Other program',
   },
   imports: {
@@ -501,7 +501,7 @@ export const texts = bare({
     countsNone: 'Nothing to count.',
     countsAll: 'Counts of all matches.',
     countsNewest: (n: string) => `Counts of the newest ${n} matches.`,
-    countsHours: 'Finished calls. Counts are per hour, and per minute for the last 48 hours.',
+    countsHours: 'Counts finished calls by full hour, or by full minute within the last 48 hours.',
     chips: {
       q: (q: string) => `“${q}”`,
       server: (name: string) => `Server: ${name}`,
@@ -972,8 +972,9 @@ export const texts = bare({
     unused: 'Not used for 30 days',
     unusedNote: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool' : `${n} tools`}, ~${tokens} tokens`,
-    unusedBody: 'These tools take up context but were not called. Disable those you do not need.',
-    unusedNone: 'Every tool was called at least once.',
+    unusedBody:
+      'These tools take up context but have not been called. Disable those you do not need.',
+    unusedNone: 'Every tool has been called at least once.',
   },
   form: {
     optional: 'optional',
@@ -1103,7 +1104,7 @@ export const texts = bare({
     },
     modeNotes: {
       all: 'Every tool with its full definition.',
-      search: 'Only find_tools and call_tool, which find and call all tools.',
+      search: 'Only find_tools and call_tool, through which all tools can be found and called.',
       deferred: 'Names and one-line descriptions; schemas on request.',
     },
     before: (tokens: string) =>
@@ -1150,9 +1151,9 @@ export const texts = bare({
     noProfile: 'Everything',
     modeUnset: 'Profile default',
     unused: (n: number, tokens: string) =>
-      `${n === 1 ? '1 tool was' : `${n} tools were`} not called in 30 days: ~${tokens} tokens.`,
+      `${n === 1 ? '1 tool has' : `${n} tools have`} not been called in 30 days: ~${tokens} tokens.`,
     unusedYet: (n: number, tokens: string) =>
-      `${n === 1 ? '1 tool was' : `${n} tools were`} never called: ~${tokens} tokens.`,
+      `${n === 1 ? '1 tool has' : `${n} tools have`} never been called: ~${tokens} tokens.`,
     recordedFor: (days: number) =>
       days < 1
         ? 'Less than one day recorded so far.'
@@ -1467,7 +1468,7 @@ export const texts = bare({
   },
   remedy: {
     allow: 'Allow 5 min for this tool',
-    allowHint: 'Saved in the configuration for the next call.',
+    allowHint: 'Saved in the configuration; applies from the next call.',
     allowed: (tool: string) => `Timeout of ${tool} set to 5 minutes.`,
     why: 'Why was this blocked?',
   },
