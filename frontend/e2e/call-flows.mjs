@@ -45,6 +45,7 @@ flow(
     await page.goto(`${mock.url}/#/calls`);
     await page.getByRole('searchbox').fill('bridge');
     await page.getByText(/Calls up to .*; 1,204 newer calls/).waitFor();
+    assert.equal(await page.getByText(/^\d+ new calls?$/).count(), 0); // none came since
   },
 );
 

@@ -39,12 +39,19 @@ export function useLiveCalls(): Call[] {
   return useQuery(liveCallsQuery).data ?? none;
 }
 
+/** A page of the history, and when it was requested. */
+type HistoryPage = List<Call> & { requestedAt: number };
+
 /** What the history holds, page by page into the past. */
 export const historyQuery = (filters: CallFilters) =>
   infiniteQueryOptions({
     queryKey: ['calls', 'history', filters],
-    queryFn: async ({ pageParam, signal }): Promise<List<Call>> =>
-      request('GET', `/api/v1/calls?${callQuery(filters, pageParam, pageSize)}`, { signal }),
+    queryFn: async ({ pageParam, signal }): Promise<HistoryPage> => {
+      const requestedAt = Date.now();
+      const query = callQuery(filters, pageParam, pageSize);
+      const page = await request<List<Call>>('GET', `/api/v1/calls?${query}`, { signal });
+      return { ...page, requestedAt };
+    },
     initialPageParam: '',
     getNextPageParam: (last) => last.next || undefined,
     staleTime: Number.POSITIVE_INFINITY,

@@ -31,14 +31,16 @@ export function useCalls(filters: CallFilters, still: boolean) {
     [live, stored, places, filters, onlyStored],
   );
 
-  const newest = (still ? calls[0]?.id : stored[0]?.id) ?? '';
-  const newer =
-    onlyStored || still
-      ? now.filter(
-          (call) =>
-            compareIds(call.id, newest) > 0 && !places.has(call.id) && matchesCall(call, filters),
-        ).length
-      : 0;
+  const newest = calls[0]?.id ?? '';
+  const searchedAt = history.data.pages[0]?.requestedAt ?? 0;
+  // The newest hit of a search does not tell when it ran, and a new call has no tags.
+  const isNewer = (call: Call) =>
+    onlyStored
+      ? !filters.tag && Date.parse(call.at) > searchedAt
+      : still && compareIds(call.id, newest) > 0;
+  const newer = now.filter(
+    (call) => isNewer(call) && !places.has(call.id) && matchesCall(call, filters),
+  ).length;
   return {
     calls,
     newer,
