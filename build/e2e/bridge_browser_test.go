@@ -151,20 +151,21 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 	defer guarded.Close()
 	counting := "http://" + listener.Addr().String()
 
-	link := func() string { return strings.TrimSpace(d.cli(0, "open", "--print")) }
 	var scenes []scene
-	for target, origin := range map[string]string{"the daemon": d.url, "a counter behind the guard": counting, "no guard": unguarded.URL} {
-		var ours string
+	// The daemon is first: the codes in its links expire (loopback.CodeLife).
+	for _, target := range []struct{ name, origin string }{
+		{"the daemon", d.url}, {"a counter behind the guard", counting}, {"no guard", unguarded.URL},
+	} {
 		for _, page := range []string{"another site", "a rebound name", "another port"} {
-			if origin == d.url {
-				ours = link()
+			s := scene{Name: page + " against " + target.name, Target: target.origin}
+			if target.origin == d.url {
+				s.Link = strings.TrimSpace(d.cli(0, "open", "--print"))
 			}
-			s := scene{Name: page + " against " + target, Target: origin, Link: ours}
 			switch page {
 			case "another site":
 				s.Page = under("evil.test", other.URL) + "/attack"
 			case "a rebound name":
-				s.Rebound, s.Target = true, under("evil.test", origin)
+				s.Rebound, s.Target = true, under("evil.test", target.origin)
 				s.Page = s.Target + "/attack"
 			case "another port":
 				s.Page = other.URL + "/attack"
