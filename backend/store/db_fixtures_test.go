@@ -59,10 +59,10 @@ func populateAllTables(t *testing.T, b *bench) {
 	at := aCall(0).At
 	check("trust", b.SaveTrust(ctx, "files", []Trusted{
 		{Kind: "server", FirstAt: at, Hash: []byte("h0"), Definition: []byte(`{"command":"files"}`)},
-		{Kind: "tool", Name: "echo", FirstAt: at, Hash: []byte("h1"), Earlier: []byte("h0"), Always: true, Definition: []byte(`{"name":"echo"}`)},
-		{Kind: "tool", Name: "write", FirstAt: at, Late: true, Hash: []byte("h2"), Blocked: true, Definition: []byte(`{"name":"write"}`),
-			WaitingAt: at.Add(time.Hour), WaitingHash: []byte("h3"), Waiting: []byte(`{"name":"write","description":"now it is"}`)},
-	}, nil, []TrustEvent{{At: at.Add(time.Hour), Server: "files", Kind: "tool", Name: "write", What: "changed", Detail: "description", OldHash: []byte("h2"), NewHash: []byte("h3")}}))
+		{Kind: "tool", Name: "echo", FirstAt: at, Hash: []byte("h1"), PreviousHashes: []byte("h0"), Always: true, Definition: []byte(`{"name":"echo"}`)},
+		{Kind: "tool", Name: "write", FirstAt: at, AddedLater: true, Hash: []byte("h2"), Blocked: true, Definition: []byte(`{"name":"write"}`),
+			PendingAt: at.Add(time.Hour), PendingHash: []byte("h3"), PendingDefinition: []byte(`{"name":"write","description":"now it is"}`)},
+	}, nil, []TrustEvent{{At: at.Add(time.Hour), Server: "files", Kind: "tool", Name: "write", Action: "changed", Detail: "description", OldHash: []byte("h2"), NewHash: []byte("h3")}}))
 	indexed(t, b)
 	packAll(t, b)
 	for i := range 5 { // not in a block
@@ -142,12 +142,12 @@ func whole(t *testing.T, b *bench, schema int) {
 		if err != nil || len(definition) == 0 {
 			t.Errorf("%s %s: %v", one.Kind, one.Name, err)
 		}
-		if one.Name == "write" && (!one.Blocked || !one.Late || one.WaitingAt.IsZero() || !strings.Contains(string(one.Waiting), "now it is")) ||
-			one.Name == "echo" && (!one.Always || string(one.Earlier) != "h0" || string(definition) != `{"name":"echo"}`) {
+		if one.Name == "write" && (!one.Blocked || !one.AddedLater || one.PendingAt.IsZero() || !strings.Contains(string(one.PendingDefinition), "now it is")) ||
+			one.Name == "echo" && (!one.Always || string(one.PreviousHashes) != "h0" || string(definition) != `{"name":"echo"}`) {
 			t.Errorf("%+v", one)
 		}
 	}
-	if list, _, err := b.TrustEvents(ctx, server, 0, 10); err != nil || len(list) != 1 || list[0].What != "changed" {
+	if list, _, err := b.TrustEvents(ctx, server, 0, 10); err != nil || len(list) != 1 || list[0].Action != "changed" {
 		t.Errorf("what happened to definitions: %+v, %v", list, err)
 	}
 	sound(t, b)

@@ -99,6 +99,38 @@ func TestEveryOlderSchemaIsMigrated(t *testing.T) {
 	}
 }
 
+// TestRenamedStateSurvivesMigration opens a history whose clock state, late calls and reserved file have
+// the names of schema 7.
+func TestRenamedStateSurvivesMigration(t *testing.T) {
+	t.Parallel()
+	path := oldHistory(t, 7)
+	db := otherProgram(t, path, "immediate")
+	jumped := aCall(0).At.Add(time.Hour)
+	for key, value := range map[string]string{"aging": `{"JumpedAt":"` + jumped.Format(time.RFC3339) + `"}`, "moved": "7 9"} {
+		if _, err := db.Exec(`INSERT INTO fact (key, value, saved_at) VALUES (?, CAST(? AS BLOB), 0)`, key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = db.Close()
+	if err := os.WriteFile(path+".ballast", []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(t.Context(), Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	if m := b.late.Load(); m == nil || *m != (lateRange{7, 9}) {
+		t.Errorf("the range of late calls is %v", m)
+	}
+	if err := b.loadClockSkew(t.Context()); err != nil || !b.clockSkew.JumpedAt.Equal(jumped) {
+		t.Errorf("the clock jumped at %v, %v", b.clockSkew.JumpedAt, err)
+	}
+	if _, err := os.Stat(path + ".ballast"); err == nil {
+		t.Error("the reserved file has its old name")
+	}
+}
+
 func newestSchema(t *testing.T) int {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")

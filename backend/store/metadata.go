@@ -39,7 +39,7 @@ func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Cat
 
 // Metadata returns the value stored under key. ok is false if there is none.
 func (s *Store) Metadata(ctx context.Context, key string) (value []byte, ok bool, err error) {
-	ok, err = s.queryRow(ctx, []any{&value}, `SELECT value FROM fact WHERE key = ?`, key)
+	ok, err = s.queryRow(ctx, []any{&value}, `SELECT value FROM metadata WHERE key = ?`, key)
 	return value, ok, err
 }
 
@@ -51,7 +51,7 @@ func (s *Store) SaveMetadata(ctx context.Context, key string, value []byte) erro
 	return s.exec(ctx, upsertMetadata, key, value, s.opts.Now().UnixMicro())
 }
 
-const upsertMetadata = `INSERT INTO fact (key, value, saved_at) VALUES (?,?,?)
+const upsertMetadata = `INSERT INTO metadata (key, value, saved_at) VALUES (?,?,?)
 	ON CONFLICT (key) DO UPDATE SET value = excluded.value, saved_at = excluded.saved_at`
 
 // DualEra returns whether server supports both protocol eras. known is false if that was not

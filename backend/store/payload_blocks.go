@@ -37,15 +37,15 @@ func (p payloadReader) read(ctx context.Context, args, reply storedPayload) (a, 
 	if err != nil {
 		return nil, nil, err
 	}
-	pack, err := p.open(ctx, at.Block)
+	block, err := p.open(ctx, at.Block)
 	if err != nil {
 		return nil, nil, err
 	}
 	end := at.End()
-	if end > len(pack.raw) {
+	if end > len(block.raw) {
 		return nil, nil, payload.ErrBadLocation
 	}
-	return cloneNonEmpty(pack.raw[at.From : at.From+at.Arguments]), cloneNonEmpty(pack.raw[at.From+at.Arguments : end]), nil
+	return cloneNonEmpty(block.raw[at.From : at.From+at.Arguments]), cloneNonEmpty(block.raw[at.From+at.Arguments : end]), nil
 }
 
 // cloneNonEmpty returns a copy of b, or nil if b is empty.
@@ -56,7 +56,7 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 		return o, nil
 	}
 	var data []byte
-	err := p.db.QueryRowContext(ctx, `SELECT data FROM pack WHERE id = ?`, id).Scan(&data)
+	err := p.db.QueryRowContext(ctx, `SELECT data FROM payload_block WHERE id = ?`, id).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, payload.ErrBadLocation
 	}
@@ -90,17 +90,17 @@ func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) e
 	if err != nil {
 		return err
 	}
-	for pack, left := range places {
-		if _, err := tx.ExecContext(ctx, `UPDATE pack SET calls = calls - ? WHERE id = ?`, len(left), pack); err != nil {
+	for block, left := range places {
+		if _, err := tx.ExecContext(ctx, `UPDATE payload_block SET calls = calls - ? WHERE id = ?`, len(left), block); err != nil {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, `DELETE FROM pack WHERE id = ? AND calls <= 0`, pack)
+		res, err := tx.ExecContext(ctx, `DELETE FROM payload_block WHERE id = ? AND calls <= 0`, block)
 		if err != nil {
 			return err
 		}
 		deleted, err := res.RowsAffected()
 		if err == nil && deleted == 0 && erase {
-			err = overwritePayloads(ctx, tx, pack, left)
+			err = overwritePayloads(ctx, tx, block, left)
 		}
 		if err != nil {
 			return err
@@ -110,9 +110,9 @@ func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) e
 }
 
 // overwritePayloads overwrites the payloads at places in a block with zeros.
-func overwritePayloads(ctx context.Context, tx *sql.Tx, pack int64, places []payload.Location) error {
+func overwritePayloads(ctx context.Context, tx *sql.Tx, block int64, places []payload.Location) error {
 	p := payloadReader{tx, new(atomic.Pointer[openBlock])}
-	o, err := p.open(ctx, pack)
+	o, err := p.open(ctx, block)
 	if err != nil {
 		return err
 	}
@@ -125,6 +125,6 @@ func overwritePayloads(ctx context.Context, tx *sql.Tx, pack int64, places []pay
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE pack SET data = ? WHERE id = ?`, packed, pack)
+	_, err = tx.ExecContext(ctx, `UPDATE payload_block SET data = ? WHERE id = ?`, packed, block)
 	return err
 }

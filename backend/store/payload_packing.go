@@ -13,7 +13,7 @@ import (
 
 // A call is first written with its payloads compressed one by one, which is fastest. When the call
 // is some minutes old and few calls are being written, the payloads of many calls are compressed
-// together into a block (a row of the table pack): they are similar, and take half the space. Each
+// together into a block (a row of payload_block): they are similar, and take half the space. Each
 // block is written in one transaction.
 const (
 	minPackAge      = 15 * time.Minute // longer than the maximum duration of a call
@@ -68,7 +68,7 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		var after string
 		var unknown int64
-		if err := h.read.QueryRowContext(ctx, `SELECT coalesce((SELECT cast(value AS TEXT) FROM fact WHERE key = ?), ''), coalesce((SELECT min(id) FROM pending), 1 << 62)`,
+		if err := h.read.QueryRowContext(ctx, `SELECT coalesce((SELECT cast(value AS TEXT) FROM metadata WHERE key = ?), ''), coalesce((SELECT min(id) FROM pending), 1 << 62)`,
 			packedKey).Scan(&after, &unknown); err != nil {
 			return err
 		}
@@ -126,16 +126,16 @@ func (b *blockBuilder) add(id int64, args, reply storedPayload) {
 
 func (b *blockBuilder) save(ctx context.Context, tx *sql.Tx, packed []byte, now time.Time) error {
 	if len(b.ids) > 0 {
-		res, err := tx.ExecContext(ctx, `INSERT INTO pack (calls, data) VALUES (?,?)`, len(b.ids), packed)
+		res, err := tx.ExecContext(ctx, `INSERT INTO payload_block (calls, data) VALUES (?,?)`, len(b.ids), packed)
 		if err != nil {
 			return err
 		}
-		pack, err := res.LastInsertId()
+		block, err := res.LastInsertId()
 		if err != nil {
 			return err
 		}
 		for i := range b.locations {
-			b.locations[i].Block = pack
+			b.locations[i].Block = block
 		}
 		if err := b.replaceRows(ctx, tx); err != nil {
 			return err

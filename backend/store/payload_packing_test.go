@@ -51,7 +51,7 @@ func packAll(t *testing.T, b *bench) {
 func packsOf(t *testing.T, b *bench) (packs, calls, loose int) {
 	t.Helper()
 	err := b.withHandle(func(h *handle) error {
-		return h.read.QueryRow(`SELECT (SELECT count(*) FROM pack), (SELECT coalesce(sum(calls), 0) FROM pack), (SELECT count(*) FROM body WHERE arguments_enc <> 3)`).Scan(&packs, &calls, &loose)
+		return h.read.QueryRow(`SELECT (SELECT count(*) FROM payload_block), (SELECT coalesce(sum(calls), 0) FROM payload_block), (SELECT count(*) FROM body WHERE arguments_enc <> 3)`).Scan(&packs, &calls, &loose)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestPackingHalvesSize(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = b.withHandle(func(h *handle) error {
-			return h.read.QueryRow(`SELECT sum(pgsize) FROM dbstat WHERE name IN ('body', 'pack')`).Scan(&used)
+			return h.read.QueryRow(`SELECT sum(pgsize) FROM dbstat WHERE name IN ('body', 'payload_block')`).Scan(&used)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestErasedPayloadsAreInNoBlock(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	err := b.withHandle(func(h *handle) error {
-		rows, err := h.read.Query(`SELECT data FROM pack`)
+		rows, err := h.read.Query(`SELECT data FROM payload_block`)
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ const (
 	MaxText      = 1000 // maximum length of Query.Text in characters
 )
 
-const callColumns = `c.id, c.at, coalesce(s.renamed, s.name), t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
+const callColumns = `c.id, c.at, coalesce(s.current_name, s.name), t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
 	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, ''),
 	coalesce(h.cached, 0), coalesce(h.approval, '')`
@@ -32,7 +32,7 @@ const callTables = ` FROM call c
 	LEFT JOIN workspace w ON w.id = c.workspace_id
 	JOIN body b ON b.id = c.id
 	LEFT JOIN verdict v ON v.call_id = c.id
-	LEFT JOIN handling h ON h.call_id = c.id`
+	LEFT JOIN call_attributes h ON h.call_id = c.id`
 
 // Calls returns calls from newest to oldest, without payloads. next is the value of Query.Before
 // for the next page, or 0 if there is none. A page of a full-text search may be short or empty
@@ -195,8 +195,8 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		find   string
 		values []any
 	}{
-		{q.Tool != "", `c.target_id`, `SELECT t.id FROM target t JOIN server s ON s.id = t.server_id WHERE t.name = ? AND (? = '' OR coalesce(s.renamed, s.name) = ?) LIMIT 200`, []any{q.Tool, q.Server, q.Server}},
-		{q.Server != "" && q.Tool == "", `c.server_id`, `SELECT id FROM server WHERE coalesce(renamed, name) = ?`, []any{q.Server}},
+		{q.Tool != "", `c.target_id`, `SELECT t.id FROM target t JOIN server s ON s.id = t.server_id WHERE t.name = ? AND (? = '' OR coalesce(s.current_name, s.name) = ?) LIMIT 200`, []any{q.Tool, q.Server, q.Server}},
+		{q.Server != "" && q.Tool == "", `c.server_id`, `SELECT id FROM server WHERE coalesce(current_name, name) = ?`, []any{q.Server}},
 		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
 		{q.Session != "", `c.session_id`, `SELECT id FROM session WHERE name = ?`, []any{q.Session}},
 		{q.Workspace != "", `c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
@@ -270,7 +270,7 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 		var argsSize, replySize sql.NullInt64
 		var argsHash, replyHash []byte
 		row := h.read.QueryRowContext(ctx, `SELECT `+callColumns+`, b.reply_is_error, b.arguments, b.arguments_enc, b.reply, b.reply_enc,
-			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash, coalesce(z.text, '')`+callTables+` LEFT JOIN stack z ON z.call_id = c.id WHERE c.id = ?`, id)
+			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash, coalesce(z.text, '')`+callTables+` LEFT JOIN stack_trace z ON z.call_id = c.id WHERE c.id = ?`, id)
 		if err := scanCall(row, &r.Call, &isError, &args.data, &args.enc, &reply.data, &reply.enc,
 			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 // lateThreshold is the minimum difference between the id and the start time of a late call.
 const lateThreshold = time.Minute
 
-const lateRangeKey = "moved"
+const lateRangeKey = "late_calls"
 
 // lateRange is the range of ids of the calls that started after the clock was set back. A nil
 // range is empty.
@@ -35,7 +35,7 @@ func (m *lateRange) extend(id, at int64) *lateRange {
 
 func loadLateRange(ctx context.Context, db queryer) (*lateRange, error) {
 	var value []byte
-	err := db.QueryRowContext(ctx, `SELECT value FROM fact WHERE key = ?`, lateRangeKey).Scan(&value)
+	err := db.QueryRowContext(ctx, `SELECT value FROM metadata WHERE key = ?`, lateRangeKey).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -86,7 +86,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		if err := conn.Raw(func(any) error { return w.insertCalls(batch[from : from+n]) }); err != nil {
 			return err
 		}
-		if err := w.insertHandling(batch[from : from+n]); err != nil {
+		if err := w.insertAttributes(batch[from : from+n]); err != nil {
 			return err
 		}
 		from += n
@@ -244,8 +244,8 @@ func (w *writer) dimensionID(d dimension) (int64, error) {
 		// The index contains a row's calls under its name, so a renamed row keeps its name. If
 		// that name is taken again by another server, its row is named "name (n)", which the
 		// tokenizer splits into the same word and a number.
-		find = `SELECT id FROM server WHERE name = ?1 AND renamed IS NULL OR renamed = ?1 AND substr(name, 1, length(?1) + 2) = ?1 || ' ('`
-		insert = `INSERT INTO server (name, renamed) SELECT iif(taken, ?1 || ' (' || (SELECT max(id) + 1 FROM server) || ')', ?1), iif(taken, ?1, NULL)
+		find = `SELECT id FROM server WHERE name = ?1 AND current_name IS NULL OR current_name = ?1 AND substr(name, 1, length(?1) + 2) = ?1 || ' ('`
+		insert = `INSERT INTO server (name, current_name) SELECT iif(taken, ?1 || ' (' || (SELECT max(id) + 1 FROM server) || ')', ?1), iif(taken, ?1, NULL)
 			FROM (SELECT EXISTS (SELECT 1 FROM server WHERE name = ?1) AS taken)`
 		args = []any{d.a}
 	case "session":

@@ -18,7 +18,7 @@ type clockSkew struct {
 }
 
 const (
-	clockSkewKey      = "aging"
+	clockSkewKey      = "clock_skew"
 	jumpTrustDelay    = 24 * time.Hour     // time after which a jump is trusted
 	maxJumpLimit      = 7 * 24 * time.Hour // an advance of more than this, or more than a quarter of the maximum age, is a jump ...
 	minJumpLimit      = 24 * time.Hour     // ... but an advance of up to this never is

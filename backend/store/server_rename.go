@@ -15,7 +15,7 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 	s.recorder.rename(from, to)
 	var rows []any
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if rows, err = queryIDs(ctx, tx, `SELECT id FROM server WHERE coalesce(renamed, name) = ?`, from); err != nil {
+		if rows, err = queryIDs(ctx, tx, `SELECT id FROM server WHERE coalesce(current_name, name) = ?`, from); err != nil {
 			return err
 		}
 		return renameServer(ctx, tx, rows, from, to)
@@ -41,16 +41,16 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 
 func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) error {
 	for _, id := range rows {
-		if _, err := tx.ExecContext(ctx, `UPDATE server SET renamed = nullif(?1, name) WHERE id = ?2`, to, id); err != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE server SET current_name = nullif(?1, name) WHERE id = ?2`, to, id); err != nil {
 			return err
 		}
 	}
 	for _, stmt := range []string{
 		// Replaces what an earlier server with the new name has left.
 		`UPDATE OR REPLACE catalog SET server = ?2 WHERE server = ?1`,
-		`UPDATE OR REPLACE fact SET key = 'era/' || ?2 WHERE key = 'era/' || ?1`,
-		`UPDATE OR REPLACE fact SET key = 'version/' || ?2 WHERE key = 'version/' || ?1`,
-		`UPDATE OR REPLACE fact SET key = 'approved/' || ?2 || substr(key, length('approved/' || ?1) + 1) WHERE substr(key, 1, length('approved/' || ?1 || '/')) = 'approved/' || ?1 || '/'`,
+		`UPDATE OR REPLACE metadata SET key = 'era/' || ?2 WHERE key = 'era/' || ?1`,
+		`UPDATE OR REPLACE metadata SET key = 'version/' || ?2 WHERE key = 'version/' || ?1`,
+		`UPDATE OR REPLACE metadata SET key = 'approved/' || ?2 || substr(key, length('approved/' || ?1) + 1) WHERE substr(key, 1, length('approved/' || ?1 || '/')) = 'approved/' || ?1 || '/'`,
 		`UPDATE OR REPLACE trust SET server = ?2 WHERE server = ?1`,
 		`UPDATE trust_event SET server = ?2 WHERE server = ?1`,
 	} {

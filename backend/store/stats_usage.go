@@ -79,7 +79,7 @@ func loadNames(ctx context.Context, db queryer) (names, error) {
 		err := row.Scan(&id, &t.server, &t.tool, &t.method)
 		n.targets[id] = t
 		return err
-	}, `SELECT t.id, coalesce(s.renamed, s.name), t.name, t.method FROM target t JOIN server s ON s.id = t.server_id`)
+	}, `SELECT t.id, coalesce(s.current_name, s.name), t.name, t.method FROM target t JOIN server s ON s.id = t.server_id`)
 	if err != nil {
 		return n, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Notify = func(string) {}
 	}
 	o.busyTimeout = cmp.Or(o.busyTimeout, defaultBusyTimeout)
-	s := &Store{opts: o, reservedSpace: reservedSpace{path: o.Path + ".ballast"}, timeouts: defaultTimeouts}
+	s := &Store{opts: o, reservedSpace: reservedSpace{path: o.Path + ".reserved"}, timeouts: defaultTimeouts}
+	_ = os.Rename(o.Path+".ballast", s.reservedSpace.path) // its name in earlier versions
 	s.SetKeep(o.Keep)
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {

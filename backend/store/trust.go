@@ -10,20 +10,20 @@ import (
 
 // Trusted is the trust record of one definition (tool, prompt, resource …) of a server.
 type Trusted struct {
-	Kind, Name string
-	FirstAt    time.Time
-	Late       bool // first seen after the baseline of its server was recorded
-	Hash       []byte
-	Earlier    []byte // concatenated hashes of earlier trusted definitions
-	Always     bool
-	Blocked    bool
+	Kind, Name     string
+	FirstAt        time.Time
+	AddedLater     bool // first seen after the baseline of its server was recorded
+	Hash           []byte
+	PreviousHashes []byte // concatenated hashes of earlier trusted definitions
+	Always         bool
+	Blocked        bool
 	// Definition is the trusted definition, of which Hash is the hash. Trust does not return it.
 	// SaveTrust keeps the stored one if it is nil.
 	Definition []byte
-	WaitingAt  time.Time // when the pending definition was seen; zero: none is pending
-	// WaitingHash and Waiting are the hash and text of a definition that is pending review.
-	WaitingHash []byte
-	Waiting     []byte
+	PendingAt  time.Time // when the pending definition was seen; zero: none is pending
+	// PendingHash and PendingDefinition are the hash and text of a definition that is pending review.
+	PendingHash       []byte
+	PendingDefinition []byte
 }
 
 // TrustEvent is an event in the life of a definition.
@@ -32,7 +32,7 @@ type TrustEvent struct {
 	At               time.Time
 	Server           string
 	Kind, Name       string
-	What, Detail     string
+	Action, Detail   string
 	OldHash, NewHash []byte
 }
 
@@ -50,15 +50,15 @@ func (s *Store) Trust(ctx context.Context, server string) (list []Trusted, err e
 		var t Trusted
 		var first int64
 		var at, enc sql.NullInt64
-		err := row.Scan(&t.Kind, &t.Name, &first, &t.Late, &t.Hash, &t.Earlier, &t.Always, &t.Blocked, &at, &t.WaitingHash, &enc, &t.Waiting)
+		err := row.Scan(&t.Kind, &t.Name, &first, &t.AddedLater, &t.Hash, &t.PreviousHashes, &t.Always, &t.Blocked, &at, &t.PendingHash, &enc, &t.PendingDefinition)
 		t.FirstAt = time.UnixMicro(first).UTC()
 		if err == nil && at.Valid {
-			t.WaitingAt = time.UnixMicro(at.Int64).UTC()
-			t.Waiting, err = payload.Decompress(t.Waiting, int(enc.Int64))
+			t.PendingAt = time.UnixMicro(at.Int64).UTC()
+			t.PendingDefinition, err = payload.Decompress(t.PendingDefinition, int(enc.Int64))
 		}
 		list = append(list, t)
 		return err
-	}, `SELECT kind, name, first_at, late, hash, earlier, always, blocked, waiting_at, waiting_hash, waiting_enc, waiting FROM trust WHERE server = ?`, server)
+	}, `SELECT kind, name, first_at, added_later, hash, previous_hashes, always, blocked, pending_at, pending_hash, pending_enc, pending_definition FROM trust WHERE server = ?`, server)
 	return list, err
 }
 
@@ -82,12 +82,12 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 			}
 		}
 		var p payload.Compressor
-		save, err := tx.PrepareContext(ctx, `INSERT INTO trust (server, kind, name, first_at, late, hash, earlier, always, blocked, definition_enc, definition, waiting_at, waiting_hash, waiting_enc, waiting)
+		save, err := tx.PrepareContext(ctx, `INSERT INTO trust (server, kind, name, first_at, added_later, hash, previous_hashes, always, blocked, definition_enc, definition, pending_at, pending_hash, pending_enc, pending_definition)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
-			ON CONFLICT (server, kind, name) DO UPDATE SET hash = excluded.hash, earlier = excluded.earlier, always = excluded.always, blocked = excluded.blocked,
+			ON CONFLICT (server, kind, name) DO UPDATE SET hash = excluded.hash, previous_hashes = excluded.previous_hashes, always = excluded.always, blocked = excluded.blocked,
 				definition_enc = CASE WHEN excluded.definition IS NULL THEN definition_enc ELSE excluded.definition_enc END,
 				definition = coalesce(excluded.definition, definition),
-				waiting_at = excluded.waiting_at, waiting_hash = excluded.waiting_hash, waiting_enc = excluded.waiting_enc, waiting = excluded.waiting`)
+				pending_at = excluded.pending_at, pending_hash = excluded.pending_hash, pending_enc = excluded.pending_enc, pending_definition = excluded.pending_definition`)
 		if err != nil {
 			return err
 		}
@@ -95,17 +95,17 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 		for i := range list {
 			t := &list[i]
 			definition, enc := p.Compress(t.Definition)
-			waiting, waitingEnc := p.Compress(t.Waiting)
+			pending, pendingEnc := p.Compress(t.PendingDefinition)
 			var at, hash any
-			if !t.WaitingAt.IsZero() {
-				at, hash = t.WaitingAt.UnixMicro(), t.WaitingHash
+			if !t.PendingAt.IsZero() {
+				at, hash = t.PendingAt.UnixMicro(), t.PendingHash
 			}
-			earlier := t.Earlier
-			if earlier == nil {
-				earlier = []byte{}
+			previous := t.PreviousHashes
+			if previous == nil {
+				previous = []byte{}
 			}
-			if _, err := save.ExecContext(ctx, server, t.Kind, truncateBytes(t.Name, maxName), t.FirstAt.UnixMicro(), t.Late, t.Hash, earlier, t.Always, t.Blocked,
-				enc, definition, at, hash, waitingEnc, waiting); err != nil {
+			if _, err := save.ExecContext(ctx, server, t.Kind, truncateBytes(t.Name, maxName), t.FirstAt.UnixMicro(), t.AddedLater, t.Hash, previous, t.Always, t.Blocked,
+				enc, definition, at, hash, pendingEnc, pending); err != nil {
 				return err
 			}
 			p.Reset()
@@ -118,8 +118,8 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 func (s *Store) insertTrustEvents(ctx context.Context, tx *sql.Tx, events []TrustEvent) error {
 	var last int64
 	for _, e := range events {
-		result, err := tx.ExecContext(ctx, `INSERT INTO trust_event (at, server, kind, name, what, detail, old_hash, new_hash) VALUES (?,?,?,?,?,?,?,?)`,
-			e.At.UnixMicro(), e.Server, e.Kind, truncateBytes(e.Name, maxName), e.What, truncateBytes(e.Detail, maxTrustDetail), e.OldHash, e.NewHash)
+		result, err := tx.ExecContext(ctx, `INSERT INTO trust_event (at, server, kind, name, action, detail, old_hash, new_hash) VALUES (?,?,?,?,?,?,?,?)`,
+			e.At.UnixMicro(), e.Server, e.Kind, truncateBytes(e.Name, maxName), e.Action, truncateBytes(e.Detail, maxTrustDetail), e.OldHash, e.NewHash)
 		if err != nil {
 			return err
 		}
@@ -144,11 +144,11 @@ func (s *Store) TrustEvents(ctx context.Context, server string, before int64, li
 	err = s.queryRows(ctx, func(row scanner) error {
 		var e TrustEvent
 		var at int64
-		err := row.Scan(&e.ID, &at, &e.Server, &e.Kind, &e.Name, &e.What, &e.Detail, &e.OldHash, &e.NewHash)
+		err := row.Scan(&e.ID, &at, &e.Server, &e.Kind, &e.Name, &e.Action, &e.Detail, &e.OldHash, &e.NewHash)
 		e.At = time.UnixMicro(at).UTC()
 		list = append(list, e)
 		return err
-	}, `SELECT id, at, server, kind, name, what, detail, old_hash, new_hash FROM trust_event
+	}, `SELECT id, at, server, kind, name, action, detail, old_hash, new_hash FROM trust_event
 		WHERE id < ? AND (? = '' OR server = ?) ORDER BY id DESC LIMIT ?`, before, server, server, limit+1)
 	if len(list) > limit {
 		list = list[:limit]

@@ -14,12 +14,12 @@ func TestTrustDefinitionsSurviveRestart(t *testing.T) {
 	b := open(t, path)
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	long := bytes.Repeat([]byte("a definition. "), 500)
-	first := Trusted{Kind: "tool", Name: "read", FirstAt: at, Late: true, Hash: []byte{1, 2}, Definition: long}
-	if err := b.SaveTrust(t.Context(), "files", []Trusted{first}, nil, []TrustEvent{{At: at, Server: "files", Kind: "tool", Name: "read", What: "new", NewHash: []byte{1, 2}}}); err != nil {
+	first := Trusted{Kind: "tool", Name: "read", FirstAt: at, AddedLater: true, Hash: []byte{1, 2}, Definition: long}
+	if err := b.SaveTrust(t.Context(), "files", []Trusted{first}, nil, []TrustEvent{{At: at, Server: "files", Kind: "tool", Name: "read", Action: "new", NewHash: []byte{1, 2}}}); err != nil {
 		t.Fatal(err)
 	}
 	changed := first
-	changed.Definition, changed.WaitingAt, changed.WaitingHash, changed.Waiting, changed.Earlier = nil, at.Add(time.Hour), []byte{3}, []byte("new"), []byte{9, 9}
+	changed.Definition, changed.PendingAt, changed.PendingHash, changed.PendingDefinition, changed.PreviousHashes = nil, at.Add(time.Hour), []byte{3}, []byte("new"), []byte{9, 9}
 	if err := b.SaveTrust(t.Context(), "files", []Trusted{changed}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestTrustDefinitionsSurviveRestart(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	if got := list[0]; got.Name != "read" || !got.Late || !got.FirstAt.Equal(at) || !got.WaitingAt.Equal(at.Add(time.Hour)) || string(got.Waiting) != "new" || !bytes.Equal(got.Earlier, []byte{9, 9}) {
+	if got := list[0]; got.Name != "read" || !got.AddedLater || !got.FirstAt.Equal(at) || !got.PendingAt.Equal(at.Add(time.Hour)) || string(got.PendingDefinition) != "new" || !bytes.Equal(got.PreviousHashes, []byte{9, 9}) {
 		t.Errorf("came back as %+v", got)
 	}
 	if d, err := b.TrustedDefinition(t.Context(), "files", "tool", "read"); err != nil || !bytes.Equal(d, long) {
@@ -51,7 +51,7 @@ func TestTrustEventsAreBoundedAndPaged(t *testing.T) {
 	b := fresh(t)
 	var many []TrustEvent
 	for n := range 1000 {
-		many = append(many, TrustEvent{At: time.Unix(int64(n), 0), Server: fmt.Sprint("s", n%2), Kind: "tool", Name: fmt.Sprint(n), What: "changed"})
+		many = append(many, TrustEvent{At: time.Unix(int64(n), 0), Server: fmt.Sprint("s", n%2), Kind: "tool", Name: fmt.Sprint(n), Action: "changed"})
 	}
 	for range trustEvents/1000 + 3 {
 		if err := b.SaveTrust(t.Context(), "s", nil, nil, many); err != nil {

@@ -50,16 +50,16 @@ const (
 
 // Limits.
 const (
-	maxEarlierHashes = 8         // hashes kept of previously trusted versions of a definition
-	maxRecords       = 4000      // records per server of tools that it no longer lists
-	maxDefinition    = 256 << 10 // bytes of a definition that are stored for diffs
-	maxEvents        = 2000      // unsaved events per server
-	storeTimeout     = 5 * time.Second
-	shutdownTimeout  = 2 * time.Second    // timeout of the last write at shutdown
-	newPeriod        = 7 * 24 * time.Hour // how long a tool counts as new
-	maxEventsPerHour = 20                 // events recorded per definition and hour
-	firstScanDelay   = 100 * time.Millisecond
-	checkInterval    = 5 * time.Minute // interval of checks whether the database file was replaced
+	maxPreviousHashes = 8         // hashes kept of previously trusted versions of a definition
+	maxRecords        = 4000      // records per server of tools that it no longer lists
+	maxDefinition     = 256 << 10 // bytes of a definition that are stored for diffs
+	maxEvents         = 2000      // unsaved events per server
+	storeTimeout      = 5 * time.Second
+	shutdownTimeout   = 2 * time.Second    // timeout of the last write at shutdown
+	newPeriod         = 7 * 24 * time.Hour // how long a tool counts as new
+	maxEventsPerHour  = 20                 // events recorded per definition and hour
+	firstScanDelay    = 100 * time.Millisecond
+	checkInterval     = 5 * time.Minute // interval of checks whether the database file was replaced
 )
 
 // Baseline holds the trusted definitions of all servers. Its methods are safe for concurrent use.
@@ -184,7 +184,7 @@ func (b *Baseline) Judge(server string, tools []core.Item, instructions string) 
 		mute = b.judgeDefinition(s, recordKey{Instructions, ""}, []byte(instructions), []byte(instructions), first) != ""
 	}
 	if first && len(tools) > 0 {
-		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, What: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(tools))})
+		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, Action: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(tools))})
 	}
 	s.known = s.known || len(tools) > 0 || instructions != ""
 	b.trimRecords(s)
@@ -215,7 +215,7 @@ func (b *Baseline) judgeDefinition(s *serverBaseline, k recordKey, raw, definiti
 			it.pending = nil
 			it.version++
 		}
-	case slices.Contains(it.earlier, h):
+	case slices.Contains(it.previousHashes, h):
 		b.recordEvent(s, k, it, EventReturned, "a definition that was accepted before", &it.hash, &h)
 		it.trust(h, definition)
 	case (it.always || s.mode == Accept) && !it.blocked:

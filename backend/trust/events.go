@@ -47,7 +47,7 @@ func (b *Baseline) Events(ctx context.Context, server string, before int64, limi
 }
 
 func toEvent(e store.TrustEvent) Event {
-	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, What: e.What, Detail: Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
+	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, What: e.Action, Detail: Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
 }
 
 func hexOf(b []byte) string {
@@ -67,7 +67,7 @@ func (b *Baseline) recordEvent(s *serverBaseline, k recordKey, it *record, what,
 	if it.eventsInHour++; it.eventsInHour > maxEventsPerHour {
 		return
 	}
-	e := store.TrustEvent{At: now, Server: s.id, Kind: k.kind, Name: k.name, What: what, Detail: detail}
+	e := store.TrustEvent{At: now, Server: s.id, Kind: k.kind, Name: k.name, Action: what, Detail: detail}
 	if before != nil {
 		e.OldHash = slices.Clone(before[:])
 	}

@@ -27,14 +27,14 @@ type serverBaseline struct {
 
 // record is the record of one definition.
 type record struct {
-	firstAt    time.Time
-	addedLater bool
-	hash       Hash
-	earlier    []Hash
-	always     bool
-	blocked    bool
-	present    bool // in the server's current list
-	pending    *pendingChange
+	firstAt        time.Time
+	addedLater     bool
+	hash           Hash
+	previousHashes []Hash
+	always         bool
+	blocked        bool
+	present        bool // in the server's current list
+	pending        *pendingChange
 
 	definition     []byte // trusted definition, nil when saved
 	version        int    // incremented by every change
@@ -75,14 +75,14 @@ func (b *Baseline) load(s *serverBaseline) {
 	}
 	s.loaded, s.epoch = true, epoch
 	for _, t := range list {
-		it := &record{firstAt: t.FirstAt, addedLater: t.Late, always: t.Always, blocked: t.Blocked, version: 1, saved: 1}
+		it := &record{firstAt: t.FirstAt, addedLater: t.AddedLater, always: t.Always, blocked: t.Blocked, version: 1, saved: 1}
 		copy(it.hash[:], t.Hash)
-		for n := 0; n+len(Hash{}) <= len(t.Earlier); n += len(Hash{}) {
-			it.earlier = append(it.earlier, Hash(t.Earlier[n:n+len(Hash{})]))
+		for n := 0; n+len(Hash{}) <= len(t.PreviousHashes); n += len(Hash{}) {
+			it.previousHashes = append(it.previousHashes, Hash(t.PreviousHashes[n:n+len(Hash{})]))
 		}
-		if !t.WaitingAt.IsZero() {
-			it.pending = &pendingChange{at: t.WaitingAt, definition: t.Waiting}
-			copy(it.pending.hash[:], t.WaitingHash)
+		if !t.PendingAt.IsZero() {
+			it.pending = &pendingChange{at: t.PendingAt, definition: t.PendingDefinition}
+			copy(it.pending.hash[:], t.PendingHash)
 		}
 		s.items[recordKey{t.Kind, t.Name}] = it
 		s.known = s.known || t.Kind != Server
@@ -92,8 +92,8 @@ func (b *Baseline) load(s *serverBaseline) {
 // trust makes the definition with hash h the trusted one.
 func (it *record) trust(h Hash, definition []byte) {
 	if it.hash != h {
-		it.earlier = slices.DeleteFunc(append(it.earlier, it.hash), func(old Hash) bool { return old == h })
-		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlierHashes):]
+		it.previousHashes = slices.DeleteFunc(append(it.previousHashes, it.hash), func(old Hash) bool { return old == h })
+		it.previousHashes = it.previousHashes[max(0, len(it.previousHashes)-maxPreviousHashes):]
 	}
 	it.hash, it.definition, it.pending, it.definitionLost = h, truncateDefinition(definition), nil, false
 	it.version++
@@ -233,14 +233,14 @@ func (b *Baseline) Rename(ctx context.Context, from, to string, move func() erro
 
 func (it *record) toStore(k recordKey) store.Trusted {
 	t := store.Trusted{
-		Kind: k.kind, Name: k.name, FirstAt: it.firstAt, Late: it.addedLater, Hash: slices.Clone(it.hash[:]),
+		Kind: k.kind, Name: k.name, FirstAt: it.firstAt, AddedLater: it.addedLater, Hash: slices.Clone(it.hash[:]),
 		Always: it.always, Blocked: it.blocked, Definition: it.definition,
 	}
-	for _, h := range it.earlier {
-		t.Earlier = append(t.Earlier, h[:]...)
+	for _, h := range it.previousHashes {
+		t.PreviousHashes = append(t.PreviousHashes, h[:]...)
 	}
 	if w := it.pending; w != nil {
-		t.WaitingAt, t.WaitingHash, t.Waiting = w.at, slices.Clone(w.hash[:]), w.definition
+		t.PendingAt, t.PendingHash, t.PendingDefinition = w.at, slices.Clone(w.hash[:]), w.definition
 	}
 	return t
 }

@@ -324,13 +324,13 @@ func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item,
 		k, definition := recordKey{Tool, tool.Name}, canonical(tool.Raw)
 		h := hashOf(definition)
 		it := s.items[k]
-		if it == nil || it.hash == h || slices.Contains(it.earlier, h) {
+		if it == nil || it.hash == h || slices.Contains(it.previousHashes, h) {
 			continue
 		}
 		old := it.hash
 		// The old definition stays trusted until the new one is listed.
-		it.earlier = append(it.earlier, h)
-		it.earlier = it.earlier[max(0, len(it.earlier)-maxEarlierHashes):]
+		it.previousHashes = append(it.previousHashes, h)
+		it.previousHashes = it.previousHashes[max(0, len(it.previousHashes)-maxPreviousHashes):]
 		it.version++
 		b.recordEvent(s, k, it, EventAccepted, why, &old, &h)
 	}

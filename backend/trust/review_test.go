@@ -156,10 +156,10 @@ func TestStoredDefinitionSizeIsBounded(t *testing.T) {
 		t.Errorf("%d bytes of one definition", n)
 	}
 	mustReview(t, b, "read", ReviewAlways)
-	for n := range 3 * maxEarlierHashes {
+	for n := range 3 * maxPreviousHashes {
 		mustJudge(t, b, tool("read", strings.Repeat("y", n)))
 	}
-	if n := len(b.servers["files"].items[recordKey{Tool, "read"}].earlier); n != maxEarlierHashes {
+	if n := len(b.servers["files"].items[recordKey{Tool, "read"}].previousHashes); n != maxPreviousHashes {
 		t.Errorf("%d earlier ones", n)
 	}
 }

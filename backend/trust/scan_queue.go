@@ -75,7 +75,7 @@ func (b *Baseline) recordWarning(s *serverBaseline, k recordKey, w Warning, h Ha
 		clear(b.recordedWarnings)
 	}
 	b.recordedWarnings[id] = true
-	b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: k.kind, Name: k.name, What: EventWarned, Detail: w.Reason + " " + w.Quote, NewHash: slices.Clone(h[:])})
+	b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: k.kind, Name: k.name, Action: EventWarned, Detail: w.Reason + " " + w.Quote, NewHash: slices.Clone(h[:])})
 }
 
 // updateShadowing updates the warnings about definitions that mention tools of other servers or

@@ -64,7 +64,7 @@ func TestStartOnFullDiskUsesReservedSpace(t *testing.T) {
 	d.write("config.jsonc", object{})
 	d.launch()
 	eventually.Complete(t, limit(10*time.Second), func() string {
-		if info, err := os.Stat(filepath.Join(data, "history.db.ballast")); err != nil || info.Size() < 8<<20 {
+		if info, err := os.Stat(filepath.Join(data, "history.db.reserved")); err != nil || info.Size() < 8<<20 {
 			return "no room is held free"
 		}
 		return ""
@@ -79,7 +79,7 @@ func TestStartOnFullDiskUsesReservedSpace(t *testing.T) {
 		_, err = rest.Write(chunk)
 	}
 	d.launch()
-	if _, err := os.Stat(filepath.Join(data, "history.db.ballast")); err == nil {
+	if _, err := os.Stat(filepath.Join(data, "history.db.reserved")); err == nil {
 		t.Error("the room is still held free")
 	}
 }
