@@ -91,7 +91,7 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Read(make([]byte, 1))
-		waitForKillMoment(filepath.Dir(path), round)
+		waitForKillMoment(path, int64(len(before)), round)
 		cmd.Process.Kill()
 		cmd.Wait()
 		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), atomicfile.Prefix+"*")); len(temps) > 0 {
@@ -117,15 +117,28 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 	}
 }
 
-// waitForKillMoment waits until the next kill: a random time in every other round, else until a
-// temporary file exists that has probably not been renamed yet.
-func waitForKillMoment(dir string, round int) {
-	if round%2 == 0 {
+// waitForKillMoment waits until the next kill, in turn: a random time; until a temporary file exists
+// that has probably not been renamed yet; until the file at path is no longer of the old size. A random
+// time alone meets no write on a machine where the writer needs longer to begin.
+func waitForKillMoment(path string, oldSize int64, round int) {
+	var reached func() bool
+	switch round % 3 {
+	case 0:
 		time.Sleep(time.Duration(rand.IntN(40_000)) * time.Microsecond) // random on purpose
 		return
+	case 1:
+		reached = func() bool {
+			temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), atomicfile.Prefix+"*"))
+			return len(temps) > 0
+		}
+	default:
+		reached = func() bool {
+			info, err := os.Stat(path)
+			return err == nil && info.Size() != oldSize
+		}
 	}
 	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); {
-		if temps, _ := filepath.Glob(filepath.Join(dir, atomicfile.Prefix+"*")); len(temps) > 0 {
+		if reached() {
 			for wait := time.Now().Add(time.Duration(rand.IntN(1500)) * time.Microsecond); time.Now().Before(wait); {
 			}
 			return
