@@ -49,6 +49,20 @@ packages() {
 	fi
 }
 
+# trusts_registry: ends the set-up if npm rejects the certificate of its registry, as behind a proxy
+# that opens TLS. No repetition mends that, and npm alone waits for minutes before it says so.
+trusts_registry() {
+	local answer
+	answer=$(npm ping --fetch-retries=0 --fetch-timeout=20000 2>&1) && return 0
+	case $answer in
+	*CERT_IN_CHAIN* | *ISSUER_CERT* | *LEAF_SIGNATURE* | *SELF_SIGNED* | *CERT_HAS_EXPIRED*)
+		log "$answer"
+		log 'setup: npm rejects the certificate of its registry. If a proxy of your organisation signs it, set NODE_EXTRA_CA_CERTS to the file of its certificate authority (PEM) and run the command again.'
+		exit 1
+		;;
+	esac
+}
+
 # npm_tree DIR [OPTION...]: installs the packages of the lock file if it has changed. It does not use
 # npm ci, which rejects a lock file without the optional packages of other systems.
 npm_tree() {
@@ -58,6 +72,7 @@ npm_tree() {
 		return 0
 	fi
 	log "setup: installing the npm packages of $dir"
+	trusts_registry
 	local try
 	for try in 1 2 3; do
 		if (cd "$dir" && npm install --no-save --no-audit --no-fund --loglevel=error "$@" >&2); then
