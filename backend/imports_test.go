@@ -103,7 +103,6 @@ var owners = map[string]string{
 	"github.com/spf13/pflag":                 "backend/cli build/docs",
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",
 	"github.com/kljensen/snowball":           "backend/registry",
-	"github.com/yosida95/uritemplate/v3":     "backend/registry",
 	"golang.org/x/time":                      "backend/loopback backend/policy backend/wire",
 	"github.com/shirou/gopsutil/v4":          "backend/process",
 	"github.com/prometheus/client_golang":    "backend/metrics",

@@ -154,7 +154,7 @@ func (s *fixture) checkHidden(era core.Era, path string, from []string) {
 	for _, in := range []struct{ method, name, params string }{
 		{"tools/call", prefix + "do", `"name":"` + prefix + `do","arguments":{}`},
 		{"prompts/get", prefix + "ask", `"name":"` + prefix + `ask"`},
-		{"resources/read", "in://doc", `"uri":"in://doc"`}, {"resources/read", "in://t/9", `"uri":"in://t/9"`}, {"resources/read", "both://doc", `"uri":"both://doc"`},
+		{"resources/read", "in://doc", `"uri":"in://doc"`}, {"resources/read", "in://t/9", `"uri":"in://t/9"`}, {"resources/read", "both://" + prefix + "doc", `"uri":"both://` + prefix + `doc"`},
 	} {
 		answer := ask(in.method, in.name, in.params)
 		if got := s.gateway.last(); got == nil || got.Server != "in" || got.Profile != "p" {

@@ -175,6 +175,9 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 
 // buildResult turns the reply of a call into the result for the client.
 func (b *Bridge) buildResult(rq *request, server, public string, reply core.Reply, err error) (methodResult, *rpcError) {
+	if err == nil && rq.endpoint.server == "" {
+		reply = withPublicURIs(b.view(rq.endpoint, rq.client.Token), server, reply)
+	}
 	if err != nil {
 		result, rpcErr := localError(rq.method, b.displayName(server), public, rq.era, err)
 		if rpcErr != nil {

@@ -86,7 +86,7 @@ func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
 	silent("before anything happened", inside)
 	silent("before anything happened", outside)
 	c := markedCatalog("OUTSIDE", "out")
-	c.Tools, c.Prompts, c.Resources = nil, nil, nil
+	c.Tools, c.Prompts, c.Resources = nil, nil, c.Resources[1:] // what remains decides the URIs of the server in
 	s.registry.Set("out", "", c)
 	silent("out changed", inside)
 	for name, e := range outside {
@@ -118,11 +118,12 @@ func TestListenerReceivesOnlyItsOwnListChanges(t *testing.T) {
 }
 
 // announcedUpdates returns the servers whose update of a resource the listener is sent.
-func (e listenerProbe) announcedUpdates(uri string) []string {
+func (e listenerProbe) announcedUpdates(public string) []string {
 	var all []string
 	e.sent()
+	uri := strings.Replace(public, "in__", "", 1)
 	for _, server := range []string{"in", "out"} {
-		e.s.bridge.subscriptions.add(resourceKey{server, uri}, e.ss)
+		e.s.bridge.subscriptions.add(resourceKey{server, uri}, e.ss, public)
 		e.s.bridge.ResourceUpdated(server, json.RawMessage(`{"uri":"`+uri+`"}`))
 		if strings.Contains(e.sent(), "resources/updated") {
 			all = append(all, server)
@@ -142,17 +143,19 @@ func TestResourceUpdateReachesCurrentViewersOnly(t *testing.T) {
 			t.Errorf("%s, %s: hears of %v, not of %v", what, uri, got, want)
 		}
 	}
-	check("bound", bound, "both://doc", "in")
+	check("bound", bound, "both://in__doc", "in")
+	check("bound", bound, "both://doc")
 	check("bound", bound, "in://doc", "in")
 	check("bound", bound, "out://doc")
 	check("free", free, "both://doc", "out")
+	check("free", free, "both://in__doc", "in")
 	check("free", free, "out://doc", "out")
-	for _, uri := range []string{"both://doc", "in://doc", "out://doc"} {
+	for _, uri := range []string{"both://doc", "both://in__doc", "in://doc", "out://doc"} {
 		check("sealed", sealed, uri)
 	}
 	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {NoResources: true}}})
 	check("after the edit", bound, "in://doc")
-	check("after the edit", bound, "both://doc")
+	check("after the edit", bound, "both://in__doc")
 	s.bridge.SetVisibility(Visibility{Unknown: "mend it"})
 	check("unknown", bound, "in://doc")
 	check("unknown", free, "out://doc")
@@ -272,14 +275,19 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		t.Run(string(era), func(t *testing.T) {
+			const inside, outside = "in both://in__doc", "out both://doc"
 			s := newProfileFixture(t)
-			h := &notificationLog{T: t, words: make(chan [2]string, 10_000), forbidden: map[string][]string{"p": {"out"}, "bound": {"out"}, "q": {"in"}, "all": {"in"}}}
+			h := &notificationLog{T: t, words: make(chan [2]string, 10_000), forbidden: map[string][]string{"p": {outside}, "bound": {outside}, "q": {inside}, "all": {inside}}}
 			for who, from := range notifiedClients {
 				cs := s.connectAs(from.path, era, from.token, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 					server, _ := r.Params.Meta["of"].(string)
-					h.words <- [2]string{who, server}
+					h.words <- [2]string{who, server + " " + r.Params.URI}
 				}})
-				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "both://doc"}); err != nil {
+				uri := "both://doc"
+				if who == "p" || who == "bound" {
+					uri = "both://in__doc"
+				}
+				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -288,7 +296,7 @@ func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 					for _, server := range []string{"in", "out"} {
 						s.bridge.ResourceUpdated(server, json.RawMessage(`{"uri":"both://doc","_meta":{"of":"`+server+`"}}`))
 					}
-				}, map[string][]string{"p": {"in"}, "bound": {"in"}, "q": {"out"}, "all": {"out"}})
+				}, map[string][]string{"p": {inside}, "bound": {inside}, "q": {outside}, "all": {outside}})
 			}
 		})
 	}

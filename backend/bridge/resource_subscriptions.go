@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -19,16 +18,17 @@ import (
 // subscribe for the first client and one unsubscribe after the last.
 type subscriptions struct {
 	mu          sync.Mutex
-	subscribers map[resourceKey]map[*mcp.ServerSession]bool
+	subscribers map[resourceKey]map[*mcp.ServerSession]string // the value is the URI that the client uses
 }
 
+// resourceKey is a resource: its server, and the server's own URI.
 type resourceKey struct{ server, uri string }
 
-// of returns the subscribers of a resource.
-func (s *subscriptions) of(key resourceKey) []*mcp.ServerSession {
+// of returns the subscribers of a resource, with the URIs that they use.
+func (s *subscriptions) of(key resourceKey) map[*mcp.ServerSession]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.subscribers[key]))
+	return maps.Clone(s.subscribers[key])
 }
 
 // find returns the resource that ss subscribed to under a URI. The URI may resolve to another
@@ -37,7 +37,7 @@ func (s *subscriptions) find(uri string, ss *mcp.ServerSession) (resourceKey, bo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, all := range s.subscribers {
-		if key.uri == uri && all[ss] {
+		if used, ok := all[ss]; ok && used == uri {
 			return key, true
 		}
 	}
@@ -45,17 +45,17 @@ func (s *subscriptions) find(uri string, ss *mcp.ServerSession) (resourceKey, bo
 }
 
 // add adds a subscriber and reports whether it is the first.
-func (s *subscriptions) add(key resourceKey, ss *mcp.ServerSession) (first bool) {
+func (s *subscriptions) add(key resourceKey, ss *mcp.ServerSession, public string) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.subscribers == nil {
-		s.subscribers = map[resourceKey]map[*mcp.ServerSession]bool{}
+		s.subscribers = map[resourceKey]map[*mcp.ServerSession]string{}
 	}
 	if s.subscribers[key] == nil {
-		s.subscribers[key] = map[*mcp.ServerSession]bool{}
+		s.subscribers[key] = map[*mcp.ServerSession]string{}
 		first = true
 	}
-	s.subscribers[key][ss] = true
+	s.subscribers[key][ss] = public
 	return first
 }
 
@@ -63,7 +63,7 @@ func (s *subscriptions) add(key resourceKey, ss *mcp.ServerSession) (first bool)
 func (s *subscriptions) remove(key resourceKey, ss *mcp.ServerSession) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.subscribers[key][ss] {
+	if _, ok := s.subscribers[key][ss]; !ok {
 		return false
 	}
 	delete(s.subscribers[key], ss)
@@ -80,7 +80,7 @@ func (s *subscriptions) removeSession(ss *mcp.ServerSession) []resourceKey {
 	defer s.mu.Unlock()
 	var free []resourceKey
 	for key, all := range s.subscribers {
-		if !all[ss] {
+		if _, ok := all[ss]; !ok {
 			continue
 		}
 		if delete(all, ss); len(all) == 0 {
@@ -96,8 +96,8 @@ func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	if !ok {
 		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
 	}
-	key := resourceKey{target.Server, r.Params.URI}
-	if !b.subscriptions.add(key, r.Session) {
+	key := resourceKey{target.Server, target.Name}
+	if !b.subscriptions.add(key, r.Session, r.Params.URI) {
 		return nil
 	}
 	if err := b.sendSubscription(ctx, "resources/subscribe", key, r.Session); err != nil {
@@ -145,22 +145,25 @@ func (b *Bridge) sendSubscription(ctx context.Context, method string, key resour
 }
 
 // ResourceUpdated forwards notifications/resources/updated to the subscribers. params is raw. It
-// does not block. Two servers may offer the same URI: a subscriber is notified only of the one that
-// it sees now.
+// does not block. A subscriber is notified only if its URI still leads to the resource.
 func (b *Bridge) ResourceUpdated(server string, params json.RawMessage) {
 	var p struct{ URI string }
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	for _, ss := range b.subscriptions.of(resourceKey{server, p.URI}) {
-		target, ok := b.resolveResource(ss, p.URI)
+	for ss, public := range b.subscriptions.of(resourceKey{server, p.URI}) {
+		target, ok := b.resolveResource(ss, public)
 		l := b.listeners.find(ss)
-		if !ok || l == nil || target.Server != server {
+		if !ok || l == nil || target.Server != server || target.Name != p.URI {
 			continue
+		}
+		update := []byte(params)
+		if public != p.URI {
+			update = withPublicURI(params, public)
 		}
 		l.mu.Lock()
 		if l.stream != nil {
-			l.enqueue(b, p.URI, "notifications/resources/updated", params)
+			l.enqueue(b, public, "notifications/resources/updated", update)
 		}
 		l.mu.Unlock()
 	}

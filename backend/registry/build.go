@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -9,8 +10,7 @@ import (
 
 // buildView computes the view of one server, whose items keep their own names.
 func (h *registeredServer) buildView() {
-	v := &View{server: h.ID, resources: map[string]Target{}, templates: h.templates,
-		catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
+	v := &View{server: h.ID, catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
 	for i := range allKinds {
 		v.names[i] = make(map[string]Target, len(h.entries[i]))
 		for _, e := range h.entries[i] {
@@ -29,7 +29,6 @@ func (h *registeredServer) buildView() {
 			}
 		}
 	}
-	v.resources = v.names[IndexOf(core.Resources)]
 	if h.catalog == nil {
 		v.unlisted = []unlistedServer{{server: h.ID, filter: h.Filter}}
 	}
@@ -40,9 +39,8 @@ func (h *registeredServer) buildView() {
 // aggregate computes the view of all servers, with public names of at most limit characters,
 // restricted to what profile p offers; a nil p offers everything. Public names are computed over all
 // servers, so a tool has the same name in every profile.
-func aggregate(naming Naming, servers []*registeredServer, limit int, p *config.Profile) *View {
-	v := &View{resources: map[string]Target{}, scope: p}
-	hidden := shadowedURIs{}
+func aggregate(naming Naming, servers []*registeredServer, uris *resourceURIs, limit int, p *config.Profile) *View {
+	v := &View{uris: uris, scope: p}
 	namer := newNamer(naming, servers, limit)
 	for i, kind := range allKinds {
 		v.names[i] = make(map[string]Target)
@@ -50,29 +48,25 @@ func aggregate(naming Naming, servers []*registeredServer, limit int, p *config.
 		case core.Tools, core.Prompts:
 			v.addNamed(i, namer, servers, p)
 		case core.Resources, core.Templates:
-			v.addURIs(i, servers, hidden, p)
+			v.addURIs(i, servers)
 		}
 	}
-	v.resources = v.names[IndexOf(core.Resources)]
 	for _, h := range servers {
 		if p != nil {
-			s, in := p.Offers(h.ID)
-			if !in {
+			if _, in := p.Offers(h.ID); !in {
 				continue
 			}
-			if !s.NoResources {
-				v.templates = append(v.templates, h.templates...)
-			}
-		} else {
-			v.templates = append(v.templates, h.templates...)
 		}
 		v.catalogs = append(v.catalogs, Offer{Server: h.ID, Label: h.Label, Catalog: h.catalog})
 		if before, after := naming.affixes(h.namePrefix()); h.catalog == nil && before+after != "" {
 			v.unlisted = append(v.unlisted, unlistedServer{server: h.ID, before: before, after: after, filter: h.Filter})
 		}
 	}
-	v.conflicts = describeConflicts(naming, servers, hidden)
+	v.conflicts = describeConflicts(naming, servers)
 	for _, h := range servers {
+		if text := uris.conflicts[h.ID]; text != "" {
+			v.conflicts[h.ID] = append(v.conflicts[h.ID], text)
+		}
 		if len(h.warnings) > 0 {
 			v.conflicts[h.ID] = append(v.conflicts[h.ID], h.warnings...)
 		}
@@ -103,28 +97,33 @@ func (v *View) addNamed(i int, n *namer, servers []*registeredServer, p *config.
 				v.withhold(public, Target{Server: h.ID, Name: e.name}, e.withheld)
 				continue
 			}
-			t := Target{Server: h.ID, Name: e.name, Raw: e.withName(public), Hints: e.hints}
+			t := Target{Server: h.ID, Name: e.name, Raw: v.uris.markReferences(h.ID, e.withName(public)), Hints: e.hints}
 			v.items[i] = append(v.items[i], Item{Public: public, Target: t})
 			v.names[i][public] = t
 		}
 	}
 }
 
-// addURIs adds the resources or templates of all servers under their URIs. An item whose URI an
-// earlier server already lists is skipped, because it is unreachable under that URI.
-func (v *View) addURIs(i int, servers []*registeredServer, hidden shadowedURIs, p *config.Profile) {
+// addURIs adds the resources or templates of all servers under their public URIs.
+func (v *View) addURIs(i int, servers []*registeredServer) {
+	key := map[core.Kind]string{core.Resources: "uri", core.Templates: "uriTemplate"}[allKinds[i]]
 	for _, h := range servers {
-		if !profileOffers(p, h.ID, allKinds[i], "") {
+		if !profileOffers(v.scope, h.ID, allKinds[i], "") {
 			continue
 		}
 		for _, e := range h.entries[i] {
-			if first, taken := v.names[i][e.name]; taken {
-				hidden[[2]string{h.ID, first.Server}] = append(hidden[[2]string{h.ID, first.Server}], e.name)
-				continue
+			public := v.uris.public(h.ID, e.name)
+			if allKinds[i] == core.Templates {
+				public = v.uris.publicTemplate(h.ID, e.name)
 			}
 			t := Target{Server: h.ID, Name: e.name, Raw: e.raw}
-			v.items[i] = append(v.items[i], Item{Public: e.name, Target: t})
-			v.names[i][e.name] = t
+			if public != e.name {
+				quoted, _ := json.Marshal(public)
+				spans, _ := memberValues(e.raw, key)
+				t.Raw = replaceSpans(e.raw, spans, quoted)
+			}
+			v.items[i] = append(v.items[i], Item{Public: public, Target: t})
+			v.names[i][public] = t
 		}
 	}
 }

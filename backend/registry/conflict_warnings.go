@@ -7,13 +7,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// shadowedURIs holds the URIs that are unreachable because an earlier server lists the same URI.
-// The key is the pair of server ids: the hidden server, then the earlier one.
-type shadowedURIs map[[2]string][]string
-
 // describeConflicts describes the name conflicts between servers in sentences, by the id of the
-// affected server: names that could not follow the scheme, and URIs that resolve to another server.
-func describeConflicts(naming Naming, servers []*registeredServer, hidden shadowedURIs) map[string][]string {
+// affected server: names that could not follow the scheme.
+func describeConflicts(naming Naming, servers []*registeredServer) map[string][]string {
 	list := map[string][]string{}
 	if naming == Bare {
 		describeSharedNames(servers, list)
@@ -30,14 +26,6 @@ func describeConflicts(naming Naming, servers []*registeredServer, hidden shadow
 		for _, o := range same[affixes[i]] {
 			if h != o {
 				list[h.ID] = append(list[h.ID], fmt.Sprintf("the names of its tools end in a hash: server %q has the same namespace", o.ID))
-			}
-		}
-		if len(hidden) == 0 {
-			continue
-		}
-		for _, o := range servers {
-			if uris := hidden[[2]string{h.ID, o.ID}]; len(uris) > 0 {
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("%s cannot be reached: server %q lists the same URI and has priority", describeURIs(uris), o.ID))
 			}
 		}
 	}
@@ -76,13 +64,4 @@ func describeSharedNames(servers []*registeredServer, list map[string][]string) 
 			}
 		}
 	}
-}
-
-// describeURIs describes uris: the URI itself when there is one, otherwise their number with an
-// example.
-func describeURIs(uris []string) string {
-	if len(uris) == 1 {
-		return fmt.Sprintf("resource %.100q", uris[0])
-	}
-	return fmt.Sprintf("%d resources, such as %.100q,", len(uris), uris[0])
 }

@@ -35,7 +35,7 @@ func (r *Registry) Profile(name string, limit int) (*View, bool) {
 	if limit == 0 {
 		limit = MaxPublicName
 	}
-	return v.view(viewKey{profile: name, limit: limit}, func() *View { return aggregate(v.naming, v.servers, limit, p) }), true
+	return v.view(viewKey{profile: name, limit: limit}, func() *View { return aggregate(v.naming, v.servers, v.uris, limit, p) }), true
 }
 
 // ProfileServer returns the view of one server within a profile, with the server's own names. It
@@ -82,8 +82,7 @@ func profileOffers(p *config.Profile, server string, kind core.Kind, name string
 
 // restrictedView computes the view of one server within a profile. Items keep their own names.
 func (h *registeredServer) restrictedView(p *config.Profile) *View {
-	v := &View{server: h.ID, templates: h.templates, scope: p,
-		catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
+	v := &View{server: h.ID, scope: p, catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
 	for i, kind := range allKinds {
 		v.names[i] = map[string]Target{}
 		for _, item := range h.view.items[i] {
@@ -106,10 +105,8 @@ func (h *registeredServer) restrictedView(p *config.Profile) *View {
 			v.withhold(name, w.Target, w.Why)
 		}
 	}
-	if s, _ := p.Offers(h.ID); s.NoResources {
-		v.templates, v.resourcesExcluded = nil, true
-	}
-	v.resources = v.names[IndexOf(core.Resources)]
+	s, _ := p.Offers(h.ID)
+	v.resourcesExcluded = s.NoResources
 	v.unlisted = h.view.unlisted
 	v.finalize()
 	return v
@@ -118,5 +115,5 @@ func (h *registeredServer) restrictedView(p *config.Profile) *View {
 // Draft returns the view of a profile that need not be among the configured ones.
 func (r *Registry) Draft(p config.Profile) *View {
 	v := r.views.Load()
-	return aggregate(v.naming, v.servers, MaxPublicName, &p)
+	return aggregate(v.naming, v.servers, v.uris, MaxPublicName, &p)
 }

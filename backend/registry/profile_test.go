@@ -47,11 +47,11 @@ func TestProfileContainsOnlyNamedItems(t *testing.T) {
 	if len(v.Items(core.Prompts)) != 0 || len(v.Items(core.Templates)) != 1 {
 		t.Errorf("%v %v", v.Items(core.Prompts), v.Items(core.Templates))
 	}
-	// Server a lists the shared resource first, but is not in the profile.
-	if target, ok := v.Resource("res://shared"); !ok || target.Server != "b" {
+	// Server a keeps the URI of the shared resource, but is not in the profile.
+	if target, ok := v.Resource("res://b__shared"); !ok || target.Server != "b" {
 		t.Errorf("the shared resource leads to %+v", target)
 	}
-	for _, uri := range []string{"res://a/a", "res://a/x"} {
+	for _, uri := range []string{"res://a/a", "res://a/x", "res://shared"} {
 		if target, ok := v.Resource(uri); ok {
 			t.Errorf("%s leads to %+v", uri, target)
 		}

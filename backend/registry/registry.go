@@ -58,6 +58,7 @@ type snapshot struct {
 
 	naming   Naming
 	servers  []*registeredServer // copies; never modified
+	uris     *resourceURIs
 	profiles []config.Profile
 
 	mu       sync.Mutex
@@ -91,6 +92,7 @@ type registeredServer struct {
 	rawCatalog *core.Catalog // as the server sent it; catalog omits withheld instructions
 	entries    [Kinds][]entry
 	templates  []template
+	uris       []string // of the resources that the server lists or that its tools refer to
 	view       *View
 
 	warnings []string          // about Filter entries that match no tool
@@ -114,7 +116,7 @@ func (r *Registry) Within(limit int) *View {
 	if limit == 0 || limit == MaxPublicName {
 		return v.aggregate
 	}
-	return v.view(viewKey{limit: limit}, func() *View { return aggregate(v.naming, v.servers, limit, nil) })
+	return v.view(viewKey{limit: limit}, func() *View { return aggregate(v.naming, v.servers, v.uris, limit, nil) })
 }
 
 // Server returns the view of one server with its own names. The view exists, empty, as soon as
@@ -260,7 +262,8 @@ func (r *Registry) notify() {
 // rebuild computes the aggregate view and publishes all Views. It must be called with r.mu held,
 // or before r is shared.
 func (r *Registry) rebuild() {
-	v := &snapshot{aggregate: aggregate(r.naming, r.servers, MaxPublicName, nil), byServer: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
+	uris := newResourceURIs(r.servers)
+	v := &snapshot{aggregate: aggregate(r.naming, r.servers, uris, MaxPublicName, nil), uris: uris, byServer: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
 	for _, h := range r.servers {
 		v.byServer[h.ID] = h.view
 		one := *h
@@ -306,10 +309,20 @@ func (h *registeredServer) prepareEntries(withhold func(string, []core.Item, str
 		h.entries[tools][i].withheld = h.withheld[h.entries[tools][i].name]
 	}
 	h.entries[tools], h.warnings = applyFilter(h.Filter, h.entries[tools])
-	h.templates = nil
+	h.templates, h.uris = nil, nil
 	for _, e := range h.entries[IndexOf(core.Templates)] {
 		h.templates = append(h.templates, parseTemplate(h.ID, e.name))
 	}
+	for _, e := range h.entries[IndexOf(core.Resources)] {
+		h.uris = append(h.uris, e.name)
+	}
+	for _, e := range h.entries[tools] {
+		for _, s := range toolReferences(e.raw) {
+			h.uris = append(h.uris, unquote(e.raw[s.Start:s.End]))
+		}
+	}
+	slices.Sort(h.uris)
+	h.uris = slices.Compact(h.uris)
 }
 
 func findServer(servers []*registeredServer, id string) *registeredServer {

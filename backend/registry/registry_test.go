@@ -107,42 +107,6 @@ func TestOnlyBrokenItemsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestResourcesRouteByURIThenTemplate(t *testing.T) {
-	resource := func(uri string) core.Item { return item(uri, `{"uri":"`+uri+`"}`) }
-	tmpl := func(uri string) core.Item { return item(uri, `{"uriTemplate":"`+uri+`"}`) }
-	r := New(Options{})
-	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
-	r.Set("c", "", &core.Catalog{Resources: []core.Item{resource("note://1"), resource("shared://x")}})
-	r.Set("b", "", &core.Catalog{Resources: []core.Item{resource("shared://x")}, Templates: []core.Item{tmpl("note://{id}"), tmpl("file:///{path}")}})
-	r.Set("a", "", &core.Catalog{Templates: []core.Item{tmpl("note://{id}"), tmpl("q://s{?term}"), tmpl("broken://{")}})
-	for uri, want := range map[string]string{
-		"note://1":         "c", // exact wins over a's template
-		"note://2":         "a", // a comes before b
-		"shared://x":       "b", // b comes before c
-		"q://s?term=x":     "a",
-		"file:///tmp/a/b":  "b", // slashes violate RFC 6570, but no other template matches
-		"nobody://x":       "",
-		"broken://{":       "",
-		"xnote://2":        "",
-		"note://2\nnote:/": "",
-	} {
-		got, ok := r.All().Resource(uri)
-		if got.Server != want || ok != (want != "") || ok && got.Name != uri {
-			t.Errorf("%q leads to %+v, want %q", uri, got, want)
-		}
-	}
-	if got := string(r.All().ListResult(core.Resources)); strings.Count(got, "shared://x") != 1 {
-		t.Errorf("one URI is listed twice: %s", got)
-	}
-	own, _ := r.Server("c")
-	if got, ok := own.Resource("unlisted://y"); !ok || got.Server != "c" {
-		t.Errorf("a server's own view does not lead to the server: %+v", got)
-	}
-	if got, ok := r.All().Template("q://s{?term}"); !ok || got.Server != "a" {
-		t.Errorf("template: %+v", got)
-	}
-}
-
 func TestUnlistedServerAcceptsAnyTool(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "files"}, {ID: "web"}})

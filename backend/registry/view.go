@@ -21,8 +21,7 @@ type View struct {
 	names             [Kinds]map[string]Target // items by public name
 	renamed           map[string]Target        // in the view of one server: renamed tools, by the server's own name
 	withheld          map[string]Withheld      // tools hidden from clients, by the name that clients would use
-	resources         map[string]Target
-	templates         []template
+	uris              *resourceURIs            // nil in the view of one server
 	unlisted          []unlistedServer
 	catalogs          []Offer
 	conflicts         map[string][]string
@@ -108,24 +107,30 @@ func (v *View) Own(kind core.Kind, name string) (Target, bool) {
 	return t, ok && t.Name == name
 }
 
-// Resource returns the server that handles uri: the first in configuration order that lists it,
-// otherwise the first with a matching template. In the view of one server every URI resolves to
-// that server, because servers may serve resources that they do not list.
+// Resource returns the server that handles a public URI, and the server's own URI. In the view of
+// one server every URI leads to that server, because servers may serve resources that they do not
+// list.
 func (v *View) Resource(uri string) (Target, bool) {
-	if t, ok := v.resources[uri]; ok {
-		return t, true
+	if v.uris == nil {
+		return Target{Server: v.server, Name: uri}, uri != "" && !v.resourcesExcluded
 	}
-	for pass := range matchPasses {
-		for i := range v.templates {
-			if v.templates[i].match(uri, pass) {
-				return Target{Server: v.templates[i].server, Name: uri}, true
-			}
-		}
+	return v.inScope(v.uris.resolve(uri))
+}
+
+// PublicURI returns the URI by which clients know a resource of a server.
+func (v *View) PublicURI(server, own string) string {
+	if v.uris == nil {
+		return own
 	}
-	if v.server != "" && uri != "" && !v.resourcesExcluded {
-		return Target{Server: v.server, Name: uri}, true
+	return v.uris.public(server, own)
+}
+
+// inScope returns the target of a resource if the profile of the view offers it.
+func (v *View) inScope(server, own string, ok bool) (Target, bool) {
+	if !ok || !profileOffers(v.scope, server, core.Resources, "") {
+		return Target{}, false
 	}
-	return Target{}, false
+	return Target{Server: server, Name: own}, true
 }
 
 // Withheld is a tool that its server offers but clients must not see.
@@ -157,15 +162,11 @@ func (v *View) withhold(name string, t Target, why string) {
 	v.withheld[name] = Withheld{t, why}
 }
 
-// Template returns the server that lists uriTemplate verbatim. It is used for argument
-// completion.
-func (v *View) Template(uriTemplate string) (Target, bool) {
-	for i := range v.templates {
-		if v.templates[i].raw == uriTemplate {
-			return Target{Server: v.templates[i].server, Name: uriTemplate}, true
-		}
-	}
-	return Target{}, false
+// Template returns the server of a template by its public form, and the server's own template. It
+// is used for argument completion.
+func (v *View) Template(public string) (Target, bool) {
+	t, ok := v.names[IndexOf(core.Templates)][public]
+	return t, ok
 }
 
 // Items returns the entries of one kind: servers in configuration order, items in the server's

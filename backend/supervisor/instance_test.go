@@ -342,7 +342,7 @@ func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()
 		g.apply(server("a"), server("b"))
-		want := `[resource "mem://x" cannot be reached: server "a" lists the same URI and has priority]`
+		want := `[resource "mem://x" is "mem://b__x" for clients of all servers: without the server's id, the URI could lead to another server]`
 		if st := g.want("b", core.StateRunning); fmt.Sprint(st.Warnings) != want {
 			t.Errorf("b: %q", st.Warnings)
 		}

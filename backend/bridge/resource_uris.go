@@ -1,0 +1,118 @@
+package bridge
+
+import (
+	"bytes"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// withPublicURIs returns a server's reply with the URIs of resources as the client knows them: in
+// resource links, embedded resources, contents and references to MCP Apps. The URIs of most
+// resources, and everything else, stay unchanged, byte for byte. structuredContent and text are data
+// of the server, so URIs in them are not changed.
+func withPublicURIs(view *registry.View, server string, reply core.Reply) core.Reply {
+	reply.Result = rewriteURIs(view, server, reply.Result, (*uriRewriter).result)
+	reply.Error = rewriteURIs(view, server, reply.Error, (*uriRewriter).rpcError)
+	return reply
+}
+
+// withPublicURI returns the params of notifications/resources/updated with another URI.
+func withPublicURI(params []byte, public string) []byte {
+	spans, err := wire.ScanParams(params)
+	if err != nil || spans.URI.Empty() {
+		return params
+	}
+	return wire.Splice(nil, params, wire.Edit{Span: spans.URI, With: wire.AppendString(nil, public)})
+}
+
+var uriKey, appURI = []byte(`"uri"`), []byte(`"ui:`)
+
+func rewriteURIs(view *registry.View, server string, raw []byte, visit func(*uriRewriter, core.Span)) []byte {
+	if !bytes.Contains(raw, uriKey) && !bytes.Contains(raw, appURI) {
+		return raw
+	}
+	r := uriRewriter{view: view, server: server, raw: raw}
+	visit(&r, core.Span{End: len(raw)})
+	if len(r.edits) == 0 {
+		return raw
+	}
+	return wire.Splice(make([]byte, 0, len(raw)+64*len(r.edits)), raw, r.edits...)
+}
+
+// uriRewriter collects the edits that turn the URIs of one server into public ones. Its methods
+// ignore values of an unexpected type.
+type uriRewriter struct {
+	view   *registry.View
+	server string
+	raw    []byte
+	edits  []wire.Edit
+}
+
+func (r *uriRewriter) result(s core.Span) {
+	r.members(s, func(name string, value core.Span) {
+		switch name {
+		case "content": // of a tool
+			r.elements(value, r.contentBlock)
+		case "contents": // of a resource
+			r.elements(value, r.resource)
+		case "messages": // of a prompt
+			r.elements(value, func(message core.Span) { r.member(message, "content", r.contentBlock) })
+		case "_meta":
+			for _, ref := range registry.AppReferences(wire.Bytes(r.raw, value)) {
+				r.uri(core.Span{Start: value.Start + ref.Start, End: value.Start + ref.End})
+			}
+		}
+	})
+}
+
+// rpcError handles the error of a resource that was not found.
+func (r *uriRewriter) rpcError(s core.Span) {
+	r.member(s, "data", r.resource)
+}
+
+func (r *uriRewriter) contentBlock(s core.Span) {
+	r.member(s, "type", func(kind core.Span) {
+		switch string(wire.Bytes(r.raw, kind)) {
+		case `"resource_link"`:
+			r.resource(s)
+		case `"resource"`:
+			r.member(s, "resource", r.resource)
+		}
+	})
+}
+
+func (r *uriRewriter) resource(s core.Span) { r.member(s, "uri", r.uri) }
+
+func (r *uriRewriter) uri(s core.Span) {
+	own, ok := wire.Unquote(wire.Bytes(r.raw, s))
+	if !ok {
+		return
+	}
+	if public := r.view.PublicURI(r.server, own); public != own {
+		r.edits = append(r.edits, wire.Edit{Span: s, With: wire.AppendString(nil, public)})
+	}
+}
+
+func (r *uriRewriter) member(s core.Span, wanted string, visit func(core.Span)) {
+	r.members(s, func(name string, value core.Span) {
+		if name == wanted {
+			visit(value)
+		}
+	})
+}
+
+func (r *uriRewriter) members(s core.Span, visit func(name string, value core.Span)) {
+	_ = wire.Members(wire.Bytes(r.raw, s), func(m wire.Member) error {
+		visit(string(m.Name), core.Span{Start: s.Start + m.Value.Start, End: s.Start + m.Value.End})
+		return nil
+	})
+}
+
+func (r *uriRewriter) elements(s core.Span, visit func(core.Span)) {
+	_ = wire.Elements(wire.Bytes(r.raw, s), func(e core.Span) error {
+		visit(core.Span{Start: s.Start + e.Start, End: s.Start + e.End})
+		return nil
+	})
+}

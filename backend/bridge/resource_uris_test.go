@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+)
+
+// newAccountsFixture returns a fixture with two accounts of one server. Their replies hold the URI
+// board://1 everywhere where a client reads one, and in data that must not be changed.
+func newAccountsFixture(t *testing.T) *fixture {
+	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+		switch c.Method {
+		case "resources/read":
+			if c.Name == "board://none" {
+				return core.Reply{Error: json.RawMessage(`{"code":-32002,"message":"not found","data":{"uri":"board://none","n":1.0}}`)}, nil
+			}
+			return core.Reply{Result: json.RawMessage(fmt.Sprintf(`{"contents":[ {"uri":%q,"text":"of %s board://1"}]}`, c.Name, c.Server))}, nil
+		case "prompts/get":
+			return core.Reply{Result: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"resource","resource":{"text":"","uri":"board://1"}}}]}`)}, nil
+		case "completion/complete":
+			return core.Reply{Result: json.RawMessage(`{"completion":{"values":[]}}`)}, nil
+		}
+		return core.Reply{Result: json.RawMessage(`{"content":[{"uri":"board://1","type":"resource_link","n":1.0},{"type":"text","text":"board://1"},` +
+			`{"type":"resource","resource":{"uri":"board:\/\/1"}},{"type":"vendor","uri":"board://1"},{"type":"resource_link","uri":"other://x"},5],` +
+			`"structuredContent":{"uri":"board://1"},"_meta":{"ui":{"resourceUri":"ui://app"}}}`)}, nil
+	})
+	c := &core.Catalog{
+		Tools:        []core.Item{{Name: "show", Raw: json.RawMessage(`{"name":"show","_meta":{"ui":{"resourceUri":"ui://app"}}}`)}},
+		Prompts:      []core.Item{{Name: "ask", Raw: json.RawMessage(`{"name":"ask"}`)}},
+		Resources:    []core.Item{{Name: "board://1", Raw: json.RawMessage(`{"uri":"board://1","name":"b"}`)}},
+		Templates:    []core.Item{{Name: "board://{id}", Raw: json.RawMessage(`{"uriTemplate":"board://{id}","name":"t"}`)}},
+		Capabilities: json.RawMessage(`{"tools":{},"resources":{"subscribe":true}}`),
+	}
+	s.registry.Arrange("", []registry.Server{{ID: "home"}, {ID: "work"}})
+	for _, id := range []string{"home", "work"} {
+		s.registry.Set(id, "", c)
+	}
+	return s
+}
+
+// Each URI that a client gets leads back to the server that it came from, and nothing else of a
+// result is changed.
+func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
+	s := newAccountsFixture(t)
+	legacy := s.openSession("/mcp", `{}`)
+	ask := func(method, name, params string) (string, *core.Call) {
+		t.Helper()
+		modern := onlyMessage(t, s.modern("/mcp", method, name, params))
+		c := s.gateway.last()
+		body := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`, legacy...))
+		result := strings.TrimSuffix(body[strings.Index(body, `"id":1,`)+7:], "}")
+		if method != "resources/read" && !strings.Contains(modern, strings.TrimSuffix(result, "}")) && !strings.Contains(result, "_meta") {
+			t.Errorf("%s: the eras differ:\n%s\n%s", method, modern, result)
+		}
+		return result, c
+	}
+	for server, mark := range map[string]string{"home": "", "work": "work__"} {
+		for _, id := range []string{"1", "2"} {
+			got, c := ask("resources/read", "board://"+mark+id, `"uri":"board://`+mark+id+`"`)
+			checkEqual(t, server, got, `"result":{"contents":[ {"uri":"board://`+mark+id+`","text":"of `+server+` board://1"}]}`)
+			checkEqual(t, server, c.Name+" "+string(c.Params[:18])+" "+c.PublicName, "board://"+id+` {"uri":"board://`+id+`" board://`+mark+id)
+		}
+		got, _ := ask("resources/read", "board://"+mark+"none", `"uri":"board://`+mark+`none"`)
+		checkEqual(t, server, got, `"error":{"code":-32002,"message":"not found","data":{"uri":"board://`+mark+`none","n":1.0}}`)
+		if _, c := ask("resources/read", "ui://"+mark+"app", `"uri":"ui://`+mark+`app"`); c.Server != server || c.Name != "ui://app" {
+			t.Errorf("the app of %s is read from %s as %s", server, c.Server, c.Name)
+		}
+		got, _ = ask("prompts/get", server+"__ask", `"name":"`+server+`__ask"`)
+		checkEqual(t, server, got, `"result":{"messages":[{"role":"user","content":{"type":"resource","resource":{"text":"","uri":"board://`+mark+`1"}}}]}`)
+		got, _ = ask("tools/call", server+"__show", `"name":"`+server+`__show","arguments":{}`)
+		want := `"result":{"content":[{"uri":"board://` + mark + `1","type":"resource_link","n":1.0},{"type":"text","text":"board://1"},` +
+			`{"type":"resource","resource":{"uri":"board://` + mark + `1"}},{"type":"vendor","uri":"board://1"},{"type":"resource_link","uri":"other://x"},5],` +
+			`"structuredContent":{"uri":"board://1"},"_meta":{"ui":{"resourceUri":"ui://` + mark + `app"}}}`
+		if mark == "" {
+			want = strings.Replace(want, `"resource":{"uri":"board://`, `"resource":{"uri":"board:\/\/`, 1) // unchanged, byte for byte
+		}
+		checkEqual(t, server, got, want)
+		_, c := ask("completion/complete", "", `"ref":{"type":"ref/resource","uri":"board://`+mark+`{id}"},"argument":{"name":"id","value":"9"}`)
+		checkEqual(t, server, c.Server+" "+string(c.Params[:51]), server+` {"ref":{"type":"ref/resource","uri":"board://{id}"}`)
+	}
+	own := onlyMessage(t, s.post("/s/work/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"show"}}`, s.openSession("/s/work/mcp", `{}`)...))
+	if strings.Contains(own, "work__") || !strings.Contains(own, `board:\/\/1`) {
+		t.Errorf("the server's own address changes URIs: %s", own)
+	}
+}

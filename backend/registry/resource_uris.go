@@ -1,0 +1,219 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// resourceURIs assigns the public URIs of the resources of all servers, so that no URI can mean the
+// resources of two servers. The first server in configuration order keeps its URIs. If a URI of a
+// later server could lead to an earlier one, it is marked with the server's id: "ui://board"
+// becomes "ui://SERVER__board". The assignment does not depend on profiles, so a resource has the
+// same URI in all of them.
+type resourceURIs struct {
+	ids       map[string]string // the ids of all servers, by their lower-case form, because clients may change the case of a host
+	owners    map[string]string // the server of each URI that is not marked
+	templates []template        // of all servers
+	// markedTemplates holds the public form of marked templates, by server and own form.
+	markedTemplates map[[2]string]string
+	conflicts       map[string]string // a sentence about the marked URIs of a server, by its id
+}
+
+func newResourceURIs(servers []*registeredServer) *resourceURIs {
+	u := &resourceURIs{ids: make(map[string]string, len(servers)), owners: map[string]string{},
+		markedTemplates: map[[2]string]string{}, conflicts: map[string]string{}}
+	for _, h := range servers {
+		u.ids[strings.ToLower(h.ID)] = h.ID
+	}
+	for _, h := range servers {
+		earlier := u.templates
+		var marked []string
+		for _, t := range h.templates {
+			if u.isAmbiguous(&t, earlier) {
+				t.public = markURI(h.ID, t.raw)
+				u.markedTemplates[[2]string{h.ID, t.raw}] = t.public
+				marked = append(marked, t.raw)
+			}
+			u.templates = append(u.templates, t)
+		}
+		for _, uri := range h.uris {
+			if _, _, taken := u.resolveAmong(earlier, uri); taken {
+				marked = append(marked, uri)
+			} else {
+				u.owners[uri] = h.ID
+			}
+		}
+		if len(marked) > 0 {
+			u.conflicts[h.ID] = describeMarkedURIs(h.ID, marked)
+		}
+	}
+	return u
+}
+
+// isAmbiguous reports whether an expansion of t could lead to a server that precedes its own.
+func (u *resourceURIs) isAmbiguous(t *template, earlier []template) bool {
+	if _, _, marked := u.splitMark(t.raw); marked {
+		return true
+	}
+	for uri := range u.owners {
+		if t.match(uri) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(earlier, func(o template) bool { return o.public == o.raw && t.overlaps(&o) })
+}
+
+// resolve returns the server that a public URI leads to, and the server's own URI.
+func (u *resourceURIs) resolve(public string) (server, own string, ok bool) {
+	return u.resolveAmong(u.templates, public)
+}
+
+func (u *resourceURIs) resolveAmong(templates []template, public string) (server, own string, ok bool) {
+	if server, own, ok = u.splitMark(public); ok {
+		return server, own, true
+	}
+	if server, ok = u.owners[public]; ok {
+		return server, public, true
+	}
+	for i := range templates {
+		if t := &templates[i]; t.public == t.raw && t.match(public) {
+			return t.server, public, true
+		}
+	}
+	return "", "", false
+}
+
+// public returns the public form of a URI of a server. It differs from the server's own only if
+// that could lead to another server.
+func (u *resourceURIs) public(server, own string) string {
+	holder, resolved, ok := u.resolve(own)
+	if ok && (holder != server || resolved != own) || !ok && slices.ContainsFunc(u.templates, func(t template) bool {
+		return t.server == server && t.public != t.raw && t.match(own)
+	}) {
+		return markURI(server, own)
+	}
+	return own
+}
+
+// publicTemplate returns the public form of a template of a server.
+func (u *resourceURIs) publicTemplate(server, own string) string {
+	if public, marked := u.markedTemplates[[2]string{server, own}]; marked {
+		return public
+	}
+	return own
+}
+
+// markURI returns a URI or template with the id of its server. The mark is where the host begins,
+// because clients recognize resources by their scheme. An http or similar URL keeps its host, which
+// may be an IP address: the mark becomes its user name.
+func markURI(server, uri string) string {
+	at, web := hostOffset(uri)
+	mark := strings.ToLower(server) + "__"
+	if web {
+		mark += "@"
+	}
+	return uri[:at] + mark + uri[at:]
+}
+
+// splitMark reverses markURI. ok is false if no server has the id.
+func (u *resourceURIs) splitMark(uri string) (server, own string, ok bool) {
+	at, web := hostOffset(uri)
+	id, rest, ok := strings.Cut(uri[at:min(len(uri), at+core.MaxServerID+len("__"))], "__")
+	if !ok {
+		return "", "", false
+	}
+	if server, ok = u.ids[strings.ToLower(id)]; !ok {
+		return "", "", false
+	}
+	rest = uri[at+len(id)+len("__"):]
+	if web {
+		if rest, ok = strings.CutPrefix(rest, "@"); !ok {
+			return "", "", false
+		}
+	}
+	return server, uri[:at] + rest, true
+}
+
+// hostOffset returns where the part of a URI after the scheme begins, and whether the scheme is one
+// whose hosts are network hosts. Text without a scheme is not divided.
+func hostOffset(uri string) (at int, web bool) {
+	for i := 0; i < len(uri); i++ {
+		switch c := uri[i]; {
+		case c == ':' && i > 0:
+			if strings.HasPrefix(uri[i+1:], "//") {
+				scheme := strings.ToLower(uri[:i])
+				return i + 3, slices.Contains(webSchemes, scheme)
+			}
+			return i + 1, false
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', i > 0 && ('0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'):
+		default:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+var webSchemes = []string{"http", "https", "ws", "wss", "ftp"}
+
+func describeMarkedURIs(server string, uris []string) string {
+	example := fmt.Sprintf("%.100q for clients of all servers", markURI(server, uris[0]))
+	if len(uris) == 1 {
+		return fmt.Sprintf("resource %.100q is %s: without the server's id, the URI could lead to another server", uris[0], example)
+	}
+	return fmt.Sprintf("%d resources have the server's id in their URI, such as %s: without it, the URIs could lead to another server", len(uris), example)
+}
+
+// markReferences returns raw, a tool, with the public URIs of the resources that its _meta refers to.
+func (u *resourceURIs) markReferences(server string, raw json.RawMessage) json.RawMessage {
+	for _, s := range slices.Backward(toolReferences(raw)) {
+		own := unquote(raw[s.Start:s.End])
+		if public := u.public(server, own); public != own {
+			quoted, _ := json.Marshal(public)
+			raw = replaceSpans(raw, []core.Span{s}, quoted)
+		}
+	}
+	return raw
+}
+
+// toolReferences returns the spans of the resource URIs in the _meta of a tool.
+func toolReferences(raw []byte) []core.Span {
+	if !bytes.Contains(raw, []byte(`"ui:`)) {
+		return nil
+	}
+	var list []core.Span
+	metas, _ := memberValues(raw, "_meta")
+	for _, meta := range metas {
+		for _, s := range AppReferences(raw[meta.Start:meta.End]) {
+			list = append(list, core.Span{Start: meta.Start + s.Start, End: meta.Start + s.End})
+		}
+	}
+	return list
+}
+
+// AppReferences returns the spans of the strings in a _meta object that are ui: URIs, which name
+// the resources of MCP Apps. They are members such as ui.resourceUri; clients know several.
+func AppReferences(meta []byte) []core.Span {
+	var list []core.Span
+	d := json.NewDecoder(bytes.NewReader(meta))
+	for at := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return list
+		}
+		end := int(d.InputOffset())
+		if text, ok := token.(string); ok && strings.HasPrefix(text, "ui:") {
+			list = append(list, core.Span{Start: at + bytes.IndexByte(meta[at:end], '"'), End: end})
+		}
+		at = end
+	}
+}
+
+func unquote(literal []byte) (text string) {
+	_ = json.Unmarshal(literal, &text)
+	return text
+}
