@@ -208,6 +208,9 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	defer stop(errAnswered)
 	defer context.AfterFunc(r.ctx, func() { stop(context.Cause(r.ctx)) })()
 	reply, err := r.exchange(both, pc, method, params, appendCall(nil, pc.id, method, params, edit), header)
+	if err != nil && ctx.Err() == nil && errors.Is(err, core.ErrNeedsLogin) {
+		return core.Reply{}, err // the state that it announces closes the connection, but says less
+	}
 	if err != nil && both.Err() != nil {
 		if ctx.Err() != nil && legacy && method != "initialize" {
 			cause := context.Cause(ctx)

@@ -169,3 +169,28 @@ func TestResumedStreamIsClosedBeforeNext(t *testing.T) {
 		t.Errorf("%d streams, of which %d were open at once", opened.Load(), most)
 	}
 }
+
+// loginLoser is an HTTP client whose sign-in ends with the request: the owner of the connection
+// hears of it and closes the connection before the request returns.
+type loginLoser struct{ closeConnection func() }
+
+func (l loginLoser) RoundTrip(r *http.Request) (*http.Response, error) {
+	l.closeConnection()
+	<-r.Context().Done()
+	return nil, &core.Error{Code: core.CodeUnauthorized, Message: "sign in", Cause: core.ErrNeedsLogin}
+}
+
+func TestCallThatEndsSignInReturnsItAlthoughConnectionCloses(t *testing.T) {
+	t.Parallel()
+	var r *Remote
+	r, err := NewRemote(RemoteOptions{Server: "out", URL: "http://out.invalid", HTTP: &http.Client{
+		Transport: loginLoser{func() { r.fail(errors.New("restarted")) }},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(context.Background()) })
+	if _, err = r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); core.CodeOf(err) != core.CodeUnauthorized {
+		t.Errorf("the caller is told %v", err)
+	}
+}
