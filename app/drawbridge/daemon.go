@@ -22,6 +22,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -119,7 +120,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	records := newCallObservers(history, views, log, vault, logins.keeper)
 	logins.learned = records.secrets.refresh
 	logs.Redact(recorder.Redact)
-	dialer := &supervisor.Dialer{
+	dialer := &dial.Dialer{
 		Secret:   records.secrets.guarding(vault),
 		Observer: records.timeline, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
@@ -137,7 +138,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	servers = supervisor.New(supervisor.Options{
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Impaired: func(server string) string { b, _ := rules.Breaker(server); return b.Reason },
-		Catalogs: history, Eras: history, Journal: dialer.Journal, LastLine: dialer.LastLine,
+		Catalogs: history, Eras: history, Journal: dialer.Journal,
 		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: commandApprovals{history}, Logins: logins.keeper.Login,
 	})
 	logins.serve(servers)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/metrics"
@@ -31,7 +32,7 @@ type meter struct {
 	connections atomic.Int64
 }
 
-func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *supervisor.Dialer, calls *gateway.Gateway, current func() config.Metrics) *meter {
+func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *dial.Dialer, calls *gateway.Gateway, current func() config.Metrics) *meter {
 	recorder := history.Recorder()
 	m := &meter{bus: bus, current: current, enabled: make(chan struct{})}
 	m.counts = sync.OnceValue(func() *metrics.Metrics {

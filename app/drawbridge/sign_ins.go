@@ -48,7 +48,7 @@ func (l *logins) Close(ctx context.Context) error {
 
 func (l *logins) serve(s *supervisor.Supervisor) { l.servers.Store(s) }
 
-// Client implements supervisor.SignIn.
+// Client implements dial.SignIn.
 func (l *logins) Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error) {
 	return l.keeper.Client(ctx, oauth.Server{
 		ID: c.ID, URL: address, ClientID: c.OAuth.ClientID, ClientSecret: clientSecret, ClientDocument: c.OAuth.ClientMetadataURL,

@@ -12,11 +12,11 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
-	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -48,7 +48,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 		defer cancel()
 		err = errors.Join(err, logins.Close(ctx), spawner.Close(ctx), logs.Close())
 	}()
-	dialer := &supervisor.Dialer{
+	dialer := &dial.Dialer{
 		Secret: vault.Get, SignIn: logins, TrialSignIn: guest{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: lobby,
 		ClientInfo: clientInfo(),
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
@@ -140,7 +141,7 @@ type Options struct {
 	Commands  Commands                                  // optional: new commands that need approval
 	Debug     func(id string) (supervisor.Debug, error) // optional: debugging information about a server
 	// Try starts a server for a trial, with the sign-in of the configured server as; optional.
-	Try func(ctx context.Context, c *config.Server, as string) supervisor.Trial
+	Try func(ctx context.Context, c *config.Server, as string) dial.Trial
 
 	Facts Facts // optional: previous versions of entries
 	Trust Trust // optional: trusted tools and changes since

@@ -1,15 +1,13 @@
 package supervisor
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -114,7 +112,7 @@ func (s *Supervisor) runnerFor(c *config.Server, needsApproval bool) (r *runner,
 		return r, func() {}
 	}
 	r.cfg.Store(c)
-	restart := launchKey(old) != launchKey(c)
+	restart := dial.LaunchKey(old) != dial.LaunchKey(c)
 	s.reconfigureInstances(r, c, restart || needsApproval || c.Disabled || old.Session != c.Session)
 	if commandKey(old) != commandKey(c) {
 		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(old)+" is now "+commandText(c))
@@ -245,25 +243,4 @@ func brokenStatuses(cfg *config.Config, old *fleet) []core.ServerStatus {
 		list = append(list, st)
 	}
 	return list
-}
-
-// launchKey returns a hash of the settings that need a restart when they change.
-func launchKey(c *config.Server) string {
-	b, _ := json.Marshal(struct {
-		Type       core.Transport
-		Command    string
-		Args       []string
-		Env        map[string]string
-		InheritEnv []string
-		Cwd        string
-		URL        string
-		Headers    map[string]string
-		Docker     config.Docker
-		Framing    string
-		Debug      bool
-		Insecure   bool         `json:",omitempty"` // omitted when unset, so that keys saved by earlier versions stay valid
-		OAuth      config.OAuth `json:",omitzero"`
-	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure, c.OAuth})
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
 }

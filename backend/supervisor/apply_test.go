@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -103,7 +104,7 @@ func TestReaddedServerNeverRunsTwice(t *testing.T) {
 
 func TestConfigChangeDuringStartRestartsIt(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			if r.Server.Command == "hangs" {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -120,7 +121,7 @@ func TestConfigChangeDuringStartRestartsIt(t *testing.T) {
 
 func TestDisableAndEnableTakeEffectBeforeApplyReturns(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
 			time.Sleep(time.Second)
 			return nil, nil
 		}
@@ -166,11 +167,11 @@ func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
 func TestListWaitsOnlyForServersWithoutCatalog(t *testing.T) {
 	m := newMemory()
 	known := server("known")
-	m.catalogs["known"+launchKey(&known)] = &core.Catalog{Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
+	m.catalogs["known"+dial.LaunchKey(&known)] = &core.Catalog{Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
 	takes := map[string]time.Duration{"quick": 3 * time.Second, "slow": time.Minute, "known": time.Minute}
 	inBubble(t, func(g *rig, o *Options) {
 		o.Catalogs = m
-		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			time.Sleep(takes[r.Server.ID])
 			if r.Server.ID == "bad" {
 				return nil, core.Errorf(core.CodeValidation, "no")
@@ -235,7 +236,7 @@ func TestOnDemandServerStartsOnceForCatalogThenOnCall(t *testing.T) {
 func TestListChangesReachRegistry(t *testing.T) {
 	var changed func(core.Kind)
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			changed = r.Changed
 			return nil, nil
 		}
@@ -261,7 +262,7 @@ func modernCall(server string) *core.Call {
 
 func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 	m := newMemory()
-	start := func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+	start := func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 		if r.Era == core.Modern && r.Server.ID == "old" {
 			return nil, errors.New("method not found")
 		}
@@ -303,7 +304,7 @@ func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 
 func TestSlowProbeDelaysModernCallsOnlyBriefly(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			if r.Era == core.Modern {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -328,7 +329,7 @@ func TestSlowProbeDelaysModernCallsOnlyBriefly(t *testing.T) {
 
 func TestConfigChangeRestartsCrashedServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			time.Sleep(time.Minute)
 			return nil, nil
 		}

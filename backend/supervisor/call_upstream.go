@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -52,7 +53,7 @@ func useConnection(call *core.Call, l *connection) (Upstream, error) {
 // awaitConnection returns a snapshot with a usable connection. It starts the server if a call may
 // start it.
 func (r *runner) awaitConnection(ctx context.Context) (*snapshot, error) {
-	limit := time.NewTimer(startupTimeout(r.config()))
+	limit := time.NewTimer(dial.StartupTimeout(r.config()))
 	defer limit.Stop()
 	if err := r.ask(ctx, r.prepareForCall); err != nil {
 		return nil, err

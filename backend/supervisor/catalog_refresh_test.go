@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -13,7 +14,7 @@ func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 	silent := `{"tools":{}}`
 	for capabilities, want := range map[string]bool{silent: true, `{"tools":{"listChanged":true}}`: false, `{"tools":{"listChanged":true},"prompts":{}}`: true, `{}`: false} {
 		inBubble(t, func(g *rig, _ *Options) {
-			g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+			g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
 				return &core.Catalog{Capabilities: []byte(capabilities), Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}, nil
 			}
 		}, func(g *rig) {
@@ -39,7 +40,7 @@ func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 
 func TestRestartRefreshesLists(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			name := []string{"old", "new"}[n-1]
 			return &core.Catalog{Tools: []core.Item{{Name: name, Raw: []byte(`{"name":"` + name + `"}`)}}}, nil
 		}

@@ -10,17 +10,14 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// ErrAbsent is wrapped by errors of Connect that are caused by a missing external dependency,
-// such as Docker or a container. The server waits for it.
-var ErrAbsent = errors.New("waiting")
-
 // connection is one open connection, through which calls are sent.
 type connection struct {
-	Session
+	dial.Session
 	owner     *runner
 	inFlight  atomic.Int64
 	closing   atomic.Bool  // being closed because it is idle
@@ -75,7 +72,7 @@ func (l *connection) explain(ctx context.Context, err error) error {
 	return &detailed
 }
 
-func newConnection(session Session, of *runner) *connection {
+func newConnection(session dial.Session, of *runner) *connection {
 	return &connection{Session: session, owner: of, ended: make(chan struct{})}
 }
 
@@ -113,10 +110,10 @@ func (r *runner) beginStart() {
 	r.abortStart, r.abortStartWith, r.npmFailedChecks, r.startedAt = cancel, giveUp, 0, time.Now()
 	r.pending++
 	r.starts++
-	r.process, r.detail = Process{}, ""
+	r.process, r.detail = dial.Process{}, ""
 	r.progressTicker.Reset(progressInterval)
 	n := r.starts
-	started := func(p Process) {
+	started := func(p dial.Process) {
 		r.post(func() {
 			if r.state.phase == phaseStarting && r.starts == n {
 				r.process = p
@@ -125,7 +122,7 @@ func (r *runner) beginStart() {
 		})
 	}
 	r.helpers.Go(func() {
-		session, err := r.connect(ctx, c, "", startupTimeout(c), started)
+		session, err := r.connect(ctx, c, "", dial.StartupTimeout(c), started)
 		cancel()
 		if err == nil && r.parent == nil {
 			r.saveCatalog(c, session.Catalog())
@@ -136,8 +133,8 @@ func (r *runner) beginStart() {
 
 // connect opens a connection. limit is the startup timeout, counted from the moment at which the
 // start gets its slot.
-func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, limit time.Duration, started func(Process)) (Session, error) {
-	request := Request{Server: c, Era: era, Workspace: r.owner.workspace, Changed: func(core.Kind) {}}
+func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, limit time.Duration, started func(dial.Process)) (dial.Session, error) {
+	request := dial.Request{Server: c, Era: era, Workspace: r.owner.workspace, Changed: func(core.Kind) {}}
 	if r.parent == nil { // in both eras: a list may change in the process that served a call
 		request.Changed = func(kind core.Kind) { r.post(func() { r.listsChanged(kind) }) }
 	}
@@ -145,13 +142,13 @@ func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, li
 	return r.connectInSlot(ctx, request, limit)
 }
 
-func (r *runner) connectInSlot(ctx context.Context, request Request, limit time.Duration) (Session, error) {
+func (r *runner) connectInSlot(ctx context.Context, request dial.Request, limit time.Duration) (dial.Session, error) {
 	release, err := r.s.acquireSlot(ctx)
 	if err != nil {
-		return Session{}, err
+		return dial.Session{}, err
 	}
 	defer release()
-	ctx, cancel := startupContext(ctx, limit, r.fetching)
+	ctx, cancel := dial.StartupContext(ctx, limit, func() bool { return r.s.o.Fetching(r.id) != "" })
 	defer cancel()
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
@@ -189,7 +186,7 @@ func (s *Supervisor) acquireSlot(ctx context.Context) (release func(), err error
 }
 
 // startFinished handles the result of a start.
-func (r *runner) startFinished(session Session, err error) {
+func (r *runner) startFinished(session dial.Session, err error) {
 	r.pending--
 	r.process = session.Process
 	stopping := r.state.phase != phaseStarting
@@ -213,7 +210,7 @@ func (r *runner) startFinished(session Session, err error) {
 // failureEvent returns the event of the state machine for err.
 func failureEvent(err error) event {
 	switch {
-	case errors.Is(err, ErrAbsent):
+	case errors.Is(err, dial.ErrAbsent):
 		return evDependencyMissing
 	case core.CodeOf(err) == core.CodeValidation:
 		return evRefused
@@ -257,7 +254,7 @@ func (r *runner) saveCatalog(c *config.Server, catalog *core.Catalog) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	if err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, launchKey(c), catalog); err != nil {
+	if err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, dial.LaunchKey(c), catalog); err != nil {
 		r.s.o.Log.Warn("Cannot save catalog", "server", r.id, "error", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -30,7 +31,7 @@ type Debug struct {
 	Instructions string            `json:"instructions,omitempty"`
 	BothEras     bool              `json:"bothEras"` // a second connection, in the modern era, is open
 	Stderr       []string          `json:"stderr"`   // the last 20 lines, cleaned by serverlog.Clean
-	Frames       []Frame           `json:"frames"`   // the last 5 of the newest connection, 10 over HTTP
+	Frames       []dial.Frame      `json:"frames"`   // the last 5 of the newest connection, 10 over HTTP
 	Timings      Timings           `json:"timings"`
 }
 
@@ -55,7 +56,7 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 		if !ok {
 			return Debug{}, fl.unknownError(id)
 		}
-		return Debug{Status: st, Environment: []string{}, Processes: []process.Proc{}, Stderr: []string{}, Frames: []Frame{}}, nil
+		return Debug{Status: st, Environment: []string{}, Processes: []process.Proc{}, Stderr: []string{}, Frames: []dial.Frame{}}, nil
 	}
 	l := r.live.Load()
 	p, c := r.mostRecentSnapshot().process, r.config()
@@ -63,7 +64,7 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 		Status: r.current(l), Configured: configText(c), Session: orText(c.Session, config.SessionShared), Start: orText(c.Start, config.StartAuto),
 		Framing: orText(c.Framing, config.FramingAuto),
 		Path:    p.Path, SearchPath: p.SearchPath, Dir: p.Dir, Environment: orEmpty(p.Environment), Processes: []process.Proc{},
-		BothEras: l.modern.usable(), Stderr: orEmpty(s.o.LastLines(id, debugLines, time.Time{})), Frames: []Frame{}, Timings: l.timings,
+		BothEras: l.modern.usable(), Stderr: orEmpty(s.o.LastLines(id, debugLines, time.Time{})), Frames: []dial.Frame{}, Timings: l.timings,
 	}
 	if p.Frames != nil {
 		d.Frames = p.Frames()

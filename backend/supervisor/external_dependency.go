@@ -4,17 +4,9 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 )
-
-// missingDependency is the error of a start that failed because something external, such as a
-// Docker Engine or a container, is missing. wait blocks until another start may succeed; it
-// returns an error if it cannot detect that.
-type missingDependency struct {
-	error
-	wait func(ctx context.Context) error
-}
-
-func (a *missingDependency) Unwrap() error { return a.error }
 
 // minDependencyDelay is the minimum time between the end of one start and the next one that a
 // returning dependency triggers, so that a dependency that comes and goes costs little.
@@ -50,11 +42,11 @@ func (r *runner) stopWatchingDependency() {
 	}
 }
 
-// recordMissingDependency remembers what to wait for if err is a missingDependency.
+// recordMissingDependency remembers what to wait for if err is a dial.MissingDependency.
 func (r *runner) recordMissingDependency(err error) {
 	r.awaitDependency = nil
-	if a, ok := errors.AsType[*missingDependency](err); ok {
-		r.awaitDependency = a.wait
+	if a, ok := errors.AsType[*dial.MissingDependency](err); ok {
+		r.awaitDependency = a.Wait
 	}
 }
 

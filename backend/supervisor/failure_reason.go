@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
@@ -22,7 +23,7 @@ func (r *runner) recordFailure(err error) {
 	}
 	// If err says only that the connection broke, the exit status says more.
 	code := core.CodeOf(err)
-	r.explained = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, ErrAbsent) || r.npmFailedChecks >= npmFailedLimit
+	r.explained = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, dial.ErrAbsent) || r.npmFailedChecks >= npmFailedLimit
 	r.endedByItself = upstream.Exited(err)
 	r.recordExit()
 	if r.remoteRetry.unreachable && r.reason == was {
@@ -50,13 +51,13 @@ func (r *runner) recordExit() {
 	if ended {
 		r.exitCode = &exit.Code
 	}
-	if ended && !r.explained && exitExplains(exit, r.endedByItself) {
+	if ended && !r.explained && exit.Explains(r.endedByItself) {
 		r.reason, r.hint = exit.Text, exitreason.Action(r.detail, lines, r.process.Path)
 		if r.detail != "" {
 			r.reason += ": " + r.detail
 		}
 	}
-	if hint := npxCacheHint(lines); hint != "" && launcher(r.process.Path) == "npx" {
+	if hint := r.process.CacheHint(lines); hint != "" {
 		r.hint = hint
 	}
 }
@@ -65,23 +66,11 @@ func (r *runner) recordExit() {
 // running. Older lines did not cause its exit.
 const linesAfterRun = 40
 
-// exitExplains reports whether an exit status explains more than that the connection broke. A
-// status of 0, or a signal that we sent, may be the result of our own stop.
-func exitExplains(exit Exit, byItself bool) bool {
-	switch {
-	case exit.Code > 0:
-		return true
-	case exit.Code < 0:
-		return !exit.Signalled
-	}
-	return byItself && !exit.Signalled
-}
-
 // exitStatus returns how the newest process exited. It returns false if there is none or it is
 // running.
-func (r *runner) exitStatus() (Exit, bool) {
+func (r *runner) exitStatus() (dial.Exit, bool) {
 	if r.process.Exit == nil {
-		return Exit{}, false
+		return dial.Exit{}, false
 	}
 	return r.process.Exit()
 }
@@ -97,7 +86,7 @@ func (r *runner) displayReason(err error) string {
 	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id)) // "cannot be reached", "answered with"
-	return strings.TrimPrefix(text, ErrAbsent.Error()+": ")          // the state says that already
+	return strings.TrimPrefix(text, dial.ErrAbsent.Error()+": ")     // the state says that already
 }
 
 func errorText(err error) string {

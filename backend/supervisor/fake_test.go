@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -119,7 +120,7 @@ type fakeWorld struct {
 	stopTime time.Duration
 	// start determines the result of the n-th start (from 1) of a server: it may sleep, fail, or
 	// return a catalog. nil returns one tool immediately.
-	start func(ctx context.Context, r Request, n int) (*core.Catalog, error)
+	start func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error)
 
 	several bool // a server may have several processes
 
@@ -132,7 +133,7 @@ type fakeWorld struct {
 	most   int
 }
 
-func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
+func (w *fakeWorld) connect(ctx context.Context, r dial.Request) (dial.Session, error) {
 	key := r.Server.ID + string(r.Era)
 	if w.several {
 		key = fmt.Sprintf("%s%s %d", r.Server.ID, r.Era, w.number())
@@ -164,7 +165,7 @@ func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
 	}
 	if err != nil {
 		w.alive[key]--
-		return Session{Process: Process{Command: "fake", Exit: func() (Exit, bool) { return Exit{Code: 3, Text: "exited with status 3"}, true }}}, err
+		return dial.Session{Process: dial.Process{Command: "fake", Exit: func() (dial.Exit, bool) { return dial.Exit{Code: 3, Text: "exited with status 3"}, true }}}, err
 	}
 	c := &fakeConn{w: w, id: fmt.Sprintf("%s#%d", key, n), key: key, workspace: r.Workspace, era: core.Legacy,
 		ended: make(chan struct{}), closed: make(chan struct{}), catalog: catalog}
@@ -172,7 +173,7 @@ func (w *fakeWorld) connect(ctx context.Context, r Request) (Session, error) {
 		c.era = core.Modern
 	}
 	w.conns[key] = c
-	return Session{Conn: c, Process: Process{Command: "fake", PID: 1000 + n}}, nil
+	return dial.Session{Conn: c, Process: dial.Process{Command: "fake", PID: 1000 + n}}, nil
 }
 
 func (w *fakeWorld) number() int {
@@ -228,7 +229,7 @@ func inBubble(t *testing.T, prepare func(*rig, *Options), f func(*rig)) {
 		w := &fakeWorld{t: t, alive: map[string]int{}, starts: map[string][]time.Time{}, conns: map[string]*fakeConn{}}
 		g := &rig{fakeWorld: w, registry: registry.New(registry.Options{}), bus: &events.Bus{}, cfg: config.Default()}
 		o := Options{Log: slog.New(slog.DiscardHandler), Bus: g.bus, Registry: g.registry, Connect: w.connect,
-			LastLine: func(string) string { return "last words" }}
+			LastLines: func(string, int, time.Time) []string { return []string{"last words"} }}
 		if prepare != nil {
 			prepare(g, &o)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -115,7 +116,7 @@ func TestWorkspaceReachesStart(t *testing.T) {
 	var started []string
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			started = append(started, r.Workspace)
@@ -259,7 +260,7 @@ func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			if r.Workspace == "/bad" {
 				return nil, core.Errorf(core.CodeValidation, "no such folder")
 			}
@@ -320,7 +321,7 @@ func TestManualServerHasInstancesOnlyWhileRunning(t *testing.T) {
 func TestCallAfterShutdownIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Log: slog.New(slog.DiscardHandler), Bus: &events.Bus{}, Registry: registry.New(registry.Options{}),
-			Connect: func(context.Context, Request) (Session, error) { return Session{}, errBoom }})
+			Connect: func(context.Context, dial.Request) (dial.Session, error) { return dial.Session{}, errBoom }})
 		cfg := config.Default()
 		cfg.Servers = []config.Server{server("a", session(config.SessionPerClient))}
 		s.Apply(cfg)
@@ -335,7 +336,7 @@ func TestCallAfterShutdownIsRefused(t *testing.T) {
 
 func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
 			return &core.Catalog{Resources: []core.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x"}`)}}}, nil
 		}
 	}, func(g *rig) {

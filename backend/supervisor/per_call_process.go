@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -72,7 +73,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Si
 	}
 
 	c := r.config()
-	session, err := r.connectInSlot(ctx, Request{Server: c, Changed: func(core.Kind) {}, Unlisted: true}, startupTimeout(c))
+	session, err := r.connectInSlot(ctx, dial.Request{Server: c, Changed: func(core.Kind) {}, Unlisted: true}, dial.StartupTimeout(c))
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
 			err = cause
@@ -95,7 +96,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Si
 }
 
 func (e perCallUpstream) unavailableError(err error) error {
-	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, ErrAbsent), Cause: err,
+	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, dial.ErrAbsent), Cause: err,
 		Message: fmt.Sprintf("server %q cannot run this call: %s", e.r.id, e.r.displayReason(err)),
 		Hint:    "See its log: drawbridge logs " + e.r.id + "."}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 )
 
 // Two processes of one server could run at the same time if servers were started before the
@@ -17,8 +18,8 @@ func TestNothingStartsBeforeDialerIsReady(t *testing.T) {
 	g := newReal(t)
 	asked, ready := make(chan struct{}, 10), make(chan struct{})
 	g.dialer.Ready = func(ctx context.Context) error {
-		if n := len(g.dialer.running.get("a")); n > 0 {
-			t.Errorf("%d processes run before it was asked whether they may", n)
+		if u, err := g.dialer.Usage("a"); err == nil {
+			t.Errorf("%d processes run before it was asked whether they may", len(u.Tree))
 		}
 		asked <- struct{}{}
 		select {
@@ -30,13 +31,16 @@ func TestNothingStartsBeforeDialerIsReady(t *testing.T) {
 	}
 	g.apply(mode("a", "legacy"))
 	<-asked
-	if st, _ := g.Status("a"); st.State != core.StateStarting || st.PID != 0 || len(g.dialer.running.get("a")) > 0 {
+	if _, err := g.dialer.Usage("a"); err == nil {
+		t.Error("a process runs while it waits")
+	}
+	if st, _ := g.Status("a"); st.State != core.StateStarting || st.PID != 0 {
 		t.Errorf("while it waits: %+v", st)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	one := mode("b", "legacy")
-	if s, err := g.dialer.Connect(gone, Request{Server: &one, Changed: func(core.Kind) {}}); !errors.Is(err, context.Canceled) || s.Process.Command != "" {
+	if s, err := g.dialer.Connect(gone, dial.Request{Server: &one, Changed: func(core.Kind) {}}); !errors.Is(err, context.Canceled) || s.Process.Command != "" {
 		t.Errorf("whoever does not wait for it gets %+v, %v", s.Process, err)
 	}
 	close(ready)

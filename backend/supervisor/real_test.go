@@ -5,7 +5,6 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
@@ -30,7 +30,7 @@ type real struct {
 	*Supervisor
 	*gateway.Gateway
 	t        *testing.T
-	dialer   *Dialer
+	dialer   *dial.Dialer
 	registry *registry.Registry
 	cfg      *config.Config
 	recorded chan core.Call
@@ -44,10 +44,10 @@ func newReal(t *testing.T) *real {
 	logs := serverlog.Open("")
 	spawner := process.NewSpawner(process.Options{Log: log})
 	g := &real{t: t, registry: registry.New(registry.Options{}), cfg: config.Default(), recorded: make(chan core.Call, 100)}
-	d := &Dialer{Spawner: spawner, Logs: logs, Log: log}
+	d := &dial.Dialer{Spawner: spawner, Logs: logs, Log: log}
 	g.dialer = d
 	bus := &events.Bus{}
-	g.Supervisor = New(Options{Log: log, Bus: bus, Registry: g.registry, Connect: d.Connect, LastLine: d.LastLine, LastLines: d.LastLines, Journal: d.Journal})
+	g.Supervisor = New(Options{Log: log, Bus: bus, Registry: g.registry, Connect: d.Connect, LastLines: d.LastLines, Journal: d.Journal})
 	g.Gateway = gateway.New(gateway.Options{Upstreams: g.Supervisor, Policy: policy.New(policy.Options{Views: g.registry}), Recorder: g, Bus: bus})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -256,40 +256,5 @@ func TestKilledServerFailsInFlightCallAndServesNext(t *testing.T) {
 	}
 	if st := g.wait("a", core.StateRunning); st.PID == first.PID || st.Restarts != 1 {
 		t.Errorf("got %+v after %+v", st, first)
-	}
-}
-
-func TestServerGetsOnlyItsConfiguredEnvironment(t *testing.T) {
-	t.Setenv("DRAWBRIDGE_TEST_SECRET", "leak")
-	t.Setenv("DRAWBRIDGE_TEST_SHARED", "shared")
-	env := environment{login: map[string]string{"PATH": "/login/bin", "NVM": "x"}, secret: func(name string) (string, error) {
-		if name == "locked" {
-			return "", core.Errorf(core.CodeUnavailable, "needs-unlock: the keyring is locked")
-		}
-		if name != "key" {
-			return "", core.Errorf(core.CodeNotFound, "there is no secret called %q", name)
-		}
-		return "s-key", nil
-	}}
-	c := server("a", func(s *config.Server) {
-		s.InheritEnv = []string{"DRAWBRIDGE_TEST_SHARED", "NVM", "NOT_SET"}
-		s.Env = map[string]string{"A": "${DRAWBRIDGE_TEST_SHARED}/${NO:-d}", "K": "${secret:key}", "D": "${secret:none:-d}", "DRAWBRIDGE_TEST_SHARED": "own"}
-	})
-	got, err := env.forServer(&c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"PATH": "/login/bin", "NVM": "x", "A": "shared/d", "K": "s-key", "D": "d", "DRAWBRIDGE_TEST_SHARED": "own", "DRAWBRIDGE_TEST_SECRET": "", "NOT_SET": ""} {
-		if got[name] != want {
-			t.Errorf("%s=%q, want %q", name, got[name], want)
-		}
-	}
-	c.Env = map[string]string{"K": "${secret:none}"}
-	if _, err := env.forServer(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `env.K: there is no secret called "none"`) {
-		t.Errorf("got %v", err)
-	}
-	c.Env = map[string]string{"K": "${secret:locked:-a default is no way out}"}
-	if _, err := env.forServer(&c); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "needs-unlock") {
-		t.Errorf("locked: %v", err)
 	}
 }

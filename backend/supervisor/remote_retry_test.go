@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -37,7 +38,7 @@ var errRefused = &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent
 // untilUp makes starts fail with err until up is set.
 func untilUp(up *atomic.Bool, err error) func(*rig, *Options) {
 	return func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
 			if up.Load() {
 				return nil, nil
 			}
@@ -162,7 +163,7 @@ func TestNetworkChangeRightAfterAttemptIsNotLost(t *testing.T) {
 // An attempt over the old network may hang. It is aborted, and another one begins.
 func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			if n == 1 {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
@@ -305,7 +306,7 @@ func TestShortLivedConnectionBacksOff(t *testing.T) {
 // subscribers receive one event.
 func TestListDoesNotWaitForRetryingServer(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ Request, n int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			if n > 1 { // the attempt hangs
 				<-ctx.Done()
 				return nil, context.Cause(ctx)

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			if r.Server.ID == "bad" {
 				return nil, errBoom
 			}
@@ -83,7 +84,7 @@ func TestHalfMinuteUptimeKeepsFailureCount(t *testing.T) {
 
 func TestHealthyMinuteResetsFailureCount(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			if n <= 3 {
 				return nil, errBoom
 			}
@@ -106,7 +107,7 @@ func TestHealthyMinuteResetsFailureCount(t *testing.T) {
 
 func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			if r.Server.Command == "wrong" {
 				return nil, &core.Error{Code: core.CodeValidation, Message: "executable not found", Hint: "Correct the command."}
 			}
@@ -134,7 +135,7 @@ func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 
 func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			if n < 8 {
 				return nil, errBoom
 			}

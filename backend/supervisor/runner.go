@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -69,7 +70,7 @@ type runner struct {
 	detail        string
 	stderr        []string
 	exitCode      *int
-	process       Process
+	process       dial.Process
 	starts        int // number of all starts
 	restarts      int
 	lastCall      time.Time // when a call last started a crashed server
@@ -100,13 +101,6 @@ func (r *runner) config() *config.Server { return r.cfg.Load() }
 
 // maxFailures returns after how many consecutive failed starts the server is given up.
 func maxFailures(c *config.Server) int { return max(c.Restart.MaxAttempts, 1) }
-
-func startupTimeout(c *config.Server) time.Duration {
-	if c.StartupTimeout <= 0 {
-		return config.DefaultStartupTimeout
-	}
-	return c.StartupTimeout
-}
 
 // wantedByConfig reports whether the configuration wants the server to run. An on-demand server
 // runs once, so that its tools become known.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -67,7 +68,7 @@ func (s *Supervisor) readCatalog(c *config.Server) *core.Catalog {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, launchKey(c))
+	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, dial.LaunchKey(c))
 	if err != nil {
 		s.o.Log.Warn("Cannot read cached catalog", "server", c.ID, "error", err)
 		return nil

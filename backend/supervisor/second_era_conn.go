@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 )
 
 // secondEraConn is a second connection, in the modern era, to a server that speaks both eras
@@ -34,10 +35,10 @@ func (r *runner) openSecondEra() {
 	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.conn != nil || b.opening || !b.mayOpen() || time.Now().Before(b.retryAfter) {
 		return
 	}
-	c, key := r.config(), eraKey(launchKey(r.config()), r.primary.Catalog().Info)
+	c, key := r.config(), eraKey(dial.LaunchKey(r.config()), r.primary.Catalog().Info)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.opening, b.since, b.abort = true, time.Now(), cancel
-	known, limit := b.known, startupTimeout(c)
+	known, limit := b.known, dial.StartupTimeout(c)
 	quick := r.startDuration < probeTimeout/3 // then no answer means that the server does not speak the era
 	r.pending++
 	r.publish()
@@ -50,7 +51,7 @@ func (r *runner) openSecondEra() {
 				limit = min(limit, probeTimeout)
 			}
 		}
-		var session Session
+		var session dial.Session
 		var err error
 		if dual || !found {
 			if session, err = r.connect(ctx, c, core.Modern, limit, nil); err == nil && !found {
@@ -69,7 +70,7 @@ func (r *runner) openSecondEra() {
 
 // secondEraOpened handles the result of opening. known says that the server is known to speak
 // both eras: then an error is temporary.
-func (r *runner) secondEraOpened(session Session, err error, known bool) {
+func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
 	b := &r.secondEra
 	r.pending--
 	b.opening, b.abort = false, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -21,11 +22,11 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 	inBubble(t, func(g *rig, o *Options) {
 		o.Logins = func(string) (core.Login, string) { return state.Load().(core.Login), "" }
 		signed = make(chan struct{})
-		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			if n > 1 {
 				return nil, nil
 			}
-			return nil, &missingDependency{error: fmt.Errorf("%w: %w", ErrAbsent, core.ErrNeedsLogin), wait: func(ctx context.Context) error {
+			return nil, &dial.MissingDependency{Cause: fmt.Errorf("%w: %w", dial.ErrAbsent, core.ErrNeedsLogin), Wait: func(ctx context.Context) error {
 				select {
 				case <-signed:
 					return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -31,7 +32,7 @@ type snapshot struct {
 	retrySoon bool
 	// conflicts are the warnings in status that are caused by other servers.
 	conflicts []string
-	process   Process
+	process   dial.Process
 	timings   Timings
 	changed   chan struct{} // closed when a newer snapshot is published
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -30,75 +31,15 @@ const (
 	progressInterval  = time.Second      // interval of progress checks during a start
 	crashLines        = 5                // lines of stderr in the status of a failed server
 	stopLimit         = 5 * time.Second  // at shutdown, servers are killed after this; Drawbridge exits within 6 s
+	loginAgeRestart   = time.Second      // a restart reads the environment of the login shell again if it is older than this
 	modernWaitLimit   = 3 * time.Second  // how long a modern call waits for a connection in its own era
 )
-
-// Conn is an open connection to a server whose lists have been read. It is implemented by
-// *upstream.Conn.
-type Conn interface {
-	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
-	Catalog() *core.Catalog
-	Ping(ctx context.Context) error
-	// Refresh reads the lists of kinds again; see upstream.Conn.
-	Refresh(ctx context.Context, kinds ...core.Kind) error
-	Era() core.Era
-	Version() string
-	ID() string
-	Done() <-chan struct{}
-	Err() error
-	// Close closes the connection. It returns after its process has exited.
-	Close(ctx context.Context) error
-}
-
-// Session is a Conn and a description of the process behind it.
-type Session struct {
-	Conn
-	Process Process
-}
-
-// Process describes what was started. The zero value means that nothing was started.
-type Process struct {
-	Command string              // resolved, without environment
-	PID     int                 // 0 when there is no local process
-	Exit    func() (Exit, bool) // returns false while it runs; nil if unknown
-
-	Path        string         // path of the executable
-	Dir         string         // working directory; "" is that of Drawbridge
-	Environment []string       // names of the variables, sorted
-	SearchPath  string         // the PATH in which Path was searched
-	Warnings    []string       // about how it was started
-	Frames      func() []Frame // returns the last messages; nil if not recorded
-}
-
-// Exit describes how a process exited.
-type Exit struct {
-	Code int    // exit status; -1 if it was terminated by a signal
-	Text string // for display: "exited with status 3"
-	Lost bool   // its container was stopped or removed
-	// Signalled is set if Drawbridge had sent it a signal before.
-	Signalled bool
-}
-
-// Request asks for a connection.
-type Request struct {
-	Server *config.Server
-	Era    core.Era // the only era to try; "" means any, legacy first
-	// Workspace is the value of ${workspaceFolder}, or "" if unknown.
-	Workspace string
-	// Unlisted skips reading the lists, so the catalog is empty.
-	Unlisted bool
-	// Started is called, from any goroutine, when a process was started, before it answers, and
-	// again if another one is started. May be nil.
-	Started func(Process)
-	// Changed is called, from any goroutine, when the lists of a kind have been read again.
-	Changed func(core.Kind)
-}
 
 // Connect starts or reaches a server, performs the handshake and reads its lists. ctx bounds all
 // of that. If Connect fails, everything that it started has been stopped; Session.Process
 // describes what was tried. A *core.Error with core.CodeValidation means that a retry cannot
 // succeed, an error that wraps ErrAbsent that an external dependency is missing.
-type Connect func(ctx context.Context, r Request) (Session, error)
+type Connect func(ctx context.Context, r dial.Request) (dial.Session, error)
 
 // Catalogs stores the catalogs of servers, so that their tools are known before they run. key
 // changes with the settings that start the server.
@@ -127,8 +68,6 @@ type Options struct {
 	Eras     Eras     // nil: each run probes again
 	// Journal writes to a server's own log. May be nil.
 	Journal func(server string, level slog.Level, text string)
-	// LastLine returns the last line that a server wrote to stderr, or "". May be nil.
-	LastLine func(server string) string
 	// LastLines returns the last n lines that a server wrote to stderr since a time. May be nil.
 	LastLines func(server string, n int, since time.Time) []string
 	// Fetching returns the launcher that is downloading a server during its start, or "". May be
@@ -192,16 +131,8 @@ func New(o Options) *Supervisor {
 	if o.Journal == nil {
 		o.Journal = func(string, slog.Level, string) {}
 	}
-	if o.LastLine == nil {
-		o.LastLine = func(string) string { return "" }
-	}
 	if o.LastLines == nil {
-		o.LastLines = func(server string, _ int, _ time.Time) []string {
-			if line := o.LastLine(server); line != "" {
-				return []string{line}
-			}
-			return nil
-		}
+		o.LastLines = func(string, int, time.Time) []string { return nil }
 	}
 	if o.Fetching == nil {
 		o.Fetching = func(string) string { return "" }

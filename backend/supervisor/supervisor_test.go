@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -26,13 +27,13 @@ func TestMain(m *testing.M) {
 
 var errBoom = errors.New("boom")
 
-func always(err error) func(context.Context, Request, int) (*core.Catalog, error) {
-	return func(context.Context, Request, int) (*core.Catalog, error) { return nil, err }
+func always(err error) func(context.Context, dial.Request, int) (*core.Catalog, error) {
+	return func(context.Context, dial.Request, int) (*core.Catalog, error) { return nil, err }
 }
 
 func TestRunningMeansListed(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
 			time.Sleep(time.Second / 2)
 			return nil, nil
 		}
@@ -67,7 +68,7 @@ func TestRunningMeansListed(t *testing.T) {
 
 func TestCallWaitsForStartupTimeout(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			if r.Server.ID == "slow" {
 				time.Sleep(40 * time.Second)
 				return nil, nil
@@ -98,7 +99,7 @@ func TestCallWaitsForStartupTimeout(t *testing.T) {
 
 func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ Request, _ int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -116,7 +117,7 @@ func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 	var log strings.Builder
 	inBubble(t, func(g *rig, o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
 			return nil, core.Errorf(core.CodeUnavailable, "executable not found")
 		}
 	}, func(g *rig) {
@@ -135,7 +136,7 @@ func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 func TestSlowStartSuggestsRemedy(t *testing.T) {
 	for framing, want := range map[string]string{config.FramingAuto: `"framing": "content-length"`, "ndjson": ""} {
 		inBubble(t, func(g *rig, _ *Options) {
-			g.start = func(ctx context.Context, _ Request, _ int) (*core.Catalog, error) {
+			g.start = func(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
@@ -193,7 +194,7 @@ func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 
 func TestConcurrentStartsAreBounded(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
 			if strings.HasPrefix(r.Server.ID, "slow") {
 				time.Sleep(time.Minute)
 			} else {
@@ -269,9 +270,9 @@ func TestBusyServerIsNotTreatedAsDead(t *testing.T) {
 
 func TestServerWaitsForExternalDependency(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ Request, n int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			if n <= 100 {
-				return nil, fmt.Errorf("no such container: %w", ErrAbsent)
+				return nil, fmt.Errorf("no such container: %w", dial.ErrAbsent)
 			}
 			return nil, nil
 		}
@@ -293,7 +294,7 @@ func TestServerWaitsForExternalDependency(t *testing.T) {
 // and each exits as soon as it runs.
 func TestFailingOnDemandServersDoNotStartTogether(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, Request, int) (*core.Catalog, error) {
+		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
 			time.Sleep(10 * time.Millisecond)
 			return nil, errors.New("exited at once")
 		}

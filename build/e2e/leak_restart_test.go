@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
@@ -67,7 +68,7 @@ func TestThousandRestartsUseConstantResources(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	logs := serverlog.Open("")
 	spawner := proc.NewSpawner(proc.Options{Log: log, Ledger: ledger})
-	dialer := &supervisor.Dialer{Spawner: spawner, Logs: logs, Log: log}
+	dialer := &dial.Dialer{Spawner: spawner, Logs: logs, Log: log}
 	servers := supervisor.New(supervisor.Options{Log: log, Bus: new(events.Bus), Registry: registry.New(registry.Options{}), Connect: dialer.Connect})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

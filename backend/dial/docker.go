@@ -1,4 +1,4 @@
-package supervisor
+package dial
 
 import (
 	"context"
@@ -181,7 +181,7 @@ func dockerError(p dockerexec.Selector, err error) error {
 	hint := ""
 	switch {
 	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):
-		return &missingDependency{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
+		return &MissingDependency{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
 	case errors.Is(err, dockerexec.ErrPermission):
 		hint = "Add this user to the group docker, log in again and restart Drawbridge; or select another Engine with docker.host."
 	case errors.Is(err, dockerexec.ErrNoBinary):

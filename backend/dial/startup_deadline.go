@@ -1,4 +1,4 @@
-package supervisor
+package dial
 
 import (
 	"context"
@@ -13,10 +13,10 @@ const (
 	fetchCheckInterval = 2 * time.Second
 )
 
-// startupContext returns the context of a start. While a launcher downloads the server, the
+// StartupContext returns the context of a start. While a launcher downloads the server, the
 // startup timeout does not run: if npx is killed during a download it leaves half a package,
 // and every later start fails. A limit below the default was set by the user and is kept.
-func startupContext(ctx context.Context, limit time.Duration, fetching func() bool) (context.Context, context.CancelFunc) {
+func StartupContext(ctx context.Context, limit time.Duration, fetching func() bool) (context.Context, context.CancelFunc) {
 	if limit < config.DefaultStartupTimeout {
 		return context.WithTimeout(ctx, limit)
 	}
@@ -52,7 +52,10 @@ func startupContext(ctx context.Context, limit time.Duration, fetching func() bo
 	}
 }
 
-// fetching reports whether the launcher is still downloading the server.
-func (r *runner) fetching() bool {
-	return r.s.o.Fetching(r.id) != ""
+// StartupTimeout returns the startup timeout of c, which bounds a start.
+func StartupTimeout(c *config.Server) time.Duration {
+	if c.StartupTimeout <= 0 {
+		return config.DefaultStartupTimeout
+	}
+	return c.StartupTimeout
 }

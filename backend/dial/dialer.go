@@ -1,4 +1,7 @@
-package supervisor
+// Package dial starts or reaches one MCP server: a process, a container or an address. It resolves
+// the environment, secrets and sign-in of the server, performs the handshake, and records what is
+// exchanged. When a server runs is decided by package supervisor.
+package dial
 
 import (
 	"bytes"
@@ -23,7 +26,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Dialer opens connections to real servers. Its Connect method is the Connect of Options.
+// Dialer opens connections to real servers. Connect has the type of supervisor.Connect.
 // Spawner, Logs and Log are required.
 type Dialer struct {
 	Spawner *process.Spawner
@@ -145,7 +148,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	default:
 		return Session{}, core.Errorf(core.CodeValidation, "unsupported server type %q", c.Type)
 	}
-	key := launchKey(c)
+	key := LaunchKey(c)
 	o.First, o.Guessed = d.eras.firstEra(key)
 	o.OneProcess = !d.trial
 	conn, err := upstream.Connect(ctx, o)
@@ -293,17 +296,6 @@ func (s *startedProcess) describe() Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Process
-}
-
-// LastLine returns the last line that a server wrote to stderr, cleaned by serverlog.Clean.
-func (d *Dialer) LastLine(server string) string {
-	lines := d.Logs.Tail(server, 50)
-	for i := len(lines) - 1; i >= 0; i-- {
-		if lines[i].Level == serverlog.Stderr && strings.TrimSpace(lines[i].Text) != "" {
-			return serverlog.Clean(lines[i].Text)
-		}
-	}
-	return ""
 }
 
 // LastLines returns up to n lines that a server wrote to stderr since a time, oldest first,

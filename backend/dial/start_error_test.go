@@ -1,4 +1,4 @@
-package supervisor
+package dial
 
 import (
 	"fmt"
@@ -15,13 +15,13 @@ import (
 func TestOnlyRecoverableStartsAreRetried(t *testing.T) {
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		said := startError("/bin/x", fmt.Errorf("cannot start /bin/x: %w", os.NewSyscallError("fork/exec", err)))
-		if failureEvent(said) != evFailed {
+		if core.CodeOf(said) != core.CodeUnavailable {
 			t.Errorf("%v is final", err)
 		}
 	}
 	for _, err := range []error{process.ErrNotFound, process.ErrNotExecutable, syscall.ENOTDIR} {
 		said := startError("x", fmt.Errorf("cannot start x: %w", err))
-		if _, hint := core.Describe(said); failureEvent(said) != evRefused || hint == "" {
+		if _, hint := core.Describe(said); core.CodeOf(said) != core.CodeValidation || hint == "" {
 			t.Errorf("%v is tried again, or has no hint: %q", err, hint)
 		}
 	}

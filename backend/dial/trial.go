@@ -1,4 +1,4 @@
-package supervisor
+package dial
 
 import (
 	"context"
@@ -56,8 +56,8 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	if as != "" && d.SignIn != nil {
 		own.SignIn = borrowedSignIn{d.SignIn, as}
 	}
-	limit := min(startupTimeout(&once), maxTrial)
-	ctx, cancel := startupContext(ctx, limit, func() bool { return own.Fetching(once.ID) != "" })
+	limit := min(StartupTimeout(&once), maxTrial)
+	ctx, cancel := StartupContext(ctx, limit, func() bool { return own.Fetching(once.ID) != "" })
 	defer cancel()
 	began := time.Now()
 	t := Trial{Catalog: &core.Catalog{}}
@@ -108,7 +108,7 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 		t.Reason, t.Hint = own.Message, own.Hint
 	}
 	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
-		if exit, ok := p.Exit(); ok && exitExplains(exit, upstream.Exited(t.Err)) { // the exit status says more than that the connection broke
+		if exit, ok := p.Exit(); ok && exit.Explains(upstream.Exited(t.Err)) { // the exit status says more than that the connection broke
 			why := exitreason.Line(lines)
 			t.Reason, t.Hint = exit.Text, exitreason.Action(why, lines, p.Path)
 			if why != "" {
@@ -116,7 +116,7 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 			}
 		}
 	}
-	if hint := npxCacheHint(lines); hint != "" && launcher(p.Path) == "npx" {
+	if hint := p.CacheHint(lines); hint != "" {
 		t.Hint = hint
 	}
 	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrAbsent.Error() + ": "} {

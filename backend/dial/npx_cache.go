@@ -1,17 +1,11 @@
-package supervisor
+package dial
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
-
-// maxNpmLines is the number of stderr lines that are searched for npm's error. npm prints many
-// lines after it, the path of its log last.
-const maxNpmLines = 60
 
 var (
 	missingProgram = lazyregexp.New(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is present but its program is missing
@@ -39,30 +33,15 @@ func corruptNpxCache(lines []string) string {
 	return ""
 }
 
-// npxCacheHint returns the hint for a corrupt copy in the npx cache, or "".
-func npxCacheHint(lines []string) string {
+// CacheHint returns the hint for a corrupt copy in the npx cache, or "". lines are the last lines
+// of stderr.
+func (p Process) CacheHint(lines []string) string {
+	if launcher(p.Path) != "npx" {
+		return ""
+	}
 	folder := corruptNpxCache(lines)
 	if folder == "" {
 		return ""
 	}
 	return fmt.Sprintf("The package in the npx cache may be corrupt, for example after an interrupted download: delete %s, then start the server again.", folder)
-}
-
-// npmFailedLimit is after how many progress checks in a row with an npm error the start is
-// aborted. npm usually exits by itself, unless a child process hangs.
-const npmFailedLimit = 5
-
-// endWhenNpmFailed aborts a start if npm has printed its error but does not exit.
-func (r *runner) endWhenNpmFailed() {
-	npmError := ""
-	if r.s.o.Fetching(r.id) == "npx" {
-		npmError = exitreason.Npm(r.s.o.LastLines(r.id, maxNpmLines, r.startedAt))
-	}
-	if npmError == "" {
-		r.npmFailedChecks = 0
-		return
-	}
-	if r.npmFailedChecks++; r.npmFailedChecks >= npmFailedLimit {
-		r.abortStartWith(&core.Error{Code: core.CodeUnavailable, Message: npmError, Retriable: true})
-	}
 }

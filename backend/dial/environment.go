@@ -1,4 +1,4 @@
-package supervisor
+package dial
 
 import (
 	"context"
@@ -26,11 +26,10 @@ type environment struct {
 }
 
 // Minimum age at which the environment of the login shell is read again: after an executable was
-// not found, because it may just have been installed; on a restart, because a start-up file may
-// have changed; and after other failures, which may have either cause.
+// not found, because it may just have been installed; and after other failures, because a
+// start-up file may have changed as well.
 const (
 	loginAgeNotFound = 5 * time.Second // servers that fail at the same time share one read
-	loginAgeRestart  = time.Second
 	loginAgeFailed   = 10 * time.Minute
 )
 
