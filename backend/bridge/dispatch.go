@@ -66,8 +66,13 @@ func (b *Bridge) newRequest(x *exchange) *request {
 	}
 	rq.client = b.clientInfoCache.get(x.origin.token, wire.Bytes(raw, x.params.ClientInfo))
 	if x.era == core.Modern {
-		rq.capabilities = wire.Bytes(raw, x.params.ClientCapabilities)
-		rq.logLevel, _ = wire.Unquote(wire.Bytes(raw, x.params.LogLevel))
+		if capabilities := wire.Bytes(raw, x.params.ClientCapabilities); mayHaveTasks(capabilities) {
+			rq.params = wire.Splice(nil, raw, wire.Edit{Span: x.params.ClientCapabilities, With: withoutTasks(capabilities)})
+			spans, _ := wire.ScanParams(rq.params)
+			raw, rq.spans = rq.params, &spans
+		}
+		rq.capabilities = wire.Bytes(raw, rq.spans.ClientCapabilities)
+		rq.logLevel, _ = wire.Unquote(wire.Bytes(raw, rq.spans.LogLevel))
 	}
 	return rq
 }

@@ -174,6 +174,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	}
 	offers := b.view(x.endpoint, "").Offers()
 	result.Capabilities = endpointCapabilities(result.Capabilities, x.endpoint, offers)
+	result.Capabilities.Extensions = sharedExtensions(wire.Bytes(x.rawParams(), x.params.InitCapabilities), offers)
 	result.Instructions = endpointInstructions(x.endpoint, offers)
 
 	raw := bytes.Clone(x.rawParams()) // the session outlives the body
@@ -181,7 +182,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 		id: ss.ID(), token: x.origin.token, endpoint: x.endpoint.path, sdk: ss, lastUsed: b.Now(), shim: x.origin.shim,
 		client:  parseClientInfo(x.origin.token, wire.Bytes(raw, x.params.InitInfo)),
 		version: result.ProtocolVersion, initialize: raw,
-		capabilities: wire.Bytes(raw, x.params.InitCapabilities),
+		capabilities: withoutTasks(wire.Bytes(raw, x.params.InitCapabilities)),
 	}
 	s.parsedCapabilities = parseClientCapabilities(s.capabilities)
 	b.recordClient(s.client, core.Legacy, s.version, s.capabilities)
@@ -214,6 +215,7 @@ func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x
 	if result, ok := res.(*mcp.DiscoverResult); ok && err == nil {
 		offers := b.view(x.endpoint, "").Offers()
 		result.Capabilities = endpointCapabilities(result.Capabilities, x.endpoint, offers)
+		result.Capabilities.Extensions = sharedExtensions(wire.Bytes(x.rawParams(), x.params.ClientCapabilities), offers)
 		result.Instructions = endpointInstructions(x.endpoint, offers)
 	}
 	return res, err
@@ -239,8 +241,7 @@ func endpointCapabilities(all *mcp.ServerCapabilities, ep endpoint, offers []reg
 		Resources                            *struct {
 			Subscribe bool `json:"subscribe"`
 		}
-		Experimental map[string]any `json:"experimental"`
-		Extensions   map[string]any `json:"extensions"`
+		Experimental map[string]json.RawMessage `json:"experimental"`
 	}
 	if json.Unmarshal(offers[0].Catalog.Capabilities, &has) != nil {
 		return all
@@ -262,7 +263,7 @@ func endpointCapabilities(all *mcp.ServerCapabilities, ep endpoint, offers []reg
 	} else if all.Resources != nil {
 		all.Resources.Subscribe = has.Resources.Subscribe
 	}
-	all.Experimental, all.Extensions = has.Experimental, has.Extensions
+	all.Experimental = rawValues(has.Experimental)
 	return all
 }
 

@@ -45,6 +45,9 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 			target, ok = builtin.Lookup(core.Tools, public)
 		}
 	}
+	if !ok && rq.method == "tools/call" && hasExtension(rq.capabilities, appsExtension) {
+		target, ok = b.view(rq.endpoint, rq.client.Token).AppTool(public)
+	}
 	if !ok {
 		// The tool may belong to a server that is starting.
 		b.Lister.WaitListed(ctx, rq.endpoint.server)

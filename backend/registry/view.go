@@ -125,6 +125,26 @@ func (v *View) PublicURI(server, own string) string {
 	return v.uris.public(server, own)
 }
 
+// AppTool returns the tool that an MCP App calls by the server's own name, because an app does not
+// know public names. It reports false unless exactly one server of the View has such a tool and an
+// app.
+func (v *View) AppTool(name string) (found Target, ok bool) {
+	apps := map[string]bool{}
+	for _, i := range v.Items(core.Tools) {
+		apps[i.Server] = apps[i.Server] || len(toolReferences(i.Raw)) > 0
+	}
+	for _, i := range v.Items(core.Tools) {
+		if i.Name != name || !apps[i.Server] {
+			continue
+		}
+		if ok {
+			return Target{}, false
+		}
+		found, ok = i.Target, true
+	}
+	return found, ok
+}
+
 // inScope returns the target of a resource if the profile of the view offers it.
 func (v *View) inScope(server, own string, ok bool) (Target, bool) {
 	if !ok || !profileOffers(v.scope, server, core.Resources, "") {

@@ -1,0 +1,96 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// The extensions that the bridge treats specially.
+const (
+	appsExtension = "io.modelcontextprotocol/ui"
+	// tasksExtension is never offered, to neither side: a server could answer with a task, and the
+	// bridge has no methods to fetch its result.
+	tasksExtension = "io.modelcontextprotocol/tasks"
+)
+
+// extensionsOf returns the settings of the extensions in raw capabilities of a client or server.
+func extensionsOf(capabilities []byte) map[string]json.RawMessage {
+	var has struct {
+		Extensions map[string]json.RawMessage `json:"extensions"`
+	}
+	_ = json.Unmarshal(capabilities, &has)
+	return has.Extensions
+}
+
+func hasExtension(capabilities []byte, name string) bool {
+	_, ok := extensionsOf(capabilities)[name]
+	return ok
+}
+
+// sharedExtensions returns the extensions that both the client and a server of the endpoint have,
+// each with the settings of the first server that has it.
+func sharedExtensions(client []byte, offers []registry.Offer) map[string]any {
+	wanted := extensionsOf(client)
+	if len(wanted) == 0 {
+		return nil
+	}
+	shared := map[string]json.RawMessage{}
+	for _, o := range offers {
+		if o.Catalog == nil {
+			continue
+		}
+		for name, settings := range extensionsOf(o.Catalog.Capabilities) {
+			if _, both := wanted[name]; both && name != tasksExtension && shared[name] == nil {
+				shared[name] = settings
+			}
+		}
+	}
+	return rawValues(shared)
+}
+
+// rawValues returns m with values that go-sdk encodes unchanged.
+func rawValues(m map[string]json.RawMessage) map[string]any {
+	if len(m) == 0 {
+		return nil
+	}
+	all := make(map[string]any, len(m))
+	for name, raw := range m {
+		all[name] = raw
+	}
+	return all
+}
+
+// mayHaveTasks reports whether the capabilities of a client may have the tasks extension. It avoids
+// parsing them for each request. The name may be written with escapes.
+func mayHaveTasks(capabilities []byte) bool {
+	return bytes.Contains(capabilities, []byte("tasks")) || bytes.IndexByte(capabilities, '\\') >= 0
+}
+
+// withoutTasks returns the capabilities of a client without the tasks extension. Other members are
+// unchanged.
+func withoutTasks(capabilities []byte) []byte {
+	if !mayHaveTasks(capabilities) {
+		return capabilities
+	}
+	var edits []wire.Edit
+	_ = wire.Members(capabilities, func(m wire.Member) error {
+		if string(m.Name) != "extensions" {
+			return nil
+		}
+		object, kept := wire.Bytes(capabilities, m.Value), []byte{'{'}
+		err := wire.Members(object, func(e wire.Member) error {
+			if string(e.Name) != tasksExtension {
+				kept = append(append(kept, object[e.Key.Start:e.Value.End]...), ',')
+			}
+			return nil
+		})
+		if err == nil {
+			edits = append(edits, wire.Edit{Span: m.Value, With: append(bytes.TrimSuffix(kept, []byte{','}), '}')})
+		}
+		return nil
+	})
+	return wire.Splice(nil, capabilities, edits...)
+}
