@@ -1,12 +1,13 @@
 # Start with make run and make test.
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-ldflags := -s -w -X main.version=$(version)
+commit := $(shell TZ=UTC git log -1 --format='%H %cd' --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
+ldflags := -s -w -X main.version=$(version) -X main.commit=$(word 1,$(commit)) -X main.commitDate=$(word 2,$(commit))
 export GOFLAGS ?= -buildvcs=false -trimpath
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui test test-all test-rest test-unit test-page test-smoke test-race test-e2e test-browser lint bench docs fuzz soak package fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui test test-all test-rest test-unit test-page test-smoke test-race test-e2e test-browser lint bench docs fuzz soak package reproduce fmt dev icons test-mcp-server clean
 
 run: ## build and start with a demo server, data in .run/; open the window or print the address
 	@build/run.sh
@@ -49,6 +50,9 @@ soak: ## run the soak tests for hours: kills, restarts, a million calls under lo
 
 package: ## build .deb, .rpm, Arch and tar.gz packages, and a zip and an installer for Windows, in build/bin/package
 	build/package.sh
+
+reproduce: ## build the packages of this commit twice, in different folders, and compare them (many minutes)
+	build/reproduce.sh
 
 docs: ## generate the references and the list of licences
 	go run ./build/docs

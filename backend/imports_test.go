@@ -74,12 +74,12 @@ var edges = map[string]string{
 	"build/icons": "",
 	"build/tally": "",
 
-	"build/package/man": "backend/cli",
-	"build/docs":        "config backend/cli backend/clientconf", // documents that are written from what the program knows
-	"build/e2e":         "",
-	"build/smoke":       "",
-	"build/soak":        "", // it knows the program by its address only
-	"build/bench":       "backend/mcptest",
+	"build/package/clifiles": "backend/cli",
+	"build/docs":             "config backend/cli backend/clientconf", // documents that are written from what the program knows
+	"build/e2e":              "",
+	"build/smoke":            "",
+	"build/soak":             "", // it knows the program by its address only
+	"build/bench":            "backend/mcptest",
 }
 
 // owners lists for each outside module the packages that may import it.
@@ -99,7 +99,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/api",
-	"github.com/spf13/cobra":                 "backend/cli build/package/man build/docs",
+	"github.com/spf13/cobra":                 "backend/cli build/package/clifiles build/docs",
 	"github.com/google/licensecheck":         "build/docs",
 	"github.com/spf13/pflag":                 "backend/cli build/docs",
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",

@@ -1,84 +1,117 @@
 #!/usr/bin/env bash
-# Builds the release packages and their checksums in build/bin/package:
-# package.sh [linux] [windows] [macos], all by default. KINDS=deb builds only that kind for Linux;
-# PAGE=built packages the page as it was built before.
+# Builds the release packages, the software bill of materials and the checksums in
+# build/bin/package: package.sh [linux] [windows] [macos], all by default. KINDS=deb builds only
+# that kind for Linux; PAGE=built packages the page as it was built before; ARCH=arm64 builds the
+# Linux packages for that architecture, and without the window if it is not this machine's.
 #
-# Linux: .deb, .rpm, Arch and a tar.gz of the static program. Windows: a zip and, if makensis is
-# installed, an installer; both are cross-compiled. macOS: on a Mac only, untested.
+# Linux: .deb, .rpm, Arch and a tar.gz of the static program. Windows: for amd64 and arm64 a zip and,
+# if makensis is installed, an installer; all are cross-compiled. macOS: on a Mac only, untested.
+#
+# The files depend only on the commit and on the versions of Go, gcc and the libraries of the window:
+# no time, path, user or locale of this machine enters them. build/reproduce.sh checks this.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export GOFLAGS=${GOFLAGS:--buildvcs=false}
+export GOFLAGS=${GOFLAGS:--buildvcs=false} TZ=UTC LC_ALL=C
+umask 022
 nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2 # newer versions need modules that cannot be found
 winres=github.com/tc-hib/go-winres@v0.3.3
 
-# A tag v1.2.3 is a release; any other commit is a pre-release of the next one.
-version=${VERSION:-$(git describe --tags --exact-match 2>/dev/null || echo "v0.1.0~git$(git log -1 --format=%cd --date=format:%Y%m%d).$(git rev-parse --short HEAD)")}
+commit=$(git rev-parse HEAD)
+commit_date() { git log -1 --format=%cd --date="format-local:$1"; }
+date=$(commit_date %Y-%m-%dT%H:%M:%SZ)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) # the time of every file; makensis and nfpm read it too
+export SOURCE_DATE_EPOCH
+
+# A tag v1.2.3 is a release; any other commit is a pre-release of the next one. "+dirty" marks a tree
+# that differs from its commit.
+version=${VERSION-}
+if [ -z "$version" ]; then
+	version=$(git describe --tags --exact-match 2>/dev/null || echo "v0.1.0~git$(commit_date %Y%m%d).${commit:0:12}")
+	[ -z "$(git status --porcelain)" ] || version+=+dirty
+fi
 version=${version#v}
-out=build/bin/package
+plain=${version%%[~+-]*}
+out=$PWD/build/bin/package
 stage=build/stage/package
-ldflags="-s -w -X main.version=$version"
+ldflags="-s -w -X main.version=$version -X main.commit=$commit -X main.commitDate=$date"
+trap 'rm -f app/drawbridge/rsrc_windows_*.syso rsrc_windows_*.syso' EXIT
 rm -rf "$out" "$stage"
-mkdir -p "$out" "$stage/man"
+mkdir -p "$out" "$stage"
 
-# Third-party licence texts, which the licences require with each copy.
-notices() { go run ./build/docs -notices "$stage/THIRD-PARTY.txt"; }
-
-linux() {
-	build/setup.sh ui window go
+# common builds what the packages of all systems contain: the page in the programs, the licence texts
+# (which the licences require with each copy), manual pages and completions.
+common() {
+	build/setup.sh ui go
 	[ "${PAGE-}" = built ] || make ui
-	notices
-	CGO_ENABLED=0 go build -trimpath -ldflags "$ldflags" -o build/bin/drawbridge ./app/drawbridge
-	version=$version build/window.sh
-	go run ./build/package/man "$stage/man" "$version"
+	go run ./build/docs -notices "$stage/THIRD-PARTY.txt" -sbom "$out/drawbridge-$version.cdx.json" -version "$version"
+	go run ./build/package/clifiles "$stage" "$version"
 	cp build/package/drawbridge-window.1 "$stage/man/"
 	gzip -9n "$stage"/man/*
-	build/bin/drawbridge completion bash >"$stage/drawbridge.bash"
+}
+
+# set_times DIR gives all files the time of the commit.
+set_times() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
+
+linux() {
+	local arch=${ARCH:-$(go env GOHOSTARCH)} omit=
+	CGO_ENABLED=0 GOARCH=$arch go build -trimpath -ldflags "$ldflags" -o build/bin/drawbridge ./app/drawbridge
+	if [ "$arch" = "$(go env GOHOSTARCH)" ]; then
+		build/setup.sh window
+		build/window.sh
+	else
+		echo "package: the packages for $arch do not contain the window, which needs the libraries of that architecture" >&2
+		omit='/bin\/drawbridge-window$/d'
+		rm "$stage/man/drawbridge-window.1.gz"
+	fi
 	{
 		printf 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: drawbridge\n\n'
 		printf 'Files: *\nCopyright: 2026 Drawbridge maintainers\nLicense: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n'
 	} >"$stage/copyright"
-	printf -- '- semver: %s\n  date: %s\n  packager: Drawbridge maintainers <maintainers@drawbridge.invalid>\n  changes:\n    - note: "See the commits of this version."\n' \
-		"$version" "$(git log -1 --format=%cI)" >"$stage/changelog.yaml"
-	local kind recommends
+	printf 'drawbridge (%s) unstable; urgency=medium\n\n  * The changes are listed in CHANGELOG.md of the source.\n\n -- Drawbridge maintainers <maintainers@drawbridge.invalid>  %s\n' \
+		"$version" "$(commit_date '%a, %d %b %Y %H:%M:%S +0000')" | gzip -9n >"$stage/changelog.gz"
+	local kind recommends zsh
 	for kind in ${KINDS:-deb rpm archlinux}; do
+		zsh=site-functions
 		case $kind in
-		deb) recommends='[libgtk-3-0, libwebkit2gtk-4.1-0]' ;;
+		deb) recommends='[libgtk-3-0, libwebkit2gtk-4.1-0]' zsh=vendor-completions ;;
 		rpm) recommends='[gtk3, webkit2gtk4.1]' ;;
 		archlinux) recommends='[gtk3, webkit2gtk-4.1]' ;;
 		esac
-		sed "s|\${RECOMMENDS}|$recommends|; s|\${VERSION}|$version|; s|\${GOARCH}|$(go env GOARCH)|" build/package/nfpm.yaml >"$stage/$kind.yaml"
+		sed "s|\${RECOMMENDS}|$recommends|; s|\${VERSION}|$version|; s|\${GOARCH}|$arch|; s|\${ZSH}|$zsh|; $omit" build/package/nfpm.yaml >"$stage/$kind.yaml"
 		CGO_ENABLED=0 GOFLAGS= go run "$nfpm" package --config "$stage/$kind.yaml" --packager "$kind" --target "$out"
 	done
-	tar -C build/bin --transform "s|^|drawbridge-$version/|" -czf "$out/drawbridge-$version-linux-$(go env GOARCH).tar.gz" \
-		drawbridge -C ../.. LICENSE README.md -C "$stage" THIRD-PARTY.txt
+	local dir=$stage/linux/drawbridge-$version
+	mkdir -p "$dir"
+	cp -R build/bin/drawbridge LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/man" "$stage/completions" "$dir/"
+	tar -C "$stage/linux" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "drawbridge-$version" |
+		gzip -9n >"$out/drawbridge-$version-linux-$arch.tar.gz"
 }
 
 windows() {
-	build/setup.sh ui go
-	[ -e frontend/dist/index.html ] || make ui
-	local dir=$stage/windows plain=${version%%[~-]*}
-	mkdir -p "$dir"
+	local arch target dir
 	# The linker reads the icon and the version of the programs from .syso files.
-	local target
 	for target in app/drawbridge .; do
-		GOFLAGS= go run "$winres" simply --arch amd64 --out "$target/rsrc" --icon build/icons/app.ico --manifest gui \
+		GOFLAGS= go run "$winres" simply --arch amd64,arm64 --out "$target/rsrc" --icon build/icons/app.ico --manifest gui \
 			--product-name Drawbridge --file-description Drawbridge --file-version "$plain.0" --product-version "$plain.0"
 	done
-	local env=(env GOOS=windows GOARCH=amd64 CGO_ENABLED=0)
-	"${env[@]}" go build -trimpath -ldflags "$ldflags" -o "$dir/drawbridge.exe" ./app/drawbridge
-	# The same program without a console window, for the tray and the start at login.
-	"${env[@]}" go build -trimpath -ldflags "$ldflags -H windowsgui" -o "$dir/drawbridgew.exe" ./app/drawbridge
-	"${env[@]}" go build -trimpath -tags desktop,production -ldflags '-s -w -H windowsgui' -o "$dir/drawbridge-window.exe" .
-	rm -f app/drawbridge/rsrc_windows_*.syso rsrc_windows_*.syso
-	notices
-	cp LICENSE README.md "$stage/THIRD-PARTY.txt" "$dir/"
-	(cd "$dir" && zip -q9r - .) >"$out/drawbridge-$version-windows-amd64.zip"
-	if command -v makensis >/dev/null; then
-		makensis -V2 -NOCD "-DVERSION=$version" "-DPLAIN=$plain" "-DFROM=$dir" "-DTO=$out/drawbridge-$version-windows-amd64-setup.exe" build/package/installer.nsi
-	else
-		echo 'package: no installer for Windows: makensis (Debian: nsis) is missing' >&2
-		[ "${CI-}" != true ]
-	fi
+	for arch in amd64 arm64; do
+		dir=$stage/windows-$arch
+		mkdir -p "$dir"
+		local env=(env GOOS=windows "GOARCH=$arch" CGO_ENABLED=0)
+		"${env[@]}" go build -trimpath -ldflags "$ldflags" -o "$dir/drawbridge.exe" ./app/drawbridge
+		# The same program without a console window, for the tray and the start at login.
+		"${env[@]}" go build -trimpath -ldflags "$ldflags -H windowsgui" -o "$dir/drawbridgew.exe" ./app/drawbridge
+		"${env[@]}" go build -trimpath -tags desktop,production -ldflags '-s -w -H windowsgui' -o "$dir/drawbridge-window.exe" .
+		cp LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/completions/drawbridge.ps1" "$dir/"
+		set_times "$dir"
+		(cd "$dir" && find . -type f | sort | zip -Xq9 "$out/drawbridge-$version-windows-$arch.zip" -@)
+		if command -v makensis >/dev/null; then
+			makensis -V2 -NOCD "-DVERSION=$version" "-DPLAIN=$plain" "-DFROM=$dir" "-DTO=$out/drawbridge-$version-windows-$arch-setup.exe" build/package/installer.nsi
+		else
+			echo 'package: no installer for Windows: makensis (Debian: nsis) is missing' >&2
+			[ "${CI-}" != true ]
+		fi
+	done
 }
 
 macos() {
@@ -86,14 +119,18 @@ macos() {
 		echo 'package: skipped the macOS bundle, which can be built only on a Mac (build/package/macos.sh)' >&2
 		return 0
 	fi
-	VERSION=$version build/package/macos.sh "$out"
+	VERSION=$version LDFLAGS=$ldflags build/package/macos.sh "$out"
 }
 
-for task in ${@:-linux windows macos}; do
-	case $task in
-	linux | windows | macos) $task ;;
-	*) echo "package: no target $task" >&2; exit 2 ;;
+targets=(${@:-linux windows macos})
+for target in "${targets[@]}"; do
+	case $target in
+	linux | windows | macos) ;;
+	*) echo "package: no target $target" >&2; exit 2 ;;
 	esac
 done
-(cd "$out" && sha256sum -- * >SHA256SUMS)
+common
+for target in "${targets[@]}"; do $target; done
+(cd "$out" && { if command -v sha256sum >/dev/null; then sha256sum -- *; else shasum -a 256 -- *; fi; } >"$OLDPWD/$stage/SHA256SUMS")
+mv "$stage/SHA256SUMS" "$out/"
 ls -l "$out"

@@ -18,8 +18,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// version is set when a release is built.
-var version = "dev"
+// The linker sets the version, the commit and its date; see the Makefile and build/package.sh.
+var (
+	version            = "dev"
+	commit, commitDate string
+)
 
 func main() {
 	if mainLoopNeeded {
@@ -32,7 +35,7 @@ func main() {
 func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
-		Version: version, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
+		Version: version, Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
 		PutBack: restoreHistory, TryServer: tryServer,
 		Show: func(url string, f config.Folders, browser bool) error {
 			return openUI(url, f.Data, browser, os.Stdout)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -41,10 +42,13 @@ type Options struct {
 	Show func(url string, f config.Folders, browser bool) error
 
 	Version string
-	Stdin   io.Reader
-	Stdout  io.Writer
-	Stderr  io.Writer
-	Getenv  func(string) string
+	// Commit and CommitDate (RFC 3339) identify the source. Empty: not known.
+	Commit, CommitDate string
+
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
 	// Terminal reports whether Stdout is a terminal. nil: inspect the file.
 	Terminal func() bool
 	// Attended reports whether the user can be asked: Stdin is a terminal, too. nil: inspect the
@@ -184,12 +188,23 @@ func (p *program) sources(folders config.Folders) config.Sources {
 	return s
 }
 
+// versionDocument is the output of version --json.
+type versionDocument struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Date    string `json:"date,omitempty"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
 func (p *program) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
+		Long: "Print the version. With --json, also the commit and its date, and the Go version and system of the build.",
 		RunE: func(*cobra.Command, []string) error {
 			if p.json {
-				return p.document(map[string]string{"version": p.Version})
+				return p.document(versionDocument{p.Version, p.Commit, p.CommitDate, runtime.Version(), runtime.GOOS, runtime.GOARCH})
 			}
 			_, err := fmt.Fprintln(p.Stdout, "drawbridge", p.Version)
 			return err

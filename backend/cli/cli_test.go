@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 				return nil
 			}
 			os.Exit(Main(context.Background(), os.Args[1:], Options{
-				Version: "1.2.3", Serve: serve,
+				Version: "1.2.3", Commit: "0123abcd", CommitDate: "2026-01-02T03:04:05Z", Serve: serve,
 				Desktop: func(context.Context, ServeOptions) error { fmt.Println("desktop"); return nil },
 			}))
 		},

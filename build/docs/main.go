@@ -22,21 +22,35 @@ const mark = "<!-- written by make docs; do not edit -->\n"
 
 func main() {
 	root := flag.String("root", ".", "the tree's root")
-	notices := flag.String("notices", "", "write the licences of what we ship into this file, and nothing else")
+	notices := flag.String("notices", "", "write the licences of what we ship into this file, and no documents")
+	bill := flag.String("sbom", "", "write the software bill of materials into this file, and no documents")
+	version := flag.String("version", "", "our version in the software bill of materials")
 	flag.Parse()
-	if err := run(*root, *notices); err != nil {
+	if err := run(*root, *notices, *bill, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, notices string) error {
+func run(root, notices, bill, version string) error {
 	shipped, err := shippedWith(root)
 	if err != nil {
 		return err
 	}
+	if bill != "" {
+		text, err := sbom(shipped, version)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(bill, append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
 	if notices != "" {
 		return os.WriteFile(notices, texts(shipped), 0o644)
+	}
+	if bill != "" {
+		return nil
 	}
 	for path, write := range written {
 		text, err := write()

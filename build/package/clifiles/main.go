@@ -1,0 +1,40 @@
+// Command clifiles generates the manual pages and the shell completions: clifiles DIR VERSION.
+package main
+
+import (
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra/doc"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+)
+
+func main() {
+	dir, version := os.Args[1], os.Args[2]
+	man, completions := filepath.Join(dir, "man"), filepath.Join(dir, "completions")
+	for _, d := range []string{man, completions} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			log.Fatal(err)
+		}
+	}
+	root := cli.New(cli.Options{Version: version})
+	root.DisableAutoGenTag = true
+	date := time.Unix(0, 0).UTC() // makes the pages reproducible
+	err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Drawbridge " + version, Manual: "Drawbridge", Date: &date}, man)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, write := range map[string]func(path string) error{
+		"drawbridge.bash": func(path string) error { return root.GenBashCompletionFileV2(path, true) },
+		"_drawbridge":     root.GenZshCompletionFile,
+		"drawbridge.fish": func(path string) error { return root.GenFishCompletionFile(path, true) },
+		"drawbridge.ps1":  root.GenPowerShellCompletionFileWithDesc,
+	} {
+		if err := write(filepath.Join(completions, name)); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
