@@ -47,6 +47,14 @@ func (f fault) message() string {
 	return ""
 }
 
+// hint returns what the user can do, or "".
+func (f fault) hint() string {
+	if f == faultNewer {
+		return "Install the newer version again. This version records nothing and does not change the file."
+	}
+	return ""
+}
+
 // explainError wraps an SQLite error that the user can do something about into a *core.Error with
 // a hint. It returns all other errors unchanged.
 func explainError(err error) error {

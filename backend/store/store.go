@@ -199,12 +199,12 @@ func (s *Store) withHandle(f func(*handle) error) error {
 	s.followPath()
 	s.mu.RLock()
 	if s.h == nil || s.fault != faultNone {
-		sentence := s.fault.message()
+		sentence, hint := s.fault.message(), s.fault.hint()
 		s.mu.RUnlock()
 		if sentence == "" {
 			sentence = "it is closed"
 		}
-		return core.Errorf(core.CodeUnavailable, "the history cannot be used: %s", sentence)
+		return &core.Error{Code: core.CodeUnavailable, Message: "the history cannot be used: " + sentence, Hint: hint}
 	}
 	err := f(s.h)
 	s.mu.RUnlock()
