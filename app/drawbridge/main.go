@@ -45,7 +45,7 @@ func program() int {
 	return code
 }
 
-// sweepLimit bounds the cleanup inside containers after a crash.
+// sweepLimit bounds the cleanup of containers after the daemon has ended. It takes no time if none is left.
 const sweepLimit = 10 * time.Second
 
 // serve runs the daemon. On Linux this process is a watchdog and the daemon is its child.

@@ -147,6 +147,9 @@ func TestWatchdogForwardsSignalsAndExitStatus(t *testing.T) {
 		if !s.noted(sig.String()) {
 			t.Errorf("%s did not reach the daemon", sig)
 		}
+		if !s.noted("after") {
+			t.Errorf("%s: containers that the daemon left are not looked for", sig)
+		}
 		if alive := s.alive(); len(alive) > 0 {
 			t.Errorf("%s: left %v", sig, alive)
 		}

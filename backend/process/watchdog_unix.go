@@ -24,8 +24,9 @@ const releaseMemoryDelay = time.Second
 // RunWatchdog runs this program again with args as the daemon, waits until it exits and returns
 // its exit status (128 plus the number of the signal that terminated it). It forwards SIGTERM,
 // SIGINT and SIGHUP. After the daemon has exited for any reason, it ends all its descendants
-// within about a second, except those that Launch started. Then, unless the exit status is 0, it
-// calls after, which may be nil, to end processes that are not descendants: those in containers.
+// within about a second, except those that Launch started. Then it calls after, which may be nil, to
+// end processes that are not descendants: those in containers. Even an orderly shutdown may leave
+// some, because its time limit can pass while a slow Docker Engine removes them.
 //
 // The calling process must do nothing else, because RunWatchdog reaps all its children.
 func RunWatchdog(args []string, after func()) (exitCode int) {
@@ -52,7 +53,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 
 	exitCode = waitFor(daemon)
 	endOrphans(daemon)
-	if exitCode != 0 && after != nil {
+	if after != nil {
 		after()
 	}
 	return exitCode

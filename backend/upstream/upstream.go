@@ -175,7 +175,8 @@ func (c *Conn) CloseIdle() {
 }
 
 // Close stops the server and waits until all goroutines of the connection have ended or ctx is
-// done. It may be called several times.
+// done. When ctx of the first call is done, the rest of the server is killed without further
+// timeouts, after Close has returned. It may be called several times.
 func (c *Conn) Close(ctx context.Context) error {
 	c.closing.Do(func() {
 		c.cancel()
@@ -184,7 +185,7 @@ func (c *Conn) Close(ctx context.Context) error {
 		c.mu.Unlock()
 		go func() {
 			defer close(c.closed)
-			c.err = c.stop(context.WithoutCancel(ctx))
+			c.err = c.stop(ctx)
 			c.running.Wait()
 		}()
 	})

@@ -1,0 +1,47 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// stubbornServer is a server whose Stop does not end before its ctx is done.
+type stubbornServer struct {
+	*pipeServer
+	killed chan struct{}
+}
+
+func (s *stubbornServer) Stop(ctx context.Context) error {
+	<-ctx.Done()
+	close(s.killed)
+	return s.pipeServer.Stop(ctx)
+}
+
+// At the end of the stop limit of a shutdown, the servers that still run are killed at once. They
+// do not keep the rest of their timeouts, within which the daemon exits.
+func TestCloseKillsServerWhenItsContextEnds(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	s := &stubbornServer{newPipeServer(func(method string) string {
+		if method == "initialize" {
+			return `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
+		}
+		return ""
+	}), make(chan struct{})}
+	c, err := Connect(t.Context(), Options{Server: "test", Dial: func(context.Context) (Pipe, error) { return s, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := errors.New("the stop limit")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(limit)
+	if err := c.Close(ctx); !errors.Is(err, limit) {
+		t.Errorf("Close returned %v", err)
+	}
+	<-s.killed
+	if err := c.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
