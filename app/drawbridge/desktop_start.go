@@ -28,8 +28,8 @@ const startLimit = 30 * time.Second
 func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	waits := os.Getenv(windowWaits) != ""
-	os.Unsetenv(windowWaits) // the daemon must not inherit it
+	printAddress := os.Getenv(printAddressVariable) != ""
+	os.Unsetenv(printAddressVariable) // the daemon must not inherit it
 	to := ""
 	if o.Link != "" {
 		var err error
@@ -58,11 +58,11 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	if !waits {
+	if !printAddress {
 		fmt.Println("Drawbridge runs at " + rt.URL)
 	}
 	place := map[string]string{"to": to}
-	if held && !waits { // a window may already be open
+	if held && !printAddress { // a window may already be open
 		var window struct{ Shown bool }
 		if err := callDaemon(ctx, rt, o.Folders.Data, "window", place, &window); err == nil && window.Shown {
 			return nil
@@ -73,17 +73,17 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	if page.URL == "" {
-		return errors.New("drawbridge gave no address")
+		return errors.New("the daemon returned no address")
 	}
-	if waits {
+	if printAddress {
 		return json.NewEncoder(os.Stdout).Encode(map[string]string{"url": page.URL, "data": o.Folders.Data})
 	}
 	return openUI(page.URL, o.Folders.Data, false, os.Stdout)
 }
 
-// windowWaits is set by a window that was started directly, as macOS starts the program of a
+// printAddressVariable is set by a window that was started directly, as macOS starts the program of a
 // bundle. The program then prints the address and the data folder as JSON and opens nothing.
-const windowWaits = "DRAWBRIDGE_WINDOW_WAITS"
+const printAddressVariable = "DRAWBRIDGE_PRINT_ADDRESS"
 
 // launch starts a daemon in the background with our own arguments except the link. It does not wait
 // for the daemon; ended receives its exit error.

@@ -87,7 +87,7 @@ func (d *daemon) request(ctx context.Context, method, route string, in any) (*ht
 	}
 	if resp.StatusCode/100 != 2 {
 		resp.Body.Close()
-		return nil, fmt.Errorf("the daemon answers %d", resp.StatusCode)
+		return nil, fmt.Errorf("the daemon responded with status %d", resp.StatusCode)
 	}
 	return resp, nil
 }
@@ -108,16 +108,16 @@ func (d *daemon) address(ctx context.Context) string {
 	return page.URL
 }
 
-// follow passes the daemon's commands to obey until ctx is done. After a lost connection it
-// reconnects and calls back each time, because the address may have changed.
-func (d *daemon) follow(ctx context.Context, back func(), obey func(command)) {
+// follow passes the daemon's commands to runCommand until ctx is done. After a lost connection it
+// reconnects and calls reconnected each time, because the address may have changed.
+func (d *daemon) follow(ctx context.Context, reconnected func(), runCommand func(command)) {
 	for first := true; ; {
 		if resp, err := d.request(ctx, http.MethodGet, "window", nil); err == nil {
 			if !first {
-				back()
+				reconnected()
 			}
 			first = false
-			d.read(resp.Body, obey)
+			d.read(resp.Body, runCommand)
 			resp.Body.Close()
 		}
 		select {
@@ -130,7 +130,7 @@ func (d *daemon) follow(ctx context.Context, back func(), obey func(command)) {
 
 // read reads server-sent events until the stream ends. An event is a few hundred bytes, or a form
 // that a link opened.
-func (d *daemon) read(stream io.Reader, obey func(command)) {
+func (d *daemon) read(stream io.Reader, runCommand func(command)) {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, 256<<10)
 	for lines.Scan() {
@@ -140,28 +140,28 @@ func (d *daemon) read(stream io.Reader, obey func(command)) {
 		}
 		var c command
 		if json.Unmarshal([]byte(data), &c) == nil {
-			obey(c)
+			runCommand(c)
 		}
 	}
 }
 
-// script returns JavaScript that navigates the page to a route, or "". page is the page's address
+// navigationScript returns JavaScript that navigates the page to a route, or "". page is the page's address
 // with its one-time code.
 //
 // The page removes the code from its own address when it starts. If the route replaced the address
 // before that, the code would be lost and the sign-in would fail. Therefore the script waits until
-// the code is gone. On the entrance page it loads the address with both code and route immediately.
-func script(to, page string) string {
+// the code is gone. On the entry page it loads the address with both code and route immediately.
+func navigationScript(to, page string) string {
 	if !strings.HasPrefix(to, "/") {
 		return ""
 	}
-	u, err := url.Parse(local(page))
+	u, err := url.Parse(localAddress(page))
 	if err != nil || u.Host == "" {
 		return ""
 	}
 	u.Fragment, u.RawFragment = to, ""
 	address := u.String()
-	if base, code, ok := strings.Cut(local(page), "#code="); ok {
+	if base, code, ok := strings.Cut(localAddress(page), "#code="); ok {
 		code, _, _ = strings.Cut(code, "&")
 		address = base + "#code=" + code + "&to=" + url.QueryEscape(to)
 	}
@@ -180,10 +180,10 @@ func script(to, page string) string {
 })(%s, %s, %s, 400)`, args...)
 }
 
-// move returns JavaScript that navigates the page to another address.
-func move(address string) string {
+// moveScript returns JavaScript that navigates the page to another address.
+func moveScript(address string) string {
 	quoted, err := json.Marshal(address)
-	if err != nil || local(address) == "" {
+	if err != nil || localAddress(address) == "" {
 		return ""
 	}
 	return "location.replace(" + string(quoted) + ")"

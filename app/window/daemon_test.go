@@ -106,7 +106,7 @@ func TestWindowFindsDaemonAtNewAddress(t *testing.T) {
 func TestNavigationScriptEscapesAddress(t *testing.T) {
 	const page = "http://127.0.0.1:7575/#code=abc&to=%2Fold"
 	for _, to := range []string{`/a"</script><script>alert(1)//`, "/x\u2028y", "/ok?view=log&x=1"} {
-		js := script(to, page)
+		js := navigationScript(to, page)
 		_, given, _ := strings.Cut(js, "})(")
 		var got [3]string
 		if err := json.Unmarshal([]byte("["+strings.TrimSuffix(given, ", 400)")+"]"), &got); err != nil {
@@ -119,26 +119,26 @@ func TestNavigationScriptEscapesAddress(t *testing.T) {
 			t.Errorf("%q makes %s", to, js)
 		}
 	}
-	if js := script("/ok", "http://127.0.0.1:7575/"); !strings.Contains(js, `"http://127.0.0.1:7575/#/ok"`) {
+	if js := navigationScript("/ok", "http://127.0.0.1:7575/"); !strings.Contains(js, `"http://127.0.0.1:7575/#/ok"`) {
 		t.Errorf("without a code: %s", js)
 	}
 	for _, c := range [][2]string{{"", page}, {"javascript:alert(1)", page}, {"servers", page}, {"/servers", ""}, {"/servers", "http://evil.example/#code=1"}} {
-		if js := script(c[0], c[1]); js != "" {
+		if js := navigationScript(c[0], c[1]); js != "" {
 			t.Errorf("%q makes %s", c, js)
 		}
 	}
-	if js := move("http://evil.example/"); js != "" {
+	if js := moveScript("http://evil.example/"); js != "" {
 		t.Error(js)
 	}
 	u := url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", "7575"), Path: "/", Fragment: "code=x"}
-	if js := move(u.String()); js != `location.replace("http://127.0.0.1:7575/#code=x")` {
+	if js := moveScript(u.String()); js != `location.replace("http://127.0.0.1:7575/#code=x")` {
 		t.Error(js)
 	}
 }
 
 func TestWindowPositionIsRestored(t *testing.T) {
 	data := t.TempDir()
-	if p, known := readWindowState(data); known || p.Width != usualWidth {
+	if p, known := readWindowState(data); known || p.Width != defaultWidth {
 		t.Fatalf("%+v %v", p, known)
 	}
 	want := windowState{X: -20, Y: 40, Width: 900, Height: 700, Maximised: true}
@@ -150,7 +150,7 @@ func TestWindowPositionIsRestored(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(data, "window.json"), []byte(nonsense), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if p, known := readWindowState(data); known || p.Width != usualWidth {
+		if p, known := readWindowState(data); known || p.Width != defaultWidth {
 			t.Errorf("%q: %+v", nonsense, p)
 		}
 	}

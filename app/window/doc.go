@@ -17,6 +17,6 @@ const (
 	readyVariable = "DRAWBRIDGE_READY" // if set, that process waits for a byte on readyDescriptor
 )
 
-// noWindow is the exit code of a window that cannot be shown. Wails exits with 1 if another window
+// exitNoWindow is the exit code of a window that cannot be shown. Wails exits with 1 if another window
 // took over, which is not a failure.
-const noWindow = 3
+const exitNoWindow = 3

@@ -11,50 +11,50 @@ import (
 	"time"
 )
 
-//go:embed entrance.html
-var entranceHTML string
+//go:embed entry_page.html
+var entryPageHTML string
 
-var entrancePage = template.Must(template.New("entrance").Parse(entranceHTML))
+var entryPageTemplate = template.Must(template.New("entry page").Parse(entryPageHTML))
 
 // entryPage handles Wails' own address. It answers every request with one page, which redirects to
 // the daemon, or shows why it cannot and tries again every two seconds.
 type entryPage struct {
-	client *http.Client
-	ask    func(context.Context) string // requests the address from the daemon
+	client         *http.Client
+	requestAddress func(context.Context) string // requests the address from the daemon
 
-	mu      sync.Mutex
-	led     bool   // the page has been redirected to the address
-	failed  bool   // the page at the address failed to load
-	address string // with the one-time code; "" if unknown
+	mu         sync.Mutex
+	redirected bool   // the page has been redirected to the address
+	failed     bool   // the page at the address failed to load
+	address    string // with the one-time code; "" if unknown
 }
 
 // newEntryPage returns an entryPage for the address from the environment. It ignores an address
 // that is not of this machine.
-func newEntryPage(address string, ask func(context.Context) string) *entryPage {
+func newEntryPage(address string, requestAddress func(context.Context) string) *entryPage {
 	return &entryPage{
-		client:  &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Proxy: nil}},
-		ask:     ask,
-		address: local(address),
+		client:         &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Proxy: nil}},
+		requestAddress: requestAddress,
+		address:        localAddress(address),
 	}
 }
 
 func (e *entryPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
-	again, failed := e.led, e.failed
+	again, failed := e.redirected, e.failed
 	e.failed = false
 	e.mu.Unlock()
 	if failed { // avoids a redirect loop if the address responds but the page fails to load
 		e.write(w, "")
 		return
 	}
-	if again || !e.answers() { // the known code has been used, or no daemon responds
-		e.set(local(e.ask(r.Context())))
+	if again || !e.daemonResponds() { // the known code has been used, or no daemon responds
+		e.set(localAddress(e.requestAddress(r.Context())))
 	}
 	target := ""
-	if e.answers() {
+	if e.daemonResponds() {
 		e.mu.Lock()
 		target = e.address
-		e.led = true
+		e.redirected = true
 		e.mu.Unlock()
 	}
 	e.write(w, target)
@@ -63,7 +63,7 @@ func (e *entryPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (e *entryPage) write(w http.ResponseWriter, target string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = entrancePage.Execute(w, target) // fails only when the window is closed
+	_ = entryPageTemplate.Execute(w, target) // fails only when the window is closed
 }
 
 // fail records that the page failed to load. The next response does not redirect, and the one after
@@ -71,18 +71,18 @@ func (e *entryPage) write(w http.ResponseWriter, target string) {
 func (e *entryPage) fail() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.led, e.failed = true, true
+	e.redirected, e.failed = true, true
 }
 
-// page returns the address with the code that was used last or will be used next.
-func (e *entryPage) page() string {
+// pageAddress returns the address with the code that was used last or will be used next.
+func (e *entryPage) pageAddress() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.address
 }
 
-// base returns the address without path and code, or "".
-func (e *entryPage) base() string {
+// origin returns the address without path and code, or "".
+func (e *entryPage) origin() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	u, err := url.Parse(e.address)
@@ -92,9 +92,9 @@ func (e *entryPage) base() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// answers reports whether a daemon responds now.
-func (e *entryPage) answers() bool {
-	base := e.base()
+// daemonResponds reports whether a daemon responds now.
+func (e *entryPage) daemonResponds() bool {
+	base := e.origin()
 	if base == "" {
 		return false
 	}
@@ -115,15 +115,15 @@ func (e *entryPage) set(address string) {
 	e.address = address
 }
 
-// take sets the address that the next load redirects to.
-func (e *entryPage) take(address string) {
+// redirectTo sets the address that the next load redirects to.
+func (e *entryPage) redirectTo(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.address, e.led = address, false
+	e.address, e.redirected = address, false
 }
 
-// local returns address if it is an http address of this machine, otherwise "".
-func local(address string) string {
+// localAddress returns address if it is an http address of this machine, otherwise "".
+func localAddress(address string) string {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Scheme != "http" || u.User != nil {
 		return ""

@@ -51,12 +51,12 @@ func TestStartPageFindsMovedDaemon(t *testing.T) {
 	gone, moved := healthy(t), healthy(t)
 	e := newEntryPage(gone.URL, nobody)
 	gone.Close()
-	e.ask = func(context.Context) string { return moved.URL + "/#code=x\n" }
+	e.requestAddress = func(context.Context) string { return moved.URL + "/#code=x\n" }
 	if got := page(t, e); !strings.Contains(got, "location.replace") {
 		t.Fatalf("got\n%s", got)
 	}
-	if e.base() != moved.URL {
-		t.Fatalf("leads to %s", e.base())
+	if e.origin() != moved.URL {
+		t.Fatalf("leads to %s", e.origin())
 	}
 }
 
@@ -65,13 +65,13 @@ func TestStartPageStaysOnLoopback(t *testing.T) {
 		"http://example.com/", "https://127.0.0.1/", "javascript:alert(1)", "file:///etc/passwd",
 		"http://127.0.0.1@example.com/", "http://me:pw@127.0.0.1:7575/", "http://127.0.0.1.example.com/", "",
 	} {
-		if got := local(address); got != "" {
-			t.Errorf("local(%q) = %q", address, got)
+		if got := localAddress(address); got != "" {
+			t.Errorf("localAddress(%q) = %q", address, got)
 		}
 	}
 	for _, address := range []string{"http://127.0.0.1:7575/#code=1", "http://localhost:1/", "http://[::1]:7575"} {
-		if got := local(address); got != address {
-			t.Errorf("local(%q) = %q", address, got)
+		if got := localAddress(address); got != address {
+			t.Errorf("localAddress(%q) = %q", address, got)
 		}
 	}
 }

@@ -11,5 +11,5 @@ import (
 // that everything compiles on a machine without GTK.
 func Main() {
 	fmt.Fprintln(os.Stderr, "drawbridge-window: built without the window; use make build, or open the address that drawbridge open --print shows")
-	os.Exit(noWindow)
+	os.Exit(exitNoWindow)
 }

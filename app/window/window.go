@@ -33,11 +33,11 @@ func Main() {
 	}
 	d := newDaemon(os.Getenv(dataVariable))
 	ready, awaited := readiness()
-	lead := newEntryPage(os.Getenv(urlVariable), d.address)
+	entry := newEntryPage(os.Getenv(urlVariable), d.address)
 	os.Unsetenv(urlVariable) // the web processes must not inherit the code
-	past := parseRendererCrashes(os.Getenv(relapsesVariable))
-	os.Unsetenv(relapsesVariable)
-	lead.led = len(past) > 0 // the code was used before the restart
+	past := parseRendererCrashes(os.Getenv(crashesVariable))
+	os.Unsetenv(crashesVariable)
+	entry.redirected = len(past) > 0 // the code was used before the restart
 
 	at, known := readWindowState(d.folder())
 	state := options.Normal
@@ -49,36 +49,36 @@ func Main() {
 	ours, end := context.WithCancel(context.Background())
 	var ctx context.Context
 	var asked recentLink
-	recoverRenderer(&lifecycle{past: past, daemon: d, lead: lead, awaited: awaited})
-	calls := make(chan string, 8) // links that the system passes on; "" is a start without a link
-	if d.folder() == "" && lead.base() == "" {
-		calls <- ""
+	recoverRenderer(&rendererRecovery{past: past, daemon: d, entry: entry, awaited: awaited})
+	links := make(chan string, 8) // links that the system passes on; "" is a start without a link
+	if d.folder() == "" && entry.origin() == "" {
+		links <- ""
 	}
 	err := wails.Run(&options.App{
 		Title:            "Drawbridge",
 		Width:            at.Width,
 		Height:           at.Height,
-		MinWidth:         leastWidth,
-		MinHeight:        leastHeight,
+		MinWidth:         minWidth,
+		MinHeight:        minHeight,
 		WindowStartState: state,
 		BackgroundColour: options.NewRGB(0xf6, 0xf5, 0xf2), // the page's light background
-		AssetServer:      &assetserver.Options{Handler: lead},
+		AssetServer:      &assetserver.Options{Handler: entry},
 		OnStartup: func(c context.Context) {
 			ctx = c
 			watchPage()
 			if known && !at.Maximised {
 				runtime.WindowSetPosition(c, at.X, at.Y)
 			}
-			go called(c, ours, d, lead, calls)
+			go openLinks(c, ours, d, entry, links)
 		},
 		OnDomReady: func(c context.Context) {
 			ready()
 			following.Do(func() {
-				go d.follow(ours, func() { back(c, d, lead) }, func(cmd command) { go obey(c, d, lead, &asked, cmd) })
+				go d.follow(ours, func() { reconnected(c, d, entry) }, func(cmd command) { go runCommand(c, d, entry, &asked, cmd) })
 				watchPage()
 			})
 			// A new goroutine, because this is GTK's thread, which also runs the scripts.
-			go follow(c, asked.place(time.Now()), lead)
+			go navigate(c, asked.route(time.Now()), entry)
 		},
 		OnBeforeClose: func(c context.Context) bool {
 			p := windowState{Maximised: runtime.WindowIsMaximised(c)}
@@ -92,10 +92,10 @@ func Main() {
 		},
 		OnShutdown: func(context.Context) { end() },
 		SingleInstanceLock: &options.SingleInstanceLock{
-			UniqueId: "drawbridge_" + fingerprint(lead.base()),
+			UniqueId: "drawbridge_" + fingerprint(entry.origin()),
 			OnSecondInstanceLaunch: func(options.SecondInstanceData) {
-				front(ctx)
-				if !lead.answers() {
+				bringToFront(ctx)
+				if !entry.daemonResponds() {
 					runtime.WindowReloadApp(ctx)
 				}
 			},
@@ -104,7 +104,7 @@ func Main() {
 		// goroutine.
 		Mac: &mac.Options{OnUrlOpen: func(link string) {
 			select {
-			case calls <- link:
+			case links <- link:
 			default: // drop the link: too many are waiting
 			}
 		}},
@@ -116,34 +116,34 @@ func Main() {
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "drawbridge-window: cannot show the window:", err)
-		os.Exit(noWindow)
+		os.Exit(exitNoWindow)
 	}
 }
 
 // readiness returns a function that reports to the process that started us that the window shows a
 // page, and a function that returns whether that process still waits. It waits for a byte or for
 // our exit, after which it opens the browser instead: WebKit may end the whole program before.
-func readiness() (tell func(), awaited func() bool) {
+func readiness() (reportReady func(), awaited func() bool) {
 	if os.Getenv(readyVariable) == "" {
 		return func() {}, func() bool { return false }
 	}
 	os.Unsetenv(readyVariable)
 	file := os.NewFile(readyDescriptor, "ready")
-	var told atomic.Bool
+	var reported atomic.Bool
 	return sync.OnceFunc(func() {
-		told.Store(true)
+		reported.Store(true)
 		if file != nil {
 			_, _ = file.Write([]byte{1}) // the reader may have exited
 			file.Close()
 		}
-	}), func() bool { return !told.Load() }
+	}), func() bool { return !reported.Load() }
 }
 
 // following starts following the daemon once, after the first page has loaded.
 var following sync.Once
 
-// picked sends the path that the user chose to the daemon; "" means none.
-func (d *daemon) picked(ctx context.Context, id, path string) error {
+// sendPickedPath sends the path that the user chose to the daemon; "" means none.
+func (d *daemon) sendPickedPath(ctx context.Context, id, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	resp, err := d.request(ctx, http.MethodPost, "window/picked", map[string]string{"id": id, "path": path})
@@ -153,20 +153,20 @@ func (d *daemon) picked(ctx context.Context, id, path string) error {
 	return resp.Body.Close()
 }
 
-func front(ctx context.Context) {
+func bringToFront(ctx context.Context) {
 	runtime.WindowUnminimise(ctx)
 	runtime.WindowShow(ctx)
 }
 
-// called navigates the page to the target of each link until ours is done. It loads the page again
+// openLinks navigates the page to the target of each link until ours is done. It loads the page again
 // for that, because at the start there may be no page yet.
-func called(ctx, ours context.Context, d *daemon, lead *entryPage, calls <-chan string) {
+func openLinks(ctx, ours context.Context, d *daemon, entry *entryPage, links <-chan string) {
 	self, _ := os.Executable() // without it the program is searched in PATH
 	for {
 		select {
 		case <-ours.Done():
 			return
-		case link := <-calls:
+		case link := <-links:
 			first := d.folder() == ""
 			address, err := d.startDaemon(ours, daemonProgram(self), link)
 			if err != nil {
@@ -180,38 +180,38 @@ func called(ctx, ours context.Context, d *daemon, lead *entryPage, calls <-chan 
 					runtime.WindowMaximise(ctx)
 				}
 			}
-			lead.take(address)
-			front(ctx)
+			entry.redirectTo(address)
+			bringToFront(ctx)
 			runtime.WindowReloadApp(ctx)
 		}
 	}
 }
 
-// back is called when the daemon responds again. The page and the entrance page recover without
+// reconnected is called when the daemon responds again. The page and the entry page recover without
 // help, unless the address has changed.
-func back(ctx context.Context, d *daemon, lead *entryPage) {
+func reconnected(ctx context.Context, d *daemon, entry *entryPage) {
 	address := d.address(ctx)
-	before := lead.base()
-	lead.set(local(address))
-	if js := move(address); js != "" && lead.base() != before {
+	before := entry.origin()
+	entry.set(localAddress(address))
+	if js := moveScript(address); js != "" && entry.origin() != before {
 		runtime.WindowExecJS(ctx, js)
 	}
 }
 
-// follow navigates the page to a route; "" means the current one.
-func follow(ctx context.Context, to string, lead *entryPage) {
-	if js := script(to, lead.page()); js != "" {
+// navigate navigates the page to a route; "" means the current one.
+func navigate(ctx context.Context, to string, entry *entryPage) {
+	if js := navigationScript(to, entry.pageAddress()); js != "" {
 		runtime.WindowExecJS(ctx, js)
 	}
 }
 
-// obey executes a command of the daemon.
-func obey(ctx context.Context, d *daemon, lead *entryPage, asked *recentLink, c command) {
+// runCommand executes a command of the daemon.
+func runCommand(ctx context.Context, d *daemon, entry *entryPage, asked *recentLink, c command) {
 	switch c.Command {
 	case "focus":
 		asked.set(c.To, time.Now())
-		front(ctx)
-		follow(ctx, c.To, lead)
+		bringToFront(ctx)
+		navigate(ctx, c.To, entry)
 	case "pick":
 		var path string
 		var err error
@@ -223,8 +223,8 @@ func obey(ctx context.Context, d *daemon, lead *entryPage, asked *recentLink, c 
 		if err != nil {
 			path = ""
 		}
-		if err := d.picked(ctx, c.ID, path); err != nil {
-			fmt.Fprintln(os.Stderr, "drawbridge-window: cannot hand over what was picked:", err)
+		if err := d.sendPickedPath(ctx, c.ID, path); err != nil {
+			fmt.Fprintln(os.Stderr, "drawbridge-window: cannot send the chosen path:", err)
 		}
 	case "quit":
 		runtime.Quit(ctx)

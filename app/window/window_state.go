@@ -14,26 +14,26 @@ type windowState struct {
 
 // Default and minimum size of a window.
 const (
-	usualWidth, usualHeight = 1180, 800
-	leastWidth, leastHeight = 640, 420
-	mostSide                = 16384 // larger than any screen
+	defaultWidth, defaultHeight = 1180, 800
+	minWidth, minHeight         = 640, 420
+	maxCoordinate               = 16384 // larger than any screen
 )
 
 func windowStateFile(data string) string { return filepath.Join(data, "window.json") }
 
 // readWindowState returns the saved state; known is false if there is none or it is invalid.
 func readWindowState(data string) (p windowState, known bool) {
-	usual := windowState{Width: usualWidth, Height: usualHeight}
+	initial := windowState{Width: defaultWidth, Height: defaultHeight}
 	if data == "" {
-		return usual, false
+		return initial, false
 	}
 	b, err := os.ReadFile(windowStateFile(data))
 	if err != nil || json.Unmarshal(b, &p) != nil {
-		return usual, false
+		return initial, false
 	}
-	if p.Width < leastWidth || p.Height < leastHeight || p.Width > mostSide || p.Height > mostSide ||
-		p.X < -mostSide || p.X > mostSide || p.Y < -mostSide || p.Y > mostSide {
-		return usual, false
+	if p.Width < minWidth || p.Height < minHeight || p.Width > maxCoordinate || p.Height > maxCoordinate ||
+		p.X < -maxCoordinate || p.X > maxCoordinate || p.Y < -maxCoordinate || p.Y > maxCoordinate {
+		return initial, false
 	}
 	return p, true
 }

@@ -60,7 +60,7 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 	w := startWebkit(t)
 	begun := false
 	for _, c := range cases {
-		cmd := command(t, append(d.env(), "DRAWBRIDGE_WINDOW_WAITS=1"), binary, c.link, "--data", d.data)
+		cmd := command(t, append(d.env(), "DRAWBRIDGE_PRINT_ADDRESS=1"), binary, c.link, "--data", d.data)
 		if c.shows == "" {
 			run(t, cmd, 1)
 			continue

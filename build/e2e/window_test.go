@@ -119,7 +119,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 	s.background(cmd)
 	s.oneWindow()
 	eventually.Complete(t, limit(10*time.Second), func() string {
-		// The logo of the entrance page.
+		// The logo of the entry page.
 		if _, n := find(s.picture("window-page-failed"), image.Rect(0, 200, 1400, 1000), 0x0f, 0x65, 0x77); n < 300 {
 			return "the page that explains it is not shown"
 		}

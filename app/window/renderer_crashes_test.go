@@ -9,7 +9,7 @@ import (
 func TestCrashingPageIsReloadedFiveTimesPerMinute(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	var past rendererCrashes
-	for i := range mostRelapses {
+	for i := range maxCrashes {
 		if !past.record(now.Add(time.Duration(i) * time.Second)) {
 			t.Fatalf("given up at death %d", i+1)
 		}
@@ -17,10 +17,10 @@ func TestCrashingPageIsReloadedFiveTimesPerMinute(t *testing.T) {
 	if past = parseRendererCrashes(past.String()); past.record(now.Add(10 * time.Second)) {
 		t.Error("tried a sixth time within a minute, after beginning anew")
 	}
-	if !past.record(now.Add(relapsesWithin)) {
+	if !past.record(now.Add(crashInterval)) {
 		t.Error("a minute after the first death it is not tried")
 	}
-	if past.record(now.Add(relapsesWithin)) {
+	if past.record(now.Add(crashInterval)) {
 		t.Error("only the first death is a minute old")
 	}
 	if !past.record(now.Add(-time.Hour)) {
@@ -35,9 +35,9 @@ func TestCrashingPageIsReloadedFiveTimesPerMinute(t *testing.T) {
 
 func TestRestartedWindowFindsItsDaemon(t *testing.T) {
 	past := rendererCrashes{time.UnixMilli(5)}
-	before := []string{"HOME=/h", urlVariable + "=http://127.0.0.1:1/#code=used", relapsesVariable + "=1", readyVariable + "=1"}
+	before := []string{"HOME=/h", urlVariable + "=http://127.0.0.1:1/#code=used", crashesVariable + "=1", readyVariable + "=1"}
 	got := restartEnvironment(before, "http://127.0.0.1:1", "/d", past, false)
-	want := []string{"HOME=/h", urlVariable + "=http://127.0.0.1:1", dataVariable + "=/d", relapsesVariable + "=5"}
+	want := []string{"HOME=/h", urlVariable + "=http://127.0.0.1:1", dataVariable + "=/d", crashesVariable + "=5"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

@@ -8,10 +8,10 @@ import "sync"
 // if readyVariable is set.
 const readyDescriptor = 3
 
-// lifecycle is the state that is needed to recover when the process that renders the page crashes.
-type lifecycle struct {
+// rendererRecovery is the state that is needed to recover when the process that renders the page crashes.
+type rendererRecovery struct {
 	daemon  *daemon
-	lead    *entryPage
+	entry   *entryPage
 	awaited func() bool // reports whether the process that started us still waits for a page
 
 	mu   sync.Mutex

@@ -19,17 +19,17 @@ import (
 // then requests one from the daemon's program and passes on the link that it was opened for. See
 // build/package/macos.sh.
 
-// summonLimit is the time limit for that. It includes the start of the daemon.
-const summonLimit = 45 * time.Second
+// startDaemonTimeout limits startDaemon. It includes the start of the daemon.
+const startDaemonTimeout = 45 * time.Second
 
-// waits is set for the daemon's program to make it print the address instead of opening a window.
-const waits = "DRAWBRIDGE_WINDOW_WAITS"
+// printAddressVariable is set for the daemon's program to make it print the address instead of opening a window.
+const printAddressVariable = "DRAWBRIDGE_PRINT_ADDRESS"
 
 // startDaemon runs the daemon's program, which starts the daemon if none runs, and returns the
 // address of the page at the route of link. An empty link means the start page. That program
 // validates the link. Afterwards the daemon's folder is known.
 func (d *daemon) startDaemon(ctx context.Context, program, link string) (address string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, summonLimit)
+	ctx, cancel := context.WithTimeout(ctx, startDaemonTimeout)
 	defer cancel()
 	var args []string
 	if link != "" {
@@ -39,27 +39,27 @@ func (d *daemon) startDaemon(ctx context.Context, program, link string) (address
 		args = append(args, "--data", data)
 	}
 	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, program, args...))
-	cmd.Env = append(os.Environ(), waits+"=1")
+	cmd.Env = append(os.Environ(), printAddressVariable+"=1")
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("cannot reach Drawbridge: %w: %s", err, bytes.TrimSpace(failed.Bytes()))
 	}
-	var told struct{ URL, Data string }
-	if err := json.Unmarshal(out.Bytes(), &told); err != nil || local(told.URL) == "" {
-		return "", fmt.Errorf("cannot reach Drawbridge: %s gave no address", program)
+	var reply struct{ URL, Data string }
+	if err := json.Unmarshal(out.Bytes(), &reply); err != nil || localAddress(reply.URL) == "" {
+		return "", fmt.Errorf("cannot reach Drawbridge: %s printed no address", program)
 	}
 	d.mu.Lock()
-	d.data = told.Data
+	d.data = reply.Data
 	d.mu.Unlock()
-	return local(told.URL), nil
+	return localAddress(reply.URL), nil
 }
 
-// bundled is the path of the daemon's program in a macOS bundle, relative to the folder of the
+// bundledDaemon is the path of the daemon's program in a macOS bundle, relative to the folder of the
 // window's program. It is in a bundle of its own because macOS could otherwise pass links to it
 // instead.
-const bundled = "../Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge"
+const bundledDaemon = "../Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge"
 
 // daemonProgram returns the daemon's binary for the window's binary self.
 func daemonProgram(self string) string {
@@ -69,7 +69,7 @@ func daemonProgram(self string) string {
 	}
 	places := []string{name}
 	if strings.HasSuffix(filepath.ToSlash(filepath.Dir(self)), ".app/Contents/MacOS") {
-		places = append(places, bundled)
+		places = append(places, bundledDaemon)
 	}
 	for _, path := range places {
 		path = filepath.Join(filepath.Dir(self), path)

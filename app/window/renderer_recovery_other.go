@@ -3,6 +3,6 @@
 package window
 
 // The system's web view restarts its process without help.
-func recoverRenderer(*lifecycle) {}
+func recoverRenderer(*rendererRecovery) {}
 
 func watchPage() {}

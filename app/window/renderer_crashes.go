@@ -11,8 +11,8 @@ import (
 // happens when that process crashes at its start. Both count together: after five crashes within a
 // minute the page is opened in the browser instead.
 const (
-	mostRelapses   = 5
-	relapsesWithin = time.Minute
+	maxCrashes    = 5
+	crashInterval = time.Minute
 )
 
 // rendererCrashes are the times of recent crashes, oldest first.
@@ -20,16 +20,16 @@ type rendererCrashes []time.Time
 
 // record adds a crash at now and reports whether to try again.
 func (r *rendererCrashes) record(now time.Time) bool {
-	*r = slices.DeleteFunc(*r, func(t time.Time) bool { return now.Sub(t) >= relapsesWithin || t.After(now) })
-	if len(*r) >= mostRelapses {
+	*r = slices.DeleteFunc(*r, func(t time.Time) bool { return now.Sub(t) >= crashInterval || t.After(now) })
+	if len(*r) >= maxCrashes {
 		return false
 	}
 	*r = append(*r, now)
 	return true
 }
 
-// relapsesVariable passes the times of recent crashes to a restarted window.
-const relapsesVariable = "DRAWBRIDGE_WINDOW_RELAPSES"
+// crashesVariable passes the times of recent crashes to a restarted window.
+const crashesVariable = "DRAWBRIDGE_WINDOW_CRASHES"
 
 func (r rendererCrashes) String() string {
 	parts := make([]string, len(r))
@@ -41,7 +41,7 @@ func (r rendererCrashes) String() string {
 
 // parseRendererCrashes parses the result of String and skips invalid times.
 func parseRendererCrashes(text string) (r rendererCrashes) {
-	for _, part := range strings.SplitN(text, ",", 2*mostRelapses) {
+	for _, part := range strings.SplitN(text, ",", 2*maxCrashes) {
 		if ms, err := strconv.ParseInt(part, 10, 64); err == nil {
 			r = append(r, time.UnixMilli(ms))
 		}
@@ -55,9 +55,9 @@ func parseRendererCrashes(text string) (r rendererCrashes) {
 func restartEnvironment(env []string, base, data string, past rendererCrashes, awaited bool) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return name == urlVariable || name == dataVariable || name == relapsesVariable || name == readyVariable
+		return name == urlVariable || name == dataVariable || name == crashesVariable || name == readyVariable
 	})
-	env = append(env, urlVariable+"="+base, dataVariable+"="+data, relapsesVariable+"="+past.String())
+	env = append(env, urlVariable+"="+base, dataVariable+"="+data, crashesVariable+"="+past.String())
 	if awaited {
 		env = append(env, readyVariable+"=1")
 	}

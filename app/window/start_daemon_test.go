@@ -16,7 +16,7 @@ func program(t *testing.T, answer string) (path string, called func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	path = filepath.Join(dir, "drawbridge")
-	script := "#!/bin/sh\nprintf '%s|' \"$DRAWBRIDGE_WINDOW_WAITS\" \"$@\" >'" + dir + "/called'\n" + answer + "\n"
+	script := "#!/bin/sh\nprintf '%s|' \"$DRAWBRIDGE_PRINT_ADDRESS\" \"$@\" >'" + dir + "/called'\n" + answer + "\n"
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +69,9 @@ func TestReloadedPageFollowsLink(t *testing.T) {
 	at := healthy(t).URL
 	e := newEntryPage(at+"/#code=first", func(context.Context) string { return at + "/#code=third" })
 	page(t, e)
-	e.take(at + "/#code=second&to=x")
-	if got := page(t, e); !strings.Contains(got, "#code=second") || e.page() != at+"/#code=second&to=x" {
-		t.Errorf("it goes to %s\n%s", e.page(), got)
+	e.redirectTo(at + "/#code=second&to=x")
+	if got := page(t, e); !strings.Contains(got, "#code=second") || e.pageAddress() != at+"/#code=second&to=x" {
+		t.Errorf("it goes to %s\n%s", e.pageAddress(), got)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestMacOSBundleRegistersLinks(t *testing.T) {
 	if strings.Contains(daemon, "CFBundleURL") || strings.Contains(window, "LSUIElement") {
 		t.Error("links go to the daemon, or the window has no place in the Dock")
 	}
-	if !strings.Contains(script, `daemon="$app/`+strings.TrimSuffix(strings.TrimPrefix(bundled, "../"), "/Contents/MacOS/drawbridge")) &&
+	if !strings.Contains(script, `daemon="$app/`+strings.TrimSuffix(strings.TrimPrefix(bundledDaemon, "../"), "/Contents/MacOS/drawbridge")) &&
 		!strings.Contains(script, `/Contents/Helpers/Drawbridge Daemon.app"`) {
 		t.Error("macos.sh puts the daemon elsewhere")
 	}
