@@ -48,7 +48,7 @@ func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
 	if findings, err := a.examine(ctx, nil); err == nil {
 		o.Documents["doctor"] = findings.Body.Items
 	}
-	tokens, err := a.Tokens.List()
+	tokens, err := a.Tokens.ListWithSecrets()
 	if err != nil {
 		return nil, err
 	}

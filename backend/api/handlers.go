@@ -239,7 +239,7 @@ func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], 
 		c.Sessions++
 		seen(c, s.LastUsed)
 	}
-	tokens, err := a.Tokens.List()
+	tokens, err := a.Tokens.ListWithSecrets()
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 		Secrets: []string{admin}, Redact: p.Redact, Documents: map[string]any{"running": false},
 	}
 	if tokens, err := loopback.NewTokens(folders.Data, nil); err == nil {
-		list, err := tokens.List()
+		list, err := tokens.ListWithSecrets()
 		if err != nil {
 			return nil, err
 		}

@@ -142,7 +142,7 @@ type recordedPipe struct {
 }
 
 func recordPipe(p upstream.Pipe, t *frameRecorder, server string, o Observer) upstream.Pipe {
-	w := &recordingWriter{WriteCloser: p.Stdin(), nonblocking: newNonblockingWriter(p.Stdin()), recorder: lineRecorder{recorder: t, server: server, observer: o, sent: true}}
+	w := &recordingWriter{WriteCloser: p.Stdin(), nonblocking: nonblockingWriterIfSupported(p.Stdin()), recorder: lineRecorder{recorder: t, server: server, observer: o, sent: true}}
 	in := io.WriteCloser(w)
 	if d, ok := w.WriteCloser.(deadliner); ok {
 		in = &recordingDeadlineWriter{w, d}

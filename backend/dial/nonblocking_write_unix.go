@@ -17,8 +17,8 @@ type nonblockingWriter struct {
 	once  func(fd uintptr) bool
 }
 
-// newNonblockingWriter returns nil if w is not a pipe of the operating system.
-func newNonblockingWriter(w io.Writer) *nonblockingWriter {
+// nonblockingWriterIfSupported returns nil if w is not a pipe of the operating system.
+func nonblockingWriterIfSupported(w io.Writer) *nonblockingWriter {
 	f, ok := w.(*os.File)
 	if !ok {
 		return nil

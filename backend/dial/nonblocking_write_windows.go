@@ -2,9 +2,9 @@ package dial
 
 import "io"
 
-// nonblockingWriter is for systems whose pipes can be written to without waiting.
+// nonblockingWriter is not implemented on Windows: a write to a pipe waits until there is room in it.
 type nonblockingWriter struct{}
 
-func newNonblockingWriter(io.Writer) *nonblockingWriter { return nil }
+func nonblockingWriterIfSupported(io.Writer) *nonblockingWriter { return nil }
 
 func (*nonblockingWriter) write([]byte) int { return 0 }

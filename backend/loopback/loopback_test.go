@@ -180,7 +180,7 @@ func TestConcurrentlyCreatedTokensAllPersist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := tokens.List(); len(list) != 20 || err != nil {
+	if list, err := tokens.ListWithSecrets(); len(list) != 20 || err != nil {
 		t.Fatalf("%d of 20 are left, %v", len(list), err)
 	}
 }

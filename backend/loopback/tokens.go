@@ -133,8 +133,8 @@ func (t *Tokens) match(token string, sum digest) (name string, ok bool) {
 	return name, ok
 }
 
-// List returns all tokens in order of creation.
-func (t *Tokens) List() ([]Token, error) {
+// ListWithSecrets returns all tokens, with the secrets themselves, in order of creation.
+func (t *Tokens) ListWithSecrets() ([]Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.refresh(); err != nil {
@@ -145,7 +145,7 @@ func (t *Tokens) List() ([]Token, error) {
 
 // Get returns the token of the client called name, and whether it exists.
 func (t *Tokens) Get(name string) (Token, bool, error) {
-	all, err := t.List()
+	all, err := t.ListWithSecrets()
 	if i := slices.IndexFunc(all, func(one Token) bool { return one.Name == name }); i >= 0 {
 		return all[i], true, err
 	}
@@ -208,7 +208,7 @@ func (t *Tokens) update(name string, edit func(all []Token, i int) []Token) erro
 		}
 	}
 	return withFileLock(t.lock, func() error {
-		before, err := t.List()
+		before, err := t.ListWithSecrets()
 		if err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func (t *Tokens) update(name string, edit func(all []Token, i int) []Token) erro
 		if err != nil {
 			return fmt.Errorf("cannot write tokens: %w", err)
 		}
-		_, err = t.List()
+		_, err = t.ListWithSecrets()
 		return err
 	})
 }

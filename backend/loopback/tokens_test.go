@@ -46,7 +46,7 @@ func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 	if err := <-made; err != nil {
 		t.Error(err)
 	}
-	if all, err := tokens.List(); err != nil || len(all) != 2 {
+	if all, err := tokens.ListWithSecrets(); err != nil || len(all) != 2 {
 		t.Errorf("the tokens are %v, %v", all, err)
 	}
 }

@@ -26,13 +26,13 @@ type goal struct {
 	least float64
 }
 
-func p50(m measurement) float64  { return float64(m.p50) }
-func p99(m measurement) float64  { return float64(m.p99) }
-func rate(m measurement) float64 { return m.rate }
+func p50Of(m measurement) float64  { return float64(m.p50) }
+func p99Of(m measurement) float64  { return float64(m.p99) }
+func rateOf(m measurement) float64 { return m.rate }
 
-func p50AtMost(f float64) goal   { return goal{of: "p50 / F", value: p50, most: f} }
-func p99AtMost(f float64) goal   { return goal{of: "p99 / F", value: p99, most: f} }
-func rateAtLeast(f float64) goal { return goal{of: "calls/s / F", value: rate, least: f} }
+func p50AtMost(f float64) goal   { return goal{of: "p50 / F", value: p50Of, most: f} }
+func p99AtMost(f float64) goal   { return goal{of: "p99 / F", value: p99Of, most: f} }
+func rateAtLeast(f float64) goal { return goal{of: "calls/s / F", value: rateOf, least: f} }
 
 var cells = []cell{
 	{"60 B × 1", 60, 1, false, []goal{p50AtMost(1.35), p99AtMost(2.5)}, false},
@@ -77,7 +77,7 @@ func (b *bench) measure(ctx context.Context, c cell) (result, error) {
 			}
 		}
 		fmt.Fprintf(os.Stderr, "%s, round %d: p50 ratio %.2f, calls/s ratio %.2f, CPU per call %s and %s\n", c.name, round+1,
-			p50(r.ours[round])/p50(r.floor[round]), r.ours[round].rate/r.floor[round].rate,
+			p50Of(r.ours[round])/p50Of(r.floor[round]), r.ours[round].rate/r.floor[round].rate,
 			micro(float64(r.floor[round].cpu)), micro(float64(r.ours[round].cpu)))
 	}
 	return r, nil

@@ -52,9 +52,9 @@ func (b *bench) report(results []result, found []finding) string {
 		}
 		cpu := func(m measurement) float64 { return float64(m.cpu) }
 		fmt.Fprintf(&t, "| %s | %s | %s | **%.2f** | %s | %s | %.2f | %.0f | %.0f | **%.2f** | %s, %s | %.0f MB | %.0f | %.0f |\n", r.name,
-			micro(pick(r.floor, p50)), micro(pick(r.ours, p50)), r.ratio(p50),
-			micro(pick(r.floor, p99)), micro(pick(r.ours, p99)), r.ratio(p99),
-			pick(r.floor, rate), pick(r.ours, rate), r.ratio(rate),
+			micro(pick(r.floor, p50Of)), micro(pick(r.ours, p50Of)), r.ratio(p50Of),
+			micro(pick(r.floor, p99Of)), micro(pick(r.ours, p99Of)), r.ratio(p99Of),
+			pick(r.floor, rateOf), pick(r.ours, rateOf), r.ratio(rateOf),
 			micro(pick(r.floor, cpu)), micro(pick(r.ours, cpu)),
 			pick(r.ours, func(m measurement) float64 { return mega(m.rss) }),
 			pick(r.ours, func(m measurement) float64 { return float64(m.files) }),
