@@ -40,7 +40,7 @@ func CopiesOf(data string) Copies { return Copies{filepath.Join(data, "backups")
 // oldest ones. It never replaces a backup.
 func (c Copies) Keep(file string, text []byte, now time.Time) (name string, err error) {
 	if c.Dir == "" {
-		return "", errors.New("there is no folder for copies of the configuration")
+		return "", errors.New("no folder for configuration backups is set")
 	}
 	ending := strings.ToLower(filepath.Ext(file))
 	for n := 1; n < 100; n++ {
@@ -72,7 +72,7 @@ func (c Copies) Keep(file string, text []byte, now time.Time) (name string, err 
 func (c Copies) List() ([]Copy, error) {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot read the copies of the configuration: %w", err)
+		return nil, fmt.Errorf("cannot read the configuration backups: %w", err)
 	}
 	var all []Copy
 	for _, e := range entries {

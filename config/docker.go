@@ -120,7 +120,7 @@ func mountSyntax(mount string) string {
 	}
 	_, _, _, ok := SplitMount(mount)
 	if !ok {
-		return `must hold entries such as "/folder/here:/folder/inside" or "volume:/folder/inside:ro"`
+		return `must contain entries such as "/folder/here:/folder/inside" or "volume:/folder/inside:ro"`
 	}
 	return ""
 }

@@ -173,7 +173,7 @@ func millis(name string, least time.Duration, to *time.Duration) field {
 		}
 		*to = time.Duration(v) * time.Millisecond
 		if name == "timeout" && v > 0 && v < 1000 {
-			r.report(n.at, name, true, fmt.Sprintf("%d seconds are %d", v, v*1000), "'timeout'%s is in milliseconds", r.in())
+			r.report(n.at, name, true, fmt.Sprintf("%d seconds is %d", v, v*1000), "'timeout'%s is in milliseconds", r.in())
 		}
 	}}
 }
@@ -194,7 +194,7 @@ func delays(name string, to *[]time.Duration) field {
 			out = append(out, time.Duration(v)*time.Millisecond)
 		}
 		if len(out) > 20 {
-			r.errorf(n.at, name, "'%s'%s must hold at most 20 numbers", name, r.in())
+			r.errorf(n.at, name, "'%s'%s must contain at most 20 numbers", name, r.in())
 			return
 		}
 		*to = out

@@ -41,7 +41,7 @@ func jsonProblem(where *lines, src []byte, err error) *Problem {
 	suggestion := ""
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return refuse(where.at(len(src)), "file ends too early", "a closing bracket or quote is missing")
+		return refuse(where.at(len(src)), "unexpected end of file", "a closing bracket or quote is missing")
 	case strings.HasPrefix(message, "invalid literal"):
 		// The text may be a secret whose quotes were forgotten, so it is not shown.
 		message, suggestion = "a word without quotes", "text and keys need double quotes; true, false, null and numbers do not"
@@ -50,9 +50,9 @@ func jsonProblem(where *lines, src []byte, err error) *Problem {
 	case strings.Contains(message, "at start of object name"):
 		suggestion = "keys need double quotes"
 	case strings.Contains(message, "after object name"):
-		suggestion = "a colon belongs between key and value"
+		suggestion = "add a colon between key and value"
 	case strings.Contains(message, "in string"):
-		suggestion = `a backslash is written \\, a line break \n`
+		suggestion = `escape a backslash as \\ and a line break as \n`
 	}
 	return refuse(at, message, suggestion)
 }

@@ -20,10 +20,10 @@ func makePrivate(dir string, _ bool) error {
 		return err
 	}
 	if info.Mode().Perm()&0o002 != 0 {
-		return fmt.Errorf("every user of this machine may write to %s. Forbid that with: chmod o-w %q", dir, dir)
+		return fmt.Errorf("any user on this machine can write to %s. Fix it with: chmod o-w %q", dir, dir)
 	}
 	if of, ok := info.Sys().(*syscall.Stat_t); ok && of.Uid != 0 && int64(of.Uid) != int64(os.Geteuid()) {
-		return fmt.Errorf("%s belongs to another user (%d), who may write to it. Choose another folder, or take it over with: chown %d %q", dir, of.Uid, os.Geteuid(), dir)
+		return fmt.Errorf("%s is owned by another user (%d), who can write to it. Choose another folder, or make it yours with: chown %d %q", dir, of.Uid, os.Geteuid(), dir)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func absolutePaths(name string, to *[]string) field {
 		list(name, &all).read(r, name, at, n)
 		for i, path := range all {
 			if !filepath.IsAbs(path) {
-				r.errorf(n.items[i].at, fmt.Sprintf("%s[%d]", name, i), "'%s' must hold absolute paths", name)
+				r.errorf(n.items[i].at, fmt.Sprintf("%s[%d]", name, i), "'%s' must contain absolute paths", name)
 				return
 			}
 			all[i] = filepath.Clean(path)

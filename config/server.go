@@ -163,7 +163,7 @@ func (r *reader) transport(e *entry, m member) {
 	case known:
 		e.Type = t
 	case e.typeName != "":
-		suggestion := "it is one of stdio, docker, http, sse"
+		suggestion := "use one of stdio, docker, http, sse"
 		r.report(r.keyAt(e, m, "type", "transport"), "type", false, suggestion, "unknown type '%s'%s", e.typeName, r.in())
 		return
 	case hasContainer:
@@ -252,7 +252,7 @@ func notBlank(s string) string {
 
 func serverID(s string) string {
 	if !core.ValidServerID(s) {
-		return fmt.Sprintf("must be letters and digits with single '_' or '-' between, at most %d", core.MaxServerID)
+		return fmt.Sprintf("must be at most %d letters and digits, with single '_' or '-' between them", core.MaxServerID)
 	}
 	return ""
 }

@@ -38,9 +38,9 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 		notice := event.Notice{Subject: "clients/" + s.Key}
 		switch s.State {
 		case clientconf.Vanished:
-			notice.Message = "Our entry is no longer in the configuration of " + s.Client.Name + "."
+			notice.Message = "The Drawbridge entry is no longer in the configuration of " + s.Client.Name + "."
 		case clientconf.Changed:
-			notice.Message = "Our entry in the configuration of " + s.Client.Name + " was changed."
+			notice.Message = "The Drawbridge entry in the configuration of " + s.Client.Name + " was changed."
 		case clientconf.Unreadable:
 			notice.Message = "The configuration of " + s.Client.Name + " cannot be read."
 		}

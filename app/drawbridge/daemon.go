@@ -276,7 +276,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
 	if !files.Current().Bridge.RequireToken {
-		log.Warn("The bridge accepts calls without a token: every program of every user of this machine can call every tool")
+		log.Warn("The bridge accepts calls without a token: any program of any user on this machine can call any tool")
 	}
 
 	select {

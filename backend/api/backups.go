@@ -48,7 +48,7 @@ type restoreConfigInput struct {
 }
 
 func (a *API) registerBackups(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/config/backups", "Copies of the configuration file, newest first", a.listCopies)
+	op(a, doc, "GET", "/api/v1/config/backups", "Backups of the configuration file, newest first", a.listCopies)
 	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.keepCopy)
 	op(a, doc, "POST", "/api/v1/config/retention-preview", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
 	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A copy, and the changes that restoring it would make", a.getCopy)

@@ -196,7 +196,7 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 	}
 	if err != nil || !ok {
 		if err == nil {
-			err = core.Errorf(core.CodeNotFound, "no token is called %q", in.Name)
+			err = core.Errorf(core.CodeNotFound, "there is no token named %q", in.Name)
 		}
 		return nil, err
 	}

@@ -37,7 +37,7 @@ type Connection struct {
 	Offered  int        `json:"offered" doc:"Number of tools that a new list would contain"`
 	Next     string     `json:"next" doc:"Next step for this client; empty if there is none"`
 	Warnings []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are exceeded"`
-	Moved    []Moved    `json:"moved" nullable:"false" doc:"Servers that were taken over from it"`
+	Moved    []Moved    `json:"moved" nullable:"false" doc:"Servers that were moved from it"`
 	Link     bool       `json:"link" doc:"Whether it can be connected by a link"`
 	Bundle   bool       `json:"bundle" doc:"Whether it can be connected by an extension"`
 }
@@ -118,7 +118,7 @@ func (a *API) registerConnections(doc huma.API) {
 
 func (a *API) connector() (*clientconf.Connector, error) {
 	if a.Connector == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "the files of clients are not available")
+		return nil, core.Errorf(core.CodeUnavailable, "client configuration files are not available")
 	}
 	return a.Connector, nil
 }

@@ -162,7 +162,7 @@ func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*answer[Desk
 	}
 	if on := in.Body.StartAtLogin; on != nil {
 		if err := a.Desktop.SetStartAtLogin(*on); err != nil {
-			return nil, &core.Error{Code: core.CodeInternal, Message: "cannot change the start at login", Hint: "Drawbridge can also be started manually.", Cause: err}
+			return nil, &core.Error{Code: core.CodeInternal, Message: "cannot change the start-at-login setting", Hint: "Drawbridge can also be started manually.", Cause: err}
 		}
 	}
 	if on := in.Body.Paused; on != nil {
@@ -175,7 +175,7 @@ func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*answer[Desk
 
 func (a *API) quit(context.Context, *none) (*none, error) {
 	if a.Desktop == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "this daemon stops with the program that started it")
+		return nil, core.Errorf(core.CodeUnavailable, "this daemon can only be stopped by the program that started it")
 	}
 	a.CloseWindows()
 	a.Desktop.Quit()

@@ -28,7 +28,7 @@ type Installable struct {
 	Refused     string                      `json:"refused" doc:"Why it cannot be installed; empty if it can"`
 	Label       string                      `json:"label" doc:"Default name"`
 	Options     []marketplace.InstallOption `json:"options" nullable:"false"`
-	Repository  string                      `json:"repository" doc:"Source repository, as claimed"`
+	Repository  string                      `json:"repository" doc:"Source repository, as stated by the publisher"`
 	Installed   []string                    `json:"installed" nullable:"false" doc:"Ids of the servers that use this package or address"`
 }
 
@@ -236,7 +236,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	}
 	id := core.Slug(plan.Label)
 	if _, taken := a.Files.Current().Server(id); taken {
-		return nil, core.Errorf(core.CodeConflict, "a server %q exists already: choose another name", id)
+		return nil, core.Errorf(core.CodeConflict, "a server %q already exists: choose another name", id)
 	}
 	if bundle != nil {
 		if err := bundle.Unpack(a.Bundles); err != nil {
@@ -348,7 +348,7 @@ func (a *API) keepSecrets(ctx context.Context, values map[string]string) error {
 	}
 	for name, value := range values {
 		if old, err := s.Get(ctx, name); err == nil && old != value {
-			return core.Errorf(core.CodeConflict, "a secret called %q exists already: choose another name for the server, or remove that secret", name)
+			return core.Errorf(core.CodeConflict, "a secret named %q already exists: choose another name for the server, or remove that secret", name)
 		}
 	}
 	return s.SetAll(ctx, values)

@@ -24,7 +24,7 @@ func (a *API) registerDoctor(doc huma.API) {
 // API has.
 func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 	if a.Doctor == nil {
-		return doctor.Options{}, core.Errorf(core.CodeUnavailable, "the doctor is not available")
+		return doctor.Options{}, core.Errorf(core.CodeUnavailable, "diagnostics are not available")
 	}
 	c, err := a.connector()
 	if err != nil {

@@ -48,7 +48,7 @@ func exportOf(v url.Values) (q store.Query, format string, bad []core.FieldError
 	if text := v.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			bad = append(bad, core.FieldError{Field: "query.limit", Error: "must be a number from 1"})
+			bad = append(bad, core.FieldError{Field: "query.limit", Error: "must be a number of at least 1"})
 		}
 		q.Limit = n
 	}

@@ -15,7 +15,7 @@ import (
 // ClientFeatures says what passes end to end between one client and the servers.
 type ClientFeatures struct {
 	Token    string           `json:"token" doc:"Name of the client's token; may be empty"`
-	Name     string           `json:"name" doc:"Name of the application, as it claims"`
+	Name     string           `json:"name" doc:"Name that the application reports"`
 	Version  string           `json:"version"`
 	Era      core.Era         `json:"era" enum:"legacy,modern"`
 	Protocol string           `json:"protocolVersion"`

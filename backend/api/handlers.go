@@ -57,7 +57,7 @@ func (a *API) statusNow() Status {
 		s.Notices = append(s.Notices, clockNotice(h))
 	}
 	if !s.RequireToken {
-		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: every program of every user of this machine can call every tool."})
+		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program of any user on this machine can call any tool."})
 	}
 	if a.Commands != nil {
 		s.Notices = append(s.Notices, a.Commands.Notices()...)
@@ -322,7 +322,7 @@ func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 		Code string `json:"code"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096)).Decode(&body); err != nil || body.Code == "" {
-		writeProblem(w, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "code", Error: "is needed"}}})
+		writeProblem(w, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "code", Error: "is required"}}})
 		return
 	}
 	cookie, key, err := a.Options.Sessions.Exchange(body.Code)

@@ -15,7 +15,7 @@ func TestChangedNoteIsAConflict(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	status, body, _ := s.ask(t, "PUT", at, `{"title":"mine","note":"","tags":[],"base":`+none+`}`)
-	if status != 409 || !strings.Contains(body, `"conflict"`) || !strings.Contains(body, "changed meanwhile") {
+	if status != 409 || !strings.Contains(body, `"conflict"`) || !strings.Contains(body, "changed in the meantime") {
 		t.Errorf("over what nobody saw: %d %s", status, body)
 	}
 	if status, body, _ := s.ask(t, "PUT", at, `{"title":"mine","note":"","tags":[],"base":`+theirs+`}`); status != 200 || !strings.Contains(body, `"mine"`) {

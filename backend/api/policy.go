@@ -173,16 +173,16 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 	v := policy.Verdict{Name: "server", Result: policy.Wait}
 	switch st.State {
 	case core.StateRunning:
-		v.Result, v.Detail = policy.Pass, "It runs"
+		v.Result, v.Detail = policy.Pass, "It is running"
 	case core.StateDegraded:
 		v.Result, v.Detail = policy.Pass, "It responds, but works only partly"
 	case core.StateStopped:
-		v.Detail = "It is stopped: a call starts it"
+		v.Detail = "It is stopped; the next call starts it"
 		if st.ManualOnly {
 			v.Result, v.Detail = policy.Refuse, "It is stopped, and a call does not start it; use drawbridge start "+st.ID
 		}
 	case core.StateCrashed:
-		v.Detail = "It has crashed: a call tries to start it again"
+		v.Detail = "It has crashed; the next call tries to restart it"
 	case core.StateDisabled:
 		v.Result, v.Detail, v.Key = policy.Refuse, "It is disabled", "mcpServers."+st.Label+".enabled"
 	case core.StateNeedsLogin:
@@ -190,7 +190,7 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 	case core.StateNeedsApproval:
 		v.Result, v.Detail = policy.Refuse, "It does not start until you approve its command"
 	default:
-		v.Detail = "It is not ready: a call waits for it"
+		v.Detail = "It is not ready; a call waits for it"
 	}
 	if st.Reason != "" && st.State != core.StateRunning {
 		v.Detail += " (" + strings.TrimSuffix(st.Reason, ".") + ")"

@@ -205,7 +205,7 @@ func (a *API) draft(raw []byte) (config.Profile, error) {
 	}
 	c, problems := config.Parse("profile", text)
 	if c == nil || len(c.Profiles) != 1 {
-		e := core.Errorf(core.CodeValidation, "the profile would not be valid")
+		e := core.Errorf(core.CodeValidation, "the profile is not valid")
 		for _, p := range problems {
 			if p.Warning {
 				continue
@@ -248,7 +248,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error) {
 	if p, ok := a.Files.Current().Profile(in.Name); ok {
 		if bound := a.describeProfile(a.Files.Current(), p).Clients; len(bound) > 0 {
-			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to the profile: assign another one first", bound[0])
+			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to this profile: assign it to another one first", bound[0])
 		}
 	}
 	return &none{}, a.Reach.SetProfile(ctx, in.Name, nil, in.Was)
@@ -258,7 +258,7 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	entry := map[string]string{}
 	if in.Body.Profile != "" {
 		if _, ok := a.Files.Current().Profile(in.Body.Profile); !ok {
-			return nil, core.Errorf(core.CodeNotFound, "no profile is called %q", in.Body.Profile)
+			return nil, core.Errorf(core.CodeNotFound, "there is no profile named %q", in.Body.Profile)
 		}
 		entry["profile"] = in.Body.Profile
 	}

@@ -111,7 +111,7 @@ func (a *API) deleteSecret(ctx context.Context, in *secretNameInput) (*none, err
 	}
 	ok, err := s.Remove(ctx, in.Name)
 	if err == nil && !ok {
-		err = core.Errorf(core.CodeNotFound, "there is no secret called %q", in.Name)
+		err = core.Errorf(core.CodeNotFound, "there is no secret named %q", in.Name)
 	}
 	return &none{}, err
 }

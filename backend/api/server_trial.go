@@ -79,7 +79,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 	case a.trials <- struct{}{}:
 		defer func() { <-a.trials }()
 	default:
-		return nil, &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tested already", Hint: "Wait until one of the tests has ended.", Retriable: true}
+		return nil, &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has ended.", Retriable: true}
 	}
 	out.Transport = server.Type
 	out.setTrial(a.Try(ctx, server, as))
@@ -151,7 +151,7 @@ func trialServer(now *config.Config, in *TestRequest, out *TestResult) (server *
 	parsed, problems := config.Parse("entry", text)
 	out.Problems = append(out.Problems, problems...)
 	if parsed == nil || len(parsed.Servers) != 1 {
-		out.Code, out.Error = core.CodeValidation, "this is not a valid server"
+		out.Code, out.Error = core.CodeValidation, "this is not a valid server entry"
 		for _, p := range problems {
 			if !p.Warning {
 				out.Error, out.Hint = p.Message, p.Suggestion

@@ -220,7 +220,7 @@ func (a *API) sharedServer(label string, entry json.RawMessage, taken map[string
 		}
 	}
 	if c == nil || len(c.Servers) != 1 {
-		return refuse("this is not a server")
+		return refuse("this is not a valid server entry")
 	}
 	s := c.Servers[0]
 	one.URL = s.URL
@@ -262,7 +262,7 @@ func (a *API) importShared(ctx context.Context, in *sharedImportInput) (*answer[
 	}
 	switch {
 	case t.Diff == "":
-		return nil, core.Errorf(core.CodeConflict, "nothing in the file is new")
+		return nil, core.Errorf(core.CodeConflict, "the file contains nothing new")
 	case in.Body.Diff != t.Diff, !slices.Equal(in.Body.StoredSecrets, t.StoredSecrets) && len(in.Body.StoredSecrets)+len(t.StoredSecrets) > 0:
 		return nil, conflictError()
 	}

@@ -13,7 +13,7 @@ import (
 
 // TakeoverPlan describes the changes of moving the servers of all clients.
 type TakeoverPlan struct {
-	Servers int              `json:"servers" doc:"Number of servers that are taken over"`
+	Servers int              `json:"servers" doc:"Number of servers to move"`
 	Clients []TakeoverClient `json:"clients" nullable:"false" doc:"In the order in which they are changed"`
 	Skipped []TakeoverSkip   `json:"skipped" nullable:"false"`
 	Plan    string           `json:"plan" doc:"Identifies this plan in the request that applies it"`
@@ -44,7 +44,7 @@ type TakeoverRequest struct {
 type TakeoverResult struct {
 	Key     string `json:"key"`
 	Name    string `json:"name"`
-	Servers int    `json:"servers" doc:"Number of its servers that were taken over"`
+	Servers int    `json:"servers" doc:"Number of its servers that were moved"`
 	Error   string `json:"error" doc:"Why it was not changed; empty on success"`
 	Reload  string `json:"reload" doc:"What to do for the client to notice the change"`
 }
@@ -60,7 +60,7 @@ type takeoverInput struct{ Body TakeoverRequest }
 
 type takeoverUndoInput struct {
 	Body struct {
-		Keys []string `json:"keys" minItems:"1" maxItems:"200" doc:"Keys of the clients that were taken over"`
+		Keys []string `json:"keys" minItems:"1" maxItems:"200" doc:"Keys of the clients whose servers were moved"`
 	}
 }
 

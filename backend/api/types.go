@@ -75,7 +75,7 @@ type Tool struct {
 type Call struct {
 	ID            string       `json:"id" doc:"Decimal number; later calls have larger ones"`
 	At            time.Time    `json:"at"`
-	Client        string       `json:"client" doc:"Name of the application, as it claims"`
+	Client        string       `json:"client" doc:"Name that the application reports"`
 	ClientVersion string       `json:"clientVersion"`
 	Token         string       `json:"token" doc:"Name of the client's token"`
 	Session       string       `json:"session"`

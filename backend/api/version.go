@@ -161,7 +161,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 type changeVersionInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Action  string `json:"action" enum:"check,plan,apply,pin,rollback" doc:"check queries the registry; plan tries a version beside the running server; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
+		Action  string `json:"action" enum:"check,plan,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
 		Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
 		Key     string `json:"key,omitempty" maxLength:"64" doc:"apply: key of the plan"`
 	}
@@ -177,7 +177,7 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		return nil, err
 	}
 	if !v.Known {
-		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry contains neither a package of npx or uvx nor an image", Hint: "Its version can only be changed where it is installed."}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry runs neither an npx or uvx package nor an image", Hint: "Its version can only be changed where it is installed."}
 	}
 	out := VersionPlan{ServerVersion: v, From: spec.Text, Changes: []trust.ToolChange{}}
 	switch in.Body.Action {
@@ -240,7 +240,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	case a.trials <- struct{}{}:
 		defer func() { <-a.trials }()
 	default:
-		return &core.Error{Code: core.CodeRateLimited, Message: "four servers are being tested already", Hint: "Wait until one of the tests has ended.", Retriable: true}
+		return &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has ended.", Retriable: true}
 	}
 	candidate := spec.Apply(*s, text)
 	t := a.Try(ctx, &candidate, s.ID)
@@ -277,7 +277,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	delete(a.plans.all, s.ID)
 	a.plans.mu.Unlock()
 	if spec, _ := version.Find(s); !ok || key == "" || p.key != key || time.Since(p.at) > planFor || spec.Text != p.spec.Text || spec.Arg != p.spec.Arg {
-		return &core.Error{Code: core.CodeConflict, Message: "this plan is no longer current", Hint: "Plan the update again."}
+		return &core.Error{Code: core.CodeConflict, Message: "this plan is out of date", Hint: "Plan the update again."}
 	}
 	if err := a.Trust.Expect(ctx, s.ID, p.tools, "seen before the update to "+p.to); err != nil {
 		return err

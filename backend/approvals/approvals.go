@@ -275,7 +275,7 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 	if action == Accept && w.item.Kind == Form {
 		fields := validateForm(w.item.Schema, content)
 		if len(fields) > 0 {
-			return &core.Error{Code: core.CodeValidation, Message: "the answer does not fit the form", Fields: fields}
+			return &core.Error{Code: core.CodeValidation, Message: "the answer does not match the form", Fields: fields}
 		}
 		answer.Content = slices.Clone(content)
 	}

@@ -60,7 +60,7 @@ func validateForm(schema string, content []byte) []core.FieldError {
 	for name, p := range form.Properties {
 		value, there := values[name]
 		if there && !p.accepts(value) {
-			wrong = append(wrong, core.FieldError{Field: "content." + name, Error: "does not fit the form"})
+			wrong = append(wrong, core.FieldError{Field: "content." + name, Error: "does not match the form"})
 		}
 	}
 	slices.SortFunc(wrong, func(a, b core.FieldError) int { return bytes.Compare([]byte(a.Field), []byte(b.Field)) })

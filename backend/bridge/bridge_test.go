@@ -38,7 +38,7 @@ func (c *fakeGateway) Call(ctx context.Context, call *core.Call, sink core.Sink)
 	c.seen = append(c.seen, call)
 	c.mu.Unlock()
 	if call.Server == "" {
-		return core.Reply{}, core.Errorf(core.CodeNotFound, "no tool is called %q", call.PublicName)
+		return core.Reply{}, core.Errorf(core.CodeNotFound, "there is no tool named %q", call.PublicName)
 	}
 	if c.answer == nil {
 		return core.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil

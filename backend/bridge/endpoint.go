@@ -104,9 +104,9 @@ func (ep endpoint) unscoped() endpoint {
 func notFoundText(ep endpoint) string {
 	switch {
 	case core.ValidServerID(ep.server):
-		return `no server is called "` + ep.server + `"`
+		return `there is no server named "` + ep.server + `"`
 	case core.ValidServerID(ep.profile):
-		return `no profile is called "` + ep.profile + `"`
+		return `there is no profile named "` + ep.profile + `"`
 	}
 	return "there is no MCP server at this address"
 }

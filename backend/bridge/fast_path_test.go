@@ -114,7 +114,7 @@ func TestUnknownToolIsAnErrorAndRecorded(t *testing.T) {
 	s := newFixture(t, nil)
 	h := s.openSession("/mcp", `{}`)
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nobody__x"}}`, h...))
-	checkEqual(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no tool is called \"nobody__x\"","data":{"code":"not_found"}}}`)
+	checkEqual(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"there is no tool named \"nobody__x\"","data":{"code":"not_found"}}}`)
 	if call := s.gateway.last(); call == nil || call.Server != "" || call.PublicName != "nobody__x" {
 		t.Errorf("call: %+v", call)
 	}
@@ -211,8 +211,8 @@ func TestErrorsAreReadableByModels(t *testing.T) {
 			`"result":{"content":[{"type":"text","text":"the arguments do not fit (code=validation)"}],"isError":true,"_meta":{"drawbridge/error":{"code":"validation","message":"the arguments do not fit","errors":[{"field":"a","error":"is required"}]}}}`},
 		{core.Errorf(core.CodeUnauthorized, "log in"), tool, `"text":"log in (code=unauthorized)"`},
 		{context.DeadlineExceeded, tool, `"isError":true`},
-		{errors.New("secret"), tool, `"text":"something went wrong inside Drawbridge. The log says more: drawbridge logs. (code=internal)"`},
-		{errors.New("secret"), prompt, `"error":{"code":-32603,"message":"something went wrong inside Drawbridge","data":{"code":"internal","hint":"The log says more: drawbridge logs."}}`},
+		{errors.New("secret"), tool, `"text":"something went wrong inside Drawbridge. See the log for details: drawbridge logs. (code=internal)"`},
+		{errors.New("secret"), prompt, `"error":{"code":-32603,"message":"something went wrong inside Drawbridge","data":{"code":"internal","hint":"See the log for details: drawbridge logs."}}`},
 		{core.Errorf(core.CodeUnavailable, "no"), prompt, `"error":{"code":-32000,"message":"no","data":{"code":"unavailable"}}`},
 		{core.Errorf(core.CodeValidation, "bad"), tool, `"error":{"code":-32602,"message":"bad","data":{"code":"validation"}}`},
 		{core.Errorf(core.CodeCancelled, "stop"), tool, `"error":{"code":-32000,"message":"stop","data":{"code":"cancelled"}}`},

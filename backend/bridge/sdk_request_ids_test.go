@@ -48,7 +48,7 @@ func TestRefusalCarriesRequestID(t *testing.T) {
 		headers    []string
 		contains   string
 	}{
-		"unknown server":  {"/s/nobody/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`, nil, `no server is called \"nobody\"`},
+		"unknown server":  {"/s/nobody/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`, nil, `there is no server named \"nobody\"`},
 		"unknown version": {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"ping"}`, []string{sessionHeader, session, versionHeader, "2020-01-01"}, "error"},
 		"not 2.0":         {"/mcp", `{"jsonrpc":"1.0","id":41,"method":"tools/list"}`, []string{sessionHeader, session}, "2.0"},
 		"no params":       {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/call"}`, []string{sessionHeader, session}, "error"},

@@ -45,7 +45,7 @@ func (b *Bridge) searchListing(ep endpoint, v *registry.View, builtin *registry.
 	summary := strconv.Itoa(len(items)) + " tools of " + joinBounded(servers)
 	if ep.toolMode == ToolsSearch {
 		return []byte(`{"tools":[` + string(toolDefinition(findTools, "Find tools",
-			"Finds the tools for a task among "+summary+". Say in a few words what you want to do; the answer holds names, descriptions and input schemas. Then call the one that fits with "+callTool+".",
+			"Finds the tools for a task among "+summary+". Say in a few words what you want to do; the result contains names, descriptions and input schemas. Then call the one that fits with "+callTool+".",
 			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many tools, 5 when absent"}},"required":["query"]}`, true)) +
 			`,` + string(toolDefinition(callTool, "Call a tool",
 			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
@@ -257,7 +257,7 @@ func (b *Bridge) describeRequested(rq *request) core.Reply {
 			t, ok = builtin.Lookup(core.Tools, name)
 		}
 		if !ok || t.Raw == nil {
-			return errorTextResult("no tool is called " + shorten(name))
+			return errorTextResult("there is no tool named " + shorten(name))
 		}
 		items = append(items, registry.Item{Public: name, Target: t})
 	}

@@ -25,7 +25,7 @@ func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 		{"history_search", `{"server":["secret"]}`, core.CodeValidation, "server", "must be string, not array"},
 		{"history_search", `{"outcome":"well"}`, core.CodeValidation, "outcome", `must be one of ["ok" "tool_error"`},
 		{"history_search", `{"before":"secret"}`, core.CodeValidation, "before", "is not the next of a previous page"},
-		{"status", `{"deep":1}`, core.CodeValidation, "deep", "is not known"},
+		{"status", `{"deep":1}`, core.CodeValidation, "deep", "is not a known property"},
 		{"status", `[1]`, core.CodeValidation, "arguments", "must be an object, not array"},
 		{"explain", `{}`, core.CodeValidation, "server", "is missing: specify a server or a call"},
 		{"explain", `{"call":"7"}`, core.CodeNotFound, "", ""},

@@ -70,7 +70,7 @@ func (o *Own) explain(ctx context.Context, who core.Client, arguments []byte) (a
 			return map[string]any{"server": summarizeServer(s), "explanation": stateExplanations[s.State]}, nil
 		}
 	}
-	return nil, core.Errorf(core.CodeNotFound, "no server is called %.64q", in.Server)
+	return nil, core.Errorf(core.CodeNotFound, "there is no server named %.64q", in.Server)
 }
 
 func (o *Own) explainCall(ctx context.Context, who core.Client, id string) (any, error) {

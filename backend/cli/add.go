@@ -227,7 +227,7 @@ func (p *program) deleteSecrets(ctx context.Context, names []string) error {
 func (p *program) printAdded(servers *clientconf.PastedServers) {
 	for _, s := range servers.Servers {
 		if s.Exists {
-			fmt.Fprintln(p.Stdout, escapeLine(s.Label+": exists already"))
+			fmt.Fprintln(p.Stdout, escapeLine(s.Label+": already exists"))
 			continue
 		}
 		fmt.Fprintln(p.Stdout, escapeLine(s.Label+": added"))

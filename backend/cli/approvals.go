@@ -110,7 +110,7 @@ func (p *program) listApprovals(ctx context.Context) error {
 		_, err := fmt.Fprintln(p.Stdout, "No approvals are pending.")
 		return err
 	}
-	t := table{title: "Pending approvals", head: []string{"ID", "Kind", "Server", "By", "Asks to"}}
+	t := table{title: "Pending approvals", head: []string{"ID", "Kind", "Server", "By", "Request"}}
 	for i := range list.Items {
 		w := &list.Items[i]
 		t.add(w.shortID(), w.Kind, w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.question())
@@ -169,13 +169,13 @@ func findOnly(list []pendingItem, id string) (*pendingItem, error) {
 		}
 		if strings.HasPrefix(w.ID, id) {
 			if found != nil {
-				return nil, usageError{fmt.Errorf("several pending approvals begin with %q: use more of the id", id)}
+				return nil, usageError{fmt.Errorf("%q matches several pending approvals: enter more of the id", id)}
 			}
 			found = w
 		}
 	}
 	if found == nil {
-		return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no pending approval is called %q", id), Hint: "See: drawbridge approvals"}
+		return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no pending approval named %q", id), Hint: "See: drawbridge approvals"}
 	}
 	return found, nil
 }

@@ -29,7 +29,7 @@ func (p *program) backup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.printSentence(map[string]string{"file": path}, "Kept as "+path+".")
+			return p.printSentence(map[string]string{"file": path}, "Backed up as "+path+".")
 		},
 	}
 	cmd.AddCommand(p.backupRestore())
@@ -65,7 +65,7 @@ func (p *program) backupRestore() *cobra.Command {
 			if err := config.Put(cmd.Context(), main, src); err != nil {
 				return fmt.Errorf("cannot write the configuration: %w", err)
 			}
-			return p.printSentence(map[string]string{"file": from}, from+" is now the configuration.")
+			return p.printSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")

@@ -61,7 +61,7 @@ func (p *program) call() *cobra.Command {
 			}
 			var doc callDocument
 			if err := json.Unmarshal(data, &doc); err != nil {
-				return fmt.Errorf("cannot read the answer: %w", err)
+				return fmt.Errorf("cannot read the response: %w", err)
 			}
 			return p.printCall(doc)
 		},

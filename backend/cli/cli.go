@@ -160,7 +160,7 @@ func (p *program) command() *cobra.Command {
 	root.SetVersionTemplate("drawbridge {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringVar(&p.data, "data", "", "the folder `DIR` for all data: configuration, history, logs")
-	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON, also for errors")
+	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON, including errors")
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(), p.replay(),
@@ -228,7 +228,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if cmd.HasParent() {
 		return usageError{fmt.Errorf("drawbridge %s takes no arguments", cmd.Name())}
 	}
-	err := fmt.Errorf("no command is called %q", args[0])
+	err := fmt.Errorf("unknown command %q", args[0])
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
 	}

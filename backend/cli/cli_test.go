@@ -272,13 +272,13 @@ func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 
 func TestProblemsAreExplained(t *testing.T) {
 	f := newFake(t)
-	const doc = `{"title":"Not Found","status":404,"code":"not_found","detail":"no server is called \"x\"","hint":"List them."}`
+	const doc = `{"title":"Not Found","status":404,"code":"not_found","detail":"there is no server named \"x\"","hint":"List them."}`
 	f.mux.HandleFunc("POST /api/v1/servers/{id}/{action}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(404)
 		io.WriteString(w, doc)
 	})
-	if got := f.run(true, "restart", "x"); got.code != 1 || got.errOut != "drawbridge: no server is called \"x\"\nList them.\n" {
+	if got := f.run(true, "restart", "x"); got.code != 1 || got.errOut != "drawbridge: there is no server named \"x\"\nList them.\n" {
 		t.Errorf("%+v", got)
 	}
 	got := f.run(true, "restart", "x", "--json")

@@ -25,7 +25,7 @@ func (f *connectFlags) yesFlag(cmd *cobra.Command) {
 }
 
 func (f *connectFlags) forceFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.force, "force", false, "even if the entry was changed manually")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace or remove the entry even if it was changed manually")
 }
 
 // addFormFlags are the flags for the form of the entry.
@@ -117,7 +117,7 @@ func (p *program) tokenOf(client string) (string, error) {
 
 func (p *program) clientsConnect() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "connect CLIENT", "Add the entry of Drawbridge to a client's configuration file", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "connect CLIENT", "Add the Drawbridge entry to a client's configuration file", 1, func(r onClient) error {
 		if f.snippet {
 			return p.handout(r)
 		}

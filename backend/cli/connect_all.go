@@ -115,7 +115,7 @@ func (p *program) printPlans(t *clientconf.Batch) {
 		fmt.Fprintf(p.Stdout, "%s\n", escapeText(i.Diff))
 	}
 	for _, s := range t.Skipped {
-		fmt.Fprintln(p.Stdout, escapeLine("Left out: "+s.Client+", "+s.Reason))
+		fmt.Fprintln(p.Stdout, escapeLine("Skipped "+s.Client+": "+s.Reason))
 	}
 }
 

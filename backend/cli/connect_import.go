@@ -35,7 +35,7 @@ func (p *program) clientsImport() *cobra.Command {
 				return err
 			}
 		}
-		sentence := fmt.Sprintf("%d servers are in %s.", len(t.Servers), escapeLine(t.Path))
+		sentence := fmt.Sprintf("Copied %d servers to %s.", len(t.Servers), escapeLine(t.Path))
 		if id != "" {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}
@@ -59,7 +59,7 @@ func (p *program) printImports(all []clientconf.ImportedServer) {
 	for _, i := range all {
 		how := "becomes " + i.Label
 		if i.Exists {
-			how = "exists already as " + i.Label
+			how = "already exists as " + i.Label
 		}
 		fmt.Fprintf(p.Stdout, "%s %s: %s\n", escapeLine(i.Name), how, escapeLine(string(i.Entry)))
 		if len(i.SharedWith) > 0 {

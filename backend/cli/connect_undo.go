@@ -12,14 +12,14 @@ import (
 
 var undoneWords = map[clientconf.UndoOutcome]string{
 	clientconf.Restored:  "The file was restored byte for byte.",
-	clientconf.Removed:   "The entry of Drawbridge was removed; other changes since then were kept.",
-	clientconf.WasAbsent: "There was no entry of Drawbridge to remove.",
+	clientconf.Removed:   "The Drawbridge entry was removed; other changes since then were kept.",
+	clientconf.WasAbsent: "There was no Drawbridge entry to remove.",
 }
 
 var undoneImportWords = map[clientconf.UndoOutcome]string{
 	clientconf.Restored:  "The configuration of Drawbridge was restored byte for byte.",
 	clientconf.Removed:   "The imported servers were removed; other changes since then were kept.",
-	clientconf.WasAbsent: "None of the imported servers were left to remove.",
+	clientconf.WasAbsent: "The imported servers had already been removed.",
 }
 
 func (p *program) clientsDisconnect() *cobra.Command {
@@ -58,7 +58,7 @@ func (p *program) clientsUndo() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.printSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its servers itself again.")
+		return p.printSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its own servers again.")
 	})
 	cmd.Long = "Undo connect, move or import. With SERVER, only the moves of these servers are undone.\nIf a client is not connected, its newest import is undone."
 	client := cmd.RunE

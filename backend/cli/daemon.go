@@ -115,7 +115,7 @@ func (d *daemon) requestRaw(ctx context.Context, method, path string, query url.
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the answer: %w", err)
+		return nil, fmt.Errorf("cannot read the response: %w", err)
 	}
 	return bytes.TrimSpace(data), nil
 }
@@ -230,7 +230,7 @@ func (d *daemon) knownServer(ctx context.Context, text string) (string, error) {
 }
 
 func unknownServer(name string) error {
-	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no server is called %q", name), Hint: "List them with: drawbridge status"}
+	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no server named %q", name), Hint: "List them with: drawbridge status"}
 }
 
 // clientName returns the name of the client that equals text ignoring case; text itself if there is
@@ -284,7 +284,7 @@ func formatAge(now, t time.Time) string {
 
 func decode(data []byte, to any) error {
 	if err := json.Unmarshal(data, to); err != nil {
-		return fmt.Errorf("cannot read the answer: %w", err)
+		return fmt.Errorf("cannot read the response: %w", err)
 	}
 	return nil
 }

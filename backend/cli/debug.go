@@ -121,21 +121,21 @@ func (p *program) printDebug(d *debugDocument, now time.Time) error {
 	say("Restarts", strconv.Itoa(s.Restarts))
 	say("In flight", strconv.Itoa(s.InFlight))
 	t := &d.Timings
-	say("Began", moment(t.Began))
+	say("Started at", moment(t.Began))
 	say("Start took", took(t.StartTook))
-	say("Listed", moment(t.ListedAt))
+	say("Tools listed", moment(t.ListedAt))
 	say("Last heard", moment(t.LastMessage))
 	say("Last call", moment(t.LastCall))
 	say("Ping took", took(t.PingTook))
 	say("Next start in", took(t.NextLaunch))
 	if len(d.Stderr) > 0 {
-		b.WriteString("\nStderr, the last lines\n")
+		b.WriteString("\nLast stderr lines\n")
 		for _, l := range d.Stderr {
 			b.WriteString("  " + escapeLine(l) + "\n")
 		}
 	}
 	if len(d.Frames) > 0 {
-		b.WriteString("\nThe last messages\n")
+		b.WriteString("\nLast messages\n")
 		for _, f := range d.Frames {
 			arrow := "<-"
 			if f.Sent {

@@ -171,7 +171,7 @@ func (p *program) uninstall() *cobra.Command {
 				return err
 			}
 			if err := p.forgetLogins(cmd.Context()); err != nil {
-				fmt.Fprintln(p.Stderr, escapeLine("The tokens of sign-ins were not deleted: "+err.Error()))
+				fmt.Fprintln(p.Stderr, escapeLine("The sign-in tokens were not deleted: "+err.Error()))
 			}
 			folders, err := p.folders()
 			if err != nil {
@@ -188,7 +188,7 @@ func (p *program) uninstall() *cobra.Command {
 			}
 			vault := secret.For(folders.Data, p.Getenv)
 			if err := vault.Destroy(cmd.Context()); err != nil {
-				fmt.Fprintln(p.Stderr, escapeLine("The key of the secrets is still in the keyring: "+err.Error()))
+				fmt.Fprintln(p.Stderr, escapeLine("The encryption key of the secret store is still in the keyring: "+err.Error()))
 			}
 			for _, dir := range []string{folders.Config, folders.State, folders.Logs, folders.Data} {
 				if err := os.RemoveAll(dir); err != nil {
@@ -199,7 +199,7 @@ func (p *program) uninstall() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&force, "force", false, "even if an entry was changed manually")
+	cmd.Flags().BoolVar(&force, "force", false, "remove entries even if they were changed manually")
 	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history and logs")
 	return cmd
 }

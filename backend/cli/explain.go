@@ -67,7 +67,7 @@ func (p *program) printExplanation(e policy.Explanation) error {
 		}
 	}
 	if !e.Passes {
-		word = "A call would be refused"
+		word = "A call would be rejected"
 	}
 	who := " by a client"
 	if e.Client != "" {

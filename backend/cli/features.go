@@ -32,7 +32,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 }
 
 func (p *program) printFeatures(list api.List[api.ClientFeatures]) error {
-	t := table{title: "Features", head: []string{"Client", "Era", "Server", "Client lacks", "Server lacks", "Drawbridge asks you"}}
+	t := table{title: "Features", head: []string{"Client", "Era", "Server", "Not supported by client", "Not offered by server", "With your approval"}}
 	for _, c := range list.Items {
 		for _, s := range c.Servers {
 			lacks := map[string][]string{}

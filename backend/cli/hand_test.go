@@ -90,7 +90,7 @@ func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
-	if got := f.run(true, "history", "7"); got.code != 0 || !strings.Contains(got.out, "\ninvalid: the result does not fit the tool's outputSchema: sum must be number\n") {
+	if got := f.run(true, "history", "7"); got.code != 0 || !strings.Contains(got.out, "\ninvalid: the result does not match the tool's outputSchema: sum must be number\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -195,7 +195,7 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 	}
 	f.mux.HandleFunc("PUT /api/v1/profiles/{name}", hear)
 	f.mux.HandleFunc("PUT /api/v1/client-views/{token}", hear)
-	if got := f.run(false, "profiles", "set", "work", "nosuch"); got.code != 1 || !strings.Contains(got.errOut, `no server is called "nosuch"`) {
+	if got := f.run(false, "profiles", "set", "work", "nosuch"); got.code != 1 || !strings.Contains(got.errOut, `there is no server named "nosuch"`) {
 		t.Errorf("%+v", got)
 	}
 	if got := f.run(false, "profiles", "set", "work", "my files:read"); got.code != 0 {

@@ -64,7 +64,7 @@ func (p *program) history() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if _, err := strconv.ParseUint(args[0], 10, 63); err != nil {
-					return usageError{fmt.Errorf("%q is not the id of a call: the last column of drawbridge history has them", args[0])}
+					return usageError{fmt.Errorf("%q is not a call id; ids are in the last column of drawbridge history", args[0])}
 				}
 				return p.oneCall(cmd.Context(), args[0])
 			}
@@ -97,7 +97,7 @@ func (p *program) history() *cobra.Command {
 	f.IntVar(&limit, "limit", 20, "the maximum `NUMBER` of calls")
 	filter.flags(f)
 	f.BoolVar(&asCSV, "csv", false, "print CSV, with arguments and results")
-	f.BoolVarP(&follow, "follow", "f", false, "print new calls when they have ended, until interrupted")
+	f.BoolVarP(&follow, "follow", "f", false, "print new calls as they finish, until interrupted")
 	return cmd
 }
 
@@ -127,7 +127,7 @@ func (p *program) oneCall(ctx context.Context, id string) error {
 		fmt.Fprintln(p.Stdout, escapeLine(c.Reason))
 	}
 	if c.Invalid != "" {
-		fmt.Fprintln(p.Stdout, "invalid: the result does not fit the tool's outputSchema: "+escapeLine(c.Invalid))
+		fmt.Fprintln(p.Stdout, "invalid: the result does not match the tool's outputSchema: "+escapeLine(c.Invalid))
 	}
 	for _, part := range []struct{ title, text string }{{"Arguments", c.Arguments}, {"Result", c.Result}, {"Error", c.Error}} {
 		if part.text == "" {

@@ -181,7 +181,7 @@ func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []ende
 		}
 		var page api.List[callRow]
 		if err := json.Unmarshal(data, &page); err != nil {
-			return nil, fmt.Errorf("cannot read the answer: %w", err)
+			return nil, fmt.Errorf("cannot read the response: %w", err)
 		}
 		for _, c := range page.Items {
 			found[c.ID] = true

@@ -59,9 +59,9 @@ func (p *program) historyRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := args[0] + " is now the history."
+			text := "The history was restored from " + args[0] + "."
 			if aside != "" {
-				text += " The previous history is " + aside + "."
+				text += " The previous history was kept as " + aside + "."
 			}
 			return p.printSentence(map[string]string{"file": args[0], "aside": aside}, text)
 		},

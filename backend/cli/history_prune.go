@@ -37,9 +37,9 @@ func (p *program) historyPrune() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Int64Var(&bounds.Days, "days", 0, "keep the calls of this `NUMBER` of days")
-	f.Int64Var(&bounds.Bytes, "bytes", 0, "limit the file to this `NUMBER` of bytes")
-	f.Int64Var(&bounds.Calls, "calls", 0, "keep the newest `NUMBER` of calls")
+	f.Int64Var(&bounds.Days, "days", 0, "keep the calls of the last `NUMBER` days")
+	f.Int64Var(&bounds.Bytes, "bytes", 0, "limit the file to `NUMBER` bytes")
+	f.Int64Var(&bounds.Calls, "calls", 0, "keep the newest `NUMBER` calls")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -57,7 +57,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log for " + name + " has no matching lines: " + path, Hint: notRunningHint}
 	}
 	if !p.json {
-		fmt.Fprintln(p.Stderr, escapeLine("Drawbridge is not running. This is the end of "+path+":"))
+		fmt.Fprintln(p.Stderr, escapeLine("Drawbridge is not running. The last lines of "+path+":"))
 	}
 	return p.printLog(lines, false)
 }

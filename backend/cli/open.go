@@ -16,7 +16,7 @@ import (
 func (p *program) open() *cobra.Command {
 	var printOnly, browser bool
 	cmd := &cobra.Command{
-		Use: "open [PLACE]", Short: "Open the page, or print its address with a one-time code", Args: argCount(0, 1),
+		Use: "open [PATH]", Short: "Open the page, or print its address with a one-time code", Args: argCount(0, 1),
 		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
 		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
 			var place api.OpenRequest

@@ -32,7 +32,7 @@ func (p *program) profiles() *cobra.Command {
 	var mode, description string
 	var folders []string
 	set := &cobra.Command{
-		Use: "set NAME SERVER[:TOOLS]...", Short: "Create or replace a profile of servers or single tools",
+		Use: "set NAME SERVER[:TOOLS]...", Short: "Create or replace a profile of servers or individual tools",
 		Example: "  drawbridge profiles set office files github:list_*,get_* --mode search --folder /home/me/office",
 		Args:    argCount(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,18 +67,18 @@ func (p *program) profiles() *cobra.Command {
 		},
 	}
 	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search or deferred")
-	set.Flags().StringVar(&description, "description", "", "a `TEXT` that describes the profile")
+	set.Flags().StringVar(&description, "description", "", "the description of the profile, as `TEXT`")
 	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: drawbridge stdio offers this profile if it is started in or below it; may be repeated")
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a profile", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.requestChange(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "The profile "+args[0]+" is gone.")
+			return p.requestChange(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "Profile "+args[0]+" removed.")
 		},
 	}
 	var profile, list string
 	use := &cobra.Command{
 		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with the client alone, reset both", Args: argCount(1, 2),
-		Long: "Assign a client, by the name of its token, to a profile: it can then use no other profile, at any address. Without PROFILE, the assignment is removed.",
+		Long: "Assign a client, by the name of its token, to a profile: it can then use only this profile, at any address. Without PROFILE, the assignment is removed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				if profile != "" && profile != args[1] {
@@ -178,7 +178,7 @@ func (p *program) install() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: argCount(1, 1),
-		Long:    "Install a server from the directory, or a bundle. The new entry is shown first; the installation itself runs nothing.",
+		Long:    "Install a server from the directory, or a bundle. The new entry is shown first; installing only adds the entry; the server then starts like any other.",
 		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"label": name}
@@ -234,7 +234,7 @@ func (p *program) install() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "", "the `NAME` of the new server")
-	f.IntVar(&option, "option", 0, "the `NUMBER` of the package or address to use, from 0")
+	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or address to use, starting at 0")
 	f.StringArrayVar(&values, "set", nil, "a required setting, as `KEY=VALUE`; may be repeated")
 	f.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd

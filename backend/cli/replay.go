@@ -119,7 +119,7 @@ func (p *program) exportCassette(ctx context.Context, server, session, path stri
 		fmt.Fprintf(p.Stdout, "%d of them without their result, because it was redacted or truncated\n", unavailable)
 	}
 	if left > 0 {
-		fmt.Fprintf(p.Stdout, "%s left out: no response, or arguments that were redacted or truncated\n", plural(left, "call"))
+		fmt.Fprintf(p.Stdout, "%s skipped: no response, or arguments that were redacted or truncated\n", plural(left, "call"))
 	}
 	return nil
 }

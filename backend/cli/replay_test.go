@@ -26,7 +26,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	f.answer("GET /api/v1/calls/1", `{"id":"1","tool":"read","arguments":"{\"n\":1}","result":"{\"text\":\"oldest\"}"}`)
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	got := f.run(true, "replay", "export", "files", path)
-	if got.code != 0 || got.out != "4 calls and 1 tool written to "+path+"\n2 of them without their result, because it was redacted or truncated\n1 call left out: no response, or arguments that were redacted or truncated\n" {
+	if got.code != 0 || got.out != "4 calls and 1 tool written to "+path+"\n2 of them without their result, because it was redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\n" {
 		t.Fatalf("%d %q %q", got.code, got.out, got.errOut)
 	}
 	if data, err := os.ReadFile(path); err != nil || strings.Contains(string(data), "[redacted]") {

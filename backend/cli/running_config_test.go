@@ -56,7 +56,7 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 		t.Errorf("diagnostics: %+v", got)
 	}
 	got := f.run(false, "backup")
-	path := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(got.out), "Kept as "), ".")
+	path := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(got.out), "Backed up as "), ".")
 	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "ours") {
 		t.Errorf("backup: %+v, it holds %q (%v)", got, text, err)
 	}

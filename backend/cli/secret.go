@@ -180,12 +180,12 @@ func (p *program) secretRemove() *cobra.Command {
 				return err
 			}
 			if !ok {
-				return core.Errorf(core.CodeNotFound, "no secret is called %q", args[0])
+				return core.Errorf(core.CodeNotFound, "there is no secret named %q", args[0])
 			}
 			if p.json {
 				return p.document(map[string]any{"name": args[0], "removed": true})
 			}
-			_, err = fmt.Fprintln(p.Stdout, strings.TrimSpace(args[0])+" is removed.")
+			_, err = fmt.Fprintln(p.Stdout, strings.TrimSpace(args[0])+" removed.")
 			return err
 		},
 	}

@@ -39,7 +39,7 @@ The public names of its tools change, so rules in a client's own settings that n
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]string{"name": args[1]}
 			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/rename"), nil, body, func(s core.ServerStatus) error {
-				_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": is now "+displayName(s)))
+				_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": renamed to "+displayName(s)))
 				return err
 			})
 		},

@@ -82,7 +82,7 @@ func TestInvalidFiltersExit2(t *testing.T) {
 		w.WriteHeader(404)
 		io.WriteString(w, `{"code":"not_found","detail":"there is no such server"}`)
 	})
-	if got := f.run(false, "tools", "nobody"); got.code != 1 || !strings.Contains(got.errOut, `no server is called "nobody"`) {
+	if got := f.run(false, "tools", "nobody"); got.code != 1 || !strings.Contains(got.errOut, `there is no server named "nobody"`) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -107,7 +107,7 @@ func (p *program) runSharedImport(ctx context.Context, path string, yes bool) er
 		p.printSharedPlan(plan)
 	}
 	if plan.Diff == "" {
-		return errors.New("nothing in the file is new")
+		return errors.New("the file contains nothing new")
 	}
 	secrets := map[string]string{}
 	if !yes {
@@ -115,7 +115,7 @@ func (p *program) runSharedImport(ctx context.Context, path string, yes bool) er
 			return err
 		}
 		for _, name := range plan.MissingSecrets {
-			value, err := p.readSecret("Value of " + escapeLine(name) + " (empty: later): ")
+			value, err := p.readSecret("Value of " + escapeLine(name) + " (leave empty to set it later): ")
 			if err != nil || value == "" {
 				continue
 			}
@@ -141,7 +141,7 @@ func (p *program) printSharedPlan(plan sharedPlanDocument) {
 		text := s.Label + ": "
 		switch s.State {
 		case "exists":
-			text += "exists already and is not changed"
+			text += "already exists; not changed"
 		case "rejected":
 			text += "is not imported: " + s.Reason
 		default:
@@ -164,7 +164,7 @@ func (p *program) printSharedPlan(plan sharedPlanDocument) {
 		fmt.Fprintln(p.Stdout, escapeLine(text))
 	}
 	for _, one := range plan.Profiles {
-		text := map[string]string{"new": "is new", "exists": "exists already and is not changed", "rejected": "is not imported: " + one.Reason}[one.State]
+		text := map[string]string{"new": "is new", "exists": "already exists; not changed", "rejected": "is not imported: " + one.Reason}[one.State]
 		fmt.Fprintln(p.Stdout, escapeLine("Profile "+one.Name+" "+text))
 	}
 	if len(plan.StoredSecrets) > 0 {

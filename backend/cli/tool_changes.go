@@ -218,7 +218,7 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 			w.Kind, w.Tool = "instructions", ""
 		}
 		if action == "accept" {
-			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("no change of tool %q of server %q is pending", args[1], args[0]), Hint: "List pending changes with: drawbridge tools changes"}
+			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no pending change to tool %q of server %q", args[1], args[0]), Hint: "List pending changes with: drawbridge tools changes"}
 		}
 		words = append(words, w)
 	}

@@ -59,7 +59,7 @@ func (p *program) versions() *cobra.Command {
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "versions", nil, nil, &list); done || err != nil {
 				return err
 			}
-			t := table{title: plural(len(list.Items), "package"), head: []string{"Server", "By", "Package", "Version", "Known from", "Pinned", "Before"}}
+			t := table{title: plural(len(list.Items), "package"), head: []string{"Server", "By", "Package", "Version", "Source", "Pinned", "Before"}}
 			for _, v := range list.Items {
 				pinned, before := "no", ""
 				if v.Pinned {
@@ -91,7 +91,7 @@ func (p *program) versionAct(word, short string) *cobra.Command {
 				return err
 			}
 			if word == "check" {
-				_, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: the newest %s is %s; %s runs (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
+				_, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
 				return err
 			}
 			p.printVersionChange(&v)

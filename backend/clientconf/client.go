@@ -122,7 +122,7 @@ func ByID(id string) (Client, error) {
 	}
 	return Client{}, &core.Error{
 		Code:    core.CodeNotFound,
-		Message: "no client is called " + quote(id),
+		Message: "there is no client named " + quote(id),
 		Hint:    "List them with: drawbridge clients list.",
 	}
 }

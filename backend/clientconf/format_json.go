@@ -55,7 +55,7 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 	}
 	root, ok := nodeOf(value)
 	if !ok {
-		return nil, fmt.Errorf("the file holds no JSON object")
+		return nil, fmt.Errorf("the file contains no JSON object")
 	}
 	f.root = root
 	if bytes.Contains(f.src, []byte("\r\n")) {

@@ -77,7 +77,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 		f.root = &ast.MappingNode{BaseNode: &ast.BaseNode{}, Values: []*ast.MappingValueNode{body}}
 	case *ast.NullNode, *ast.CommentGroupNode:
 	default:
-		return nil, errors.New("the file holds no YAML mapping")
+		return nil, errors.New("the file contains no YAML mapping")
 	}
 	if f.root != nil && f.root.IsFlowStyle {
 		return nil, errors.New("the file is written in one line, which cannot be edited safely")

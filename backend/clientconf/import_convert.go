@@ -106,7 +106,7 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 	b.convertEnabled(e, m)
 	for _, key := range []string{"headersHelper", "http_headers_helper", "envFile", "oauth", "sandbox", "auth_provider"} {
 		if v := m[key]; v != nil && v != false {
-			b.addNote("%q is not taken over", key)
+			b.addNote("%q is not copied", key)
 			b.needsCommand = b.needsCommand || strings.Contains(strings.ToLower(key), "helper")
 		}
 	}
@@ -204,7 +204,7 @@ func (b *entryConverter) convertMap(v any) map[string]string {
 			out[key] = fmt.Sprint(value)
 		case nil:
 		default:
-			b.addNote("%q is not text and is not taken over", key)
+			b.addNote("%q is not text and is not copied", key)
 		}
 	}
 	return out

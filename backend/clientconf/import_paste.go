@@ -73,7 +73,7 @@ func (c *Connector) preparePasted(all []ImportedServer) (*PastedServers, error) 
 		case i.SkipReason != "":
 			return nil, core.Errorf(core.CodeValidation, "%q cannot be added: %s", i.Name, i.SkipReason)
 		case i.Label != i.Name:
-			return nil, &core.Error{Code: core.CodeConflict, Message: "a server called " + quote(i.Name) + " exists already",
+			return nil, &core.Error{Code: core.CodeConflict, Message: "a server named " + quote(i.Name) + " already exists",
 				Hint: "Choose another name, or remove that one with: drawbridge remove."}
 		}
 	}

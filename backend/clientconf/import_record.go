@@ -99,7 +99,7 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 	}
 	at := slices.IndexFunc(all, func(t ImportRecord) bool { return t.ID == id })
 	if at < 0 {
-		return "", &core.Error{Code: core.CodeNotFound, Message: "no import is called " + quote(id), Hint: "List them with: drawbridge clients imports."}
+		return "", &core.Error{Code: core.CodeNotFound, Message: "there is no import named " + quote(id), Hint: "List them with: drawbridge clients imports."}
 	}
 	how, err := (&configChange{configRecord: all[at].Own, dir: c.dir, vault: c.vault}).undo(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ type State string
 const (
 	NotConnected State = "notConnected"
 	Connected    State = "connected"
-	Vanished     State = "vanished"   // our entry is no longer in the file
+	Vanished     State = "vanished"   // the Drawbridge entry is no longer in the file
 	Changed      State = "changed"    // our entry was modified
 	Unreadable   State = "unreadable" // the file cannot be edited; Problem says why
 )
@@ -81,9 +81,9 @@ func (c *Connector) inspect(s *Status, r record, recorded bool) {
 	case r.RemovedByUser && found == 0:
 		s.State = NotConnected
 	case lost > 0:
-		s.State, s.Problem = Vanished, "our entry is no longer in the file"
+		s.State, s.Problem = Vanished, "the Drawbridge entry is no longer in the file"
 	case changed > 0:
-		s.State, s.Problem = Changed, "our entry was changed"
+		s.State, s.Problem = Changed, "the Drawbridge entry was changed"
 	default:
 		s.State = Connected
 	}

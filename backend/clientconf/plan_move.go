@@ -51,7 +51,7 @@ func (c *Connector) selectServers(choice Choice, names []string) (all []Imported
 			return nil, core.Errorf(core.CodeNotFound, "%s has no server called %q", choice.Client, name)
 		}
 		if found[at].SkipReason != "" {
-			return nil, core.Errorf(core.CodeValidation, "%q cannot be taken over: %s", name, found[at].SkipReason)
+			return nil, core.Errorf(core.CodeValidation, "%q cannot be moved: %s", name, found[at].SkipReason)
 		}
 	}
 	if len(all) == 0 {
@@ -62,7 +62,7 @@ func (c *Connector) selectServers(choice Choice, names []string) (all []Imported
 
 func (c *Connector) addToConfig(all []ImportedServer) (*configChange, map[string]string, error) {
 	if c.config == "" {
-		return nil, nil, errors.New("there is no configuration of ours to take servers into")
+		return nil, nil, errors.New("there is no Drawbridge configuration to move servers to")
 	}
 	o, err := c.openConfig()
 	if err != nil {

@@ -97,9 +97,9 @@ func Describe(err error) (message, hint string) {
 	}
 	switch CodeOf(err) {
 	case CodeTimeout:
-		return "the deadline passed", ""
+		return "the deadline was exceeded", ""
 	case CodeCancelled:
 		return "the request was cancelled", ""
 	}
-	return "something went wrong inside Drawbridge", "The log says more: drawbridge logs."
+	return "something went wrong inside Drawbridge", "See the log for details: drawbridge logs."
 }

@@ -44,7 +44,7 @@ func (a Autostart) check() error {
 	}
 	for _, arg := range a.arguments() {
 		if strings.ContainsFunc(arg, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return fmt.Errorf("cannot start at login: the path %q holds a control character", arg)
+			return fmt.Errorf("cannot start at login: the path %q contains a control character", arg)
 		}
 	}
 	return nil

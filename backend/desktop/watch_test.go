@@ -148,8 +148,8 @@ func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 		}
 		d.server("files", core.StateRunning, "")
 		d.expectLog("withdrawn server/files")
-		d.publish(event.Server, core.ServerStatus{ID: "git", State: core.StateCrashed, Reason: "there is no secret called \"k\".", Hint: "Store it with: drawbridge secret set k."})
-		d.expectLog("git does not run: there is no secret called \"k\". Store it with: drawbridge secret set k.")
+		d.publish(event.Server, core.ServerStatus{ID: "git", State: core.StateCrashed, Reason: "there is no secret named \"k\".", Hint: "Store it with: drawbridge secret set k."})
+		d.expectLog("git does not run: there is no secret named \"k\". Store it with: drawbridge secret set k.")
 	})
 }
 

@@ -248,7 +248,7 @@ func startError(command string, err error) error {
 				Message: fmt.Sprintf("cannot start %s: %v", command, err)}
 		}
 	}
-	message, hint := err.Error(), "Correct command, cwd or PATH of the server; the change is picked up at once."
+	message, hint := err.Error(), "Correct the server's command, cwd or PATH; the change takes effect immediately."
 	if errors.Is(err, process.ErrNotFound) && !strings.ContainsAny(command, `/\`) {
 		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // without the PATH, which only the log contains
 		hint = exitreason.Install(command)

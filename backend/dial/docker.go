@@ -98,8 +98,8 @@ func (d *Dialer) execSpec(c *config.Server, env environment) (dockerexec.Spec, e
 	}
 	if t.err == nil && spec.Name == "" && spec.Label == "" && spec.Service == "" {
 		t.err = &core.Error{Code: core.CodeValidation,
-			Message: "no container is named",
-			Hint:    "Set docker.container to the name of a container, docker.service to a service of compose, or docker.image to make one."}
+			Message: "no container is specified",
+			Hint:    "Set docker.container to the name of a container, docker.service to a Docker Compose service, or docker.image to create one."}
 	}
 	return spec, t.err
 }
@@ -141,7 +141,7 @@ func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec doc
 		return nil, errors.Join(dockerError(spec.Selector, err), stderr.Close())
 	}
 	if e.WithoutShell() {
-		s.addWarning("the image has no shell: what runs in the container can be ended only by closing its input")
+		s.addWarning("the image has no shell, so the server in the container can be stopped only by closing its input")
 	}
 	return d.containerPipe(c, e, stderr, s), nil
 }

@@ -29,7 +29,7 @@ func (d *Dialer) startProcess(c *config.Server, spec process.Spec) (p *process.P
 		return p, func() error { return nil }, err
 	}
 	if run.NoTerminal {
-		d.Logs.Append(c.ID, serverlog.Warn, "-t is left out of docker run: a terminal echoes and changes messages")
+		d.Logs.Append(c.ID, serverlog.Warn, "-t was removed from docker run, because a terminal echoes and alters messages")
 	}
 	if err := run.AddToLedger(); err != nil {
 		d.Log.Warn("Container will not be found after a crash", "server", c.ID, "error", err)

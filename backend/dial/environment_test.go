@@ -17,7 +17,7 @@ func TestServerGetsOnlyItsConfiguredEnvironment(t *testing.T) {
 			return "", core.Errorf(core.CodeUnavailable, "needs-unlock: the keyring is locked")
 		}
 		if name != "key" {
-			return "", core.Errorf(core.CodeNotFound, "there is no secret called %q", name)
+			return "", core.Errorf(core.CodeNotFound, "there is no secret named %q", name)
 		}
 		return "s-key", nil
 	}}
@@ -35,7 +35,7 @@ func TestServerGetsOnlyItsConfiguredEnvironment(t *testing.T) {
 		}
 	}
 	c.Env = map[string]string{"K": "${secret:none}"}
-	if _, err := env.forServer(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `env.K: there is no secret called "none"`) {
+	if _, err := env.forServer(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `env.K: there is no secret named "none"`) {
 		t.Errorf("got %v", err)
 	}
 	c.Env = map[string]string{"K": "${secret:locked:-a default is no way out}"}

@@ -29,8 +29,8 @@ func (d *Dialer) dialServed(ctx context.Context, c *config.Server, env environme
 	}
 	if onLoopback(host) && acceptsConnections(ctx, host) {
 		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true,
-			Message: fmt.Sprintf("something else answers at %s already", host),
-			Hint:    "End it, or give the server another port in command and url."}
+			Message: fmt.Sprintf("another program is already listening on %s", host),
+			Hint:    "Stop it, or use another port in the server's command and url."}
 	}
 	spec, err := d.processSpec(c, env, s)
 	if err != nil {
@@ -62,7 +62,7 @@ const serveStopTimeout = 10 * time.Second
 // connectServed waits until the address accepts connections, and connects. A program that listens
 // may not be ready yet, so errors that may be temporary are retried while the program runs.
 func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstream.Options) (*upstream.Conn, error) {
-	last := fmt.Errorf("nothing answers at %s", host)
+	last := fmt.Errorf("nothing is listening on %s", host)
 	for {
 		if acceptsConnections(ctx, host) {
 			conn, err := upstream.Connect(ctx, o)
@@ -81,8 +81,8 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: context.Cause(ctx),
-				Message: "the program runs, but its url was not served in time: " + last.Error(),
-				Hint:    "Compare the port in command and url, or raise startupTimeoutMs."}
+				Message: "the program is running, but did not serve its url in time: " + last.Error(),
+				Hint:    "Check that command and url use the same port, or increase startupTimeoutMs."}
 		}
 	}
 }

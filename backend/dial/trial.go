@@ -67,12 +67,12 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 	if err != nil {
 		if t.Err = err; errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not answer within " + limit.String(),
-				Hint: "Look at what it wrote to its log, or raise startupTimeoutMs."}
+				Hint: "Check its log, or increase startupTimeoutMs."}
 		}
 	} else {
 		t.Era, t.Version, t.Catalog = session.Era(), session.Version(), session.Catalog()
 		if err := session.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Warning = append(t.Warning, "it could not be ended: "+err.Error())
+			t.Warning = append(t.Warning, "it could not be stopped: "+err.Error())
 		}
 	}
 	t.Log = logs.Tail(once.ID, trialLog)

@@ -160,7 +160,7 @@ func (j *ResultValidator) validate(schema string, result []byte) (wrong string) 
 		return ""
 	}
 	if err := resolved.Validate(content); err != nil {
-		return "structuredContent does not fit the outputSchema: " + err.Error()
+		return "structuredContent does not match the outputSchema: " + err.Error()
 	}
 	return ""
 }

@@ -191,7 +191,7 @@ func clientName(c core.Client) string {
 	case c.Token != "":
 		return shorten(c.Token)
 	}
-	return "A client without a name"
+	return "An unnamed client"
 }
 
 func shorten(s string) string {

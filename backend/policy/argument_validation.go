@@ -42,7 +42,7 @@ func invalidArgumentsError(call *core.Call, fields []core.FieldError) error {
 	for i, f := range fields {
 		parts[i] = f.Field + " " + f.Error
 	}
-	e := core.Errorf(core.CodeValidation, "the arguments of tool %q do not fit its schema: %s", call.Name, strings.Join(parts, "; "))
+	e := core.Errorf(core.CodeValidation, "the arguments of tool %q do not match its schema: %s", call.Name, strings.Join(parts, "; "))
 	e.Fields, e.Hint = fields, "Correct the arguments and call again."
 	return e
 }
@@ -100,7 +100,7 @@ func (s *inputSchema) check(value any) (wrong []core.FieldError) {
 	m := validationErrors{doc: s.doc, legacyDialect: s.legacyDialect}
 	m.validate(s.doc, value, nil)
 	if !fits && len(m.errors) == 0 {
-		m.add(nil, "does not fit the schema")
+		m.add(nil, "does not match the schema")
 	}
 	return m.errors
 }

@@ -44,7 +44,7 @@ func (p *Policy) checkOffered(call *core.Call, s *server) (registry.Target, erro
 		return registry.Target{}, e
 	}
 	if !ok {
-		return registry.Target{}, core.Errorf(core.CodeNotFound, "no server is called %q", call.Server)
+		return registry.Target{}, core.Errorf(core.CodeNotFound, "there is no server named %q", call.Server)
 	}
 	if kind == "" {
 		return anyTarget, nil // servers accept URIs and completions that they do not list

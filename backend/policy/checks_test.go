@@ -46,8 +46,8 @@ func TestInvalidArgumentsAreRefusedByName(t *testing.T) {
 		{"read", `{"path":"toolong"}`, `path has 7 characters, at most 5 are allowed`},
 		{"read", `{"path":"a","n":1.5}`, `n must be integer, not number`},
 		{"read", `{"path":"a","how":"secret"}`, `how must be one of ["a","b"]`},
-		{"read", `{"path":"a","x":1}`, `x is not known`},
-		{"read", `{"n":"secret","x":1}`, `path is required|x is not known|n must be integer, not string`},
+		{"read", `{"path":"a","x":1}`, `x is not a known property`},
+		{"read", `{"n":"secret","x":1}`, `path is required|x is not a known property|n must be integer, not string`},
 		{"put", `{"anything":1}`, ``},
 		{"odd", `{"anything":1}`, ``}, // references to files are unsupported
 		{"plain", `{"anything":1}`, ``},

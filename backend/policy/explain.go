@@ -57,7 +57,7 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 	rules := p.rules.Load()
 	s := rules.servers[server]
 	if !ok && s == nil {
-		return Explanation{}, core.Errorf(core.CodeNotFound, "no server is called %q", server)
+		return Explanation{}, core.Errorf(core.CodeNotFound, "there is no server named %q", server)
 	}
 	if s == nil {
 		s = rules.fallback

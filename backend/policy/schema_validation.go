@@ -215,7 +215,7 @@ func (m *validationErrors) validateString(s map[string]any, v string, at []strin
 	m.validateLength(s, "Length", utf8.RuneCountInString(v), at)
 	if pattern, ok := s["pattern"].(string); ok {
 		if re, err := regexp.Compile(pattern); err == nil && !re.MatchString(v) {
-			m.add(at, "does not fit the pattern %.100s", pattern)
+			m.add(at, "does not match the pattern %.100s", pattern)
 		}
 	}
 	if name, ok := s["format"].(string); ok && m.legacyDialect {
@@ -303,7 +303,7 @@ func (m *validationErrors) validateObject(s map[string]any, v map[string]any, at
 		switch {
 		case known || !bound:
 		case others == false:
-			m.add(at, "is not known")
+			m.add(at, "is not a known property")
 		default:
 			m.validate(others, v[name], at)
 		}

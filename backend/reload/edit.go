@@ -61,7 +61,7 @@ func (r *Reloader) editableServer(id string) (config.Server, error) {
 	}
 	s, known := r.Current().Server(id)
 	if !known {
-		return s, core.Errorf(core.CodeNotFound, "no server is called %q", id)
+		return s, core.Errorf(core.CodeNotFound, "there is no server named %q", id)
 	}
 	return s, nil
 }

@@ -231,7 +231,7 @@ func TestFailedReloadKeepsServersRunning(t *testing.T) {
 	t.Parallel()
 	x := run(t, two)
 	for _, bad := range []struct{ src, message string }{
-		{`{"mcpServers": {"a": {"comm`, ":1:28: file ends too early"},
+		{`{"mcpServers": {"a": {"comm`, ":1:28: unexpected end of file"},
 		{``, "file is empty"},
 		{`{"mcpServers": 5}`, "must be an object of servers"},
 		{"\xff\xfe{\x00}\x00", "not UTF-8"},

@@ -111,7 +111,7 @@ func (s *Store) Get(ctx context.Context, name string) (string, error) {
 }
 
 func notFoundError(name string) error {
-	return &core.Error{Code: core.CodeNotFound, Message: "there is no secret called " + quote(name),
+	return &core.Error{Code: core.CodeNotFound, Message: "there is no secret named " + quote(name),
 		Hint: "Store it with: drawbridge secret set " + name}
 }
 

@@ -83,7 +83,7 @@ func (s *Store) saveNote(ctx context.Context, id int64, was *Note, n Note) error
 				return err
 			}
 			if current.Title != was.Title || current.Text != was.Text || !slices.Equal(current.Tags, was.Tags) {
-				return &core.Error{Code: core.CodeConflict, Message: "the note was changed meanwhile", Hint: "Read it again before you write over it."}
+				return &core.Error{Code: core.CodeConflict, Message: "the note was changed in the meantime", Hint: "Reload it before you overwrite it."}
 			}
 		}
 		for _, stmt := range []string{`DELETE FROM note WHERE call_id = ?`, `DELETE FROM tag WHERE call_id = ?`} {

@@ -59,7 +59,7 @@ func (s *Store) runPacking(ctx context.Context) {
 const packedKey = "packed" // id of the last call whose payloads were considered
 
 // errCallDeleted means that a call was deleted while its payloads were being compressed.
-var errCallDeleted = errors.New("a call went meanwhile")
+var errCallDeleted = errors.New("a call was deleted in the meantime")
 
 // packStep moves the payloads of the oldest calls that were not considered yet into a block, and
 // reports whether there may be more.

@@ -36,7 +36,7 @@ func TestSearchFindsCallsByTheirWords(t *testing.T) {
 	for n, text := range texts {
 		c := aCall(n)
 		if n == 6 {
-			c.Outcome, c.Reason = core.OutcomeTimeout, "the deadline passed"
+			c.Outcome, c.Reason = core.OutcomeTimeout, "the deadline was exceeded"
 		}
 		b.Recorder().Record(c, textReply(text))
 	}

@@ -64,7 +64,7 @@ func (r *runner) refreshCatalog() {
 				return
 			}
 			if err != nil {
-				r.s.o.Log.Debug("Cannot read the lists again", "server", r.id, "error", err)
+				r.s.o.Log.Debug("Cannot refresh the lists", "server", r.id, "error", err)
 			} else {
 				l.markHeard()
 				r.s.o.Registry.Update(r.id, l.Catalog())

@@ -165,7 +165,7 @@ func startupTimeoutHint(c *config.Server) string {
 	if c.Type != core.Stdio || c.Framing != "" && c.Framing != config.FramingAuto {
 		return ""
 	}
-	return `If it only needs longer, raise startupTimeoutMs. If it reads messages with a Content-Length header, set "framing": "content-length".`
+	return `If it just needs more time, increase startupTimeoutMs. If it reads messages with a Content-Length header, set "framing": "content-length".`
 }
 
 // acquireSlot waits for one of the slots that limit parallel starts. The slot is released after
@@ -280,7 +280,7 @@ func (r *runner) closeConnection(l *connection) {
 		r.post(func() {
 			r.pending--
 			if err != nil {
-				r.s.o.Log.Error("Cannot end MCP server", "server", r.id, "error", err)
+				r.s.o.Log.Error("Cannot stop MCP server", "server", r.id, "error", err)
 				r.s.o.Journal(r.id, slog.LevelError, err.Error())
 			}
 			if r.state.failed {

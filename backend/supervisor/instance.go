@@ -97,7 +97,7 @@ func (s *Supervisor) instanceFor(own *runner, call *core.Call) (*runner, error) 
 	case s.ended:
 		return nil, core.Errorf(core.CodeUnavailable, "Drawbridge is stopping")
 	case own.retired.Load():
-		return nil, core.Errorf(core.CodeNotFound, "no server is called %q", own.id)
+		return nil, core.Errorf(core.CodeNotFound, "there is no server named %q", own.id)
 	case c.Disabled, own.needsApproval.Load(), s.paused.Load():
 		return own, nil // its error says why it cannot serve
 	case r != nil && !r.retired.Load():
@@ -145,7 +145,7 @@ func (s *Supervisor) evictIdleInstance(own *runner) error {
 	}
 	if idle == nil {
 		return &core.Error{Code: core.CodeUnavailable, Retriable: true,
-			Message: fmt.Sprintf("server %q has %d instances already, and all are busy", own.id, active),
+			Message: fmt.Sprintf("server %q already has %d instances, and all are busy", own.id, active),
 			Hint:    "Wait for a call to end, or set the server's session to shared."}
 	}
 	idle.retire()

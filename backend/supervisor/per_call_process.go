@@ -27,7 +27,7 @@ func (r *runner) perCallUpstream() (Upstream, error) {
 	c := r.config()
 	switch {
 	case r.retired.Load():
-		return nil, core.Errorf(core.CodeNotFound, "no server is called %q", r.id)
+		return nil, core.Errorf(core.CodeNotFound, "there is no server named %q", r.id)
 	case r.needsApproval.Load():
 		return nil, r.unapprovedError()
 	case r.s.paused.Load():
@@ -84,7 +84,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Si
 	}
 	defer func() {
 		if err := session.Close(s.stopCtx); err != nil {
-			s.o.Log.Error("Cannot end MCP server", "server", r.id, "error", err)
+			s.o.Log.Error("Cannot stop MCP server", "server", r.id, "error", err)
 			s.o.Journal(r.id, slog.LevelError, err.Error())
 		}
 	}()

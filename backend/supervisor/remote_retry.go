@@ -162,4 +162,4 @@ func (r *runner) networkChanged() {
 	}
 }
 
-var errNetworkChanged = core.Errorf(core.CodeTimeout, "the network changed meanwhile")
+var errNetworkChanged = core.Errorf(core.CodeTimeout, "the network changed during the attempt")

@@ -62,7 +62,7 @@ func (r *runner) openSecondEra() {
 				r.saveEra(key, false)
 			}
 		} else {
-			err = errors.New("speaks the legacy era only")
+			err = errors.New("supports only the legacy era")
 		}
 		r.post(func() { r.secondEraOpened(session, err, found && dual) })
 	})
@@ -81,7 +81,7 @@ func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
 		b.known, b.dual = true, true
 		b.conn = newConnection(session, r)
 		b.conn.markHeard()
-		r.s.o.Log.Info("MCP server connected in the modern era as well", "server", r.id)
+		r.s.o.Log.Info("MCP server also connected with the modern era", "server", r.id)
 	case errors.Is(err, context.Canceled):
 	default:
 		b.known, b.dual = true, known

@@ -56,6 +56,6 @@ func (r *runner) justSignedIn(l *snapshot) bool {
 
 // loginRequiredError returns the error of a call to a server that waits for the user to sign in.
 func (r *runner) loginRequiredError() error {
-	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q waits for the user to sign in to it", r.id), Cause: core.ErrNeedsLogin,
+	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q requires the user to sign in", r.id), Cause: core.ErrNeedsLogin,
 		Hint: "Sign in on Drawbridge's page, or with: drawbridge login " + r.id + "."}
 }

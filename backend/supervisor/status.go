@@ -176,9 +176,9 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 		case r.wanted:
 			return core.StateStarting, "restarting"
 		case c.Disabled:
-			return core.StateDisabled, "ending the process"
+			return core.StateDisabled, "stopping the process"
 		}
-		return core.StateStopped, "ending the process"
+		return core.StateStopped, "stopping the process"
 	case phaseBackoff:
 		return core.StateBackoff, fmt.Sprintf("%s; retrying (attempt %d of %d)", r.reason, r.state.failures+1, r.state.limit)
 	case phaseWaiting:

@@ -27,7 +27,7 @@ func TestEachStateHasTextAndReason(t *testing.T) {
 		{"degraded", state{phase: phaseRunning}, true, func(r *runner, _ *config.Server) { r.pingFailed = true }, core.StateDegraded, "it broke"},
 		{"clearing away", state{phase: phaseStopping, failed: true}, true, nil, core.StateBackoff, "it broke"},
 		{"restarting", state{phase: phaseStopping}, true, nil, core.StateStarting, "restarting"},
-		{"stopping", state{phase: phaseStopping}, false, nil, core.StateStopped, "ending the process"},
+		{"stopping", state{phase: phaseStopping}, false, nil, core.StateStopped, "stopping the process"},
 		{"backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, true, nil, core.StateBackoff, "it broke; retrying (attempt 3 of 5)"},
 		{"waiting", state{phase: phaseWaiting}, true, nil, core.StateWaiting, "it broke"},
 		{"crashed", state{phase: phaseCrashed, failures: 5}, true, nil, core.StateCrashed, "it broke; gave up after 5 starts"},

@@ -65,7 +65,7 @@ func TestStopReturnsWhenAllProcessesEnded(t *testing.T) {
 		if err := g.Stop(ctx, "a"); err != context.DeadlineExceeded {
 			t.Fatalf("got %v", err)
 		}
-		if st := g.want("a", core.StateStopped); st.Reason != "ending the process" {
+		if st := g.want("a", core.StateStopped); st.Reason != "stopping the process" {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})

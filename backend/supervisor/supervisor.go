@@ -271,7 +271,7 @@ func (f *fleet) unknownError(id string) error {
 				Hint: "Correct the configuration."}
 		}
 	}
-	return core.Errorf(core.CodeNotFound, "no server is called %q", id)
+	return core.Errorf(core.CodeNotFound, "there is no server named %q", id)
 }
 
 // jitter changes d randomly by up to 20 %, so that servers that failed together are not restarted

@@ -218,7 +218,7 @@ func parseLatest(launcher, out string) (string, error) {
 		version = strings.Trim(lines[len(slices.Compact(lines))-1], `"],[`)
 	}
 	if !versionTag().MatchString(version) {
-		return "", fmt.Errorf("the registry's answer holds no version")
+		return "", fmt.Errorf("the registry's response contains no version")
 	}
 	return version, nil
 }

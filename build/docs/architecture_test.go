@@ -54,7 +54,7 @@ func TestArchitecturePathsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := strings.Split(string(src), "| stop | file | function | what happens |")[1:]
+	paths := strings.Split(string(src), "| step | file | function | what happens |")[1:]
 	if len(paths) != 2 {
 		t.Fatalf("%d paths, not one of a call and one of an edit", len(paths))
 	}

@@ -90,7 +90,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 		code       string
 		reason     string
 	}{
-		{name: "validation", tool: "demo__add", arguments: object{"a": "x"}, text: "(code=validation)", outcome: "rejected", code: "validation", reason: "do not fit its schema: "},
+		{name: "validation", tool: "demo__add", arguments: object{"a": "x"}, text: "(code=validation)", outcome: "rejected", code: "validation", reason: "do not match its schema: "},
 		{name: "not_found", tool: "demo__nothing", thrown: "-32602", outcome: "rejected", code: "not_found", reason: "demo__nothing"},
 		{name: "rate, the first", tool: "demo__echo", arguments: object{"text": "a"}, text: "a", outcome: "ok"},
 		{name: "rate_limited", tool: "demo__echo", arguments: object{"text": "a"}, text: "(code=rate_limited retriable=true)", outcome: "rejected", code: "rate_limited", reason: "0.001 calls per second"},
@@ -159,7 +159,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	if code != 200 || !strings.Contains(health, `"status":"degraded"`) || !strings.Contains(health, `"server":"silent","state":"breaker"`) {
 		t.Errorf("%d %s", code, health)
 	}
-	if out := d.cli(0, "explain", "silent", "echo", "--client", "policy"); !strings.Contains(out, "A call would be refused") || !strings.Contains(out, "ircuit breaker is open") {
+	if out := d.cli(0, "explain", "silent", "echo", "--client", "policy"); !strings.Contains(out, "A call would be rejected") || !strings.Contains(out, "ircuit breaker is open") {
 		t.Error(out)
 	}
 	if n := strings.Count(d.log.String(), "MCP server is unavailable"); n < 1 || n > 3 {

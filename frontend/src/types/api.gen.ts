@@ -119,7 +119,7 @@ export interface Call {
    */
   cached: boolean;
   /**
-   * Name of the application, as it claims
+   * Name that the application reports
    */
   client: string;
   clientVersion: string;
@@ -184,7 +184,7 @@ export interface CallDetail {
    */
   cached: boolean;
   /**
-   * Name of the application, as it claims
+   * Name that the application reports
    */
   client: string;
   clientVersion: string;
@@ -326,7 +326,7 @@ export interface Change {
 }
 export interface ChangeVersionInputBody {
   /**
-   * check queries the registry; plan tries a version beside the running server; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
+   * check queries the registry; plan tries a version alongside the running server; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
    */
   action: 'check' | 'plan' | 'apply' | 'pin' | 'rollback';
   /**
@@ -436,7 +436,7 @@ export interface ClientFeatures {
   era: 'legacy' | 'modern';
   lastSeen: string;
   /**
-   * Name of the application, as it claims
+   * Name that the application reports
    */
   name: string;
   protocolVersion: string;
@@ -574,7 +574,7 @@ export interface Connection {
   live: boolean;
   maxTools: number;
   /**
-   * Servers that were taken over from it
+   * Servers that were moved from it
    */
   moved: Moved[];
   name: string;
@@ -947,7 +947,7 @@ export interface Installable {
    */
   refused: string;
   /**
-   * Source repository, as claimed
+   * Source repository, as stated by the publisher
    */
   repository: string;
   title: string;
@@ -1588,7 +1588,7 @@ export interface TakeoverResult {
    */
   reload: string;
   /**
-   * Number of its servers that were taken over
+   * Number of its servers that were moved
    */
   servers: number;
 }
@@ -2281,7 +2281,7 @@ export interface TakeoverPlan {
    */
   plan: string;
   /**
-   * Number of servers that are taken over
+   * Number of servers to move
    */
   servers: number;
   skipped: TakeoverSkip[];
@@ -2298,7 +2298,7 @@ export interface TakeoverRequest {
 }
 export interface TakeoverUndoInputBody {
   /**
-   * Keys of the clients that were taken over
+   * Keys of the clients whose servers were moved
    *
    * @minItems 1
    * @maxItems 200
