@@ -253,7 +253,7 @@ func TestDeepNestingIsRefused(t *testing.T) {
 
 func TestShortTimeoutIsProbablySeconds(t *testing.T) {
 	c := parse(t, `{"mcpServers": {"a": {"command": "a", "timeout": 60}}}`)
-	if len(c.Problems) != 1 || !c.Problems[0].Warning || c.Problems[0].Suggestion != "60 seconds are 60000" {
+	if len(c.Problems) != 1 || !c.Problems[0].Warning || c.Problems[0].Suggestion != "60 seconds is 60000" {
 		t.Fatalf("%v", c.Problems)
 	}
 }

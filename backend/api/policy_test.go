@@ -15,7 +15,7 @@ func TestExplanationCoversServerState(t *testing.T) {
 		state               core.State
 		reason, result, say string
 	}{
-		{core.StateRunning, "", policy.Pass, "It runs."},
+		{core.StateRunning, "", policy.Pass, "It is running."},
 		{core.StateDegraded, "no prompts.", policy.Pass, "It responds, but works only partly (no prompts)."},
 		{core.StateStopped, "", policy.Wait, "It is stopped; the next call starts it."},
 		{core.StateStarting, "", policy.Wait, "It is not ready; a call waits for it."},

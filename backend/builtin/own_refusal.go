@@ -66,7 +66,7 @@ func decodeArguments(arguments []byte, into any) error {
 		if len(name) > 100 {
 			name = strings.ToValidUTF8(name[:100], "") + "…"
 		}
-		return argumentError(name, "is not known")
+		return argumentError(name, "is not a known property")
 	}
 	return argumentError("arguments", "cannot be read")
 }

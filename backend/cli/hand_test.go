@@ -81,7 +81,7 @@ func TestClientNameIsCaseInsensitive(t *testing.T) {
 			t.Errorf("%s: %+v, asked for %q", text, got, asked)
 		}
 	}
-	if got := f.run(true, "history", "stats"); got.code != 2 || !strings.Contains(got.errOut, "not the id of a call") {
+	if got := f.run(true, "history", "stats"); got.code != 2 || !strings.Contains(got.errOut, "is not a call id") {
 		t.Errorf("%+v", got)
 	}
 }

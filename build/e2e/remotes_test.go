@@ -110,7 +110,7 @@ func TestServerStartedForItsURL(t *testing.T) {
 		}
 		return d.says("web", "add", `{"a":2,"b":3}`)
 	})
-	if out := d.cli(1, "test", "web"); !strings.Contains(out, "something else answers") {
+	if out := d.cli(1, "test", "web"); !strings.Contains(out, "another program is already listening") {
 		t.Errorf("a second program for the same address: %s", out)
 	}
 }
