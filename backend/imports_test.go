@@ -75,6 +75,7 @@ var edges = map[string]string{
 	"build/tally": "",
 
 	"build/package/clifiles": "backend/cli",
+	"build/package/channels": "",
 	"build/docs":             "config backend/cli backend/clientconf", // documents that are written from what the program knows
 	"build/e2e":              "",
 	"build/smoke":            "",

@@ -2,7 +2,7 @@
 # Checks that the packages are reproducible: reproduce.sh [TARGET...], linux and windows by default.
 #
 # It builds the packages of the current commit in two clones that differ in path, time zone, locale,
-# umask, number of processors, times of the files and build cache, and compares the checksums.
+# umask, times of the files and build cache, and compares the checksums.
 # Takes several minutes.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -21,7 +21,7 @@ targets=("${@:-linux}")
 (build "$work/first" "${targets[@]}")
 (
 	umask 077
-	export TZ=Pacific/Auckland LC_ALL=C.UTF-8 GOMAXPROCS=1 GOCACHE="$work/cache"
+	export TZ=Pacific/Auckland LC_ALL=C.UTF-8 GOCACHE="$work/cache"
 	build "$work/second/in a folder" "${targets[@]}"
 )
 for copy in "$work/first" "$work/second/in a folder"; do

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const testVersion = "0.1.0~git20260102.0123abcd"
+
+// fakeRelease writes a release whose programs print their name, and returns its folder and checksums.
+func fakeRelease(t *testing.T) (dir string, sums map[string]string) {
+	t.Helper()
+	dir, sums = t.TempDir(), map[string]string{}
+	var list strings.Builder
+	add := func(platform string, content []byte) {
+		name := "drawbridge-" + testVersion + "-" + platform
+		sums[name] = fmt.Sprintf("%x", sha256.Sum256(content))
+		fmt.Fprintf(&list, "%s  %s\n", sums[name], name)
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		var tgz, zipped bytes.Buffer
+		z := gzip.NewWriter(&tgz)
+		w := tar.NewWriter(z)
+		for name, text := range map[string]string{"drawbridge": "#!/bin/sh\necho " + arch + " \"$@\"\nexit 3\n", "LICENSE": "l", "THIRD-PARTY.txt": "t", "completions/drawbridge": "no program"} {
+			if err := w.WriteHeader(&tar.Header{Name: "drawbridge-" + testVersion + "/" + name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = w.Write([]byte(text))
+		}
+		_, _ = w.Close(), z.Close()
+		add("linux-"+arch+".tar.gz", tgz.Bytes())
+		zw := zip.NewWriter(&zipped)
+		for _, name := range platforms[2].files {
+			f, _ := zw.Create(name)
+			_, _ = f.Write([]byte(arch))
+		}
+		_ = zw.Close()
+		add("windows-"+arch+".zip", zipped.Bytes())
+		add("windows-"+arch+"-setup.exe", []byte(arch))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(list.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, sums
+}
+
+// Each archive of the release is named with its checksum in the files of the channels that use it.
+func TestChannelFilesNameTheArchivesOfTheRelease(t *testing.T) {
+	packages, sums := fakeRelease(t)
+	out := t.TempDir()
+	if err := generate(packages, out); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]int{}
+	err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for name, sum := range sums {
+			if bytes.Contains(text, []byte("/v"+testVersion+"/"+name)) != bytes.Contains(text, []byte(sum)) {
+				t.Errorf("%s contains only one of the address and the checksum of %s", path, name)
+			}
+			named[name] += bytes.Count(text, []byte(sum))
+		}
+		if filepath.Ext(path) == ".json" && !json.Valid(text) {
+			t.Errorf("%s is not valid JSON:\n%s", path, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"linux-amd64.tar.gz": 2, "linux-arm64.tar.gz": 2, "windows-amd64.zip": 1, "windows-arm64.zip": 1, "windows-amd64-setup.exe": 1, "windows-arm64-setup.exe": 1} {
+		if got := named["drawbridge-"+testVersion+"-"+name]; got != want {
+			t.Errorf("%d channels use %s, want %d", got, name, want)
+		}
+	}
+	if output, err := exec.Command("bash", "-n", filepath.Join(out, "aur/PKGBUILD")).CombinedOutput(); err != nil {
+		t.Errorf("PKGBUILD: %v %s", err, output)
+	}
+}
+
+// npm installs only the package of this system; the command runs its program and passes on the
+// arguments and the exit code.
+func TestNpmCommandRunsTheProgramOfThisSystem(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("needs Node.js on Linux")
+	}
+	packages, _ := fakeRelease(t)
+	out := t.TempDir()
+	if err := generate(packages, out); err != nil {
+		t.Fatal(err)
+	}
+	command := filepath.Join(out, "npm/drawbridge-mcp/drawbridge.js")
+	text, err := exec.Command(node, command, "version").CombinedOutput()
+	if err == nil || !strings.Contains(string(text), "--omit=optional") {
+		t.Errorf("without the package of this system: %v %s", err, text)
+	}
+	cpu := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	scope := filepath.Join(out, "npm/drawbridge-mcp/node_modules/@drawbridge-mcp")
+	if err := os.MkdirAll(scope, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(out, "npm/linux-"+cpu), filepath.Join(scope, "linux-"+cpu)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(node, command, "call", "a b")
+	text, _ = cmd.Output()
+	if string(text) != runtime.GOARCH+" call a b\n" || cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), text)
+	}
+}
+
+func TestIncompleteReleaseIsRefused(t *testing.T) {
+	packages, _ := fakeRelease(t)
+	sums := filepath.Join(packages, "SHA256SUMS")
+	text, _ := os.ReadFile(sums)
+	less := ""
+	for line := range strings.Lines(string(text)) {
+		if !strings.Contains(line, "windows-arm64.zip") {
+			less += line
+		}
+	}
+	if err := os.WriteFile(sums, []byte(less), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := generate(packages, t.TempDir()); err == nil || !strings.Contains(err.Error(), "SHA256SUMS does not list drawbridge-"+testVersion+"-windows-arm64.zip") {
+		t.Errorf("got %v", err)
+	}
+}
