@@ -67,13 +67,15 @@ func TestRuleErrorsAreReported(t *testing.T) {
 		`"rateLimit": {"perSecond": 0}`:   "'perSecond' in server 'a' must be a number above 0, at most 1e+06",
 		`"rateLimit": {"perSeconds": 5}`:  "unknown key 'perSeconds' in server 'a' (did you mean 'perSecond'?)",
 		`"tools": {"t": {"clients": {"x": {"rateLimit": {"burst": 0}}}}}`: "'burst' in server 'a' must be a whole number from 1 to 1000000",
-		`"approval": "asks"`:                                    "'approval' in server 'a' must be one of never, ask, deny, destructive (did you mean 'ask'?)",
-		`"tools": {"t": true}`:                                  "'t' in server 'a' must be an object, not true or false",
-		`"tools": {"t": {"renamed": "x"}}`:                      "unknown key 'renamed' in server 'a' (did you mean 'rename'?)",
-		`"tools": {"t": {"rename": "x y"}}`:                     "'rename' in server 'a' must be letters, digits, '_', '-' and '.', at most 128",
-		`"tools": {"t": {"rename": "x"}, "u": {"rename": "x"}}`: "tools 't' and 'u' would share the name 'x' in server 'a'",
-		`"tools": {"t": {}, "t": {}}`:                           "key 't' appears twice in 'tools' in server 'a'",
-		`"includeTools": "read"`:                                "'includeTools' in server 'a' must be a list of strings, not a string",
+		`"approval": "asks"`:                                     "'approval' in server 'a' must be one of never, ask, deny, destructive (did you mean 'ask'?)",
+		`"tools": {"t": true}`:                                   "'t' in server 'a' must be an object, not true or false",
+		`"tools": {"t": {"renamed": "x"}}`:                       "unknown key 'renamed' in server 'a' (did you mean 'rename'?)",
+		`"tools": {"t": {"annotations": {"readOnlyHnt": true}}}`: "unknown key 'readOnlyHnt' in server 'a' (did you mean 'readOnlyHint'?)",
+		`"tools": {"t": {"annotations": {"readOnlyHint": 1}}}`:   "'readOnlyHint' in server 'a' must be true or false, not a number",
+		`"tools": {"t": {"rename": "x y"}}`:                      "'rename' in server 'a' must be letters, digits, '_', '-' and '.', at most 128",
+		`"tools": {"t": {"rename": "x"}, "u": {"rename": "x"}}`:  "tools 't' and 'u' would share the name 'x' in server 'a'",
+		`"tools": {"t": {}, "t": {}}`:                            "key 't' appears twice in 'tools' in server 'a'",
+		`"includeTools": "read"`:                                 "'includeTools' in server 'a' must be a list of strings, not a string",
 	} {
 		_, problems := Parse("c.json", []byte(`{"mcpServers": {"a": {"command": "x", `+src+`}}}`))
 		if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
@@ -147,7 +149,7 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s is hidden by %q, want %q", tool, got, want)
 		}
 	}
-	if tool, ok := s.Filter.Original("dir"); tool != "list" || !ok || s.Filter.Shown("list") != "dir" || s.Filter.Description("list") != "Lists." {
+	if tool, ok := s.Filter.Original("dir"); tool != "list" || !ok || s.Filter.Shown("list") != "dir" || s.Filter.Tools["list"].Description != "Lists." {
 		t.Error("list is not called dir")
 	}
 	if _, ok := s.Filter.Original("list"); ok {
@@ -163,7 +165,7 @@ func TestFilter(t *testing.T) {
 		t.Error(diff)
 	}
 	var none *Filter
-	if tool, ok := none.Original("x"); none.Hidden("x") != "" || none.Shown("x") != "x" || tool != "x" || !ok || none.Unmatched(nil) != nil || none.Description("x") != "" {
+	if tool, ok := none.Original("x"); none.Hidden("x") != "" || none.Shown("x") != "x" || tool != "x" || !ok || none.Unmatched(nil) != nil {
 		t.Error("no filter is not as if there were none")
 	}
 }

@@ -22,9 +22,12 @@ type Filter struct {
 
 // Tool holds the settings of one tool. Zero values are unset.
 type Tool struct {
-	Disabled       bool
-	Rename         string // what clients call it, before the server's prefix
-	Description    string // replaces that of the server
+	Disabled    bool
+	Rename      string // what clients call it, before the server's prefix
+	Title       string // replaces that of the server
+	Description string // replaces that of the server
+	// Annotations replace those of the server, by the names in Hints.
+	Annotations    map[string]bool
 	RequestTimeout time.Duration
 	MaxRequest     time.Duration
 	CacheTTL       time.Duration
@@ -38,6 +41,9 @@ type Tool struct {
 	// They win over RateLimit and over that of the client.
 	ClientLimits map[string]RateLimit
 }
+
+// Hints are the annotations that describe what a tool does.
+var Hints = []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 
 // The key that hides a tool.
 const (
@@ -81,14 +87,6 @@ func (f *Filter) Original(name string) (tool string, ok bool) {
 		return tool, true
 	}
 	return name, f.Tools[name].Rename == ""
-}
-
-// Description returns the description that replaces that of the tool, or "".
-func (f *Filter) Description(tool string) string {
-	if f == nil {
-		return ""
-	}
-	return f.Tools[tool].Description
 }
 
 // Unmatched describes the patterns and names that match none of the tools of a server.
@@ -177,7 +175,9 @@ func toolFields(t *Tool) []field {
 	return []field{
 		booleanOf("enabled", func(on bool) { t.Disabled = !on }),
 		str("rename", &t.Rename, toolName),
+		str("title", &t.Title),
 		str("description", &t.Description),
+		section("annotations", hintFields(&t.Annotations)...),
 		millis("requestTimeoutMs", time.Millisecond, &t.RequestTimeout),
 		millis("maxRequestMs", time.Millisecond, &t.MaxRequest),
 		millis("cacheTtlMs", 0, &t.CacheTTL),
@@ -199,6 +199,19 @@ func toolFields(t *Tool) []field {
 			t.ClientLimits[m.name] = *limit
 		}),
 	}
+}
+
+func hintFields(to *map[string]bool) []field {
+	fields := make([]field, len(Hints))
+	for i, name := range Hints {
+		fields[i] = booleanOf(name, func(yes bool) {
+			if *to == nil {
+				*to = map[string]bool{}
+			}
+			(*to)[name] = yes
+		})
+	}
+	return fields
 }
 
 // filterFields are the keys of a server that make its Filter.

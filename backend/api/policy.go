@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,23 +45,26 @@ type ToolSetting struct {
 	ReadOnly    *bool        `json:"readOnly" doc:"As declared by the server; null if not declared"`
 	Destructive *bool        `json:"destructive"`
 	Idempotent  *bool        `json:"idempotent"`
+	OpenWorld   *bool        `json:"openWorld"`
 	Settings    ToolSettings `json:"settings" doc:"Settings of this tool in the configuration; empty values are unset"`
 }
 
 // ToolSettings are the keys of one tool in the configuration.
 type ToolSettings struct {
-	Enabled          bool           `json:"enabled"`
-	Rename           string         `json:"rename"`
-	Description      string         `json:"description"`
-	RequestTimeoutMs int64          `json:"requestTimeoutMs"`
-	MaxRequestMs     int64          `json:"maxRequestMs"`
-	CacheTTLMs       int64          `json:"cacheTtlMs"`
-	Approval         string         `json:"approval" enum:",never,ask,deny,destructive"`
-	AllowClients     []string       `json:"allowClients" nullable:"false"`
-	ValidateInput    string         `json:"validateInput" enum:",off,reject"`
-	Record           string         `json:"record" enum:",full,meta,off" doc:"Upper limit for the recording of its calls; overrides the server's setting"`
-	RateLimit        *RateSetting   `json:"rateLimit"`
-	Retry            *RetrySettings `json:"retry"`
+	Enabled          bool            `json:"enabled"`
+	Rename           string          `json:"rename"`
+	Title            string          `json:"title"`
+	Description      string          `json:"description"`
+	Annotations      map[string]bool `json:"annotations" nullable:"false" doc:"What replaces the annotations of the server, such as readOnlyHint"`
+	RequestTimeoutMs int64           `json:"requestTimeoutMs"`
+	MaxRequestMs     int64           `json:"maxRequestMs"`
+	CacheTTLMs       int64           `json:"cacheTtlMs"`
+	Approval         string          `json:"approval" enum:",never,ask,deny,destructive"`
+	AllowClients     []string        `json:"allowClients" nullable:"false"`
+	ValidateInput    string          `json:"validateInput" enum:",off,reject"`
+	Record           string          `json:"record" enum:",full,meta,off" doc:"Upper limit for the recording of its calls; overrides the server's setting"`
+	RateLimit        *RateSetting    `json:"rateLimit"`
+	Retry            *RetrySettings  `json:"retry"`
 }
 
 // RateSetting is a rate limit of the configuration.
@@ -267,13 +271,14 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 			ReadOnly    *bool  `json:"readOnlyHint"`
 			Destructive *bool  `json:"destructiveHint"`
 			Idempotent  *bool  `json:"idempotentHint"`
+			OpenWorld   *bool  `json:"openWorldHint"`
 		} `json:"annotations"`
 	}
 	_ = json.Unmarshal(item.Raw, &about) // untrusted data: invalid fields stay empty
 	s := ToolSetting{
 		Tool: item.Name, PublicName: public, Title: about.Title, Description: about.Description,
-		ReadOnly: about.Annotations.ReadOnly, Destructive: about.Annotations.Destructive, Idempotent: about.Annotations.Idempotent,
-		HiddenBy: f.Hidden(item.Name), Settings: ToolSettings{Enabled: true, AllowClients: []string{}},
+		ReadOnly: about.Annotations.ReadOnly, Destructive: about.Annotations.Destructive, Idempotent: about.Annotations.Idempotent, OpenWorld: about.Annotations.OpenWorld,
+		HiddenBy: f.Hidden(item.Name), Settings: ToolSettings{Enabled: true, AllowClients: []string{}, Annotations: map[string]bool{}},
 	}
 	if s.Title == "" {
 		s.Title = about.Annotations.Title
@@ -284,9 +289,12 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 	}
 	t := f.Tools[item.Name]
 	s.Settings = ToolSettings{
-		Enabled: !t.Disabled, Rename: t.Rename, Description: t.Description,
+		Enabled: !t.Disabled, Rename: t.Rename, Title: t.Title, Description: t.Description, Annotations: maps.Clone(t.Annotations),
 		RequestTimeoutMs: t.RequestTimeout.Milliseconds(), MaxRequestMs: t.MaxRequest.Milliseconds(), CacheTTLMs: t.CacheTTL.Milliseconds(),
 		Approval: t.Approval, AllowClients: nonNil(t.AllowClients), ValidateInput: t.ValidateInput, Record: t.Record,
+	}
+	if s.Settings.Annotations == nil {
+		s.Settings.Annotations = map[string]bool{}
 	}
 	if r := t.RateLimit; r != nil {
 		s.Settings.RateLimit = &RateSetting{r.PerSecond, r.Burst, r.By}
@@ -310,7 +318,7 @@ type setToolInput struct {
 
 // toolKeys are the settings that can be changed.
 var toolKeys = []string{
-	"enabled", "rename", "description", "requestTimeoutMs", "maxRequestMs", "cacheTtlMs",
+	"enabled", "rename", "title", "description", "annotations", "requestTimeoutMs", "maxRequestMs", "cacheTtlMs",
 	"approval", "allowClients", "validateInput", "record", "rateLimit", "retry",
 }
 

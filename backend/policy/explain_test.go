@@ -19,6 +19,8 @@ func TestExplainMatchesAdmit(t *testing.T) {
 		{"switched off", `, "tools": {"read": {"enabled": false}}`, ``, "read", false, "offered", Refuse, "mcpServers.files.tools.read.enabled"},
 		{"unknown", ``, ``, "nothing", false, "offered", Refuse, ""},
 		{"asked", `, "approval": "ask"`, ``, "read", true, "approval", Ask, "mcpServers.files.approval"},
+		{"declared harmful in the configuration", `, "approval": "destructive", "tools": {"read": {"annotations": {"readOnlyHint": false}}}`, ``, "read", true, "approval", Ask, "mcpServers.files.approval"},
+		{"declared harmless in the configuration", `, "approval": "destructive", "tools": {"put": {"annotations": {"destructiveHint": false}}}`, ``, "put", true, "approval", Pass, "mcpServers.files.approval"},
 		{"denied", `, "tools": {"read": {"approval": "deny"}}`, ``, "read", false, "approval", Refuse, "mcpServers.files.tools.read.approval"},
 		{"a denied client", ``, `"policy": {"clients": {"cursor": {"approval": "deny"}}}, `, "read", false, "approval", Refuse, "policy.clients.cursor.approval"},
 		{"limited", `, "rateLimit": {}`, ``, "read", true, "rate", Pass, "mcpServers.files.rateLimit"},

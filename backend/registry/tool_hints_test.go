@@ -67,6 +67,28 @@ func TestHiddenToolIsNeitherListedNorFound(t *testing.T) {
 	}
 }
 
+// The configuration replaces what a server declares about a tool, for clients and for the policy.
+func TestConfiguredTitleAndAnnotationsReplaceThoseOfTheServer(t *testing.T) {
+	const keys = `{"title": "New <é>", "annotations": {"readOnlyHint": true, "openWorldHint": false}}`
+	for raw, want := range map[string]string{
+		`{"name":"x","n":1.0}`:                        `{"name":"x","annotations":{"readOnlyHint":true,"openWorldHint":false},"title":"New <é>","n":1.0}`,
+		`{"annotations":{},"name":"x","title":"Old"}`: `{"annotations":{"readOnlyHint":true,"openWorldHint":false},"name":"x","title":"New <é>"}`,
+		`{"annotations":{"title":"Old","ReadOnlyHint":false,"v":"1.0<","openWorldHint":5},"name":"x"}`: `{"annotations":{"readOnlyHint":true,"title":"New <é>","ReadOnlyHint":false,"v":"1.0<","openWorldHint":false},"name":"x","title":"New <é>"}`,
+		`{"name":"x","annotations":null,"name":"x"}`:                                                   `{"name":"x","annotations":{"readOnlyHint":true,"openWorldHint":false},"name":"x","title":"New <é>"}`,
+	} {
+		r := New(Options{})
+		r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"tools": {"x": `+keys+`}`)}})
+		r.Set("fs", "", &core.Catalog{Tools: []core.Item{item("x", raw)}})
+		one, _ := r.Server("fs")
+		if got := string(one.Items(core.Tools)[0].Raw); got != want {
+			t.Errorf("%s\n got %s\nwant %s", raw, got, want)
+		}
+		if got := one.Items(core.Tools)[0].Hints; got.ReadOnly != Yes || got.Destructive != Unsaid {
+			t.Errorf("%s: %+v", raw, got)
+		}
+	}
+}
+
 func TestFilterChangeUpdatesListsOfUnchangedServer(t *testing.T) {
 	r := New(Options{})
 	r.Arrange("", []Server{{ID: "fs"}})

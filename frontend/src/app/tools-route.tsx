@@ -9,6 +9,7 @@ import { Explain } from '@/features/policy/explain';
 import { HideUnused } from '@/features/profiles/hide-unused';
 import { useServerLabel } from '@/features/servers/api';
 import { OfferTool } from '@/features/servers/server-tools';
+import { ToolAnnotations } from '@/features/servers/tool-annotations';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
 import { TrustBadges, TrustSection } from '@/features/trust/badges';
@@ -33,6 +34,7 @@ export function ToolsRoute() {
     <>
       <TrustSection server={tool.server} tool={tool.tool} />
       <OfferTool key={`offer ${tool.name}`} server={tool.server} tool={tool.tool} />
+      <ToolAnnotations key={`about ${tool.name}`} server={tool.server} tool={tool.tool} />
       <ToolUse key={`use ${tool.name}`} server={tool.server} tool={tool.tool} />
       <Explain key={tool.name} server={tool.server} tool={tool.tool} clients={tokens} />
     </>

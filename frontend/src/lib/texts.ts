@@ -319,6 +319,19 @@ export const texts = bare({
         excludeTools: 'Excluded by excludeTools',
         toolChanges: 'Hidden: changed, or blocked by you',
       },
+      annotations: 'Title and annotations',
+      annotationsHint:
+        'These replace what the server declares, for clients and for approvals, caching and retries.',
+      title: 'Title',
+      declared: (value: boolean | null) =>
+        value === null ? 'Not declared' : `Declared: ${value ? 'yes' : 'no'}`,
+      overridden: (yes: boolean) => `Set here: ${yes ? 'yes' : 'no'}`,
+      hints: {
+        readOnlyHint: 'Changes nothing',
+        destructiveHint: 'May delete or overwrite',
+        idempotentHint: 'Can be repeated without further effect',
+        openWorldHint: 'Reaches outside of the server',
+      },
     },
     debug: {
       command: 'Command',
@@ -1044,7 +1057,7 @@ export const texts = bare({
     reset: 'Reset',
     format: 'Format',
     effects: { readOnly: 'Read-only', destructive: 'Destructive', openWorld: 'External access' },
-    serverClaims: 'Stated by the server, not verified',
+    serverClaims: 'Declared by the server, not verified, or set in the configuration',
   },
   clients: {
     title: 'Clients',

@@ -1684,6 +1684,7 @@ export interface ToolSetting {
    */
   hiddenBy: '' | 'enabled' | 'includeTools' | 'excludeTools' | 'toolChanges';
   idempotent: boolean | null;
+  openWorld: boolean | null;
   /**
    * Public name at the endpoint of all servers; empty if hidden
    */
@@ -1702,6 +1703,12 @@ export interface ToolSetting {
 }
 export interface ToolSettings {
   allowClients: string[];
+  /**
+   * What replaces the annotations of the server, such as readOnlyHint
+   */
+  annotations: {
+    [k: string]: boolean;
+  };
   approval: '' | 'never' | 'ask' | 'deny' | 'destructive';
   cacheTtlMs: number;
   description: string;
@@ -1715,6 +1722,7 @@ export interface ToolSettings {
   rename: string;
   requestTimeoutMs: number;
   retry: RetrySettings;
+  title: string;
   validateInput: '' | 'off' | 'reject';
 }
 export interface RateSetting {

@@ -15,14 +15,14 @@ const most = 200;
 
 const path = (id: string) => `/api/v1/servers/${encodeURIComponent(id)}/tools`;
 
-const toolSettingsQuery = (id: string) =>
+export const toolSettingsQuery = (id: string) =>
   queryOptions({
     queryKey: ['server', id, 'tools'],
     queryFn: ({ signal }) => requestList<ToolSetting>(path(id), signal),
     staleTime: 5000,
   });
 
-type Change = { [Key in keyof ToolSettings]?: ToolSettings[Key] | null };
+export type Change = { [Key in keyof ToolSettings]?: ToolSettings[Key] | null };
 
 /** Writes what the configuration says of one tool; null takes a key out. */
 export function useToolSetting(server: string) {

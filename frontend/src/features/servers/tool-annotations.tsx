@@ -1,0 +1,98 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { SelectField } from '@/components/fields';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { ToolSetting } from '@/types/api';
+import { toolSettingsQuery, useToolSetting } from './server-tools';
+
+const t = texts.servers.tooling;
+
+const declaredBy: Record<keyof typeof t.hints, (tool: ToolSetting) => boolean | null> = {
+  readOnlyHint: (tool) => tool.readOnly,
+  destructiveHint: (tool) => tool.destructive,
+  idempotentHint: (tool) => tool.idempotent,
+  openWorldHint: (tool) => tool.openWorld,
+};
+const hints = Object.keys(declaredBy) as (keyof typeof t.hints)[];
+
+/** The title and annotations of a tool: what the server declares, and what replaces it. */
+export function ToolAnnotations({ server, tool }: { server: string; tool: string }) {
+  const change = useToolSetting(server);
+  const { data } = useQuery(toolSettingsQuery(server));
+  const found = data?.find((one) => one.tool === tool);
+  if (!found) return null;
+  const { annotations, title } = found.settings;
+  const setHint = (hint: string, value: string) => {
+    const { [hint]: _, ...others } = annotations;
+    const next = value === '' ? others : { ...others, [hint]: value === 'true' };
+    change.mutate({
+      tool,
+      set: { annotations: Object.keys(next).length === 0 ? null : next },
+    });
+  };
+  return (
+    <details
+      className="border-t px-4 py-3 text-sm md:px-5"
+      open={title !== '' || Object.keys(annotations).length > 0}
+    >
+      <summary className="cursor-pointer">{t.annotations}</summary>
+      <p className="mt-2 max-w-prose text-ink3">{t.annotationsHint}</p>
+      <div className="mt-3 grid max-w-xl grid-cols-[minmax(8rem,1fr)_minmax(0,12rem)] items-center gap-x-4 gap-y-2">
+        <span>{t.title}</span>
+        <TitleField
+          key={title}
+          value={title}
+          declared={found.title}
+          disabled={change.isPending}
+          onSave={(text) => change.mutate({ tool, set: { title: text === '' ? null : text } })}
+        />
+        {hints.map((hint) => (
+          <div key={hint} className="contents">
+            <span>{t.hints[hint]}</span>
+            <SelectField
+              label={t.hints[hint]}
+              value={hint in annotations ? String(annotations[hint]) : ''}
+              options={[
+                { value: '', text: t.declared(declaredBy[hint](found)) },
+                { value: 'true', text: t.overridden(true) },
+                { value: 'false', text: t.overridden(false) },
+              ]}
+              onChange={(value) => setHint(hint, value)}
+            />
+          </div>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+function TitleField({
+  value,
+  declared,
+  disabled,
+  onSave,
+}: {
+  value: string;
+  declared: string;
+  disabled: boolean;
+  onSave: (text: string) => void;
+}) {
+  const [text, setText] = useState(value);
+  const save = () => {
+    if (text.trim() !== value) onSave(text.trim());
+  };
+  return (
+    <input
+      aria-label={t.title}
+      value={text}
+      placeholder={plain(declared.slice(0, 200))}
+      maxLength={200}
+      disabled={disabled}
+      onChange={(event) => setText(event.target.value)}
+      onBlur={save}
+      onKeyDown={(event) => event.key === 'Enter' && save()}
+      className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm text-ink placeholder:text-ink3"
+    />
+  );
+}
