@@ -27,7 +27,7 @@ kills() {
 # 10,000 restarts of a server behind a launcher: minutes on an idle machine, hours on a busy one.
 # DRAWBRIDGE_ROUNDS=N makes 20 N of them.
 restarts() {
-	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestThousandRestartsUseConstantResources
+	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestRepeatedRestartsUseConstantResources
 }
 
 # 500 kills of a process that records a call each millisecond, with the documented limit.

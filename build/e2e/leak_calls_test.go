@@ -46,7 +46,7 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 		InFlight int
 	}
 	var failing, next times
-	for round := range rounds(t, 5, 20) {
+	for round := range rounds(t, 5, 8) {
 		d.running("fragile", "other")
 		var st status
 		const calls = 8

@@ -110,7 +110,6 @@ func (l *lab) begin() {
 
 // mark is the text on the command lines of the i-th tree of this start. sleep reads it as a
 // fraction.
-// a part of a number.
 func (l *lab) mark(i int) string { return fmt.Sprintf("%s%02d", l.token, i) }
 
 // beginWith starts a daemon with servers, without waiting.
@@ -269,7 +268,7 @@ var buildSmallServer = sync.OnceValues(func() (string, error) {
 func TestNoProcessOutlivesKilledDaemonOrWatchdog(t *testing.T) {
 	t.Parallel()
 	smallServer(t)
-	n := rounds(t, 5, 20)
+	n := rounds(t, 5, 8)
 	var all sync.WaitGroup
 	for accident, run := range map[string]func(*testing.T, int){
 		"daemon": daemonKilled, "watchdog": watchdogKilled, "both": bothKilled,
