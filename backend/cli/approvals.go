@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -18,22 +17,7 @@ import (
 )
 
 // pendingItem is one entry of GET approvals.
-type pendingItem struct {
-	ID        string    `json:"id"`
-	Kind      string    `json:"kind"`
-	Server    string    `json:"server"`
-	Tool      string    `json:"tool"`
-	Message   string    `json:"message"`
-	Arguments string    `json:"arguments"`
-	Expires   time.Time `json:"expires"`
-	Client    struct {
-		Token string `json:"token"`
-		Name  string `json:"name"`
-	} `json:"client"`
-	Command *struct {
-		CommandLine string `json:"commandLine"`
-	} `json:"command"`
-}
+type pendingItem struct{ api.Question }
 
 // question returns the question for the user on one line.
 func (w *pendingItem) question() string {
@@ -113,7 +97,7 @@ func (p *program) listApprovals(ctx context.Context) error {
 	t := table{title: "Pending approvals", head: []string{"ID", "Kind", "Server", "By", "Request"}}
 	for i := range list.Items {
 		w := &list.Items[i]
-		t.add(w.shortID(), w.Kind, w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.question())
+		t.add(w.shortID(), string(w.Kind), w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.question())
 	}
 	return t.print(p.Stdout, p.Terminal())
 }

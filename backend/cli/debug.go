@@ -8,55 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
-
 	"github.com/spf13/cobra"
-)
 
-// debugDocument holds the used fields of GET servers/{id}/debug.
-type debugDocument struct {
-	Status      core.ServerStatus `json:"status"`
-	Configured  string            `json:"configured"`
-	Session     string            `json:"session"`
-	Start       string            `json:"start"`
-	Framing     string            `json:"framing"`
-	Path        string            `json:"path"`
-	SearchPath  string            `json:"searchPath"`
-	Dir         string            `json:"dir"`
-	Environment []string          `json:"environment"`
-	Processes   []struct {
-		PID  int    `json:"pid"`
-		Name string `json:"name"`
-		Path string `json:"path"`
-		RSS  int64  `json:"rssBytes"`
-	} `json:"processes"`
-	Instructions string   `json:"instructions"`
-	BothEras     bool     `json:"bothEras"`
-	Stderr       []string `json:"stderr"`
-	Frames       []struct {
-		At    time.Time `json:"at"`
-		Sent  bool      `json:"sent"`
-		Text  string    `json:"text"`
-		Bytes int       `json:"bytes"`
-		HTTP  string    `json:"http"`
-	} `json:"frames"`
-	Timings struct {
-		Began       time.Time     `json:"began"`
-		StartTook   time.Duration `json:"startTookNs"`
-		ListedAt    time.Time     `json:"listedAt"`
-		LastMessage time.Time     `json:"lastMessage"`
-		LastCall    time.Time     `json:"lastCall"`
-		PingTook    time.Duration `json:"pingTookNs"`
-		NextLaunch  time.Duration `json:"nextLaunchNs"`
-	} `json:"timings"`
-}
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+)
 
 func (p *program) debug() *cobra.Command {
 	return &cobra.Command{
 		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: argCount(1, 1),
 		Long: "Show everything known about a server: its command, its stderr output and the last messages.\nThe messages may contain secrets.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var d debugDocument
+			var d supervisor.Debug
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "servers/"+url.PathEscape(args[0])+"/debug", nil, nil, &d); done || err != nil {
 				return err
 			}
@@ -66,7 +28,7 @@ func (p *program) debug() *cobra.Command {
 }
 
 // printDebug omits unknown values.
-func (p *program) printDebug(d *debugDocument, now time.Time) error {
+func (p *program) printDebug(d *supervisor.Debug, now time.Time) error {
 	var b strings.Builder
 	say := func(title, text string) {
 		if text != "" {

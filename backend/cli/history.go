@@ -16,26 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// callRow holds the used fields of a call.
-type callRow struct {
-	ID        string       `json:"id"`
-	At        time.Time    `json:"at"`
-	Client    string       `json:"client"`
-	Token     string       `json:"token"`
-	Server    string       `json:"server"`
-	Tool      string       `json:"tool"`
-	Method    string       `json:"method"`
-	Session   string       `json:"session"`
-	Workspace string       `json:"workspace"`
-	Outcome   core.Outcome `json:"outcome"`
-	Reason    string       `json:"reason"`
-	Invalid   string       `json:"invalid"` // how the result violates the schema of the tool
-	TookNs    int64        `json:"tookNs"`
-	Arguments string       `json:"arguments"`
-	Result    string       `json:"result"`
-	Error     string       `json:"error"`
-	Stack     string       `json:"stack"`
-}
+// callRow is a call as it is printed.
+type callRow struct{ api.CallDetail }
 
 func (c callRow) description() string {
 	if c.Tool != "" {

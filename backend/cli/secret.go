@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -19,17 +20,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
-
-// secretsDocument is the response of GET secrets.
-type secretsDocument struct {
-	Items []struct {
-		Name      string    `json:"name"`
-		ChangedAt time.Time `json:"changedAt"`
-		Servers   []string  `json:"servers"`
-	} `json:"items"`
-	Notice string `json:"notice"`
-	Locked bool   `json:"locked"`
-}
 
 func (p *program) secret() *cobra.Command {
 	cmd := &cobra.Command{
@@ -118,7 +108,7 @@ func (p *program) storeSecret(ctx context.Context, name, value string) (notice s
 		if _, err := d.requestRaw(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), nil, map[string]string{"value": value}); err != nil {
 			return "", err
 		}
-		var doc secretsDocument
+		var doc api.Secrets
 		data, err := d.requestRaw(ctx, http.MethodGet, "secrets", nil, nil)
 		if err == nil {
 			err = decode(data, &doc)

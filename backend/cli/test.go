@@ -9,38 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
-
-// trial holds the used fields of POST test.
-type trial struct {
-	OK           bool     `json:"ok"`
-	Stage        string   `json:"stage"`
-	Error        string   `json:"error"`
-	Hint         string   `json:"hint"`
-	Command      string   `json:"command"`
-	TookNs       int64    `json:"tookNs"`
-	Era          string   `json:"era"`
-	Version      string   `json:"protocolVersion"`
-	Instructions string   `json:"instructions"`
-	Warnings     []string `json:"warnings"`
-	Log          []string `json:"log"`
-	Tools        []struct {
-		Name        string `json:"name"`
-		Description string `json:"description"`
-		InputSchema string `json:"inputSchema"`
-	} `json:"tools"`
-	Prompts   []struct{} `json:"prompts"`
-	Resources []struct{} `json:"resources"`
-	Templates []struct{} `json:"templates"`
-	Problems  []struct {
-		Message string `json:"message"`
-		Warning bool   `json:"warning"`
-	} `json:"problems"`
-}
 
 var errTrial = errors.New("the server cannot be used")
 
@@ -72,7 +46,7 @@ func (p *program) test() *cobra.Command {
 			default:
 				body = map[string]any{"server": args[0]}
 			}
-			var t trial
+			var t api.TestResult
 			done, err := p.tryServer(cmd.Context(), body, &t)
 			if err != nil || done {
 				return err
@@ -93,7 +67,7 @@ func (p *program) test() *cobra.Command {
 
 // tryServer runs a trial through the daemon, or in this process with the configuration that a
 // daemon would use.
-func (p *program) tryServer(ctx context.Context, request any, to *trial) (done bool, err error) {
+func (p *program) tryServer(ctx context.Context, request any, to *api.TestResult) (done bool, err error) {
 	folders, err := p.folders()
 	if err != nil {
 		return false, err
@@ -119,7 +93,7 @@ func (p *program) tryServer(ctx context.Context, request any, to *trial) (done b
 	return false, decode(data, to)
 }
 
-func (p *program) printTrial(t *trial, schemas bool) error {
+func (p *program) printTrial(t *api.TestResult, schemas bool) error {
 	var b strings.Builder
 	for _, problem := range t.Problems {
 		if problem.Warning {

@@ -6,45 +6,23 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 
 	"github.com/spf13/cobra"
 )
 
-// toolChange is a withheld tool of GET tool-changes.
-type toolChange struct {
-	Server string    `json:"server"`
-	Kind   string    `json:"kind"`
-	Name   string    `json:"name"`
-	At     time.Time `json:"at"`
-	State  string    `json:"state"`
-	Old    string    `json:"oldHash"`
-	New    string    `json:"newHash"`
-	Diff   []struct {
-		Op   string `json:"op"`
-		Text string `json:"text"`
-	} `json:"diff"`
-	Warnings []toolWarning `json:"warnings"`
-}
-
-type toolWarning struct {
-	Code   string `json:"code"`
-	Reason string `json:"reason"`
-	Where  string `json:"where"`
-	Quote  string `json:"quote"`
-}
-
 // instructionsWord selects the instructions of a server in place of a tool.
 const instructionsWord = "(instructions)"
 
-func (c *toolChange) title() string {
-	if c.Kind == "instructions" {
+// definitionName names a tool, or the instructions of a server.
+func definitionName(kind, name string) string {
+	if kind == "instructions" {
 		return instructionsWord
 	}
-	return c.Name
+	return name
 }
 
 func serverQuery(args []string) url.Values {
@@ -59,7 +37,7 @@ func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
 		Use: "changes [SERVER]", Short: "Show the tools that are withheld because they changed, with a diff", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list api.List[toolChange]
+			var list api.List[trust.ToolChange]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes", serverQuery(args), nil, &list); done || err != nil {
 				return err
 			}
@@ -68,7 +46,7 @@ func (p *program) toolChanges() *cobra.Command {
 	}
 }
 
-func (p *program) printToolChanges(list []toolChange) error {
+func (p *program) printToolChanges(list []trust.ToolChange) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(p.Stdout, "No tool is withheld.")
 		return err
@@ -82,7 +60,7 @@ func (p *program) printToolChanges(list []toolChange) error {
 		case "added", "changed", "removed":
 			word = c.State
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", c.Server, c.title(), word)))
+		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", c.Server, definitionName(c.Kind, c.Name), word)))
 		for _, w := range c.Warnings {
 			fmt.Fprintln(p.Stdout, "  ! "+escapeLine(w.Reason+" "+w.Quote))
 		}
@@ -101,26 +79,13 @@ func (p *program) toolLog() *cobra.Command {
 	return &cobra.Command{
 		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list api.List[struct {
-				At     time.Time `json:"at"`
-				Server string    `json:"server"`
-				Kind   string    `json:"kind"`
-				Name   string    `json:"name"`
-				What   string    `json:"what"`
-				Detail string    `json:"detail"`
-				Old    string    `json:"oldHash"`
-				New    string    `json:"newHash"`
-			}]
+			var list api.List[trust.Event]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes/log", serverQuery(args), nil, &list); done || err != nil {
 				return err
 			}
 			t := table{title: plural(len(list.Items), "event"), head: []string{"Time", "Server", "Tool", "What", "Was", "Is", "Detail"}}
 			for _, e := range list.Items {
-				name := e.Name
-				if e.Kind == "instructions" {
-					name = instructionsWord
-				}
-				t.add(e.At.Local().Format("2006-01-02 15:04:05"), e.Server, name, e.What, e.Old[:min(8, len(e.Old))], e.New[:min(8, len(e.New))], truncate(e.Detail, 80))
+				t.add(e.At.Local().Format("2006-01-02 15:04:05"), e.Server, definitionName(e.Kind, e.Name), e.What, e.OldHash[:min(8, len(e.OldHash))], e.NewHash[:min(8, len(e.NewHash))], truncate(e.Detail, 80))
 			}
 			return t.print(p.Stdout, p.Terminal())
 		},
@@ -131,11 +96,7 @@ func (p *program) toolWarnings() *cobra.Command {
 	return &cobra.Command{
 		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list api.List[struct {
-				Server   string        `json:"server"`
-				Tool     string        `json:"tool"`
-				Warnings []toolWarning `json:"warnings"`
-			}]
+			var list api.List[api.ToolTrust]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-trust", serverQuery(args), nil, &list); done || err != nil {
 				return err
 			}
@@ -199,7 +160,7 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 	if err != nil {
 		return err
 	}
-	var list api.List[toolChange]
+	var list api.List[trust.ToolChange]
 	if err := decode(data, &list); err != nil {
 		return err
 	}
@@ -208,8 +169,8 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 	}
 	var words []toolAnswer
 	for i := range list.Items {
-		if c := &list.Items[i]; len(args) == 1 && c.State == "waiting" || len(args) == 2 && c.title() == args[1] {
-			words = append(words, toolAnswer{c.Server, c.Kind, c.Name, action, c.New})
+		if c := &list.Items[i]; len(args) == 1 && c.State == "waiting" || len(args) == 2 && definitionName(c.Kind, c.Name) == args[1] {
+			words = append(words, toolAnswer{c.Server, c.Kind, c.Name, action, c.NewHash})
 		}
 	}
 	if len(words) == 0 && len(args) == 2 {
@@ -233,12 +194,8 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 		}{append([]toolAnswer{}, words...)})
 	}
 	for _, w := range words {
-		name := w.Tool
-		if w.Kind == "instructions" {
-			name = instructionsWord
-		}
 		said := map[string]string{"accept": "accepted", "always": "accepted, including all later changes", "block": "blocked", "ask": "its next change needs approval"}[w.Action]
-		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", w.Server, name, said)))
+		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", w.Server, definitionName(w.Kind, w.Tool), said)))
 	}
 	if len(words) == 0 {
 		fmt.Fprintln(p.Stdout, "No changes are pending.")

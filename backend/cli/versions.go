@@ -13,32 +13,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// serverVersion is the package of a server in GET versions.
-type serverVersion struct {
-	Server     string `json:"server"`
-	Known      bool   `json:"known"`
-	Launcher   string `json:"launcher"`
-	Package    string `json:"package"`
-	Configured string `json:"configured"`
-	Pinned     bool   `json:"pinned"`
-	Version    string `json:"version"`
-	Source     string `json:"source"`
-	Latest     string `json:"latest"`
-	Pin        string `json:"pin"`
-	Earlier    []struct {
-		Configured string `json:"configured"`
-	} `json:"earlier"`
-}
-
-type versionPlan struct {
-	serverVersion
-	Key     string       `json:"key"`
-	From    string       `json:"from"`
-	To      string       `json:"to"`
-	Changes []toolChange `json:"changes"`
-	Applied bool         `json:"applied"`
-}
-
 type versionOrder struct {
 	Action  string `json:"action"`
 	Version string `json:"version,omitempty"`
@@ -55,7 +29,7 @@ func (p *program) versions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var list api.List[serverVersion]
+			var list api.List[api.ServerVersion]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "versions", nil, nil, &list); done || err != nil {
 				return err
 			}
@@ -86,7 +60,7 @@ func (p *program) versionAct(word, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: word + " SERVER", Short: short, Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var v versionPlan
+			var v api.VersionPlan
 			if done, err := p.fetch(cmd.Context(), http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: word}, &v); done || err != nil {
 				return err
 			}
@@ -102,7 +76,7 @@ func (p *program) versionAct(word, short string) *cobra.Command {
 
 func versionPath(server string) string { return "servers/" + url.PathEscape(server) + "/version" }
 
-func (p *program) printVersionChange(v *versionPlan) {
+func (p *program) printVersionChange(v *api.VersionPlan) {
 	fmt.Fprintln(p.Stdout, "- "+escapeLine(v.From))
 	fmt.Fprintln(p.Stdout, "+ "+escapeLine(v.To))
 }
@@ -131,7 +105,7 @@ func (p *program) updateVersion(ctx context.Context, args []string, yes bool) er
 	if err != nil {
 		return err
 	}
-	var v versionPlan
+	var v api.VersionPlan
 	if err := decode(data, &v); err != nil {
 		return err
 	}
