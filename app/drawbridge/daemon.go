@@ -161,18 +161,23 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	sender := newTelemetry(bus, counts, recorder.Redact, log)
 	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
-		Apply: func(c *config.Config) {
-			book.Apply(trustRules(c)) // before the servers, because it checks the tools that they list
-			rules.Apply(c)
-			keepHistory(history, c.History)
-			own.apply(c.Bridge, front)
-			applyVisibility(c, views, front)
-			records.apply(c) // before the servers, so that their secrets are known when they start
-			counts.apply(c.Metrics)
-			sender.apply(c.Metrics.OTLP)
-			logins.apply(c)
-			servers.Apply(c)
-		},
+		Apply: configPhases{
+			// Servers list their tools by the rules, and use the secrets and sign-ins, so they come last.
+			{"rules", []func(*config.Config){
+				func(c *config.Config) { book.Apply(trustRules(c)) },
+				rules.Apply,
+				func(c *config.Config) { own.apply(c.Bridge, front) },
+				func(c *config.Config) { applyVisibility(c, views, front) },
+			}},
+			{"records", []func(*config.Config){
+				func(c *config.Config) { keepHistory(history, c.History) },
+				records.apply,
+				func(c *config.Config) { counts.apply(c.Metrics) },
+				func(c *config.Config) { sender.apply(c.Metrics.OTLP) },
+			}},
+			{"sign-ins", []func(*config.Config){logins.apply}},
+			{"servers", []func(*config.Config){servers.Apply}},
+		}.apply,
 	})
 	if err := files.Load(); err != nil {
 		if o.Strict {
