@@ -382,20 +382,3 @@ func TestStartAtLoginIsOptIn(t *testing.T) {
 		t.Fatalf("%s %v", got, entries())
 	}
 }
-
-// While paused no server runs and calls fail with the reason; resuming restarts the servers.
-func TestPauseHoldsServers(t *testing.T) {
-	t.Parallel()
-	d := start(t, object{"mcpServers": object{"demo": demo()}})
-	d.running("demo")
-	d.ask("PUT", "desktop", object{"paused": true})
-	if got := d.ask("GET", "servers/demo", nil); !strings.Contains(got, `"state":"stopped"`) || !strings.Contains(got, "paused") {
-		t.Errorf("%s", got)
-	}
-	got := run(t, command(t, d.env(), binary, "call", "demo", "echo", `{"text":"x"}`, "--data", d.data, "--json"), 1)
-	if !strings.Contains(got, "paused") {
-		t.Errorf("a call in the pause says %s", got)
-	}
-	d.ask("PUT", "desktop", object{"paused": false})
-	d.running("demo")
-}

@@ -11,9 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // containers numbers the containers of this process, so that each test has its own.
@@ -48,29 +45,6 @@ func container(t testing.TB) (name string) {
 	run(t, exec.Command("docker", "run", "--detach", "--interactive", "--network", "none", "--name", name, name, "/drawbridge", "demo-server"), 0)
 	t.Cleanup(func() { exec.Command("docker", "rm", "-f", name).Run() })
 	return name
-}
-
-func TestContainerServerIsCalledAndStopped(t *testing.T) {
-	t.Parallel()
-	name := container(t)
-	d := start(t, object{"mcpServers": object{
-		"boxed": object{"type": "docker", "container": name, "command": "/drawbridge", "args": []string{"demo-server"}},
-	}})
-	d.running("boxed")
-	if n := inside(t, name); n < 2 {
-		t.Fatalf("%d processes are in the container, the server is not", n)
-	}
-	got := drive(t, "modern", d.url+"/mcp", d.token("x"), "e2e", toolCall{"boxed__echo", object{"text": "from a container"}})
-	if len(got.Results) != 1 || len(got.Results[0].Content) == 0 || !strings.Contains(got.Results[0].Content[0].Text, "from a container") {
-		t.Fatalf("%+v", got)
-	}
-	d.stop()
-	eventually.Complete(t, limit(5*time.Second), func() string {
-		if n := inside(t, name); n != 1 {
-			return fmt.Sprintf("%d processes are left in the container", n)
-		}
-		return ""
-	})
 }
 
 // inside counts the processes in the container; its own first process is always included.
