@@ -177,8 +177,8 @@ func ours(what string) (pkg string, ok bool) {
 	return strings.CutPrefix(what, module+"/")
 }
 
-// allowed reports whether pkg may import the package to, both ours.
-func allowed(pkg, to string) bool {
+// mayImport reports whether pkg may import the package to, both ours.
+func mayImport(pkg, to string) bool {
 	list := strings.Fields(edges[pkg])
 	if slices.Contains(list, to) {
 		return true
@@ -228,7 +228,7 @@ func TestImportsGoOneWay(t *testing.T) {
 			if owner, _ := parent(to); owner == at {
 				continue
 			}
-			if !allowed(at, to) {
+			if !mayImport(at, to) {
 				t.Errorf("%s: %s may not import %s; a new edge is a decision, see the table of edges", file, pkg, to)
 			}
 		}

@@ -67,7 +67,7 @@ func dockerFields(d *Docker) []field {
 		list("mounts", &d.Mounts),
 		str("network", &d.Network, notBlank),
 		str("memory", &d.Memory, memory),
-		amount("cpus", &d.CPUs),
+		positiveNumber("cpus", &d.CPUs),
 		booleanOf("init", func(on bool) { d.NoInit = !on }),
 		oneOf("pull", &d.Pull, PullMissing, PullNever),
 	}
@@ -171,8 +171,8 @@ func Bytes(s string) (int64, bool) {
 	return v << shift, true
 }
 
-// amount is a number above 0, not necessarily an integer, that is kept as written.
-func amount(name string, to *string) field {
+// positiveNumber is a number above 0, not necessarily an integer, that is kept as written.
+func positiveNumber(name string, to *string) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindNumber {
 			r.wrong(n, name, "a number")

@@ -213,15 +213,15 @@ func parseAll(texts []text, serversJSON string) (*Config, []Problem) {
 	return c, problems
 }
 
-// Copy returns all source texts of c, for FromCopy. It contains the files unchanged, including
+// SourceTexts returns all source texts of c, for FromSourceTexts. It contains the files unchanged, including
 // secrets.
-func (c *Config) Copy() []byte {
+func (c *Config) SourceTexts() []byte {
 	data, _ := json.MarshalIndent(map[string]any{"files": c.texts}, "", "  ") // strings only: cannot fail
 	return append(data, '\n')
 }
 
-// FromCopy reads a Copy.
-func FromCopy(data []byte) (*Config, error) {
+// FromSourceTexts reads the result of SourceTexts.
+func FromSourceTexts(data []byte) (*Config, error) {
 	var saved struct{ Files []text }
 	if err := json.Unmarshal(data, &saved); err != nil {
 		return nil, err

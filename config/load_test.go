@@ -93,11 +93,11 @@ func TestBackupRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := FromCopy(c.Copy())
+	back, err := FromSourceTexts(c.SourceTexts())
 	if err != nil || !Same(c, back) || len(back.Servers) != 2 || len(back.Problems) != len(c.Problems) {
 		t.Fatalf("%v\n%+v\n%+v", err, c, back)
 	}
-	if _, err := FromCopy([]byte("{torn")); err == nil {
+	if _, err := FromSourceTexts([]byte("{torn")); err == nil {
 		t.Error("a torn copy passes")
 	}
 }

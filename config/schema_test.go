@@ -49,8 +49,8 @@ func readSchema(t *testing.T) (root, server schemaObject, defs map[string]schema
 	return s.schemaObject, defs["server"], defs
 }
 
-// probe reports whether the real fields accept value under a key.
-func probe(t *testing.T, fields []field, name, value string) bool {
+// fieldsAccept reports whether the real fields accept value under a key.
+func fieldsAccept(t *testing.T, fields []field, name, value string) bool {
 	t.Helper()
 	root, problem := tree("probe.json", []byte(value))
 	if problem != nil {
@@ -79,13 +79,13 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 		where := path + name
 		if p.Default != nil {
 			value, _ := json.Marshal(p.Default)
-			if !probe(t, fields, name, string(value)) {
+			if !fieldsAccept(t, fields, name, string(value)) {
 				t.Errorf("%s: Go refuses the default %s", where, value)
 			}
 		}
 		for _, v := range p.Enum {
 			value, _ := json.Marshal(v)
-			if !probe(t, fields, name, string(value)) {
+			if !fieldsAccept(t, fields, name, string(value)) {
 				t.Errorf("%s: Go refuses %s, which the schema allows", where, value)
 			}
 		}
@@ -108,7 +108,7 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 			if allowed == "number" && kind == "integer" {
 				continue // an integer is a number
 			}
-			if pass := probe(t, fields, name, value); pass && kind != allowed {
+			if pass := fieldsAccept(t, fields, name, value); pass && kind != allowed {
 				t.Errorf("%s: Go takes %s, the schema wants %s", where, kind, allowed)
 			} else if !pass && kind == allowed && p.Enum == nil && kind != "string" {
 				t.Errorf("%s: Go refuses %s", where, value)

@@ -237,7 +237,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Port: port, AllowedHosts: func() []string { return files.Current().Bridge.AllowedHosts }, Shell: api.IsShell,
 	})(mux)))
 
-	server.ConnState = counts.connection
+	server.ConnState = counts.countConnection
 	life.run("events", time.Second, pages.Run)
 	life.run("trust", 3*time.Second, book.Run)
 	life.run("sign-ins", time.Second, logins.keeper.Run)

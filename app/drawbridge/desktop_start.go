@@ -40,7 +40,7 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	if err := o.Folders.Make(); err != nil {
 		return fmt.Errorf("cannot use the data folder, choose another one with --data: %w", err)
 	}
-	held, err := loopback.Held(o.Folders.Data)
+	held, err := loopback.IsDaemonRunning(o.Folders.Data)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 		case <-tick.C:
 		case end := <-ended:
 			ended = nil
-			if held, err := loopback.Held(folders.Data); err != nil || held {
+			if held, err := loopback.IsDaemonRunning(folders.Data); err != nil || held {
 				continue // another process started a daemon first
 			}
 			return rt, startFailure(folders, end)

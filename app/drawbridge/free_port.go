@@ -40,7 +40,7 @@ func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) erro
 	if !ok || !errors.Is(err, loopback.ErrPortTaken) {
 		return nil // the daemon reports it
 	}
-	if held, err := loopback.Held(o.Folders.Data); err != nil || held {
+	if held, err := loopback.IsDaemonRunning(o.Folders.Data); err != nil || held {
 		return err // a daemon of ours has just started
 	}
 	free, err := freeAddress(address)

@@ -71,8 +71,8 @@ func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Brid
 	return m
 }
 
-// connection counts the connections of an http.Server.
-func (m *meter) connection(_ net.Conn, state http.ConnState) {
+// countConnection counts the connections of an http.Server.
+func (m *meter) countConnection(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		m.connections.Add(1)

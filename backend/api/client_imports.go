@@ -39,7 +39,7 @@ type importIDInput struct {
 	ID string `path:"id"`
 }
 
-type handoutInput struct {
+type manualSetupInput struct {
 	Key  string `path:"key"`
 	HTTP bool   `query:"http"`
 }
@@ -71,7 +71,7 @@ func (a *API) registerClientImports(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Import servers of a client into the configuration", a.importServers)
 	op(a, doc, "GET", "/api/v1/imports", "Imports that can be undone, newest first", a.listImports)
 	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Undo an import", a.undoImport)
-	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "Instructions to connect a client manually", a.handout)
+	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "Instructions to connect a client manually", a.manualSetup)
 	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "Extension that connects a client without changing its configuration file", a.bundle)
 	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; its entries with an address are updated", a.changeToken)
 }
@@ -143,7 +143,7 @@ func (a *API) undoImport(ctx context.Context, in *importIDInput) (*answer[Undone
 	return reply(Undone{Key: in.ID, Result: string(how)})
 }
 
-func (a *API) handout(_ context.Context, in *handoutInput) (*answer[clientconf.ManualSetup], error) {
+func (a *API) manualSetup(_ context.Context, in *manualSetupInput) (*answer[clientconf.ManualSetup], error) {
 	c, err := a.connector()
 	if err != nil {
 		return nil, err

@@ -29,8 +29,8 @@ func IsShell(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == "/" || r.URL.Path == "/index.html")
 }
 
-// files serves the page. Its routes are in the fragment, so there is one document.
-func (a *API) files(w http.ResponseWriter, r *http.Request) {
+// servePage serves the page. Its routes are in the fragment, so there is one document.
+func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
 		return

@@ -53,7 +53,7 @@ func (a *API) statusNow() Status {
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
 	}
-	if h := a.Upkeep.Held(); h != nil && h.All {
+	if h := a.Upkeep.HeldCalls(); h != nil && h.All {
 		s.Notices = append(s.Notices, clockNotice(h))
 	}
 	if !s.RequireToken {

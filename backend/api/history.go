@@ -23,7 +23,7 @@ type Upkeep interface {
 	Erase(ctx context.Context, sel store.Selection) (deleted int64, err error)
 	Index(ctx context.Context) (store.IndexState, error)
 	Size(ctx context.Context) (store.Size, error)
-	Held() *store.Held
+	HeldCalls() *store.HeldCalls
 	Prune(ctx context.Context, k store.RetentionLimits) (deleted int64, err error)
 	RetentionPreview(ctx context.Context, k store.RetentionLimits) (store.RetentionPreview, error)
 	Vacuum(ctx context.Context) error

@@ -51,7 +51,7 @@ func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState],
 	if !index.UpTo.IsZero() {
 		s.IndexedUpTo = &index.UpTo
 	}
-	if h := a.Upkeep.Held(); h != nil {
+	if h := a.Upkeep.HeldCalls(); h != nil {
 		s.ClockHold = &HeldCalls{h.Calls, h.From.UTC(), h.Until.UTC()}
 	}
 	return reply(s)
@@ -149,7 +149,7 @@ func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile],
 }
 
 // clockNotice reports that a jump of the clock made all calls expire.
-func clockNotice(h *store.Held) event.Notice {
+func clockNotice(h *store.HeldCalls) event.Notice {
 	return event.Notice{Subject: "clock", Message: fmt.Sprintf("The clock jumped from %s to %s, so all %d calls would have expired. They are kept until %s by this clock: correct the clock if it is wrong.",
 		h.From.Local().Format("2 January 2006"), h.Until.Add(-24*time.Hour).Local().Format("2 January 2006"), h.Calls, h.Until.Local().Format("2 January 2006, 15:04"))}
 }

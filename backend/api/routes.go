@@ -88,7 +88,7 @@ func (a *API) register() {
 	t.add(Anyone, "GET /healthz", a.health)
 	t.add(Anyone, "GET /health", a.health)
 	t.add(Anyone, "POST /api/session", a.openSession)
-	t.add(Anyone, "/", a.files)
+	t.add(Anyone, "/", a.servePage)
 	t.add(Person, "/api/", func(w http.ResponseWriter, r *http.Request) { a.operations().ServeHTTP(w, r) })
 	t.addUnless(func() bool { return a.Metrics != nil && a.Metrics.Public() }, "/metrics", a.metrics)
 	t.add(Person, "GET /api/v1/events", a.events)

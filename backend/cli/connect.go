@@ -119,7 +119,7 @@ func (p *program) clientsConnect() *cobra.Command {
 	var f connectFlags
 	cmd := p.clientCommand(&f, "connect CLIENT", "Add the Drawbridge entry to a client's configuration file", 1, func(r onClient) error {
 		if f.snippet {
-			return p.handout(r)
+			return p.printManualSetup(r)
 		}
 		plan, err := r.c.Plan(r.choice)
 		if err != nil {
@@ -144,8 +144,8 @@ func (p *program) clientsConnect() *cobra.Command {
 	return cmd
 }
 
-// handout prints what the user needs for a manual setup.
-func (p *program) handout(r onClient) error {
+// printManualSetup prints what the user needs for a manual setup.
+func (p *program) printManualSetup(r onClient) error {
 	h, err := r.c.ManualSetup(r.choice)
 	if err != nil {
 		return err

@@ -177,13 +177,13 @@ func (p *program) uninstall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := startAtLogin(folders).Set(false); err != nil {
+			if err := autostartEntry(folders).Set(false); err != nil {
 				return fmt.Errorf("cannot turn off starting at login: %w", err)
 			}
 			if !data {
 				return nil
 			}
-			if held, err := loopback.Held(folders.Data); err != nil || held {
+			if held, err := loopback.IsDaemonRunning(folders.Data); err != nil || held {
 				return errors.Join(err, &core.Error{Code: core.CodeConflict, Message: "Drawbridge is running, and its data cannot be deleted", Hint: "Run: drawbridge quit. Then: drawbridge uninstall --delete-data"})
 			}
 			vault := secret.For(folders.Data, p.Getenv)
@@ -228,8 +228,8 @@ func (p *program) forgetLogins(ctx context.Context) error {
 	return err
 }
 
-// startAtLogin returns the entry that starts the daemon when the user logs in.
-func startAtLogin(folders config.Folders) desktop.Autostart {
+// autostartEntry returns the entry that starts the daemon when the user logs in.
+func autostartEntry(folders config.Folders) desktop.Autostart {
 	self, _ := os.Executable()
 	a := desktop.Autostart{Program: self}
 	if folders.Own {

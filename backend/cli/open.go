@@ -57,7 +57,7 @@ func (p *program) quit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if held, err := loopback.Held(folders.Data); err != nil || !held {
+			if held, err := loopback.IsDaemonRunning(folders.Data); err != nil || !held {
 				if err == nil {
 					fmt.Fprintln(p.Stderr, "Drawbridge is not running.")
 				}
@@ -107,7 +107,7 @@ func awaitExit(ctx context.Context, data string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if held, err := loopback.Held(data); err != nil || !held {
+		if held, err := loopback.IsDaemonRunning(data); err != nil || !held {
 			return err
 		}
 		select {

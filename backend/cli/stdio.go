@@ -114,7 +114,7 @@ func (f *daemonFinder) find(ctx context.Context, start bool) (shim.Address, erro
 			return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge cannot start: " + why,
 				Hint: "Fix this, then try again. To see the error in a terminal, run: drawbridge serve."}
 		}
-		held, err := loopback.Held(f.folders.Data)
+		held, err := loopback.IsDaemonRunning(f.folders.Data)
 		if err == nil && !held && time.Since(started) > startEvery {
 			started = time.Now()
 			if err := f.start(); err != nil {

@@ -16,7 +16,7 @@ func TestUninstallRemovesStartAtLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	login := startAtLogin(folders)
+	login := autostartEntry(folders)
 	if err := login.Set(true); err != nil {
 		t.Fatal(err)
 	}

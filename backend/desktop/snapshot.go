@@ -38,12 +38,12 @@ func (r *watchRun) reconcile(ctx context.Context, now Snapshot) {
 	for id, q := range r.waiting {
 		if !questions[id] {
 			q.State = "withdrawn" // or answered: in both cases it is no longer pending
-			r.updateQuestion(ctx, q)
+			r.updateQuestionNotification(ctx, q)
 		}
 	}
 	for _, q := range now.Questions {
 		if _, known := r.waiting[q.ID]; !known {
-			r.updateQuestion(ctx, q)
+			r.updateQuestionNotification(ctx, q)
 		}
 	}
 	for id := range r.commands {

@@ -126,7 +126,7 @@ func (r *watchRun) handleEvent(ctx context.Context, e event.Event) {
 		}
 		r.show(ctx, Notification{Subject: data.Subject, Title: "Drawbridge", Text: data.Message, To: noticePage(data.Subject)})
 	case approvals.Item:
-		r.updateQuestion(ctx, data)
+		r.updateQuestionNotification(ctx, data)
 	case string:
 		if e.Kind == event.Removed {
 			delete(r.states, data)
@@ -191,9 +191,9 @@ func (r *watchRun) updateServer(ctx context.Context, s core.ServerStatus) {
 	r.show(ctx, n)
 }
 
-// updateQuestion maintains one notification for all pending questions, so that an agent that asks
+// updateQuestionNotification maintains one notification for all pending questions, so that an agent that asks
 // often does not fill the screen.
-func (r *watchRun) updateQuestion(ctx context.Context, item approvals.Item) {
+func (r *watchRun) updateQuestionNotification(ctx context.Context, item approvals.Item) {
 	const subject = "waiting"
 	if item.State != "" {
 		delete(r.waiting, item.ID)

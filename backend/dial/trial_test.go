@@ -52,12 +52,12 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 			continue
 		}
 		if got.Err == nil || !strings.Contains(got.Reason, name) || strings.Contains(got.Reason, "test-") {
-			t.Errorf("%s: %q, %v; %s", name, got.Reason, got.Err, logged(got))
+			t.Errorf("%s: %q, %v; %s", name, got.Reason, got.Err, logText(got))
 		}
 	}
 }
 
-func logged(t Trial) (text string) {
+func logText(t Trial) (text string) {
 	for _, l := range t.Log {
 		text += l.Text + "\n"
 	}

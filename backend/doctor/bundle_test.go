@@ -87,7 +87,7 @@ func TestBundleRedactsFormerConfigSecrets(t *testing.T) {
 	log := "said canary-copied, canary-good, canary-inherited, canary-listed and Basic " +
 		base64.StdEncoding.EncodeToString([]byte("me:canary-copied")) + " " + base64.StdEncoding.EncodeToString([]byte("someone:canary-good:more")) + "\n"
 	for path, text := range map[string]string{
-		folders.LastGood():                            string(good.Copy()),
+		folders.LastGood():                            string(good.SourceTexts()),
 		filepath.Join(dir, "config.jsonc"):            entry("canary-good") + " and then",
 		filepath.Join(folders.Logs, "drawbridge.log"): log,
 	} {

@@ -36,7 +36,7 @@ func Lock(dataDir string) (*DirLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Held takes the lock briefly, so a single failure is not conclusive.
+	// IsDaemonRunning takes the lock briefly, so a single failure is not conclusive.
 	ok, err := lockWithin(f, 300*time.Millisecond)
 	if ok {
 		return &DirLock{f}, nil
@@ -64,8 +64,8 @@ func openLock(dataDir string) (*os.File, error) {
 // two different files of the same name.
 func (l *DirLock) Close() error { return l.file.Close() }
 
-// Held reports whether a daemon of dataDir is running.
-func Held(dataDir string) (bool, error) {
+// IsDaemonRunning reports whether a daemon of dataDir is running.
+func IsDaemonRunning(dataDir string) (bool, error) {
 	f, err := os.OpenFile(filepath.Join(dataDir, "lock"), os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -128,7 +128,7 @@ func RemoveRuntime(dataDir string) error {
 // FindDaemon returns the Runtime of the daemon that is running in dataDir. ok is false if there
 // is none or it does not answer yet.
 func FindDaemon(dataDir string) (rt Runtime, ok bool, err error) {
-	held, err := Held(dataDir)
+	held, err := IsDaemonRunning(dataDir)
 	if err != nil || !held {
 		return Runtime{}, false, err
 	}

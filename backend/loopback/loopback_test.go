@@ -347,7 +347,7 @@ func TestGuessingIsThrottledWithoutLockout(t *testing.T) {
 func TestOneDaemonPerDataFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	if held, err := Held(dir); held || err != nil {
+	if held, err := IsDaemonRunning(dir); held || err != nil {
 		t.Fatalf("a folder that is not there is held: %v", err)
 	}
 	lock, err := Lock(dir)

@@ -106,7 +106,7 @@ func (r *Reloader) readLastGood() *config.Config {
 	if err != nil {
 		return nil
 	}
-	c, err := config.FromCopy(data)
+	c, err := config.FromSourceTexts(data)
 	if err != nil {
 		r.o.Log.Warn("Cannot read the last good configuration", "error", err)
 		return nil
@@ -227,7 +227,7 @@ func (r *Reloader) saveLastGood(c *config.Config) {
 	if r.o.LastGood == "" || c.Broken() || c.FilesIgnored || len(c.Files) == 0 {
 		return
 	}
-	data := c.Copy()
+	data := c.SourceTexts()
 	if old, err := os.ReadFile(r.o.LastGood); err == nil && string(old) == string(data) {
 		return
 	}

@@ -94,7 +94,7 @@ const (
 )
 
 func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) (out []core.Call, next int64, err error) {
-	words := fulltext.Query(q.Text)
+	words := fulltext.MatchExpression(q.Text)
 	if words == "" {
 		return nil, 0, nil
 	}

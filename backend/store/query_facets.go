@@ -157,7 +157,7 @@ func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 	if q.Text == "" {
 		return t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, FacetHits)...)
 	}
-	words := fulltext.Query(q.Text)
+	words := fulltext.MatchExpression(q.Text)
 	if words == "" {
 		return 0, nil
 	}

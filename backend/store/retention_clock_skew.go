@@ -40,17 +40,17 @@ func (c *clockSkew) check(now time.Time, age time.Duration) {
 	c.checkedAt = now
 }
 
-// Held describes calls that are expired according to the clock but not yet deleted, because the
+// HeldCalls describes calls that are expired according to the clock but not yet deleted, because the
 // clock jumped.
-type Held struct {
+type HeldCalls struct {
 	Calls int64     // number of expired calls
 	All   bool      // all calls from before the jump are expired
 	From  time.Time // trusted time before the jump
 	Until time.Time // when they are deleted, unless the clock is corrected before
 }
 
-// Held returns the calls that are kept only because the clock jumped, or nil if there are none.
-func (s *Store) Held() *Held { return s.held.Load() }
+// HeldCalls returns the calls that are kept only because the clock jumped, or nil if there are none.
+func (s *Store) HeldCalls() *HeldCalls { return s.held.Load() }
 
 // checkClock reports whether the clock is trusted. Only enforceRetention may call it.
 func (s *Store) checkClock(ctx context.Context, age time.Duration) (trusted bool, err error) {
@@ -106,7 +106,7 @@ func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration
 	if h := s.held.Load(); h != nil && h.Until.Equal(until) {
 		return nil
 	}
-	held := Held{All: now.Sub(c.Trusted) >= age, From: c.Trusted, Until: until}
+	held := HeldCalls{All: now.Sub(c.Trusted) >= age, From: c.Trusted, Until: until}
 	_, err := s.queryRow(ctx, []any{&held.Calls}, `SELECT count(*) FROM call WHERE id < ?`, now.Add(-age).UnixMicro())
 	if err != nil || held.Calls == 0 {
 		return err

@@ -40,7 +40,7 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	left("with a clock that is right", 100)
 	ahead.Store(int64(9 * 365 * aDay))
 	left("nine years ahead", 100)
-	if h := b.Held(); h == nil || h.Calls != 100 || !h.All || !h.From.Equal(right) || !h.Until.Equal(clock().Add(aDay)) {
+	if h := b.HeldCalls(); h == nil || h.Calls != 100 || !h.All || !h.From.Equal(right) || !h.Until.Equal(clock().Add(aDay)) {
 		t.Errorf("what is held is %+v", h)
 	}
 	if n := u(); n != 100 {
@@ -52,7 +52,7 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	}
 	ahead.Store(int64(time.Hour))
 	left("set right again", 100)
-	if h := b.Held(); h != nil {
+	if h := b.HeldCalls(); h != nil {
 		t.Errorf("with a clock that is right %+v is held", h)
 	}
 	ahead.Store(int64(9 * 365 * aDay))
@@ -68,7 +68,7 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	}
 	ahead.Add(int64(time.Hour))
 	left("a day long", 0)
-	if h := b.Held(); h != nil {
+	if h := b.HeldCalls(); h != nil {
 		t.Errorf("what is gone is held: %+v", h)
 	}
 }

@@ -51,7 +51,7 @@ type Store struct {
 
 	namesCleanedAt time.Time // accessed only by enforceRetention
 
-	held atomic.Pointer[Held]
+	held atomic.Pointer[HeldCalls]
 
 	mu     sync.RWMutex // guards the fields below; read-locked while h is in use
 	h      *handle      // nil if the file cannot be used; fault is the reason

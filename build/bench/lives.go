@@ -76,8 +76,8 @@ func askRepeatedly(ctx context.Context, t *target, length time.Duration) (time.D
 	return median(took), size, nil
 }
 
-// starts measures the time from the start of the program to a complete tool list.
-func starts(ctx context.Context, b *bench) ([]finding, error) {
+// measureStarts measures the time from the start of the program to a complete tool list.
+func measureStarts(ctx context.Context, b *bench) ([]finding, error) {
 	var list []finding
 	for _, row := range []struct {
 		servers int
@@ -169,8 +169,8 @@ func (t *target) statuses(ctx context.Context) ([]serverStatus, error) {
 	return status.Servers, json.Unmarshal(b, &status)
 }
 
-// killed kills the upstream server and measures the time to the next successful call.
-func killed(ctx context.Context, b *bench) ([]finding, error) {
+// measureKills kills the upstream server and measures the time to the next successful call.
+func measureKills(ctx context.Context, b *bench) ([]finding, error) {
 	var took []time.Duration
 	failed := 0
 	for range 2*b.rounds - 1 {
@@ -225,9 +225,9 @@ func killOnce(ctx context.Context, b *bench) (took time.Duration, failed int, er
 	return took, failed, nil
 }
 
-// edited adds a server to the configuration file and measures the time until a client is notified
+// measureEdits adds a server to the configuration file and measures the time until a client is notified
 // and sees its tool.
-func edited(ctx context.Context, b *bench) ([]finding, error) {
+func measureEdits(ctx context.Context, b *bench) ([]finding, error) {
 	var took []time.Duration
 	for range 2*b.rounds - 1 {
 		d, err := editOnce(ctx, b)
@@ -293,8 +293,8 @@ func editOnce(ctx context.Context, b *bench) (time.Duration, error) {
 	return time.Since(began), until(ctx, 10*time.Second, "the tool is not listed", func() bool { return t.tools(ctx) == 2 })
 }
 
-// shims measures calls through the stdio shim.
-func shims(ctx context.Context, b *bench) ([]finding, error) {
+// measureShims measures calls through the stdio shim.
+func measureShims(ctx context.Context, b *bench) ([]finding, error) {
 	t, err := start(ctx, "drawbridge", b.program, setup{})
 	if err != nil {
 		return nil, err

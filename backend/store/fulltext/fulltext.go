@@ -72,10 +72,10 @@ func isWordRune(r rune) bool {
 // maxWords is the maximum number of words of a query; others are ignored.
 const maxWords = 32
 
-// Query returns an FTS5 query that matches texts with all words of a query, or "" if it has
+// MatchExpression returns an FTS5 query that matches texts with all words of a query, or "" if it has
 // none. It splits the query into words in the same way as the tokenizer of the index. A word that
 // is followed by * matches all words with this prefix.
-func Query(query string) string {
+func MatchExpression(query string) string {
 	var b strings.Builder
 	for rest, n := query, 0; n < maxWords; n++ {
 		start := strings.IndexFunc(rest, isWordRune)
