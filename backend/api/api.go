@@ -136,21 +136,21 @@ type Options struct {
 	Bundles   string            // where bundles are unpacked
 	Copies    config.Copies     // backups of the configuration file; none without a folder
 
-	Questions Questions                                 // optional: pending approvals
-	Rules     Rules                                     // optional: the policy of calls
-	Commands  Commands                                  // optional: new commands that need approval
-	Debug     func(id string) (supervisor.Debug, error) // optional: debugging information about a server
+	Questions Questions // pending approvals
+	Rules     Rules     // the policy of calls
+	Commands  Commands  // new commands that need approval
+	Debug     func(id string) (supervisor.Debug, error)
 	// Try starts a server for a trial, with the sign-in of the configured server as; optional.
 	Try func(ctx context.Context, c *config.Server, as string) dial.Trial
 
-	Facts Facts // optional: previous versions of entries
-	Trust Trust // optional: trusted tools and changes since
+	Facts Facts // previous versions of entries
+	Trust Trust // trusted tools and changes since
 
 	UI       fs.FS                                  // optional: the page, index.html at its root
-	Usage    func(id string) (process.Usage, error) // optional: resource usage of servers
+	Usage    func(id string) (process.Usage, error) // resource usage of servers
 	Metrics  Metrics                                // optional: /metrics; 404 without it
 	Redact   func(string) string                    // optional: redacts text that was not recorded yet
-	Timeline *history.Timeline                      // optional: messages of traced clients
+	Timeline *history.Timeline                      // messages of traced clients
 	Watchman *history.CheckRunner                   // optional: stores the results of checks
 	Notices  func() []event.Notice                  // optional: further notices for the user
 	Log      *slog.Logger                           // optional

@@ -109,7 +109,7 @@ func fullQuestion(i *approvals.Item) Question {
 // question is questionOf, with the parts of a command.
 func (a *API) question(i *approvals.Item) Question {
 	q := truncatedQuestion(i)
-	if i.Kind != command || a.Commands == nil {
+	if i.Kind != command {
 		return q
 	}
 	for _, c := range a.Commands.Approvals() {
@@ -136,9 +136,6 @@ func commandItem(c supervisor.Approval, since time.Time) approvals.Item {
 // pendingCommands lists the commands that need approval, in the order of the configuration, except
 // those of disabled servers.
 func (a *API) pendingCommands() []approvals.Item {
-	if a.Commands == nil {
-		return nil
-	}
 	var list []approvals.Item
 	for _, c := range a.Commands.Approvals() {
 		if st, ok := a.Servers.Status(c.Server); ok && st.State == core.StateNeedsApproval {
@@ -149,11 +146,7 @@ func (a *API) pendingCommands() []approvals.Item {
 }
 
 func (a *API) pendingQuestions() []Question {
-	var all []approvals.Item
-	if a.Questions != nil {
-		all = a.Questions.List()
-	}
-	all = append(all, a.pendingWithoutDeadline()...)
+	all := append(a.Questions.List(), a.pendingWithoutDeadline()...)
 	list := make([]Question, len(all))
 	for i := range all {
 		list[i] = a.question(&all[i])
@@ -183,7 +176,7 @@ func (a *API) pendingWithoutDeadline() []approvals.Item {
 // answerApproval passes on the answer of the user. A command that is not accepted keeps waiting and
 // does not run.
 func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, error) {
-	if rest, ok := strings.CutPrefix(in.ID, "command:"); ok && a.Commands != nil {
+	if rest, ok := strings.CutPrefix(in.ID, "command:"); ok {
 		server, key, _ := strings.Cut(rest, ":")
 		if _, known := a.Servers.Status(server); !known || key == "" {
 			return nil, core.Errorf(core.CodeNotFound, "this command is no longer pending")
@@ -197,11 +190,8 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 		a.waiting.publishEnd(a.Bus, in.ID, approvals.Accept)
 		return &none{}, nil
 	}
-	if rest, ok := strings.CutPrefix(in.ID, "tools:"); ok && a.Trust != nil {
+	if rest, ok := strings.CutPrefix(in.ID, "tools:"); ok {
 		return &none{}, a.answerTools(ctx, rest, in.Body.Action)
-	}
-	if a.Questions == nil {
-		return nil, core.Errorf(core.CodeNotFound, "this question is no longer pending")
 	}
 	scope := cmp.Or(in.Body.Scope, approvals.Once)
 	content := json.RawMessage(in.Body.Content)

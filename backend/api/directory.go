@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/version"
@@ -247,9 +248,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	if err := a.keepSecrets(ctx, plan.Secrets); err != nil {
 		return nil, err
 	}
-	if a.Commands != nil {
-		a.Commands.Expect(id)
-	}
+	a.Commands.Expect(id)
 	if err := a.Files.Add(ctx, plan.Label, plan.Entry); err != nil {
 		return nil, err
 	}

@@ -80,6 +80,6 @@ func (a *API) featuresOf(client bridge.Peer, s core.ServerStatus) ServerFeatures
 		server.Own = cmp.Or(c.Session, config.SessionShared) != config.SessionShared && c.Session != config.SessionPerRoot
 	}
 	out.Known = true
-	out.Features = bridge.FeatureMatrix(client, server, a.Questions != nil)
+	out.Features = bridge.FeatureMatrix(client, server, true)
 	return out
 }

@@ -20,11 +20,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"go.uber.org/goleak"
@@ -227,7 +231,9 @@ func newSite(t *testing.T) *site {
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Upkeep: s.store, Recorder: s.recorder, Logs: logs,
 		Files: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
-		Questions: s.inbox, Commands: s.fakes,
+		Questions: s.inbox, Commands: s.fakes, Facts: s.store, Timeline: &history.Timeline{},
+		Rules: policy.New(policy.Options{Views: s.views}), Trust: trust.New(trust.Options{Store: s.store}),
+		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
 		Debug: func(id string) (supervisor.Debug, error) {
 			st, _ := s.fakes.Status(id)
 			return supervisor.Debug{Status: st, Configured: "npx files", Stderr: []string{"\x1b[31mred"}}, nil

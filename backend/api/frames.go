@@ -33,9 +33,6 @@ func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]]
 			Fields: []core.FieldError{{Field: "query.session", Error: "name either a session or a server"}}}
 	}
 	list := List[Message]{Items: []Message{}}
-	if a.Timeline == nil {
-		return reply(list)
-	}
 	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
 	page, next := a.Timeline.Frames(in.Session, in.Server, before, in.Limit)
 	for _, f := range page {

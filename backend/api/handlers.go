@@ -59,9 +59,7 @@ func (a *API) statusNow() Status {
 	if !s.RequireToken {
 		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program of any user on this machine can call any tool."})
 	}
-	if a.Commands != nil {
-		s.Notices = append(s.Notices, a.Commands.Notices()...)
-	}
+	s.Notices = append(s.Notices, a.Commands.Notices()...)
 	if a.Notices != nil {
 		s.Notices = append(s.Notices, a.Notices()...)
 	}
@@ -113,10 +111,8 @@ func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetai
 	for i := range d.Log {
 		d.Log[i].Text = serverlog.Clean(d.Log[i].Text)
 	}
-	if a.Usage != nil {
-		if usage, err := a.Usage(st.ID); err == nil {
-			d.Usage = &usage
-		}
+	if usage, err := a.Usage(st.ID); err == nil {
+		d.Usage = &usage
 	}
 	return reply(d)
 }
@@ -138,7 +134,7 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.S
 	if err := change(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	if a.Rules != nil && in.Action != "stop" && in.Action != "disable" && in.Action != "disconnect" {
+	if in.Action != "stop" && in.Action != "disable" && in.Action != "disconnect" {
 		a.Rules.Reset(in.ID) // the user has handled the cause
 	}
 	st, _ := a.Servers.Status(in.ID)
@@ -356,11 +352,9 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 func (a *API) healthReasons() []HealthReason {
 	reasons := []HealthReason{}
 	resting := map[string]bool{} // servers that are degraded by an open breaker
-	if a.Rules != nil {
-		for _, b := range a.Rules.Breakers() {
-			resting[b.Server] = true
-			reasons = append(reasons, HealthReason{Server: b.Server, State: "breaker", Reason: b.Reason})
-		}
+	for _, b := range a.Rules.Breakers() {
+		resting[b.Server] = true
+		reasons = append(reasons, HealthReason{Server: b.Server, State: "breaker", Reason: b.Reason})
 	}
 	for _, s := range a.Servers.Statuses() {
 		switch {

@@ -92,14 +92,8 @@ func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", a.getApproval)
 }
 
-var errNoRules = core.Errorf(core.CodeUnavailable, "no policy is active")
-
 func (a *API) policyStatus(context.Context, *none) (*answer[PolicyStatus], error) {
-	s := PolicyStatus{Breakers: []policy.BreakerStatus{}, Waiting: []policy.Load{}}
-	if a.Rules != nil {
-		s.Breakers, s.Waiting = a.Rules.Breakers(), a.Rules.Loads()
-	}
-	return reply(s)
+	return reply(PolicyStatus{Breakers: a.Rules.Breakers(), Waiting: a.Rules.Loads()})
 }
 
 type explainInput struct {
@@ -112,9 +106,6 @@ type explainInput struct {
 }
 
 func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Explanation], error) {
-	if a.Rules == nil {
-		return nil, errNoRules
-	}
 	now := a.Files.Current()
 	rq := policy.ExplainRequest{Server: in.Server, Tool: in.Tool, Client: in.Client, Workspace: in.Folder, Profile: now.Clients[in.Client].Profile}
 	if in.Arguments != "" {
@@ -207,24 +198,16 @@ func (a *API) resetBreaker(_ context.Context, in *serverInput) (*none, error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
-	if a.Rules != nil {
-		a.Rules.Reset(in.ID)
-	}
+	a.Rules.Reset(in.ID)
 	return &none{}, nil
 }
 
 func (a *API) listGrants(context.Context, *none) (*answer[List[policy.Grant]], error) {
-	list := List[policy.Grant]{Items: []policy.Grant{}}
-	if a.Rules != nil {
-		list.Items = a.Rules.Grants()
-	}
-	return reply(list)
+	return reply(List[policy.Grant]{Items: a.Rules.Grants()})
 }
 
 func (a *API) forgetGrants(context.Context, *none) (*none, error) {
-	if a.Rules != nil {
-		a.Rules.ForgetGrants()
-	}
+	a.Rules.ForgetGrants()
 	return &none{}, nil
 }
 
@@ -351,10 +334,8 @@ func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSettin
 func (a *API) getApproval(_ context.Context, in *struct {
 	ID string `path:"id" maxLength:"200"`
 }) (*answer[Question], error) {
-	if a.Questions != nil {
-		if item, ok := a.Questions.Item(in.ID); ok {
-			return reply(fullQuestion(&item))
-		}
+	if item, ok := a.Questions.Item(in.ID); ok {
+		return reply(fullQuestion(&item))
 	}
 	for _, item := range a.pendingWithoutDeadline() {
 		if item.ID == in.ID {

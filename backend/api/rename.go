@@ -33,17 +33,10 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 			back, err = a.Upkeep.RenameServer(ctx, old.ID, to)
 			return err
 		}
-		if a.Trust != nil {
-			err = a.Trust.Rename(ctx, old.ID, to, move)
-		} else {
-			err = move()
-		}
-		if err != nil {
+		if err := a.Trust.Rename(ctx, old.ID, to, move); err != nil {
 			return nil, err
 		}
-		if a.Commands != nil {
-			a.Commands.Expect(to) // its command was approved under the old name
-		}
+		a.Commands.Expect(to) // its command was approved under the old name
 	}
 	if a.Logins != nil && to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
 		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {

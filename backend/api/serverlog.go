@@ -48,9 +48,6 @@ func (a *API) serverUsage(context.Context, *none) (*answer[List[ServerUsage]], e
 // usageOf measures the servers that have a process on this machine.
 func (a *API) usageOf(servers []core.ServerStatus) []ServerUsage {
 	list := []ServerUsage{}
-	if a.Usage == nil {
-		return list
-	}
 	for _, s := range servers {
 		if s.PID == 0 && len(s.Instances) == 0 {
 			continue
@@ -67,7 +64,7 @@ type noticeInput struct {
 }
 
 func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*none, error) {
-	if a.Commands == nil || !a.Commands.Dismiss(in.Subject) {
+	if !a.Commands.Dismiss(in.Subject) {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such notice, or it cannot be acknowledged because it describes the current state")
 	}
 	return &none{}, nil

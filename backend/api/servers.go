@@ -10,7 +10,7 @@ import (
 
 // debugServer returns everything known about a server, with its last messages.
 func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[supervisor.Debug], error) {
-	if _, ok := a.Servers.Status(in.ID); !ok || a.Debug == nil {
+	if _, ok := a.Servers.Status(in.ID); !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	d, err := a.Debug(in.ID)
@@ -37,9 +37,7 @@ type addInput struct {
 
 // addServer writes a new server into the main configuration file.
 func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerStatus], error) {
-	if a.Commands != nil {
-		a.Commands.Expect(core.Slug(in.Body.Name))
-	}
+	a.Commands.Expect(core.Slug(in.Body.Name))
 	if err := a.Files.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
 		return nil, err
 	}

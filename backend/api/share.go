@@ -283,10 +283,8 @@ func (a *API) importShared(ctx context.Context, in *sharedImportInput) (*answer[
 	if err := a.keepSecrets(ctx, values); err != nil {
 		return nil, err
 	}
-	if a.Commands != nil {
-		for _, id := range t.ids {
-			a.Commands.Expect(id)
-		}
+	for _, id := range t.ids {
+		a.Commands.Expect(id)
 	}
 	if err := a.Files.Replace(ctx, t.after, t.etag); err != nil {
 		if len(values) > 0 { // nothing refers to them

@@ -49,23 +49,16 @@ func (a *API) registerTrust(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, suspicious, or always accepted", a.toolTrust)
 }
 
-var errNoTrust = core.Errorf(core.CodeUnavailable, "tool definitions are not stored")
-
 type trustInput struct {
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
 }
 
 func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[trust.ToolChange]], error) {
-	list := List[trust.ToolChange]{Items: []trust.ToolChange{}}
-	if a.Trust == nil {
-		return reply(list)
-	}
-	var err error
-	list.Items, err = a.Trust.Changes(ctx, in.Server)
+	list, err := a.Trust.Changes(ctx, in.Server)
 	if err != nil {
 		return nil, err
 	}
-	return reply(list)
+	return reply(List[trust.ToolChange]{Items: list})
 }
 
 type answerToolInput struct {
@@ -79,9 +72,6 @@ type answerToolInput struct {
 }
 
 func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error) {
-	if a.Trust == nil {
-		return nil, errNoTrust
-	}
 	b := in.Body
 	if b.Kind == "" {
 		b.Kind = trust.Tool
@@ -100,16 +90,12 @@ type toolLogInput struct {
 }
 
 func (a *API) toolLog(ctx context.Context, in *toolLogInput) (*answer[List[trust.Event]], error) {
-	list := List[trust.Event]{Items: []trust.Event{}}
-	if a.Trust == nil {
-		return reply(list)
-	}
 	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
 	events, next, err := a.Trust.Events(ctx, in.Server, before, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	list.Items = events
+	list := List[trust.Event]{Items: events}
 	if next != 0 {
 		list.Next = strconv.FormatInt(next, 10)
 	}
@@ -118,9 +104,6 @@ func (a *API) toolLog(ctx context.Context, in *toolLogInput) (*answer[List[trust
 
 func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTrust]], error) {
 	list := List[ToolTrust]{Items: []ToolTrust{}}
-	if a.Trust == nil {
-		return reply(list)
-	}
 	view := a.Views.All()
 	public := map[[2]string]string{}
 	for _, item := range view.Items(core.Tools) {
@@ -159,9 +142,6 @@ func needsAttention(st trust.ToolStatus) bool {
 
 // changedTools returns one pending approval for each server with changed tools.
 func (a *API) changedTools() []approvals.Item {
-	if a.Trust == nil {
-		return nil
-	}
 	var list []approvals.Item
 	for from, all := 0, a.Trust.Waiting(); from < len(all); {
 		to := from

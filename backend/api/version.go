@@ -121,11 +121,9 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 	}
 	v.Known, v.Launcher, v.Package, v.Configured, v.Pinned = true, spec.Launcher, spec.Package, spec.Text, spec.Pinned()
 	var pids []int
-	if a.Usage != nil {
-		if usage, err := a.Usage(s.ID); err == nil {
-			for _, p := range usage.Tree {
-				pids = append(pids, p.PID)
-			}
+	if usage, err := a.Usage(s.ID); err == nil {
+		for _, p := range usage.Tree {
+			pids = append(pids, p.PID)
 		}
 	}
 	st, _ := a.Servers.Status(s.ID)
@@ -141,15 +139,13 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 	if !v.Pinned && spec.Launcher != version.Image && (found.Source == version.FromProcess || found.Source == version.FromCache) {
 		v.Pin, _ = spec.At(found.Version)
 	}
-	if a.Facts != nil {
-		text, known, err := a.Facts.Metadata(ctx, versionFact+s.ID)
-		if err != nil {
-			return v, spec, err
-		}
-		if known {
-			_ = json.Unmarshal(text, &v.Earlier) // invalid data is discarded
-			v.Earlier = nonNil(v.Earlier)
-		}
+	text, known, err := a.Facts.Metadata(ctx, versionFact+s.ID)
+	if err != nil {
+		return v, spec, err
+	}
+	if known {
+		_ = json.Unmarshal(text, &v.Earlier) // invalid data is discarded
+		v.Earlier = nonNil(v.Earlier)
 	}
 	if len(v.Earlier) > 0 {
 		spec = spec.WithImageName(v.Earlier[0].Configured)
@@ -219,7 +215,7 @@ func (a *API) latestVersion(ctx context.Context, s *config.Server, spec version.
 // planVersion tries another version beside the running server and compares its tools with the
 // trusted ones.
 func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Spec, wanted string, out *VersionPlan) (err error) {
-	if a.Try == nil || a.Trust == nil {
+	if a.Try == nil {
 		return core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
 	}
 	if wanted == "" {
@@ -292,9 +288,6 @@ func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.S
 		return err
 	}
 	out.Applied = true
-	if a.Facts == nil {
-		return nil
-	}
 	earlier := slices.DeleteFunc(out.Earlier, func(e EarlierVersion) bool { return e.Configured == text || e.Configured == spec.Text })
 	earlier = slices.Insert(earlier, 0, EarlierVersion{spec.Text, time.Now().UTC().Truncate(time.Second)})
 	out.Earlier = earlier[:min(len(earlier), maxEarlier)]
