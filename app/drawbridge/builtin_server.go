@@ -15,28 +15,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// builtinOverlay adds Drawbridge's built-in server to the configured servers for policy, gateway and
+// builtinOverlay adds Drawbridge's built-in server to the configured servers for policy and
 // bridge. A configured server with the same id replaces it.
 type builtinOverlay struct {
 	views      *registry.Registry // contains only the built-in server
 	configured *registry.Registry
-	history    *store.Store
-	servers    *supervisor.Supervisor
-	server     *builtin.Own
 	settings   atomic.Pointer[config.Bridge]
 }
 
-func newBuiltinOverlay(configured *registry.Registry, history *store.Store) *builtinOverlay {
-	o := &builtinOverlay{views: registry.New(registry.Options{}), configured: configured, history: history}
+func newBuiltinOverlay(configured *registry.Registry) *builtinOverlay {
+	o := &builtinOverlay{views: registry.New(registry.Options{}), configured: configured}
 	o.settings.Store(&config.Default().Bridge)
 	return o
-}
-
-// serve enables the tools. It must be called before the first call.
-func (o *builtinOverlay) serve(servers *supervisor.Supervisor) {
-	o.servers = servers
-	o.server = builtin.NewOwn(builtin.Options{Status: servers.Statuses, History: o.history, SeesAll: o.seesAll, Version: version, Now: clock})
-	o.views.Set(builtin.ID, "Drawbridge", o.server.Catalog())
 }
 
 // apply applies the settings of tool lists and notifies clients if their list changes.
@@ -61,12 +51,25 @@ func (o *builtinOverlay) Server(id string) (*registry.View, bool) {
 	return o.views.Server(id)
 }
 
+// upstreams are the configured servers and the built-in server, which the overlay lists.
+type upstreams struct {
+	overlay *builtinOverlay
+	servers *supervisor.Supervisor
+	builtin *builtin.Own
+}
+
+func newUpstreams(overlay *builtinOverlay, servers *supervisor.Supervisor, history *store.Store) *upstreams {
+	own := builtin.NewOwn(builtin.Options{Status: servers.Statuses, History: history, SeesAll: overlay.seesAll, Version: version, Now: clock})
+	overlay.views.Set(builtin.ID, "Drawbridge", own.Catalog())
+	return &upstreams{overlay, servers, own}
+}
+
 // For implements gateway.Upstreams.
-func (o *builtinOverlay) For(ctx context.Context, call *core.Call) (gateway.Upstream, error) {
+func (u *upstreams) For(ctx context.Context, call *core.Call) (gateway.Upstream, error) {
 	if call.Server == builtin.ID {
-		if _, taken := o.configured.Server(builtin.ID); !taken {
-			return o.server, nil
+		if _, taken := u.overlay.configured.Server(builtin.ID); !taken {
+			return u.builtin, nil
 		}
 	}
-	return o.servers.For(ctx, call)
+	return u.servers.For(ctx, call)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -15,43 +14,29 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
-	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // callObservers groups what processes calls besides the recorder: validation of results, the timeline of
-// debugged servers, secrets that must not be recorded, and scheduled checks.
+// debugged servers, and secrets that must not be recorded.
 type callObservers struct {
-	validator   *history.ResultValidator
-	timeline    *history.Timeline
-	secrets     *secretFeed
-	checkRunner *history.CheckRunner
+	validator *history.ResultValidator
+	timeline  *history.Timeline
+	secrets   *secretFeed
 
 	views   *registry.Registry
-	servers *supervisor.Supervisor
 	schemas map[string]serverSchemas // by server; used by changed only
 }
 
-func newCallObservers(kept *store.Store, views *registry.Registry, log *slog.Logger, secrets ...SecretHolder) *callObservers {
+func newCallObservers(kept *store.Store, views *registry.Registry, bus *event.Bus, log *slog.Logger, secrets ...SecretHolder) *callObservers {
+	feed := newSecretFeed(kept.Recorder(), log, secrets...)
+	feed.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
 	return &callObservers{
 		validator: history.NewResultValidator(kept.Recorder(), kept, log),
 		timeline:  &history.Timeline{Redact: kept.Recorder().Redact},
-		secrets:   newSecretFeed(kept.Recorder(), log, secrets...),
+		secrets:   feed,
 		views:     views,
 	}
-}
-
-// serve sets the servers and the caller. It must be called before the first change of a view.
-func (r *callObservers) serve(kept *store.Store, servers *supervisor.Supervisor, calls history.Caller, bus *event.Bus, log *slog.Logger) {
-	r.servers = servers
-	r.secrets.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
-	r.checkRunner = history.NewCheckRunner(history.CheckRunner{
-		Store: kept, Caller: calls, ReadOnly: r.readOnly, Offers: r.offers, Label: r.label, Log: log,
-		By: core.Client{Name: "drawbridge-check", Version: version},
-		Failed: func(check, sentence string) {
-			bus.Publish(event.Health, event.Notice{Subject: "check:" + check, Message: sentence})
-		},
-	})
 }
 
 // serverSchemas are the output schemas of one server's tools, by the tool names of the server.
@@ -82,7 +67,6 @@ func (r *callObservers) changed(server string) {
 	}
 	r.schemas = read
 	r.validator.SetSchemas(schemas)
-	r.checkRunner.Changed(server)
 }
 
 func outputSchemas(view *registry.View) map[string]string {
@@ -119,44 +103,16 @@ func (r *callObservers) apply(c *config.Config) {
 	r.secrets.apply(c)
 }
 
-func (r *callObservers) readOnly(server, tool string) bool {
-	return r.views.All().ReadOnly(server, tool)
-}
-
-// label returns the display name of a server.
-func (r *callObservers) label(server string) string {
-	if status, ok := r.servers.Status(server); ok {
-		return cmp.Or(status.Label, server)
-	}
-	return server
-}
-
-// offers returns the version and the tools of a server that has been listed in this run.
-func (r *callObservers) offers(server string) (string, bool) {
-	status, ok := r.servers.Status(server)
-	view, listed := r.views.Server(server)
-	if !ok || !listed || status.State != core.StateRunning {
-		return "", false
-	}
-	var info struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	_ = json.Unmarshal(status.Info, &info)
-	return info.Name + " " + info.Version + " " + view.Hash(), true
-}
-
 // watch returns the bridge's handler with the timeline in front of it.
 func (r *callObservers) watch(front *bridge.Bridge) http.Handler {
 	return r.timeline.Clients(front, loopback.ClientHeader, front.ClientOf)
 }
 
-// start runs the parts, each with a name in life. They stop in reverse order: checks make calls,
-// whose results are validated and recorded without the secrets.
+// start runs the parts, each with a name in life. They stop in reverse order: results are validated
+// and recorded without the secrets.
 func (r *callObservers) start(life *lifecycle) {
 	life.run("secrets", time.Second, r.secrets.run)
 	life.run("results", time.Second, r.validator.Run)
-	life.run("checks", time.Second, r.checkRunner.Run)
 }
 
 // keepHistory applies the history settings. In the configuration 0 means no limit.

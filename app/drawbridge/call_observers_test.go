@@ -15,7 +15,7 @@ import (
 // recordsFor returns records without a history.
 func recordsFor(views *registry.Registry) *callObservers {
 	return &callObservers{
-		validator: history.NewResultValidator(nil, nil, nil), secrets: newSecretFeed(nil, slog.New(slog.DiscardHandler)), checkRunner: history.NewCheckRunner(history.CheckRunner{}), views: views,
+		validator: history.NewResultValidator(nil, nil, nil), secrets: newSecretFeed(nil, slog.New(slog.DiscardHandler)), views: views,
 	}
 }
 
@@ -30,7 +30,7 @@ func TestRecordersStopInFixedOrder(t *testing.T) {
 		if err := l.stop(); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"secrets", "results", "checks"}; !slices.Equal(names, want) {
+		if want := []string{"secrets", "results"}; !slices.Equal(names, want) {
 			t.Fatalf("started in the order %v", names)
 		}
 	}

@@ -98,7 +98,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 
 	views, book := newTrust(history, bus, log)
-	own := newBuiltinOverlay(views, history)
+	own := newBuiltinOverlay(views)
 	questions := approvals.New(approvals.Options{Bus: bus})
 	me := newDesktopServices(o.Folders, log)
 	var pages *api.API                 // set below, before the first call
@@ -117,7 +117,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
 	life.onStop("sign-ins", 3*time.Second, logins.Close)
-	records := newCallObservers(history, views, log, vault, logins.keeper)
+	records := newCallObservers(history, views, bus, log, vault, logins.keeper)
 	logins.learned = records.secrets.refresh
 	logs.Redact(recorder.Redact)
 	dialer := &dial.Dialer{
@@ -142,9 +142,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: commandApprovals{history}, Logins: logins.keeper.Login,
 	})
 	logins.serve(servers)
-	own.serve(servers)
-	calls := gateway.New(gateway.Options{Upstreams: own, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
-	records.serve(history, servers, calls, bus, log)
+	calls := gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
+	checks := newCheckRunner(history, servers, views, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Approvals: questions, Log: log, Version: version, Now: clock,
 		Builtin: own.views, BuiltinTools: own.joins, DescribeServer: own.describes,
@@ -153,6 +152,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)
 		records.changed(c.Server)
+		checks.Changed(c.Server)
 		bus.Publish(event.Catalog, c.Server)
 	})
 
@@ -214,7 +214,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
 		Reach: files, Sizes: front, Directory: marketplace.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
-		Redact: recorder.Redact, Timeline: records.timeline, Watchman: records.checkRunner,
+		Redact: recorder.Redact, Timeline: records.timeline, Watchman: checks,
 		Notices: func() []event.Notice {
 			all := slices.Concat(earlier.notices(), vaultNotices(vault), me.notices())
 			if n := loginNotice(process.LoginFailure()); n.Message != "" {
@@ -244,6 +244,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("metrics", time.Second, counts.run)
 	life.run("telemetry", 2*time.Second, sender.run)
 	records.start(life)
+	life.run("checks", time.Second, checks.Run) // stops before the records, because it makes calls
 	life.runSlow("supervisor", 6*time.Second, servers.Run)
 	life.run("network", time.Second, func(ctx context.Context) error {
 		return netchange.Watch(ctx, log, servers.NetworkChanged)
