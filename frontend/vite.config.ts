@@ -21,6 +21,10 @@ export default defineConfig({
             // What the first page needs, in few files: each one more is a request on a cold start.
             { name: 'libraries', tags: ['$initial'], test: /node_modules/, priority: 2 },
             { name: 'first', tags: ['$initial'], priority: 1 },
+            {
+              name: 'editor',
+              test: /node_modules\/(@codemirror|@lezer|@marijn|style-mod|crelt|w3c-keyname)\//,
+            },
           ],
         },
       },

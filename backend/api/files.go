@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"crypto/rand"
 	"io/fs"
 	"net/http"
 	"path"
@@ -15,6 +16,10 @@ import (
 // and browsers that know trusted types do not even parse it.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; font-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// nonceMark is replaced in index.html by a random value for each response. The page's code editor
+// adds a style element that names it; no other style element is allowed.
+const nonceMark = "STYLE-NONCE"
 
 // types are by suffix and not the system's, which may know them wrongly.
 var types = map[string]string{
@@ -55,7 +60,13 @@ func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	noStore(h)
 	h.Set("Content-Type", kind)
-	h.Set("Content-Security-Policy", contentPolicy)
+	policy := contentPolicy
+	if name == "index.html" {
+		nonce := rand.Text()
+		policy = strings.Replace(policy, "style-src 'self'", "style-src 'self' 'nonce-"+nonce+"'", 1)
+		body = bytes.Replace(body, []byte(nonceMark), []byte(nonce), 1)
+	}
+	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -239,7 +239,7 @@ func newSite(t *testing.T) *site {
 			return supervisor.Debug{Status: st, Configured: "npx files", Stderr: []string{"\x1b[31mred"}}, nil
 		},
 		Sessions: loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
-		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page")}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},
+		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page" + nonceMark)}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},
 	})
 	srv := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: port, Shell: IsShell})(s.api))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -6,7 +6,7 @@
 // Scenes: full (all well, calls coming in), empty (a new installation), trouble
 // (mistakes in the configuration, servers down), hostile (what a bad server may
 // say), locked (every request answers 401). --rate is calls per second.
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -149,7 +149,15 @@ export function startMock({
       response.writeHead(404).end();
       return;
     }
-    response.writeHead(200, { 'Content-Type': types[extname(path)] ?? 'application/octet-stream' });
+    const headers = { 'Content-Type': types[extname(path)] ?? 'application/octet-stream' };
+    if (path.endsWith('/index.html')) {
+      headers['Content-Security-Policy'] = policy.replace("style-src 'self'", "$& 'nonce-mock'");
+      response
+        .writeHead(200, headers)
+        .end(readFileSync(path, 'utf8').replace('STYLE-NONCE', 'mock'));
+      return;
+    }
+    response.writeHead(200, headers);
     createReadStream(path).pipe(response);
   }
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { inspect, recolour, settled } from './harness.mjs';
-import { becomes, live } from './waiting.mjs';
+import { becomes, live, textOf } from './waiting.mjs';
 
 const output = fileURLToPath(new URL('../../build/e2e/output/dialogs', import.meta.url));
 const button = (page, name) => page.getByRole('button', { name }).locator('visible=true').first();
@@ -53,7 +53,7 @@ async function disconnect(page, mock) {
 async function conflict(page, mock) {
   await button(page, 'Edit file').click();
   const { text } = mock.world.config;
-  await becomes(() => configuration(page).inputValue(), text);
+  await becomes(() => textOf(configuration(page)), text);
   await configuration(page).fill(`${text}// mine\n`);
   await live(page);
   mock.world.writeConfig(`${text}// theirs\n`);

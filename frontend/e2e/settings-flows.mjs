@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { becomes, focused, keep } from './waiting.mjs';
+import { becomes, focused, keep, textOf } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -15,7 +15,7 @@ async function openEditor(page, mock) {
   await settled(page, '/settings');
   await page.getByRole('button', { name: 'Edit file' }).click();
   const box = page.getByLabel('Configuration file', { exact: true });
-  await becomes(() => box.inputValue(), mock.world.config.text);
+  await becomes(() => textOf(box), mock.world.config.text);
   return box;
 }
 
@@ -33,7 +33,7 @@ flow('the editor completes keys and reports errors while typing', quiet, async (
   await page.keyboard.press('Enter');
   await list.waitFor({ state: 'detached' });
   await page.keyboard.type('7, "enabeld": true');
-  await becomes(() => box.inputValue(), /"keepDays": 7, "enabeld": true/);
+  await becomes(() => textOf(box), /"keepDays": 7, "enabeld": true/);
   await page.getByText('Did you mean “enabled”?').waitFor();
   await inspect(page, 'all');
   await box.fill('{ "globalSettings": { "approveNewCommands": "maybe" } }');
@@ -48,7 +48,7 @@ flow('leaving an edited file is confirmed', quiet, async (page, mock) => {
   const box = await openEditor(page, mock);
   await box.press('Control+Home');
   await box.pressSequentially('// mine ');
-  const still = () => becomes(() => box.inputValue(), /^\/\/ mine /);
+  const still = () => becomes(() => textOf(box), /^\/\/ mine /);
   const question = page.getByRole('dialog', { name: 'Leave without saving?' });
   const stay = question.getByRole('button', { name: 'Keep editing' });
   await page.goBack();
@@ -101,7 +101,7 @@ flow('a file that reduces the history is saved after confirmation', quiet, async
   await inspect(page, 'all');
   await keep(page);
   assert.equal(mock.world.config.text, file);
-  assert.equal(await box.inputValue(), narrow);
+  assert.equal(await textOf(box), narrow);
   await box.press('Control+s');
   await dialog.getByRole('button', { name: 'Save and delete' }).click();
   await page.getByText('Saved and applied.').waitFor();

@@ -108,6 +108,13 @@ export async function settled(page, path) {
   );
 }
 
+/** The whole text of a code editor, which draws only what is in view; of a field, its value. */
+export function textOf(box) {
+  return box.evaluate((element) =>
+    'value' in element ? element.value : element.cmTile.root.view.state.doc.toString(),
+  );
+}
+
 const asking = [
   ...['check', 'clear', 'click', 'dblclick', 'dispatchEvent', 'elementHandle', 'evaluate'],
   ...['fill', 'focus', 'getAttribute', 'hover', 'innerText', 'inputValue', 'isChecked'],

@@ -1,8 +1,24 @@
+import { type ChangeEvent, createElement } from 'react';
 import '@testing-library/jest-dom/vitest';
 import { cleanup } from '@testing-library/react';
-import { afterEach } from 'vitest';
+import { afterEach, vi } from 'vitest';
 
 afterEach(() => {
   cleanup();
   if (typeof localStorage !== 'undefined') localStorage.clear(); // a test of the mock runs in Node.js
 });
+
+// CodeMirror measures what it draws, which needs a browser: the browser tests cover it.
+vi.mock('@/components/code', () => ({
+  loadCode: async () => undefined,
+  CodeView: ({ text, label }: { text: string; label: string }) =>
+    createElement('section', { 'aria-label': label }, text),
+  MergeDiff: ({ before, after }: { before: string; after: string }) =>
+    createElement('pre', {}, before, after),
+  CodeEditor: (props: { label: string; value: string; onChange: (value: string) => void }) =>
+    createElement('textarea', {
+      'aria-label': props.label,
+      value: props.value,
+      onChange: (event: ChangeEvent<HTMLTextAreaElement>) => props.onChange(event.target.value),
+    }),
+}));

@@ -100,7 +100,7 @@ await step('servers of a client are imported, and taken back', async () => {
   await go('/add')
   await page.getByRole('button', { name: 'From a client on this computer' }).click()
   await page.getByLabel('Client', { exact: true }).selectOption('cursor')
-  await page.getByText('+    "weather": {').waitFor()
+  await page.getByText('"weather": {').waitFor()
   await accessible('/add, importing')
   await page.getByRole('button', { name: 'Import', exact: true }).click()
   await page.getByText('Imported. The servers are starting.').waitFor()

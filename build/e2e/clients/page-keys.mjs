@@ -23,7 +23,7 @@ const focused = () =>
   page.evaluate(() => {
     const at = document.activeElement
     if (!at || at === document.body) return undefined
-    const { outlineStyle, outlineWidth } = getComputedStyle(at)
+    const { outlineStyle, outlineWidth } = getComputedStyle(at.closest('.cm-editor')?.parentElement ?? at)
     const box = at.getBoundingClientRect()
     return {
       what: at.outerHTML.slice(0, 160),

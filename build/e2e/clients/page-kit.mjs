@@ -81,7 +81,10 @@ export const part = (name) => page.getByRole('region', { name, exact: true })
 export const settled = (path) => waiting.settled(page, path.split('?')[0])
 export const button = (name, inside = page) => inside.getByRole('button', { name, exact: true })
 /** Waits until a field holds what is wanted of it. */
-export const reads = (field, wanted) => until('the field holds it', async () => wanted(await field.inputValue()))
+export const reads = (field, wanted) => until('the field holds it', async () => wanted(await textOf(field)))
+/** The text of a code editor, which draws only what is in view; of a field, its value. */
+export const textOf = (field) =>
+  field.evaluate((e) => ('value' in e ? e.value : e.cmTile.root.view.state.doc.toString()))
 /** What is in the file that a press saves. */
 export async function saved(press) {
   const [download] = await Promise.all([page.waitForEvent('download'), press()])

@@ -2,7 +2,7 @@
 // can be, else after a question that names what is lost.
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, context, control, finish, go, keep, leave, live, order, page, part, reads, recorded, step, undo, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, context, control, finish, go, keep, leave, live, order, page, part, reads, recorded, step, undo, until, textOf } from './page-kit.mjs'
 
 const config = () => readFile(order.config, 'utf8')
 const dialog = page.getByRole('dialog')
@@ -102,8 +102,8 @@ await step('the file is saved over another save only after what goes was shown, 
   await page.getByText('changed elsewhere').waitFor()
   allowed.clear()
   await page.getByRole('button', { name: 'Keep my version' }).click()
-  await dialog.getByText('-// theirs').waitFor()
-  await dialog.getByText('+// mine').waitFor()
+  await dialog.getByText('// theirs').waitFor()
+  await dialog.getByText('// mine').waitFor()
   await accessible('/settings, saving over')
   if (!(await config()).includes('// theirs')) throw new Error('it is overwritten already')
   await dialog.getByRole('button', { name: 'Overwrite' }).click()
@@ -115,7 +115,7 @@ await step('the file is saved over another save only after what goes was shown, 
   await page.getByRole('button', { name: 'Undo all changes' }).click()
   await page.getByText('Your input was discarded.').waitFor()
   await (await undo()).click()
-  await until('what was typed is back', async () => (await box.inputValue()).includes('// typed'))
+  await until('what was typed is back', async () => (await textOf(box)).includes('// typed'))
   await writeFile(order.config, `${before}// theirs again\n`)
   await page.getByText('changed elsewhere').waitFor()
   await page.getByRole('button', { name: 'Load that version' }).click()
@@ -227,7 +227,7 @@ await step('servers of a client are moved here, and go back into its file when i
   await row.getByRole('button', { name: 'Connect…' }).click()
   await row.getByLabel('Move its servers to Drawbridge').check()
   await row.getByRole('checkbox', { name: /^stays/ }).uncheck()
-  await row.getByText(/^-.*"mine"/).waitFor()
+  await row.locator('.cm-deletedLine').getByText(/"mine"/).waitFor()
   await accessible('/clients, moving')
   if ((await files()).join() !== before.join()) throw new Error('it was written before anybody agreed')
   await row.getByRole('button', { name: 'Apply' }).click()

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { actionsFor } from '@/features/servers/server-actions';
 import { texts } from '@/lib/texts';
 import type { State } from '@/types/api';
-import { JsonView } from './json-view';
+import { JsonView, LongText } from './json-view';
 import { contentParts, ResultText } from './result-text';
 import { StateBadge } from './state-badge';
 
@@ -46,9 +46,7 @@ it('JSON is shown formatted or raw, numbers untouched', async () => {
 });
 
 it('a very long text is shown from its beginning', async () => {
-  const { container } = show(
-    <JsonView text={JSON.stringify('x'.repeat(1_000_000))} label="Result" />,
-  );
+  const { container } = show(<LongText text={'x'.repeat(1_000_000)} />);
   expect((container.textContent ?? '').length).toBeLessThan(5000);
   await userEvent.click(screen.getByRole('button', { name: /more characters/ }));
   expect((container.textContent ?? '').length).toBeGreaterThan(39_000);

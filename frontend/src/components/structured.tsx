@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react';
+import { CodeView } from '@/components/code';
 import { CopyButton } from '@/components/copy-button';
 import { JsonTree } from '@/components/json-tree';
-import { LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
 import { Segments } from '@/components/segments';
 import { formatJson } from '@/lib/json-text';
@@ -34,18 +34,18 @@ export function Structured({ text }: { text: string }) {
           label={`${texts.actions.copy}: ${label}`}
         />
       </div>
-      <ScrollArea aria-label={label} className="max-h-[28rem] p-3">
-        {view === 'tree' ? <JsonTree text={text} /> : <Yaml text={text} />}
-      </ScrollArea>
+      {view === 'tree' ? (
+        <ScrollArea aria-label={label} className="max-h-[28rem] p-3">
+          <JsonTree text={text} />
+        </ScrollArea>
+      ) : (
+        <Yaml text={text} label={label} />
+      )}
     </div>
   );
 }
 
-function Yaml({ text }: { text: string }) {
+function Yaml({ text, label }: { text: string; label: string }) {
   const yaml = useMemo(() => formatYaml(text), [text]);
-  return (
-    <div className="font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]">
-      <LongText text={yaml} />
-    </div>
-  );
+  return <CodeView text={yaml} label={label} language="yaml" />;
 }

@@ -1,20 +1,7 @@
 /**
  * Works on JSON as text. Nothing here turns a number into a JavaScript number, so
- * 9007199254740993, 1.0 and 1e400 are shown as they were sent.
+ * 9007199254740993, 1.0 and 1e400 are shown as they were sent; parsers of libraries lose that.
  */
-
-export type TokenKind = 'key' | 'string' | 'number' | 'word' | 'mark' | 'junk';
-
-export interface Token {
-  kind: TokenKind;
-  text: string;
-}
-
-/** One line of pretty-printed JSON: how deep it is indented, and what stands there. */
-export interface JsonLine {
-  depth: number;
-  tokens: Token[];
-}
 
 interface Piece {
   text: string;
@@ -57,101 +44,41 @@ function* pieces(text: string): Generator<Piece> {
   }
 }
 
-function* scan(text: string): Generator<Token> {
-  for (const { text: t } of pieces(text)) {
-    const c = t.charAt(0);
-    if (c === '"') yield { kind: t.length > 1 && t.endsWith('"') ? 'string' : 'junk', text: t };
-    else if ((c >= '0' && c <= '9') || (c === '-' && t.length > 1))
-      yield { kind: 'number', text: t };
-    else if ('{}[],:'.includes(c)) yield { kind: 'mark', text: t };
-    else if (t === 'true' || t === 'false' || t === 'null') yield { kind: 'word', text: t };
-    else yield { kind: 'junk', text: t };
-  }
-}
-
-export interface PrettyJson {
-  lines: JsonLine[];
-  /** Whether lines were left out because of the limit. */
-  cut: boolean;
-}
-
-/**
- * Lays JSON text out in lines, two-space style, every token spelled as in the
- * source. Text that is not JSON comes out as it is, marked as junk. At most
- * maxLines lines are made, so that a huge answer cannot freeze the page.
- */
-export function prettyJson(text: string, maxLines = Number.POSITIVE_INFINITY): PrettyJson {
-  const lines: JsonLine[] = [];
-  let line: JsonLine = { depth: 0, tokens: [] };
-  let depth = 0;
-  let cut = false;
-  const open: string[] = [];
-  const tokens = scan(text);
-  let next = tokens.next();
-
-  const flush = () => {
-    if (line.tokens.length > 0) lines.push(line);
-    line = { depth, tokens: [] };
-  };
-
-  while (!next.done) {
-    if (lines.length >= maxLines) {
-      cut = true;
-      break;
-    }
-    const token = next.value;
-    next = tokens.next();
-    const following = next.done ? undefined : next.value.text;
-    if (token.kind === 'string' && following === ':' && open.at(-1) === '{') {
-      line.tokens.push({ kind: 'key', text: token.text });
-      continue;
-    }
-    if (token.kind !== 'mark') {
-      line.tokens.push(token);
-      continue;
-    }
-    switch (token.text) {
-      case '{':
-      case '[': {
-        const close = token.text === '{' ? '}' : ']';
-        if (following === close) {
-          line.tokens.push({ kind: 'mark', text: token.text + close });
-          next = tokens.next();
-          break;
-        }
-        line.tokens.push(token);
-        open.push(token.text);
-        depth++;
-        flush();
-        break;
-      }
-      case '}':
-      case ']':
-        if (open.length > 0) {
-          open.pop();
-          depth--;
-        }
-        flush();
-        line.depth = depth;
-        line.tokens.push(token);
-        break;
-      case ',':
-        line.tokens.push(token);
-        flush();
-        break;
-      default:
-        line.tokens.push({ kind: 'mark', text: ': ' });
-    }
-  }
-  if (!cut) flush();
-  return { lines, cut };
-}
-
-/** Pretty-printed JSON as plain text, for the clipboard and for editors. */
+/** Formats JSON text with an indentation of two spaces. Text that is not JSON keeps all its tokens. */
 export function formatJson(text: string): string {
-  return prettyJson(text)
-    .lines.map((line) => '  '.repeat(line.depth) + line.tokens.map((t) => t.text).join(''))
-    .join('\n');
+  let out = '';
+  let depth = 0;
+  let last = '';
+  for (const { text: token } of pieces(text)) {
+    const closes = token === '}' || token === ']';
+    if (closes) depth = Math.max(0, depth - 1);
+    const breaks = closes
+      ? last !== (token === '}' ? '{' : '[')
+      : last === '{' || last === '[' || last === ',';
+    if (breaks && out !== '') out += `\n${'  '.repeat(depth)}`;
+    out += token === ':' ? ': ' : token;
+    if (token === '{' || token === '[') depth++;
+    last = token;
+  }
+  return out;
+}
+
+/** Deeper values keep their order: each level reads its text once more. */
+const deepestSorted = 30;
+
+/** The same JSON text with the members of every object in alphabetical order. */
+export function sortJson(text: string, depth = 0): string {
+  if (depth > deepestSorted) return text;
+  const members = jsonMembers(text);
+  if (members) {
+    const sorted = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
+    const parts = sorted.map(
+      ([name, one]) => `${JSON.stringify(name)}:${sortJson(one, depth + 1)}`,
+    );
+    return `{${parts.join(',')}}`;
+  }
+  const elements = jsonElements(text);
+  return elements ? `[${elements.map((one) => sortJson(one, depth + 1)).join(',')}]` : text;
 }
 
 /**
@@ -225,11 +152,6 @@ export function jsonElements(text: string): string[] | undefined {
   return elements;
 }
 
-export interface JsonFault {
-  line: number;
-  column: number;
-}
-
 /** Whether text is one sound JSON value. */
 export function isJson(text: string): boolean {
   try {
@@ -238,63 +160,4 @@ export function isJson(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Where JSON text stops being JSON, or undefined when it is sound. */
-export function jsonFault(text: string): JsonFault | undefined {
-  if (isJson(text)) return undefined;
-  let low = 0;
-  let high = text.length;
-  // The shortest prefix that cannot be completed any more ends at the fault.
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (broken(text.slice(0, middle + 1))) high = middle;
-    else low = middle + 1;
-  }
-  const before = text.slice(0, low).split('\n');
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-}
-
-/** Whether no continuation can make this prefix valid JSON. */
-function broken(prefix: string): boolean {
-  const stack: string[] = [];
-  let expect: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'after' = 'value';
-  for (const { text: t, at } of pieces(prefix)) {
-    const last = at + t.length === prefix.length;
-    const top = stack.at(-1);
-    if (t === '}' || t === ']') {
-      if (top !== (t === '}' ? '{' : '[')) return true;
-      if (expect === 'value' || expect === 'key' || expect === 'colon') return true;
-      stack.pop();
-      expect = 'after';
-    } else if (expect === 'after') {
-      if (t !== ',' || top === undefined) return true;
-      expect = top === '{' ? 'key' : 'value';
-    } else if (expect === 'colon') {
-      if (t !== ':') return true;
-      expect = 'value';
-    } else if (expect === 'key' || expect === 'keyOrEnd') {
-      if (t.charAt(0) !== '"' || !(last || decodeString(t) !== undefined)) return true;
-      expect = 'colon';
-    } else if (t === '{' || t === '[') {
-      stack.push(t);
-      expect = t === '{' ? 'keyOrEnd' : 'valueOrEnd';
-    } else {
-      if (!last && !scalar(t)) return true;
-      if (last && !scalarPrefix(t)) return true;
-      expect = 'after';
-    }
-  }
-  return false;
-}
-
-function scalar(t: string): boolean {
-  if (t.charAt(0) === '"') return decodeString(t) !== undefined;
-  return /^(true|false|null|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)$/.test(t);
-}
-
-function scalarPrefix(t: string): boolean {
-  if (t.charAt(0) === '"') return true;
-  if (/^-?((0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]*)?)?$/.test(t)) return true;
-  return ['true', 'false', 'null'].some((word) => word.startsWith(t));
 }

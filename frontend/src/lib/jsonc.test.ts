@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { addMembers, plainJson, readJsonc, setValue, sourceAt } from './jsonc';
+import { describe, expect, it } from 'vitest';
+import { addMembers, jsonFault, plainJson, readJsonc, setValue, sourceAt } from './jsonc';
 
 it('comments and trailing commas are removed, and every number keeps its spelling', () => {
   const text =
@@ -62,4 +62,20 @@ it('a comment stays with the member on its line, and a new number keeps its spel
     ),
   ).toBe('{\n  "a": 1, // the first\n  "b": 9007199254740993,\n  "c": {}\n}\n');
   expect(setValue('{"a":{}}', ['a', 'b'], '1.0')).toBe('{\n  "a": {\n    "b": 1.0\n  }\n}');
+});
+
+describe('jsonFault', () => {
+  it('is silent about sound JSON', () => {
+    for (const text of ['{}', '[1, 2]', '"a"', '{"a":{"b":[true,false,null,-1.5e3]}}']) {
+      expect(jsonFault(text)).toBeUndefined();
+    }
+  });
+
+  it('points at the place', () => {
+    expect(jsonFault('{"a": }')).toEqual({ line: 1, column: 7 });
+    expect(jsonFault('{\n  "a": 1,\n  b: 2\n}')).toEqual({ line: 3, column: 3 });
+    expect(jsonFault('{"a": 1,}')).toEqual({ line: 1, column: 9 });
+    expect(jsonFault('{"a": 1')).toEqual({ line: 1, column: 8 });
+    expect(jsonFault('[01]')).toEqual({ line: 1, column: 3 });
+  });
 });

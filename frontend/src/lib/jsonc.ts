@@ -9,9 +9,14 @@ import {
   parseTree,
   type SyntaxKind,
 } from 'jsonc-parser';
-import type { JsonFault } from './json-text';
+import { isJson } from './json-text';
 
 /** JSON with comments and trailing commas, as configuration files contain it. */
+
+export interface JsonFault {
+  line: number;
+  column: number;
+}
 
 export type JsonPath = (string | number)[];
 
@@ -40,8 +45,16 @@ export function readJsonc(text: string): { value: unknown; fault?: JsonFault } {
   return first ? { value, fault: positionAt(text, first.offset) } : { value };
 }
 
+/** Where text stops being JSON, without comments and trailing commas; undefined when it is sound. */
+export function jsonFault(text: string): JsonFault | undefined {
+  if (isJson(text)) return undefined;
+  const errors: ParseError[] = [];
+  parse(text, errors, { disallowComments: true });
+  return positionAt(text, errors[0]?.offset ?? text.length);
+}
+
 /** Line and column of an offset, both from 1. */
-export function positionAt(text: string, offset: number): JsonFault {
+function positionAt(text: string, offset: number): JsonFault {
   const before = text.slice(0, offset).split('\n');
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }

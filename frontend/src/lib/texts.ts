@@ -635,8 +635,6 @@ export const texts = bare({
     comparePick: 'Compare with',
     compareNone: 'No other call of this tool is loaded.',
     compareSame: 'No differences.',
-    compareMissing: 'missing',
-    compareMany: (n: number) => `Showing the first ${n} differences.`,
     this: 'This call',
     other: 'Other call',
     session: 'Session',
@@ -711,6 +709,7 @@ export const texts = bare({
     removed: (name: string) => `${name} removed.`,
     report: (name: string) => `Report of ${name}`,
     openCall: 'Open the call',
+    changes: 'Differences from the recorded result',
     moreChanges: (n: string) => `${n} more differences.`,
     whole: 'entire result',
     expects: {
@@ -1486,7 +1485,8 @@ export const texts = bare({
     why: 'Why was this blocked?',
   },
   editor: {
-    proposals: 'Suggestions',
+    /** Keys are the phrases that CodeMirror uses. */
+    phrases: { Completions: 'Suggestions', '$ unchanged lines': '$ unchanged lines' },
     line: (line: number) => `Line ${line}`,
     hint: 'Press Ctrl+Space for suggestions.',
     wrong: {

@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { Button } from '@/components/button';
-import { DifferenceRow } from '@/components/difference-row';
+import { MergeDiff } from '@/components/code';
 import { Section, SelectField } from '@/components/fields';
 import { useAllIn } from '@/lib/all-in';
 import { clock, duration, plain } from '@/lib/format';
-import { jsonDifferences } from '@/lib/json-diff';
+import { formatJson, sortJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -16,7 +16,6 @@ import { callName } from './call-row';
 
 const route = getRouteApi('/calls');
 const t = texts.calls;
-const most = 200;
 
 /** Whether what Compare shows has come, if it shows anything: it stands above the payloads. */
 export function useCompared(call: Call | undefined): boolean {
@@ -114,16 +113,17 @@ function Pick({
 
 function Differences({ call, other }: { call: CallDetail; other: string }) {
   const { data, error, isPending } = useQuery(callQueryOptions(other));
-  const lists = useMemo(() => {
+  const parts = useMemo(() => {
     if (!data) return [];
-    const parts: [string, string, string][] = [
-      [t.arguments, data.arguments ?? '', call.arguments ?? ''],
-      [t.result, data.result ?? data.error ?? '', call.result ?? call.error ?? ''],
+    const layout = (text: string | undefined) => formatJson(sortJson(text ?? ''));
+    return [
+      { title: t.arguments, before: layout(data.arguments), after: layout(call.arguments) },
+      {
+        title: t.result,
+        before: layout(data.result ?? data.error),
+        after: layout(call.result ?? call.error),
+      },
     ];
-    return parts.map(([title, before, after]) => ({
-      title,
-      differences: jsonDifferences(before, after, most),
-    }));
   }, [data, call.arguments, call.result, call.error]);
   if (isPending) return <p className="mt-3 text-sm text-ink3">{texts.loading}</p>;
   if (error || !data) return <p className="mt-3 text-sm text-bad">{plain(messageOf(error))}</p>;
@@ -144,20 +144,13 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           {t.this}: {texts.outcomes[call.outcome]} · {duration(call.tookNs)}
         </span>
       </p>
-      {lists.map(({ title, differences }) => (
+      {parts.map(({ title, before, after }) => (
         <div key={title}>
           <p className="mb-1 text-xs text-ink3">{title}</p>
-          {differences.length === 0 ? (
+          {before === after ? (
             <p className="text-ok">{t.compareSame}</p>
           ) : (
-            <ul className="overflow-hidden rounded-md border">
-              {differences.map((difference) => (
-                <DifferenceRow key={difference.path} difference={difference} />
-              ))}
-            </ul>
-          )}
-          {differences.length >= most && (
-            <p className="mt-1 text-xs text-ink3">{t.compareMany(most)}</p>
+            <MergeDiff before={before} after={after} label={title} />
           )}
         </div>
       ))}

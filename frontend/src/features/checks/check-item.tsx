@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, CircleDashed, LoaderCircle, Play, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
+import { MergeDiff } from '@/components/code';
 import { Confirm } from '@/components/confirm';
-import { DifferenceRow } from '@/components/difference-row';
 import { Failure } from '@/components/failure';
 import { JsonView } from '@/components/json-view';
 import { age, count, duration, exactTime, plain } from '@/lib/format';
@@ -12,7 +12,7 @@ import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Call, CheckReport, LastRun, SavedCheck, StepReport } from '@/types/api';
+import type { Call, Change, CheckReport, LastRun, SavedCheck, StepReport } from '@/types/api';
 import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
 import { expectations, stepsBegun } from './steps';
 
@@ -269,11 +269,13 @@ function StepResult({ step }: { step: StepReport }) {
         </ul>
       )}
       {changes.length > 0 && (
-        <ul className="mt-2 overflow-hidden rounded-md border">
-          {changes.slice(0, mostChanges).map(({ path, before, after }) => (
-            <DifferenceRow key={path} difference={{ path: path || t.whole, before, after }} />
-          ))}
-        </ul>
+        <div className="mt-2">
+          <MergeDiff
+            before={linesOf(changes, 'before')}
+            after={linesOf(changes, 'after')}
+            label={t.changes}
+          />
+        </div>
       )}
       {changes.length > mostChanges && (
         <p className="mt-1 text-xs text-ink3">
@@ -282,4 +284,13 @@ function StepResult({ step }: { step: StepReport }) {
       )}
     </li>
   );
+}
+
+/** One side of the first changes as text: a path, and the value that it had or has. */
+function linesOf(changes: Change[], side: 'before' | 'after'): string {
+  return changes
+    .slice(0, mostChanges)
+    .filter((change) => change[side] !== undefined)
+    .map((change) => `${change.path || t.whole}: ${change[side]}`)
+    .join('\n');
 }

@@ -2,6 +2,7 @@ import { TriangleAlert } from 'lucide-react';
 import { type ReactNode, useId, useMemo, useState } from 'react';
 import { Browse } from '@/components/browse';
 import { Button } from '@/components/button';
+import { CodeEditor } from '@/components/code';
 import { plain } from '@/lib/format';
 import { isJson, jsonMembers } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
@@ -87,19 +88,15 @@ function EntryEditor({ entry, onChange }: { entry: string; onChange: (entry: str
   const broken = !isJson(draft) || jsonMembers(draft) === undefined;
   return (
     <div>
-      <textarea
-        aria-label={t.entry}
-        aria-invalid={broken}
-        rows={Math.min(16, draft.split('\n').length + 1)}
+      <CodeEditor
+        label={t.entry}
         value={draft}
-        spellCheck={false}
-        autoCapitalize="off"
-        onChange={(event) => {
-          setDraft(event.target.value);
-          if (isJson(event.target.value) && jsonMembers(event.target.value))
-            onChange(event.target.value);
+        language="json"
+        onChange={(text) => {
+          setDraft(text);
+          if (isJson(text) && jsonMembers(text)) onChange(text);
         }}
-        className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
+        className="max-h-80 min-h-24"
       />
       {broken && <p className="mt-1 text-xs text-bad">{texts.tools.notObject}</p>}
     </div>

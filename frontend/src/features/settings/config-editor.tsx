@@ -2,19 +2,17 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { CircleAlert, CircleCheck, LoaderCircle, TriangleAlert } from 'lucide-react';
 import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
-import { CodeEditor } from '@/components/code-editor';
+import { CodeEditor, type Mark, MergeDiff } from '@/components/code';
 import { Confirm } from '@/components/confirm';
-import { DiffView } from '@/components/diff-view';
 import { Loading } from '@/components/page';
 import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
-import { lineDiff } from '@/lib/line-diff';
 import { isConflict, messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
-import type { ConfigFile } from '@/types/api';
+import type { ConfigFile, Problem } from '@/types/api';
 import { caretAt, proposals, type Schema, wrongs } from './config-schema';
 import { useAskLess } from './less';
 
@@ -29,14 +27,14 @@ const schemaQuery = queryOptions({
 });
 
 /** Loads the file and hands it to the editor; the daemon checks what is saved. */
-export function ConfigEditor({ lines }: { lines: number[] }) {
+export function ConfigEditor({ problems }: { problems: Problem[] }) {
   const config = useQuery(configQuery);
   if (config.isPending) return <Loading />;
   if (config.isError) return <p className="text-sm text-bad">{plain(messageOf(config.error))}</p>;
-  return <Editor file={config.data} lines={lines} />;
+  return <Editor file={config.data} problems={problems} />;
 }
 
-function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
+function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
   // What the edit began with: a file that changes meanwhile must not be lost.
   const [base, setBase] = useState(file);
   const [text, setText] = useState(file.text);
@@ -94,12 +92,25 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   };
   const schema = useQuery(schemaQuery).data;
   const wrong = useMemo(
-    () => (schema && (edited || lines.length === 0) && !yaml && !fault ? wrongs(schema, text) : []),
-    [schema, edited, lines.length, yaml, fault, text],
+    () =>
+      schema && (edited || problems.length === 0) && !yaml && !fault ? wrongs(schema, text) : [],
+    [schema, edited, problems.length, yaml, fault, text],
   );
-  const marked = new Set(edited ? linesIn(save.error) : lines);
-  if (fault) marked.add(fault.line);
-  for (const { line } of wrong) marked.add(line);
+  const marks: Mark[] = [
+    ...(edited ? faultsOf(save.error) : problems).map((one) => ({
+      line: one.line,
+      column: one.column,
+      severity: 'error' as const,
+      message: one.message,
+    })),
+    ...wrong.map((one) => ({
+      line: one.line,
+      severity: one.kind === 'unknown' ? ('warning' as const) : ('error' as const),
+      message: texts.editor.wrong[one.kind](one.path, one.wanted),
+    })),
+  ];
+  if (fault)
+    marks.push({ ...fault, severity: 'error', message: t.syntax(fault.line, fault.column) });
   return (
     <div className="space-y-2">
       <CodeEditor
@@ -110,7 +121,9 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
           if (save.isError) save.reset();
         }}
         onSave={start}
-        marked={marked}
+        marks={marks}
+        language={yaml ? 'yaml' : 'jsonc'}
+        className="h-[32rem] max-h-[70vh]"
         complete={
           schema && !yaml
             ? (typed, at) => {
@@ -160,7 +173,7 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
           (edited ? (
             <Line look="ok">{t.readable}</Line>
           ) : (
-            lines.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
+            problems.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
           ))
         )}
       </div>
@@ -203,14 +216,13 @@ function Editor({ file, lines }: { file: ConfigFile; lines: number[] }) {
   );
 }
 
-/** What goes of a file that somebody else wrote, and what comes. */
+/** What is lost of a file that somebody else wrote, and what replaces it. */
 function Over({ theirs, mine }: { theirs: string; mine: string }) {
-  const diff = useMemo(() => lineDiff(theirs, mine), [theirs, mine]);
-  if (diff === '') return <p>{texts.care.overSame}</p>;
+  if (theirs === mine) return <p>{texts.care.overSame}</p>;
   return (
     <div className="space-y-2">
       <p>{texts.care.overBody}</p>
-      <DiffView diff={diff} label={texts.care.overTitle} />
+      <MergeDiff before={theirs} after={mine} label={texts.care.overTitle} />
     </div>
   );
 }
@@ -231,8 +243,12 @@ function Line({ look, children }: { look: keyof typeof looks; children: string }
   );
 }
 
-/** The lines that a refusal names: "file:12:5: …" or "line 12". */
-export function linesIn(error: unknown): number[] {
+/** The places that a refusal names: "file:12:5: message", or "line 12". */
+export function faultsOf(error: unknown): { line: number; column?: number; message: string }[] {
   if (!(error instanceof RequestError)) return [];
-  return [...error.message.matchAll(/:(\d+):\d+|line (\d+)/g)].map((m) => Number(m[1] ?? m[2]));
+  return [...error.message.matchAll(/:(\d+):(\d+)|line (\d+)/g)].map(([, line, column, only]) => ({
+    line: Number(line ?? only),
+    ...(column && { column: Number(column) }),
+    message: error.message,
+  }));
 }

@@ -212,7 +212,7 @@ function ConfigPanel({ status }: { status: Status }) {
         </ul>
       )}
       {open ? (
-        <ConfigEditor lines={problems.map((problem) => problem.line)} />
+        <ConfigEditor problems={problems} />
       ) : (
         <Button onClick={() => setOpen(true)}>{t.showFile}</Button>
       )}

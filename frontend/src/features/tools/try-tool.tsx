@@ -2,12 +2,14 @@ import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, LoaderCircle, Play } from 'lucide-react';
 import { useId, useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { CodeEditor } from '@/components/code';
 import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
 import { ObjectForm } from '@/components/schema-form';
 import { Segments } from '@/components/segments';
 import { plain } from '@/lib/format';
-import { formatJson, jsonFault, jsonMembers } from '@/lib/json-text';
+import { formatJson, jsonMembers } from '@/lib/json-text';
+import { jsonFault } from '@/lib/jsonc';
 import { messageOf } from '@/lib/request';
 import { initialText, readSchema } from '@/lib/schema';
 import { texts } from '@/lib/texts';
@@ -44,6 +46,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
   const id = useId();
 
   const fault = argumentsFault(args);
+  const place = jsonFault(args);
   const start = async () => {
     if (fault || run.phase === 'running') return;
     const controller = new AbortController();
@@ -83,22 +86,20 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
           <ObjectForm field={schema} text={args} onChange={setArgs} />
         ) : (
           <>
-            <label htmlFor={id} className="mb-1 block text-xs text-ink3">
+            <p className="mb-1 text-xs text-ink3" aria-hidden>
               {t.arguments}
-            </label>
-            <textarea
-              id={id}
+            </p>
+            <CodeEditor
+              label={t.arguments}
               value={args}
-              spellCheck={false}
-              autoCapitalize="off"
-              rows={Math.min(16, Math.max(4, args.split('\n').length + 1))}
-              aria-invalid={fault !== undefined}
-              aria-describedby={`${id}-fault`}
-              onChange={(event) => {
+              language="json"
+              marks={place ? [{ ...place, severity: 'error', message: fault ?? '' }] : []}
+              describedBy={`${id}-fault`}
+              onChange={(text) => {
                 setView('json');
-                setArgs(event.target.value);
+                setArgs(text);
               }}
-              className="block w-full resize-y rounded-md border border-strong bg-sunken p-2.5 font-mono text-xs leading-[1.6] aria-invalid:border-bad"
+              className="max-h-80 min-h-24"
             />
             <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
               {fault}
