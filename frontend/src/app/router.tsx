@@ -5,6 +5,7 @@ import {
   createRouter,
   lazyRouteComponent,
 } from '@tanstack/react-router';
+import { loadChart } from '@/components/chart';
 import { loadCode } from '@/components/code';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, onlys } from '@/features/directory/words';
@@ -43,7 +44,7 @@ const lazy = {
  * daemon is away could not be.
  */
 export async function loadPages(): Promise<void> {
-  await Promise.allSettled([...Object.values(lazy), loadCode].map((load) => load()));
+  await Promise.allSettled([...Object.values(lazy), loadChart, loadCode].map((load) => load()));
 }
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });

@@ -43,9 +43,12 @@ export function watchTheme(): void {
   apply();
 }
 
+/** Calls the listener after each change of the colours, until the returned function is called. */
+export function watchColours(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
 export function useTheme(): Theme {
-  return useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, current);
+  return useSyncExternalStore(watchColours, current);
 }

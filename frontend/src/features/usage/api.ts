@@ -1,5 +1,4 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { slots } from '@/components/chart';
 import { type Span, setBounds } from '@/lib/range';
 import { request } from '@/lib/request';
 import type { UsageReport, Use } from '@/types/api';
@@ -42,12 +41,13 @@ export function seriesOf(report: UsageReport): {
   values: (Use | undefined)[];
 } {
   const stepMs = Math.max(60_000, report.seriesNs / 1e6);
-  const { at, values } = slots(
-    report.series,
-    (use) => Date.parse(use.at ?? ''),
-    Date.parse(report.from),
-    Date.parse(report.to),
-    stepMs,
-  );
+  const first = Math.floor(Date.parse(report.from) / stepMs) * stepMs;
+  const n = Math.min(1000, Math.max(1, Math.ceil((Date.parse(report.to) - first) / stepMs)));
+  const at = Array.from({ length: n }, (_, i) => first + i * stepMs);
+  const values = new Array<Use | undefined>(n).fill(undefined);
+  for (const use of report.series) {
+    const i = Math.floor((Date.parse(use.at ?? '') - first) / stepMs);
+    if (i >= 0 && i < n) values[i] = use;
+  }
   return { at, stepMs, values };
 }

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { BarChart, LogLineChart } from '@/components/chart';
+import { Chart } from '@/components/chart';
 import { count, duration } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
@@ -24,7 +24,8 @@ export function CallsChart({
   const { at, stepMs, values } = seriesOf(report);
   const { server, tool, client } = filters;
   return (
-    <BarChart
+    <Chart
+      kind="bars"
       label={t.callsOverTime}
       at={at}
       stepMs={stepMs}
@@ -34,14 +35,12 @@ export function CallsChart({
       series={[
         {
           name: t.good,
-          look: 'fill-accent',
-          mark: 'bg-accent',
+          colour: 'accent',
           values: values.map((use) => (use ? use.calls - use.errors : 0)),
         },
         {
           name: t.errors,
-          look: 'fill-bad',
-          mark: 'bg-bad',
+          colour: 'bad',
           values: values.map((use) => use?.errors ?? 0),
         },
       ]}
@@ -64,7 +63,8 @@ export function CallsChart({
 export function DurationChart({ report }: { report: UsageReport }) {
   const { at, stepMs, values } = seriesOf(report);
   return (
-    <LogLineChart
+    <Chart
+      kind="lines"
       label={t.durationsOverTime}
       at={at}
       stepMs={stepMs}
@@ -72,20 +72,17 @@ export function DurationChart({ report }: { report: UsageReport }) {
       series={[
         {
           name: 'p50',
-          look: 'stroke-ok',
-          mark: 'bg-ok',
+          colour: 'ok',
           values: values.map((use) => use?.p50Ns),
         },
         {
           name: 'p95',
-          look: 'stroke-warn',
-          mark: 'bg-warn',
+          colour: 'warn',
           values: values.map((use) => use?.p95Ns),
         },
         {
           name: 'p99',
-          look: 'stroke-bad',
-          mark: 'bg-bad',
+          colour: 'bad',
           values: values.map((use) => use?.p99Ns),
         },
       ]}

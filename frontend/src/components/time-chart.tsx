@@ -1,0 +1,255 @@
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { classes } from '@/lib/classes';
+import { letterScale } from '@/lib/rem';
+import { texts } from '@/lib/texts';
+import { watchColours } from '@/lib/theme';
+
+// uPlot, in a chunk of its own. Import it only lazily; chart.tsx does.
+
+export interface Series {
+  name: string;
+  /** The name of a colour in styles.css. */
+  colour: 'accent' | 'ok' | 'warn' | 'bad';
+  values: (number | undefined)[];
+}
+
+export interface TimeChartProps {
+  label: string;
+  /** Stacked bars, or lines on a logarithmic scale: durations differ by powers of ten. */
+  kind: 'bars' | 'lines';
+  /** Where each slot begins, in milliseconds; all slots are equally long. */
+  at: number[];
+  stepMs: number;
+  series: Series[];
+  format: (value: number) => string;
+  height: number;
+  /** Said in the middle of a chart that has nothing to show. */
+  empty?: string | undefined;
+  /** Called with a slot that was clicked, or chosen by Enter. */
+  onPick?: (from: number, to: number) => void;
+}
+
+const marks = { accent: 'bg-accent', ok: 'bg-ok', warn: 'bg-warn', bad: 'bg-bad' };
+
+/** Charts of one page show the same moment: the cursors of all of them move together. */
+const cursorGroup = 'usage';
+
+/** A chart over time. The arrow keys move its cursor, whose values the legend says. */
+export function TimeChart(props: TimeChartProps) {
+  const { label, kind, at, stepMs, series, format, height, empty, onPick } = props;
+  const parent = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const latest = useRef(props);
+  latest.current = props;
+  const [slot, setSlot] = useState<number | undefined>(undefined);
+  const names = series.map((one) => one.name).join();
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: names stands for the series
+  useLayoutEffect(() => {
+    const element = parent.current;
+    if (!element) return;
+    const size = () => ({ width: Math.max(160, element.clientWidth), height });
+    const made = new uPlot(options(size(), latest, setSlot), dataOf(latest.current), element);
+    plot.current = made;
+    const observer = new ResizeObserver(() => made.setSize(size()));
+    observer.observe(element);
+    const unwatch = watchColours(() => made.redraw(false));
+    return () => {
+      unwatch();
+      observer.disconnect();
+      made.destroy();
+    };
+  }, [kind, names, height]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: dataOf reads them
+  useEffect(() => {
+    plot.current?.setData(dataOf(latest.current));
+  }, [at, series]);
+
+  const here = slot !== undefined && slot < at.length ? slot : undefined;
+  const moveTo = (next: number | undefined) => {
+    const x = next === undefined ? undefined : plot.current?.data[0][next];
+    for (const one of uPlot.sync(cursorGroup).plots) {
+      const left = x === undefined ? -10 : one.valToPos(x, 'x');
+      one.setCursor({ left, top: x === undefined ? -10 : 0 });
+    }
+  };
+  const pick = () => {
+    const from = here === undefined ? undefined : at[here];
+    if (from !== undefined) onPick?.(from, from + stepMs);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      const from = here ?? (step > 0 ? -1 : at.length);
+      moveTo(Math.min(at.length - 1, Math.max(0, from + step)));
+    } else if (event.key === 'Enter') pick();
+  };
+  return (
+    <figure aria-label={label} className="min-w-0">
+      <figcaption
+        className="mb-1 flex min-h-5 flex-wrap items-baseline gap-x-4 text-xs text-ink2"
+        aria-live="polite"
+      >
+        {series.map((one) => (
+          <span key={one.name} className="inline-flex items-center gap-1.5">
+            <span className={classes('size-2 rounded-full', marks[one.colour])} aria-hidden />
+            {one.name}
+            {here !== undefined && (
+              <span className="font-medium text-ink">
+                {one.values[here] === undefined ? '–' : format(one.values[here])}
+              </span>
+            )}
+          </span>
+        ))}
+        {here !== undefined && (
+          <span className="ml-auto text-ink3">{slotName(at[here] ?? 0, stepMs)}</span>
+        )}
+      </figcaption>
+      <div
+        ref={parent}
+        role="img"
+        aria-label={`${label}. ${texts.chart.hint}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys read its values
+        tabIndex={0}
+        className={classes(
+          'relative min-w-0 overflow-hidden rounded outline-offset-2',
+          onPick && here !== undefined && 'cursor-pointer',
+        )}
+        onBlur={() => moveTo(undefined)}
+        onKeyDown={onKey}
+        onClick={pick}
+      >
+        {empty && (
+          <p className="absolute inset-0 flex items-center justify-center text-sm text-ink3">
+            {empty}
+          </p>
+        )}
+      </div>
+    </figure>
+  );
+}
+
+/** Seconds of the middle of each slot, and one list for each series; bars are stacked. */
+function dataOf({ kind, at, stepMs, series }: TimeChartProps): uPlot.AlignedData {
+  const middles = at.map((begin) => (begin + stepMs / 2) / 1000);
+  if (kind === 'lines')
+    return [middles, ...series.map((one) => one.values.map((value) => value || null))];
+  // The highest bar is drawn first, so each series begins with the sum of all.
+  const sums = series.map((_, from) =>
+    at.map((_, i) => series.slice(from).reduce((sum, one) => sum + (one.values[i] ?? 0), 0)),
+  );
+  return [middles, ...sums];
+}
+
+const colour = (name: string) =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
+
+function options(
+  size: { width: number; height: number },
+  latest: { current: TimeChartProps },
+  onSlot: (slot: number | undefined) => void,
+): uPlot.Options {
+  const { kind, series } = latest.current;
+  const letters = letterScale();
+  const font = `${11 * letters}px system-ui, sans-serif`;
+  const bars = uPlot.paths.bars?.({ size: [0.76, Number.POSITIVE_INFINITY], radius: 0.1 });
+  const axis = { font, stroke: () => colour('ink3'), ticks: { show: false } };
+  return {
+    ...size,
+    padding: [8 * letters, 0, 0, 0],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      drag: { x: false, y: false, setScale: false },
+      points: { show: kind === 'lines' },
+      sync: { key: cursorGroup },
+    },
+    scales: {
+      x: {
+        range: () => {
+          const { at, stepMs } = latest.current;
+          return [(at[0] ?? 0) / 1000, ((at.at(-1) ?? 0) + stepMs) / 1000];
+        },
+      },
+      y:
+        kind === 'bars'
+          ? { range: (_, _min, most) => [0, Math.max(2, (most || 0) * 1.1)] }
+          : {
+              distr: 3,
+              range: (_, low, high) => uPlot.rangeLog(low || 1e6, high || 1e9, 10, true),
+            },
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        space: 80 * letters,
+        size: 20 * letters,
+        gap: 4 * letters,
+        values: (_, splits, _axis, _space, step) => {
+          const { at, stepMs } = latest.current;
+          return splits.map((second) => timeName(second * 1000, step, at.length * stepMs));
+        },
+      },
+      {
+        ...axis,
+        grid: { stroke: () => colour('line'), width: 1 },
+        space: 40 * letters,
+        size: 50 * letters,
+        gap: 6 * letters,
+        values: (_, splits) => {
+          const { empty, format } = latest.current;
+          return splits.map((value) => (value === null || empty ? '' : format(value)));
+        },
+      },
+    ],
+    series: [
+      {},
+      ...series.map(
+        (one): uPlot.Series =>
+          kind === 'bars'
+            ? { paths: bars, fill: () => colour(one.colour), width: 0, points: { show: false } }
+            : {
+                stroke: () => colour(one.colour),
+                width: 1.75,
+                // A slot between two empty ones would be a line without length.
+                points: { show: true, size: 4, filter: aloneIn },
+              },
+      ),
+    ],
+    hooks: { setCursor: [(made) => onSlot(made.cursor.idx ?? undefined)] },
+  };
+}
+
+/** The slots of a series whose neighbours are both empty. */
+function aloneIn({ data }: uPlot, index: number): number[] {
+  const values = data[index] ?? [];
+  return [...values.keys()].filter(
+    (i) => values[i] != null && values[i - 1] == null && values[i + 1] == null,
+  );
+}
+
+const hour = 3_600_000;
+
+/** When a slot was, as exactly as its length asks for. */
+function slotName(at: number, stepMs: number): string {
+  const d = new Date(at);
+  const day = d.toLocaleDateString('en', { weekday: 'short', day: 'numeric', month: 'short' });
+  return stepMs >= 24 * hour ? day : `${day} ${clockOf(d)}`;
+}
+
+function clockOf(d: Date): string {
+  return `${String(d.getHours()).padStart(2, '0')}:${String(d.getMinutes()).padStart(2, '0')}`;
+}
+
+/** The text at a tick of the time axis; midnight is told by its day where there are several. */
+function timeName(at: number, stepSeconds: number, rangeMs: number): string {
+  const d = new Date(at);
+  const clock = clockOf(d);
+  const isDay = stepSeconds * 1000 >= 24 * hour || (rangeMs > 36 * hour && clock === '00:00');
+  return isDay ? d.toLocaleDateString('en', { day: 'numeric', month: 'short' }) : clock;
+}
