@@ -1,14 +1,22 @@
 import { fileURLToPath } from 'node:url';
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
 // The daemon that `npm run dev` talks to.
 const daemon = process.env.DRAWBRIDGE_URL ?? 'http://127.0.0.1:7575';
 
+/** sonner adds a style element, which the page's policy forbids; styles.css imports its rules. */
+const noStyleElements: Plugin = {
+  name: 'no-style-elements',
+  transform: (code, id) =>
+    id.includes('/sonner/dist/') ? code.replace(/^__insertCSS\(".*"\);?$/m, '') : undefined,
+};
+
 export default defineConfig({
   base: './',
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), noStyleElements],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   build: {
     target: 'safari15',

@@ -131,13 +131,13 @@ export async function step(name, run) {
 async function untouched() {
   await page.getByRole('dialog').and(page.locator('[data-state=closed]')).waitFor({ state: 'detached' })
   await page.evaluate(() => {
-    for (const one of document.querySelectorAll('[aria-live] button[aria-label=Dismiss]')) one.click()
+    for (const one of document.querySelectorAll('[data-sonner-toast] button[aria-label=Dismiss]')) one.click()
   })
 }
 
 /** The newest Undo of the messages; pointed at, it does not go. */
 export async function undo() {
-  const button = page.getByRole('button', { name: 'Undo', exact: true }).last()
+  const button = page.getByRole('button', { name: 'Undo', exact: true }).first()
   await button.hover()
   return button
 }

@@ -1,33 +1,25 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { Command } from 'cmdk';
 import { Search } from 'lucide-react';
-import { useMemo, useRef, useState } from 'react';
+import { useMemo, useState } from 'react';
 import { Modal } from '@/components/modal';
 import { serversQuery } from '@/features/servers/api';
 import { actionsFor } from '@/features/servers/server-actions';
 import { toolsQuery } from '@/features/tools/api';
-import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme } from '@/lib/theme';
 import { toast } from '@/lib/toast';
 import { pages } from './places';
-import { best, type Command } from './rank';
+import { best, type PaletteCommand } from './rank';
 
 const t = texts.palette;
 const shown = 12;
 
-/** Everything by name: pages, servers and what can be done with them, tools. */
-export function Palette({
-  open,
-  onOpenChange,
-}: {
-  open: boolean;
-  onOpenChange: (open: boolean) => void;
-}) {
-  if (!open) return null;
-  const close = () => onOpenChange(false);
+/** Finds pages, servers and their actions, and tools by name. */
+export function Palette({ close }: { close: () => void }) {
   return (
     <Modal label={t.title} onClose={close} className="max-w-xl">
       <Inside close={close} />
@@ -37,86 +29,60 @@ export function Palette({
 
 function Inside({ close }: { close: () => void }) {
   const [typed, setTyped] = useState('');
-  const [at, setAt] = useState(0);
+  const [chosen, setChosen] = useState<string | undefined>(undefined);
   const commands = useCommands();
   const found = useMemo(() => best(commands, typed, shown), [commands, typed]);
-  const list = useRef<HTMLDivElement>(null);
-  const run = (command: Command | undefined) => {
-    if (!command) return;
-    close();
-    command.run();
-  };
-  const move = (to: number) => {
-    const next = Math.max(0, Math.min(found.length - 1, to));
-    setAt(next);
-    list.current?.children[next]?.scrollIntoView({ block: 'nearest' });
-  };
+  // The first entry is selected until another one is chosen, also when entries come later.
+  const [first] = found;
+  const selected = found.find((command) => command.id === chosen) ?? first;
   return (
-    <>
+    <Command
+      label={t.title}
+      shouldFilter={false}
+      value={selected?.id ?? ''}
+      onValueChange={(id) => setChosen(id === first?.id ? undefined : id)}
+      vimBindings={false}
+      className="flex min-h-0 flex-col outline-none"
+    >
       <div className="flex items-center gap-2 border-b px-4">
         <Search className="size-4 shrink-0 text-ink3" aria-hidden />
-        <input
-          role="combobox"
-          aria-expanded
-          aria-controls="palette-list"
-          aria-activedescendant={found[at] ? `palette-${at}` : undefined}
-          aria-label={t.title}
+        <Command.Input
           placeholder={t.placeholder}
           value={typed}
-          spellCheck={false}
-          autoComplete="off"
-          onChange={(event) => {
-            setTyped(event.target.value);
-            setAt(0);
-          }}
-          onKeyDown={(event) => {
-            if (event.key === 'ArrowDown') move(at + 1);
-            else if (event.key === 'ArrowUp') move(at - 1);
-            else if (event.key === 'Enter' && !event.nativeEvent.isComposing) run(found[at]);
-            else return;
-            event.preventDefault();
+          onValueChange={(text) => {
+            setTyped(text);
+            setChosen(undefined);
           }}
           className="h-12 min-w-0 flex-1 bg-transparent text-base outline-none placeholder:text-ink3"
         />
       </div>
-      <div
-        ref={list}
-        id="palette-list"
-        role="listbox"
-        aria-label={t.results}
-        className="scroll-area min-h-0 flex-1 p-1.5"
-      >
-        {found.map((command, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the box above takes the keys
-          <div
+      <Command.List label={t.results} className="scroll-area min-h-0 flex-1 p-1.5">
+        {found.map((command) => (
+          <Command.Item
             key={command.id}
-            id={`palette-${index}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={index === at}
-            onMouseMove={() => setAt(index)}
-            onClick={() => run(command)}
-            className={classes(
-              'flex cursor-pointer items-baseline gap-3 rounded-md px-3 py-2 text-sm',
-              index === at && 'bg-accent-soft',
-            )}
+            value={command.id}
+            onSelect={() => {
+              close();
+              command.run();
+            }}
+            className="flex cursor-pointer items-baseline gap-3 rounded-md px-3 py-2 text-sm aria-selected:bg-accent-soft"
           >
             <span className="min-w-0 flex-1 truncate">{plain(command.text.slice(0, 200))}</span>
             <span className="shrink-0 text-xs text-ink2">{command.kind}</span>
-          </div>
+          </Command.Item>
         ))}
-      </div>
+      </Command.List>
       {found.length === 0 && <p className="px-4 pb-4 text-sm text-ink2">{t.nothing}</p>}
-    </>
+    </Command>
   );
 }
 
-function useCommands(): Command[] {
+function useCommands(): PaletteCommand[] {
   const navigate = useNavigate();
   const { data: servers } = useQuery(serversQuery);
   const { data: tools } = useQuery(toolsQuery);
   return useMemo(() => {
-    const list: Command[] = pages.map(({ to, text }) => ({
+    const list: PaletteCommand[] = pages.map(({ to, text }) => ({
       id: `page ${to}`,
       text,
       kind: t.kinds.page,

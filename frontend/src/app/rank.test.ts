@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { best, type Command } from './rank';
+import { best, type PaletteCommand } from './rank';
 
-const named = (...names: string[]): Command[] =>
+const named = (...names: string[]): PaletteCommand[] =>
   names.map((text) => ({ id: text, text, kind: '', run: () => undefined }));
 const texts = (typed: string) =>
   best(named('Restart GitHub', 'GitHub', 'github__get_hub', 'Settings'), typed, 9).map(

@@ -1,4 +1,4 @@
-export interface Command {
+export interface PaletteCommand {
   id: string;
   text: string;
   kind: string;
@@ -6,10 +6,10 @@ export interface Command {
 }
 
 /** The commands that fit what was typed, the closest first. */
-export function best(commands: Command[], typed: string, limit: number): Command[] {
+export function best(commands: PaletteCommand[], typed: string, limit: number): PaletteCommand[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return commands.slice(0, limit);
-  const ranked: { command: Command; score: number }[] = [];
+  const ranked: { command: PaletteCommand; score: number }[] = [];
   for (const command of commands) {
     const score = scoreOf(command.text.toLowerCase(), words);
     if (score > 0) ranked.push({ command, score });

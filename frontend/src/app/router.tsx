@@ -14,6 +14,7 @@ import { type Grouping, groupings } from '@/features/tools/groups';
 import { type Span, spanOf } from '@/lib/range';
 import { Broken, NotFound, OverviewRoute, Pending } from './pages';
 import { Shell } from './shell';
+import { loadPalette } from './shortcuts';
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== ''
@@ -44,7 +45,8 @@ const lazy = {
  * daemon is away could not be.
  */
 export async function loadPages(): Promise<void> {
-  await Promise.allSettled([...Object.values(lazy), loadChart, loadCode].map((load) => load()));
+  const loaders = [...Object.values(lazy), loadChart, loadCode, loadPalette];
+  await Promise.allSettled(loaders.map((load) => load()));
 }
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });

@@ -1,15 +1,17 @@
 import { useNavigate } from '@tanstack/react-router';
 import { X } from 'lucide-react';
-import { useEffect, useRef, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { isTyping } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { ScrollArea } from '@/components/scroll-area';
 import { texts } from '@/lib/texts';
-import { Palette } from './palette';
 import { pages } from './places';
 
 const t = texts.shortcuts;
+
+export const loadPalette = () => import('./palette');
+const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 
 const keys: [keys: string[], text: string][] = [
   [['Ctrl', 'K'], t.palette],
@@ -65,7 +67,7 @@ export function Shortcuts({
   }, [navigate, palette, onPalette]);
   return (
     <>
-      <Palette open={palette} onOpenChange={onPalette} />
+      <Suspense>{palette && <Palette close={() => onPalette(false)} />}</Suspense>
       {help && (
         <Modal label={t.title} onClose={() => setHelp(false)} className="max-w-lg md:max-w-3xl">
           <div className="flex items-center px-5 pt-4 pb-3">

@@ -4,6 +4,7 @@ import { bare } from './own';
 /** Every sentence and label of the page, in one place. */
 export const texts = bare({
   product: 'Drawbridge',
+  toasts: 'Notifications',
   nav: {
     label: 'Pages',
     skip: 'Skip to content',
