@@ -14,7 +14,7 @@ flow('numbers beyond 2^53 are shown and sent digit by digit', quiet, async (page
   await page.getByRole('link', { name: 'Edit and send' }).click();
   await becomes(() => page.getByLabel(/^limit/).inputValue(), '9007199254740993');
   await page.goto(`${mock.url}/#/tools?tool=postgres__query`);
-  await page.getByRole('button', { name: 'JSON', exact: true }).click();
+  await page.getByRole('tab', { name: 'JSON', exact: true }).click();
   await page.getByLabel('Arguments (JSON)').fill('{"sql": "select 1", "n": 9007199254740993}');
   const [request] = await Promise.all([
     page.waitForRequest((r) => r.url().endsWith('/api/v1/call')),

@@ -1,6 +1,6 @@
 // Tools, calls, sessions and sums: every button, menu and form that looks at them, by the
 // page of a real daemon.
-import { accessible, api, button, call, callAsClient, copied, finish, go, live, order, page, part, reads, recorded, saved, settled, step, until } from './page-kit.mjs'
+import { accessible, api, button, call, callAsClient, copied, finish, go, live, order, page, part, radio, reads, recorded, saved, settled, step, tab, until } from './page-kit.mjs'
 
 const list = page.getByRole('list', { name: 'Calls' })
 /** A moment so many minutes from now, as a field for a date and a time takes it. */
@@ -18,10 +18,10 @@ const slow = call('demo', 'slow', {}) // five seconds, awaited where it is looke
 
 await step('tools are grouped and searched, and the address keeps it', async () => {
   await go('/tools')
-  await button('Effect').click()
+  await radio('Effect').click()
   await page.waitForURL(/group=effect/)
   await page.getByText('Read-only').first().waitFor()
-  await button('Prefix').click()
+  await radio('Prefix').click()
   await page.waitForURL(/group=prefix/)
   await page.getByRole('searchbox').fill('returns its')
   await page.waitForURL(/q=returns/)
@@ -32,7 +32,7 @@ await step('tools are grouped and searched, and the address keeps it', async () 
 })
 await step('a tool is tried as JSON: what is wrong is said, and it is put in order and back', async () => {
   await go('/tools?tool=demo__echo')
-  await button('JSON').click()
+  await tab('JSON').click()
   const box = page.getByLabel('Arguments (JSON)')
   await box.fill('{"text": }')
   await page.getByText(/This is not valid JSON: see line 1/).waitFor()
@@ -84,12 +84,12 @@ await step('a picture is seen and saved, structured content is a tree, YAML and 
   await button('JSON').click()
   await page.getByText('"mimeType"').waitFor()
   await go(`/calls/${await recorded(await call('demo', 'json_response', {}))}`)
-  await button('YAML').click()
+  await radio('YAML').click()
   await page.getByText('- cloudy').waitFor()
-  await button('Tree').click()
+  await radio('Tree').click()
   await button('JSON').click()
-  await button('Raw').first().click()
-  await button('Formatted').first().click()
+  await radio('Raw').first().click()
+  await radio('Formatted').first().click()
 })
 await step('a call is copied as a link, a command and a curl that works, and saved', async () => {
   await go(`/calls/${echoed}`)
@@ -213,15 +213,15 @@ await step('usage is summed up, sorted and narrowed, and a bar leads to its call
   await go('/usage')
   const table = page.getByRole('table')
   await table.getByRole('button', { name: 'p95' }).click()
-  await button('Servers').click()
+  await radio('Servers').click()
   await table.getByRole('button', { name: 'demo' }).click()
   await page.waitForURL(/server=demo/)
-  await button('Clients').click()
-  await button('30 days').click()
+  await radio('Clients').click()
+  await radio('30 days').click()
   await page.waitForURL(/range=30d/)
   await page.getByRole('main').getByRole('button', { name: 'demo', exact: true }).first().click() // the chip takes it away
   await page.waitForURL(/^(?!.*server=)/)
-  await button('1 hour').click()
+  await radio('1 hour').click()
   await page.waitForURL(/range=1h|#\/usage(\?(?!.*range).*)?$/)
   await settled('/usage') // the chart is drawn anew
   const chart = page.getByRole('img', { name: /Calls and errors/ })

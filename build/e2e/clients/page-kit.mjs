@@ -80,6 +80,8 @@ export const part = (name) => page.getByRole('region', { name, exact: true })
 /** The page at a path has its heading, and nothing loads any more. */
 export const settled = (path) => waiting.settled(page, path.split('?')[0])
 export const button = (name, inside = page) => inside.getByRole('button', { name, exact: true })
+export const radio = (name, inside = page) => inside.getByRole('radio', { name, exact: true })
+export const tab = (name, inside = page) => inside.getByRole('tab', { name, exact: true })
 /** Waits until a field holds what is wanted of it. */
 export const reads = (field, wanted) => until('the field holds it', async () => wanted(await textOf(field)))
 /** The text of a code editor, which draws only what is in view; of a field, its value. */

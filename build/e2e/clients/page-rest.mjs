@@ -1,7 +1,7 @@
 // Questions of servers, their logs and entries, the palette, the phone: what the other
 // scripts leave of the buttons, menus and forms of the page, on a real daemon.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, api, button, call, callAsClient, copied, finish, go, live, order, page, part, reads, recorded, saved, step, until } from './page-kit.mjs'
+import { accessible, api, button, call, callAsClient, copied, finish, go, live, order, page, part, radio, reads, recorded, saved, step, until } from './page-kit.mjs'
 
 await page.goto(order.link)
 await live()
@@ -77,7 +77,7 @@ await step('a tool of which nobody may call is said why, and gets more time afte
 })
 await step('the log of a server is narrowed, searched and copied', async () => {
   await go('/servers/demo?view=log')
-  await button('Events').click()
+  await radio('Events').click()
   await page.getByRole('region', { name: 'Log' }).getByText(/running|started|start/i).first().waitFor()
   await copied(() => button('Copy log').click())
   await page.getByRole('searchbox', { name: 'Search the log' }).fill('nobody ever wrote this')

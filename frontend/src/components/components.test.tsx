@@ -41,7 +41,7 @@ it('what a server says never becomes markup', () => {
 it('JSON is shown formatted or raw, numbers untouched', async () => {
   const { container } = show(<JsonView text='{"n":9007199254740993,"f":1.0}' label="Result" />);
   expect(container).toHaveTextContent('"n": 9007199254740993,');
-  await userEvent.click(screen.getByRole('button', { name: 'Raw' }));
+  await userEvent.click(screen.getByRole('radio', { name: 'Raw' }));
   expect(container).toHaveTextContent('{"n":9007199254740993,"f":1.0}');
 });
 

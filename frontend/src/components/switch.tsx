@@ -1,4 +1,4 @@
-import { classes } from '@/lib/classes';
+import { Switch as RadixSwitch } from 'radix-ui';
 
 /** Something that is on or off. */
 export function Switch({
@@ -13,24 +13,14 @@ export function Switch({
   onChange: (on: boolean) => void;
 }) {
   return (
-    <button
-      type="button"
-      role="switch"
-      aria-checked={on}
+    <RadixSwitch.Root
       aria-label={label}
+      checked={on}
       disabled={disabled}
-      onClick={() => onChange(!on)}
-      className={classes(
-        'h-5 w-9 shrink-0 rounded-full border p-0.5 transition-colors disabled:opacity-50',
-        on ? 'border-accent bg-accent' : 'border-strong bg-sunken',
-      )}
+      onCheckedChange={onChange}
+      className="h-5 w-9 shrink-0 rounded-full border border-strong bg-sunken p-0.5 transition-colors disabled:opacity-50 data-[state=checked]:border-accent data-[state=checked]:bg-accent"
     >
-      <span
-        className={classes(
-          'block size-3.5 rounded-full transition-transform',
-          on ? 'translate-x-4 bg-on-accent' : 'bg-ink3',
-        )}
-      />
-    </button>
+      <RadixSwitch.Thumb className="block size-3.5 rounded-full bg-ink3 transition-transform data-[state=checked]:translate-x-4 data-[state=checked]:bg-on-accent" />
+    </RadixSwitch.Root>
   );
 }

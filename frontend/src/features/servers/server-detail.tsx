@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
-import { Segments } from '@/components/segments';
+import { TabList, TabPanel, Tabs } from '@/components/segments';
 import { DetailFrame, Gone } from '@/components/split';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
@@ -62,82 +62,82 @@ function Known({ id, view, onView, onClose, trust, version }: Props) {
   const tone = stateTone(server.state);
   const since = age(server.since, now);
   return (
-    <DetailFrame
-      id={id}
-      title={plain(server.label || server.id)}
-      onClose={onClose}
-      meta={
-        <span className="flex flex-wrap items-center gap-x-2">
-          <StateBadge state={server.state} />
-          {since && <span className="text-ink3">{t.stateFor(since)}</span>}
-          {(server.tags ?? []).map((tag) => (
+    <Tabs value={view} onChange={onView} className="contents">
+      <DetailFrame
+        id={id}
+        title={plain(server.label || server.id)}
+        onClose={onClose}
+        meta={
+          <span className="flex flex-wrap items-center gap-x-2">
+            <StateBadge state={server.state} />
+            {since && <span className="text-ink3">{t.stateFor(since)}</span>}
+            {(server.tags ?? []).map((tag) => (
+              <Link
+                key={tag}
+                to="/servers"
+                search={{ q: tag }}
+                className="rounded bg-sunken px-1.5 text-xs leading-5 text-ink2 hover:text-ink"
+              >
+                {plain(tag.slice(0, 40))}
+              </Link>
+            ))}
+          </span>
+        }
+        actions={
+          <>
+            <ServerButtons server={server} />
+            <ServerMore server={server} onGone={onClose} />
+            <span className="w-full" />
+            <TabList
+              label={t.views}
+              options={views.map((value) => ({ value, text: t.viewNames[value] }))}
+            />
             <Link
-              key={tag}
-              to="/servers"
-              search={{ q: tag }}
-              className="rounded bg-sunken px-1.5 text-xs leading-5 text-ink2 hover:text-ink"
+              to="/calls"
+              search={{ server: id }}
+              className={`ml-auto ${buttonClasses('quiet', true)}`}
             >
-              {plain(tag.slice(0, 40))}
+              {t.viewCalls}
             </Link>
-          ))}
-        </span>
-      }
-      actions={
-        <>
-          <ServerButtons server={server} />
-          <ServerMore server={server} onGone={onClose} />
-          <span className="w-full" />
-          <Segments
-            label={t.views}
-            value={view}
-            options={views.map((value) => ({ value, text: t.viewNames[value] }))}
-            onChange={onView}
-          />
-          <Link
-            to="/calls"
-            search={{ server: id }}
-            className={`ml-auto ${buttonClasses('quiet', true)}`}
-          >
-            {t.viewCalls}
-          </Link>
-        </>
-      }
-    >
-      {/* The log fills what the reason leaves of the window, so that its end is in sight. */}
-      <div className={view === 'log' ? 'flex h-full flex-col' : undefined}>
-        {(server.reason || server.detail) && (
-          <div
-            className={classes(
-              'px-4 py-3 text-sm md:px-5',
-              tone === 'bad' && 'bg-bad-soft text-bad',
-              tone === 'warn' && 'bg-warn-soft text-warn',
-              (tone === 'off' || tone === 'busy' || tone === 'ok') && 'bg-sunken text-ink2',
-            )}
-          >
-            {server.reason && (
-              <p className="font-medium [overflow-wrap:anywhere]">
-                {plain(capital(cut(server.reason, 600)))}
-              </p>
-            )}
-            {server.hint && (
-              <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
-            )}
-            {server.detail && !server.reason.includes(server.detail) && (
-              <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
-                {plain(server.detail.slice(0, 1500))}
-              </p>
-            )}
-          </div>
-        )}
-        <SignIn server={server} />
-        {view === 'about' && <About server={server} now={now} />}
-        {view === 'about' && version}
-        {view === 'about' && trust?.(null)}
-        {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
-        {view === 'log' && <LogView server={server} />}
-        {view === 'debug' && <ServerDebug id={id} />}
-      </div>
-    </DetailFrame>
+          </>
+        }
+      >
+        {/* The log fills what the reason leaves of the window, so that its end is in sight. */}
+        <TabPanel value={view} className={view === 'log' ? 'flex h-full flex-col' : undefined}>
+          {(server.reason || server.detail) && (
+            <div
+              className={classes(
+                'px-4 py-3 text-sm md:px-5',
+                tone === 'bad' && 'bg-bad-soft text-bad',
+                tone === 'warn' && 'bg-warn-soft text-warn',
+                (tone === 'off' || tone === 'busy' || tone === 'ok') && 'bg-sunken text-ink2',
+              )}
+            >
+              {server.reason && (
+                <p className="font-medium [overflow-wrap:anywhere]">
+                  {plain(capital(cut(server.reason, 600)))}
+                </p>
+              )}
+              {server.hint && (
+                <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
+              )}
+              {server.detail && !server.reason.includes(server.detail) && (
+                <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+                  {plain(server.detail.slice(0, 1500))}
+                </p>
+              )}
+            </div>
+          )}
+          <SignIn server={server} />
+          {view === 'about' && <About server={server} now={now} />}
+          {view === 'about' && version}
+          {view === 'about' && trust?.(null)}
+          {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
+          {view === 'log' && <LogView server={server} />}
+          {view === 'debug' && <ServerDebug id={id} />}
+        </TabPanel>
+      </DetailFrame>
+    </Tabs>
   );
 }
 

@@ -78,7 +78,7 @@ it('a tool cannot be run with broken arguments', async () => {
       <TryTool tool={tool} />
     </Tooltip.Provider>,
   );
-  await userEvent.click(screen.getByRole('button', { name: 'JSON' }));
+  await userEvent.click(screen.getByRole('tab', { name: 'JSON' }));
   const box = screen.getByLabelText('Arguments (JSON)');
   await userEvent.clear(box);
   await userEvent.type(box, '{{');
@@ -96,7 +96,7 @@ it('the form writes JSON that keeps what was typed', async () => {
   );
   await userEvent.type(screen.getByLabelText(/^path/), 'a"b');
   await userEvent.type(screen.getByLabelText(/^n/), '9007199254740993');
-  await userEvent.click(screen.getByRole('button', { name: 'JSON' }));
+  await userEvent.click(screen.getByRole('tab', { name: 'JSON' }));
   expect(screen.getByLabelText('Arguments (JSON)')).toHaveValue(
     '{\n  "path": "a\\"b",\n  "n": 9007199254740993\n}',
   );

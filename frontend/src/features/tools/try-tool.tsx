@@ -6,7 +6,7 @@ import { CodeEditor } from '@/components/code';
 import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
 import { ObjectForm } from '@/components/schema-form';
-import { Segments } from '@/components/segments';
+import { TabList, TabPanel, Tabs } from '@/components/segments';
 import { plain } from '@/lib/format';
 import { formatJson, jsonMembers } from '@/lib/json-text';
 import { jsonFault } from '@/lib/jsonc';
@@ -63,13 +63,11 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
     }
   };
   return (
-    <div className="space-y-3">
+    <Tabs value={view} onChange={setView} className="space-y-3">
       <p className="text-sm text-ink2">{t.tryHint}</p>
       {hasForm && (
-        <Segments
+        <TabList
           label={t.how}
-          value={view}
-          onChange={setView}
           options={[
             { value: 'form', text: t.form },
             { value: 'json', text: t.json },
@@ -82,31 +80,33 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void start();
         }}
       >
-        {view === 'form' && !fault ? (
-          <ObjectForm field={schema} text={args} onChange={setArgs} />
-        ) : (
-          <>
-            <p className="mb-1 text-xs text-ink3" aria-hidden>
-              {t.arguments}
-            </p>
-            <CodeEditor
-              label={t.arguments}
-              value={args}
-              language="json"
-              marks={place ? [{ ...place, severity: 'error', message: fault ?? '' }] : []}
-              describedBy={`${id}-fault`}
-              onChange={(text) => {
-                setView('json');
-                setArgs(text);
-              }}
-              className="max-h-80 min-h-24"
-            />
-            <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
-              {fault}
-              {fault && view === 'form' && ` ${t.formNeedsJson}`}
-            </p>
-          </>
-        )}
+        <TabPanel value={view}>
+          {view === 'form' && !fault ? (
+            <ObjectForm field={schema} text={args} onChange={setArgs} />
+          ) : (
+            <>
+              <p className="mb-1 text-xs text-ink3" aria-hidden>
+                {t.arguments}
+              </p>
+              <CodeEditor
+                label={t.arguments}
+                value={args}
+                language="json"
+                marks={place ? [{ ...place, severity: 'error', message: fault ?? '' }] : []}
+                describedBy={`${id}-fault`}
+                onChange={(text) => {
+                  setView('json');
+                  setArgs(text);
+                }}
+                className="max-h-80 min-h-24"
+              />
+              <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
+                {fault}
+                {fault && view === 'form' && ` ${t.formNeedsJson}`}
+              </p>
+            </>
+          )}
+        </TabPanel>
       </div>
       <div className="flex flex-wrap items-center gap-2">
         <Button
@@ -145,7 +145,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
         )}
         {run.phase === 'answered' && <Answer answer={run.answer} />}
       </div>
-    </div>
+    </Tabs>
   );
 }
 
