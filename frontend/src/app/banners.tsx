@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { Banner } from '@/components/banner';
 import { Button } from '@/components/button';
 import { questionsQuery } from '@/features/questions/api';
-import { saysOnlyAdded } from '@/lib/added';
+import { isNoticeOfAddedServer } from '@/lib/added-servers';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -115,7 +115,7 @@ function StatusBanners() {
   const notices = status?.notices;
   useEffect(() => {
     for (const { subject, message } of notices ?? [])
-      if (saysOnlyAdded(subject, message)) takeBack(subject).catch(() => {}); // it is shown then
+      if (isNoticeOfAddedServer(subject, message)) takeBack(subject).catch(() => {}); // it is shown then
   }, [notices]);
   if (!status) return null;
   const [first, ...others] = concerns(status);
@@ -205,7 +205,7 @@ function concerns(status: Status): Concern[] {
     });
   }
   for (const notice of status.notices ?? []) {
-    if (saysOnlyAdded(notice.subject, notice.message)) continue;
+    if (isNoticeOfAddedServer(notice.subject, notice.message)) continue;
     list.push({
       key: `${notice.subject}:${notice.message}`,
       tone: 'warn',

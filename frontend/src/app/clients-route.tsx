@@ -5,7 +5,7 @@ import { ClientsPage } from '@/features/clients/clients-page';
 import { profilesQuery } from '@/features/profiles/api';
 import { ClientViews } from '@/features/profiles/client-views';
 import { useServerLabel } from '@/features/servers/api';
-import { useAllIn } from '@/lib/all-in';
+import { useAllAnswered } from '@/lib/all-answered';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import { useTokens } from './tokens';
@@ -15,7 +15,7 @@ export function ClientsRoute() {
   const labelOf = useServerLabel();
   const tokens = useTokens();
   // Parts that stand above others, each with an answer of its own.
-  const ready = useAllIn([
+  const ready = useAllAnswered([
     useQuery(connectionsQuery),
     useQuery(profilesQuery),
     useQuery(featuresQuery),

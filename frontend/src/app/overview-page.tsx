@@ -16,7 +16,7 @@ import { Attention, needsAttention, useServerNumbers } from '@/features/servers/
 import { ServerLines } from '@/features/servers/server-lines';
 import { usageQuery } from '@/features/usage/api';
 import { DayAtAGlance } from '@/features/usage/top-tools';
-import { useAllIn } from '@/lib/all-in';
+import { useAllAnswered } from '@/lib/all-answered';
 import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
 import { bytes, count, duration, plain, share } from '@/lib/format';
@@ -34,7 +34,7 @@ export function OverviewPage() {
   const nameOf = useServerName();
   const { data: day } = useQuery(usageQuery({ range: '24h' }));
   // What stands above something else, or says that there is nothing, waits for its answer.
-  const ready = useAllIn([
+  const ready = useAllAnswered([
     useQuery(questionsQuery),
     useQuery(connectionsQuery),
     useQuery(clientsQuery),

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react';
 import { Logo } from '@/components/logo';
 import { questionsQuery } from '@/features/questions/api';
 import { useServerLabel } from '@/features/servers/api';
-import { useAllIn } from '@/lib/all-in';
+import { useAllAnswered } from '@/lib/all-answered';
 import { classes } from '@/lib/classes';
 import { ServerNames } from '@/lib/server-names';
 import { statusQuery } from '@/lib/status';
@@ -29,7 +29,7 @@ export function Shell() {
   const [more, setMore] = useState(false);
   const questionsKnown = useQuery(questionsQuery);
   const questions = questionsKnown.data;
-  const ready = useAllIn([questionsKnown, useQuery(statusQuery)]);
+  const ready = useAllAnswered([questionsKnown, useQuery(statusQuery)]);
   const waiting = questions?.length ?? 0;
   const { busy, at } = useRouterState({
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),

@@ -21,7 +21,7 @@ import { isOnline } from '@/features/clients/online';
 import { TakeOver } from '@/features/clients/take-over';
 import { serversQuery } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
-import { useAllIn } from '@/lib/all-in';
+import { useAllAnswered } from '@/lib/all-answered';
 import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
@@ -73,7 +73,7 @@ function Welcome() {
   const heading = useRef<HTMLHeadingElement>(null);
   const done = useDone();
   // What was found stands above the buttons that somebody is about to press.
-  const ready = useAllIn([
+  const ready = useAllAnswered([
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
     useQuery(liveCallsQuery),

@@ -1,5 +1,5 @@
 import { type ComponentProps, lazy, Suspense } from 'react';
-import { letterScale } from '@/lib/rem';
+import { letterScale } from '@/lib/letter-scale';
 
 export const loadChart = () => import('./time-chart');
 const LazyChart = lazy(async () => ({ default: (await loadChart()).TimeChart }));

@@ -35,7 +35,7 @@ import { tagHighlighter, tags } from '@lezer/highlight';
 import { useEffect, useMemo, useRef } from 'react';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import { useWide } from '@/lib/wide';
+import { useWideScreen } from '@/lib/wide-screen';
 
 // CodeMirror, in a chunk of its own. Import it only lazily; code.tsx does.
 
@@ -201,7 +201,7 @@ export function CodeView({
   label: string;
   language: Language;
 }) {
-  const wide = useWide(); // narrow screens have no room for the gutter
+  const wide = useWideScreen(); // narrow screens have no room for the gutter
   const state = useMemo(
     () =>
       EditorState.create({

@@ -2,7 +2,7 @@ import { ChevronDown, Search, X } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { classes } from '@/lib/classes';
 import { texts } from '@/lib/texts';
-import { useWide } from '@/lib/wide';
+import { useWideScreen } from '@/lib/wide-screen';
 
 /**
  * A search box whose text settles before it is handed on. "/" anywhere on the page
@@ -164,7 +164,7 @@ export function Section({
   aside?: ReactNode;
   children: ReactNode;
 }) {
-  const Heading = useWide() ? 'h3' : 'h2'; // one below the detail's own title
+  const Heading = useWideScreen() ? 'h3' : 'h2'; // one below the detail's own title
   return (
     <section className="border-t px-4 py-4 first:border-t-0 md:px-5">
       <div className="mb-2 flex min-h-7 items-center gap-2">

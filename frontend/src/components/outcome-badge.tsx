@@ -9,7 +9,7 @@ import {
   Unplug,
 } from 'lucide-react';
 import { classes } from '@/lib/classes';
-import { own } from '@/lib/own';
+import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { Outcome } from '@/types/api';
 
@@ -25,7 +25,7 @@ const looks: Record<Outcome, { color: string; icon: LucideIcon }> = {
 
 /** How an outcome looks where there is no room for its word. */
 export function outcomeIcon(outcome: Outcome): { color: string; icon: LucideIcon } {
-  return own(looks, outcome) ?? { color: 'text-ink3', icon: CircleSlash };
+  return ownValue(looks, outcome) ?? { color: 'text-ink3', icon: CircleSlash };
 }
 
 export function OutcomeBadge({ outcome, className }: { outcome: Outcome; className?: string }) {

@@ -5,7 +5,7 @@ import { isTyping } from '@/components/fields';
 import { Boundary, Empty } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { texts } from '@/lib/texts';
-import { useWide } from '@/lib/wide';
+import { useWideScreen } from '@/lib/wide-screen';
 
 /** A list with its detail beside it; on narrow screens the detail takes the list's place. */
 export function Split({ list, detail }: { list: ReactNode; detail: ReactNode | null }) {
@@ -102,7 +102,7 @@ export function DetailFrame({
   onClose: () => void;
   children: ReactNode;
 }) {
-  const wide = useWide();
+  const wide = useWideScreen();
   // Alone on the screen, it is the page's first heading.
   const Heading = wide ? 'h2' : 'h1';
   const heading = useRef<HTMLHeadingElement>(null);

@@ -13,7 +13,7 @@ import {
   TriangleAlert,
 } from 'lucide-react';
 import { classes } from '@/lib/classes';
-import { own } from '@/lib/own';
+import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { State } from '@/types/api';
 
@@ -43,12 +43,12 @@ const tones: Record<Tone, string> = {
 };
 
 export function stateTone(state: State): Tone {
-  return (own(looks, state) ?? unknown).tone;
+  return (ownValue(looks, state) ?? unknown).tone;
 }
 
 /** Word, colour and icon: none of them is needed to understand the other two. */
 export function StateBadge({ state, className }: { state: State; className?: string }) {
-  const look = own(looks, state) ?? unknown;
+  const look = ownValue(looks, state) ?? unknown;
   const Icon = look.icon;
   return (
     <span

@@ -6,7 +6,7 @@ import { ScrollArea } from '@/components/scroll-area';
 import { Segments } from '@/components/segments';
 import { formatJson } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
-import { useWide } from '@/lib/wide';
+import { useWideScreen } from '@/lib/wide-screen';
 import { formatYaml } from '@/lib/yaml-text';
 
 const t = texts.json;
@@ -15,7 +15,7 @@ const t = texts.json;
 export function Structured({ text }: { text: string }) {
   const [view, setView] = useState<'tree' | 'yaml'>('tree');
   const label = texts.calls.structured;
-  const Heading = useWide() ? 'h4' : 'h3'; // one below that of its section
+  const Heading = useWideScreen() ? 'h4' : 'h3'; // one below that of its section
   return (
     <div className="rounded-md border bg-sunken">
       <div className="flex flex-wrap items-center gap-x-3 border-b py-0.5 pr-1 pl-3">

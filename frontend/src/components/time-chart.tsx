@@ -2,7 +2,7 @@ import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { classes } from '@/lib/classes';
-import { letterScale } from '@/lib/rem';
+import { letterScale } from '@/lib/letter-scale';
 import { texts } from '@/lib/texts';
 import { watchColours } from '@/lib/theme';
 

@@ -1,8 +1,8 @@
 import type { Outcome, State, Transport } from '@/types/api';
-import { bare } from './own';
+import { withoutPrototypes } from './own-property';
 
 /** Every sentence and label of the page, in one place. */
-export const texts = bare({
+export const texts = withoutPrototypes({
   product: 'Drawbridge',
   toasts: 'Notifications',
   nav: {

@@ -7,8 +7,8 @@ import {
   useRef,
   useState,
 } from 'react';
+import { letterScale } from '@/lib/letter-scale';
 import { useNow } from '@/lib/now';
-import { letterScale } from '@/lib/rem';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallRow, wideColumns } from './call-row';

@@ -8,7 +8,7 @@ import { Boundary, Empty, PageHeader } from '@/components/page';
 import { clock, count, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
-import { useWide } from '@/lib/wide';
+import { useWideScreen } from '@/lib/wide-screen';
 import type { Outcome } from '@/types/api';
 import { historyStateQuery } from './api';
 import { CallList } from './call-list';
@@ -47,7 +47,7 @@ export function CallsPage({
   const setSearch = useCallback((text: string) => change({ q: text || undefined }), [change]);
   const filtered = Object.values(filters).some(Boolean);
   // Beside an open detail there is no room for a third column.
-  const roomy = useWide() && selected === undefined;
+  const roomy = useWideScreen() && selected === undefined;
   const [panel, setPanel] = useState<boolean | undefined>(undefined);
   const [still, setStill] = useState(false);
   const open = panel ?? roomy;

@@ -4,7 +4,7 @@ import { useMemo } from 'react';
 import { Button } from '@/components/button';
 import { MergeDiff } from '@/components/code';
 import { Section, SelectField } from '@/components/fields';
-import { useAllIn } from '@/lib/all-in';
+import { useAllAnswered } from '@/lib/all-answered';
 import { clock, duration, plain } from '@/lib/format';
 import { formatJson, sortJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
@@ -26,7 +26,7 @@ export function useCompared(call: Call | undefined): boolean {
   });
   const named = other && other !== 'pick' ? other : '';
   const elsewhere = useQuery({ ...callQueryOptions(named), enabled: named !== '' });
-  return useAllIn([
+  return useAllAnswered([
     { isPending: Boolean(other) && same.isPending },
     { isPending: named !== '' && elsewhere.isPending },
   ]);

@@ -15,7 +15,7 @@ import { Failure } from '@/components/failure';
 import { Failed, Loading } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { capital, plain } from '@/lib/format';
-import { own } from '@/lib/own';
+import { ownValue } from '@/lib/own-property';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -72,7 +72,7 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
   const look =
     connection.state === 'connected' && connection.live === false
       ? { icon: CircleDashed, color: 'text-warn' }
-      : (own(looks, connection.state) ?? looks.notConnected);
+      : (ownValue(looks, connection.state) ?? looks.notConnected);
   const Icon = look.icon;
   const problem = capital(plain((connection.problem ?? '').slice(0, 1000)));
   const act = (name: 'undo' | 'restore' | 'forget') =>

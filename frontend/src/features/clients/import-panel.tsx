@@ -5,7 +5,7 @@ import { Button } from '@/components/button';
 import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
-import { noteAdded } from '@/lib/added';
+import { rememberAddedServers } from '@/lib/added-servers';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -86,7 +86,7 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
               { servers, diff },
               {
                 onSuccess: () => {
-                  noteAdded(
+                  rememberAddedServers(
                     (list ?? [])
                       .filter((one) => servers?.includes(one.name) ?? true)
                       .map((one) => one.label),

@@ -11,7 +11,7 @@ import { useState } from 'react';
 import { Section, SelectField } from '@/components/fields';
 import { classes } from '@/lib/classes';
 import { duration, plain } from '@/lib/format';
-import { own } from '@/lib/own';
+import { ownValue } from '@/lib/own-property';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Explanation, Verdict } from '@/types/api';
@@ -85,7 +85,7 @@ export function Explain({
           </p>
           <ol className="space-y-1.5 text-sm">
             {checks.map((check) => {
-              const look = own(looks, check.result) ?? looks.off;
+              const look = ownValue(looks, check.result) ?? looks.off;
               const Icon = look.icon;
               return (
                 <li key={check.name} className="flex gap-2">

@@ -4,7 +4,7 @@ import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
-import { letterScale } from '@/lib/rem';
+import { letterScale } from '@/lib/letter-scale';
 import { texts } from '@/lib/texts';
 import { type Entry, type Known, named, offers, switchTools } from './entry';
 

@@ -5,7 +5,7 @@ import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'rea
 import { Button, buttonClasses } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { PageHeader } from '@/components/page';
-import { noteAdded } from '@/lib/added';
+import { rememberAddedServers } from '@/lib/added-servers';
 import { configQuery } from '@/lib/config';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -38,7 +38,7 @@ export function AddPage({
   const box = useRef<HTMLTextAreaElement>(null);
   const id = useId();
   const add = useAddServers((names) => {
-    noteAdded(names);
+    rememberAddedServers(names);
     toast('ok', t.added(names.join(', ')));
     const [only] = names;
     if (names.length === 1 && only) navigate({ to: '/servers/$id', params: { id: only } });

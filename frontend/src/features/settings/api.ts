@@ -65,7 +65,7 @@ export function useRetentionPreview() {
 export type Wanted = { text: string } | { copy: string };
 
 /** Counts what goes because a configuration keeps less than the one that is there; nothing does. */
-export function useKeepingLess() {
+export function useConfigRetentionPreview() {
   return useMutation({
     mutationFn: (wanted: Wanted) =>
       request<RetentionPreview>('POST', '/api/v1/config/retention-preview', { body: wanted }),

@@ -11,8 +11,8 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigCopy, RetentionPreview } from '@/types/api';
-import { useKeepingLess } from './api';
-import { Less } from './less';
+import { useConfigRetentionPreview } from './api';
+import { RetentionLoss } from './retention-question';
 import { copiesQuery, copyQuery, useKeepCopy, usePutBack } from './sharing-api';
 
 const t = texts.sharing;
@@ -105,7 +105,7 @@ function Item({
 function Content({ name, when, onDone }: { name: string; when: string; onDone: () => void }) {
   const { data, error } = useQuery(copyQuery(name));
   const [asking, setAsking] = useState<RetentionPreview | Error | undefined>(undefined);
-  const less = useKeepingLess();
+  const less = useConfigRetentionPreview();
   const [whole, setWhole] = useState(false);
   const restore = usePutBack();
   if (error)
@@ -187,7 +187,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
           <p>{t.putBackBody}</p>
           {goes && (
             <div className="mt-2">
-              <Less found={asking} />
+              <RetentionLoss found={asking} />
             </div>
           )}
         </Confirm>

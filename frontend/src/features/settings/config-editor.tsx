@@ -14,7 +14,7 @@ import { toast, useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
 import type { ConfigFile, Problem } from '@/types/api';
 import { caretAt, proposals, type Schema, wrongs } from './config-schema';
-import { useAskLess } from './less';
+import { useRetentionQuestion } from './retention-question';
 
 const t = texts.settings;
 
@@ -67,7 +67,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
     },
     onSettled: () => setAsking(false),
   });
-  const less = useAskLess();
+  const less = useRetentionQuestion();
   const busy = save.isPending || less.counting;
   const dropTyped = (next: ConfigFile) => {
     const typed = text;

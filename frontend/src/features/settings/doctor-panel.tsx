@@ -3,7 +3,7 @@ import { CircleAlert, CircleCheck, Stethoscope, TriangleAlert } from 'lucide-rea
 import { Button } from '@/components/button';
 import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
-import { own } from '@/lib/own';
+import { ownValue } from '@/lib/own-property';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -48,7 +48,7 @@ export function DoctorPanel() {
 
 function Row({ finding }: { finding: Finding }) {
   const remedy = useRemedy();
-  const look = own(looks, finding.level) ?? looks.warning;
+  const look = ownValue(looks, finding.level) ?? looks.warning;
   const Icon = look.icon;
   return (
     <li className="flex gap-2.5 border-t px-3 py-2 first:border-t-0">

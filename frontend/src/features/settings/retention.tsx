@@ -9,7 +9,7 @@ import { toast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
 import type { HistoryState, RetentionPreview } from '@/types/api';
 import { type Bounds, useConfigValue, useRetentionPreview, useUpkeep } from './api';
-import { Less, numberOf, Span } from './less';
+import { numberOf, RetentionLoss, Span } from './retention-question';
 
 const t = texts.settings.history;
 const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
@@ -107,7 +107,7 @@ export function Retention({ state }: { state: HistoryState }) {
           onConfirm={() => void write()}
           onClose={() => setAsking(undefined)}
         >
-          <Less found={asking} />
+          <RetentionLoss found={asking} />
         </Confirm>
       )}
     </form>

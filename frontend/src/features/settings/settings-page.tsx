@@ -7,7 +7,7 @@ import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
 import { LoadingPage, PageHeader } from '@/components/page';
-import { useAllIn } from '@/lib/all-in';
+import { useAllAnswered } from '@/lib/all-answered';
 import { age, capital, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
@@ -29,7 +29,7 @@ const t = texts.settings;
 export function SettingsPage() {
   const { data: status } = useSuspenseQuery(statusQuery);
   // Panels of their own height each: one that came later would push the others down.
-  const ready = useAllIn([
+  const ready = useAllAnswered([
     useQuery(historyStateQuery),
     useQuery(tokensQuery),
     useQuery(secretsQuery),

@@ -9,7 +9,7 @@ import { Empty, PageHeader } from '@/components/page';
 import { Segments } from '@/components/segments';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
-import { letterScale } from '@/lib/rem';
+import { letterScale } from '@/lib/letter-scale';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Loading } from '@/components/page';
-import { useAllIn } from '@/lib/all-in';
+import { useAllAnswered } from '@/lib/all-answered';
 import { exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolEvent } from '@/types/api';
@@ -20,7 +20,7 @@ export function ServerTrust({ server, children }: { server: string; children?: R
     useQuery(trustQuery),
     useQuery(toolLogQuery(server)),
   ];
-  if (!useAllIn(known)) return <Loading />;
+  if (!useAllAnswered(known)) return <Loading />;
   return (
     <>
       <Known server={server} />

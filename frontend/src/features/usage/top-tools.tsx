@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChartSpace } from '@/components/chart';
 import { count, cut, duration, plain } from '@/lib/format';
-import { letterScale } from '@/lib/rem';
+import { letterScale } from '@/lib/letter-scale';
 import { texts } from '@/lib/texts';
 import type { Use } from '@/types/api';
 import { usageQuery } from './api';

@@ -3,7 +3,7 @@ const soonMs = 30_000;
 const added = new Map<string, { at: number; message?: string }>();
 
 /** Remembers servers that the user adds in this page, having seen their commands. */
-export function noteAdded(names: string[], now = Date.now()): void {
+export function rememberAddedServers(names: string[], now = Date.now()): void {
   for (const name of names) added.set(name.toLowerCase(), { at: now });
 }
 
@@ -11,7 +11,7 @@ export function noteAdded(names: string[], now = Date.now()): void {
  * Whether a notice only says that such a server runs a new command. That is one notice,
  * and not for long: who changes the command after that is to be seen.
  */
-export function saysOnlyAdded(subject: string, message: string, now = Date.now()): boolean {
+export function isNoticeOfAddedServer(subject: string, message: string, now = Date.now()): boolean {
   if (!subject.startsWith('command:')) return false;
   const one = added.get(subject.slice('command:'.length).toLowerCase());
   if (!one || now - one.at >= soonMs) return false;

@@ -4,7 +4,7 @@ import { count, exactTime, plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { RetentionPreview } from '@/types/api';
-import { useKeepingLess, type Wanted } from './api';
+import { useConfigRetentionPreview, type Wanted } from './api';
 
 const t = texts.care;
 
@@ -18,7 +18,7 @@ export function Span({ of: { from, to } }: { of: RetentionPreview }) {
 }
 
 /** How many calls go when less is kept, or why nobody can say. */
-export function Less({ found }: { found: RetentionPreview | Error }) {
+export function RetentionLoss({ found }: { found: RetentionPreview | Error }) {
   if (found instanceof Error) return <p>{t.lessUnknown(plain(messageOf(found)))}</p>;
   return (
     <>
@@ -32,12 +32,12 @@ export function Less({ found }: { found: RetentionPreview | Error }) {
  * Asks before a configuration is written that keeps less of the history than the one that is
  * there. `write` is called at once where nothing goes; `dialog` has to be shown.
  */
-export function useAskLess(): {
+export function useRetentionQuestion(): {
   ask: (wanted: Wanted, write: () => void) => void;
   counting: boolean;
   dialog: ReactNode;
 } {
-  const less = useKeepingLess();
+  const less = useConfigRetentionPreview();
   const [asking, setAsking] = useState<{ found: RetentionPreview | Error; write: () => void }>();
   const close = () => setAsking(undefined);
   return {
@@ -57,7 +57,7 @@ export function useAskLess(): {
         }}
         onClose={close}
       >
-        <Less found={asking.found} />
+        <RetentionLoss found={asking.found} />
       </Confirm>
     ),
   };

@@ -7,7 +7,7 @@ const patienceMs = 1500;
  * Whether every one of these has been answered, once and for good: what came in parts would
  * move under the hand. One that takes long no longer counts; one that failed is an answer.
  */
-export function useAllIn(parts: { isPending: boolean }[]): boolean {
+export function useAllAnswered(parts: { isPending: boolean }[]): boolean {
   const [late, setLate] = useState(false);
   const was = useRef(false);
   useEffect(() => {
