@@ -78,7 +78,7 @@ await step('a call that runs tells its progress while it runs', async () => {
   await ends
   await said.waitFor({ state: 'detached' })
 })
-await step('a picture is seen and saved, structured content is a tree, YAML and raw', async () => {
+await step('a picture is seen and saved, structured content is JSON, YAML and raw', async () => {
   await go(`/calls/${await recorded(await call('demo', 'image', {}))}`)
   await page.getByRole('img', { name: 'Image from the server' }).waitFor()
   await button('JSON').click()
@@ -86,9 +86,8 @@ await step('a picture is seen and saved, structured content is a tree, YAML and 
   await go(`/calls/${await recorded(await call('demo', 'json_response', {}))}`)
   await radio('YAML').click()
   await page.getByText('- cloudy').waitFor()
-  await radio('Tree').click()
-  await button('JSON').click()
   await radio('Raw').first().click()
+  await button('JSON').click()
   await radio('Formatted').first().click()
 })
 await step('a call is copied as a link, a command and a curl that works, and saved', async () => {

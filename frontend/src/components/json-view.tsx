@@ -5,34 +5,45 @@ import { Segments } from '@/components/segments';
 import { count, plain } from '@/lib/format';
 import { formatJson } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
+import { useWideScreen } from '@/lib/wide-screen';
+import { formatYaml } from '@/lib/yaml-text';
 
 const longToken = 4000;
 
-/** JSON text, formatted without being parsed: every number is the one that was sent. */
-export function JsonView({ text, label }: { text: string; label: string }) {
-  const [view, setView] = useState<'pretty' | 'raw'>('pretty');
-  const raw = view === 'raw';
-  const pretty = useMemo(() => formatJson(text), [text]);
+const views = ['pretty', 'yaml', 'raw'] as const;
+
+/** JSON text as JSON that folds, as YAML or as it was sent; it is not parsed, so numbers keep their digits. */
+export function JsonView({
+  text,
+  label,
+  title = false,
+}: {
+  text: string;
+  label: string;
+  /** Whether the label is shown. */
+  title?: boolean;
+}) {
+  const [view, setView] = useState<(typeof views)[number]>('pretty');
+  const Heading = useWideScreen() ? 'h4' : 'h3'; // one below that of its section
+  const shown = useMemo(
+    () => ({ pretty: formatJson, yaml: formatYaml, raw: (raw: string) => raw })[view](text),
+    [view, text],
+  );
   return (
     <div className="rounded-md border bg-sunken">
-      <div className="flex items-center gap-1 border-b px-1 py-0.5">
+      <div className="flex flex-wrap items-center gap-x-3 border-b px-1 py-0.5">
+        {title && <Heading className="flex-1 pl-2 text-xs text-ink3">{label}</Heading>}
         <Segments
           label={texts.json.view}
           value={view}
           onChange={setView}
-          options={[
-            { value: 'pretty', text: texts.json.pretty },
-            { value: 'raw', text: texts.json.raw },
-          ]}
+          options={views.map((value) => ({ value, text: texts.json[value] }))}
         />
         <div className="ml-auto">
-          <CopyButton
-            text={() => (raw ? text : pretty)}
-            label={`${texts.actions.copy}: ${label}`}
-          />
+          <CopyButton text={shown} label={`${texts.actions.copy}: ${label}`} />
         </div>
       </div>
-      <CodeView text={raw ? text : pretty} label={label} language="json" />
+      <CodeView text={shown} label={label} language={view === 'yaml' ? 'yaml' : 'json'} />
     </div>
   );
 }

@@ -3,7 +3,6 @@ import { useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { JsonView, LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
-import { Structured } from '@/components/structured';
 import { bytes, plain } from '@/lib/format';
 import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { save } from '@/lib/save';
@@ -67,7 +66,7 @@ export function ResultText({ text }: { text: string }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
         <PartView key={index} part={part} />
       ))}
-      {structured !== undefined && <Structured text={structured} />}
+      {structured !== undefined && <JsonView title text={structured} label={t.structured} />}
     </div>
   );
 }

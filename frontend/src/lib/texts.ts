@@ -1002,15 +1002,10 @@ export const texts = withoutPrototypes({
     removeItem: (n: number) => `Remove item ${n}`,
   },
   json: {
-    moreItems: (n: string) => `${n} more`,
-    size: (n: number, open: string) => (open === '{' ? `{ ${n} }` : `[ ${n} ]`),
     pretty: 'Formatted',
     raw: 'Raw',
-    cut: (n: string) => `Showing the first ${n} lines.`,
     cutText: (n: string) => `${n} more characters`,
     view: 'JSON view',
-    structuredView: 'Structured content view',
-    tree: 'Tree',
     yaml: 'YAML',
   },
   tools: {
