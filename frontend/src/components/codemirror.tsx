@@ -32,7 +32,7 @@ import {
   lineNumbers,
 } from '@codemirror/view';
 import { tagHighlighter, tags } from '@lezer/highlight';
-import { useEffect, useMemo, useRef } from 'react';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'react';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
@@ -178,7 +178,7 @@ const readOnly = (label: string): Extension => [
 
 function useView(state: EditorState) {
   const parent = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!parent.current) return;
     const view = new EditorView({ state, parent: parent.current });
     // A region is no textbox.
@@ -288,7 +288,7 @@ export function Editor(props: EditorProps) {
   const latest = useRef(props);
   latest.current = props;
   // biome-ignore lint/correctness/useExhaustiveDependencies: value and marks are updated below
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!parent.current) return;
     const made = new EditorView({
       parent: parent.current,

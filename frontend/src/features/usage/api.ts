@@ -42,7 +42,8 @@ export function seriesOf(report: UsageReport): {
 } {
   const stepMs = Math.max(60_000, report.seriesNs / 1e6);
   const first = Math.floor(Date.parse(report.from) / stepMs) * stepMs;
-  const n = Math.min(1000, Math.max(1, Math.ceil((Date.parse(report.to) - first) / stepMs)));
+  const wanted = Math.ceil((Date.parse(report.to) - first) / stepMs);
+  const n = Number.isFinite(wanted) ? Math.min(1000, Math.max(1, wanted)) : 0;
   const at = Array.from({ length: n }, (_, i) => first + i * stepMs);
   const values = new Array<Use | undefined>(n).fill(undefined);
   for (const use of report.series) {
