@@ -149,10 +149,11 @@ const shared: Extension = [
  */
 const replaceSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
-    const [range] = event.getTargetRanges();
+    const selection = document.getSelection();
     const { data } = event;
-    if (event.inputType !== 'insertText' || !data || !range || range.collapsed || view.composing)
-      return false;
+    if (event.inputType !== 'insertText' || !data || view.composing) return false;
+    if (!selection || selection.isCollapsed) return false;
+    const range = selection.getRangeAt(0); // the state may not know of it yet
     const from = view.posAtDOM(range.startContainer, range.startOffset);
     const to = view.posAtDOM(range.endContainer, range.endOffset);
     const insert = () =>

@@ -1,0 +1,34 @@
+process.chdir('/work/wt/page/frontend');
+const { launch, sizes } = await import('/work/wt/page/frontend/e2e/browser.mjs');
+const { startMock } = await import('/work/wt/page/frontend/dev/mock.mjs');
+const { live } = await import('/work/wt/page/frontend/e2e/waiting.mjs');
+const out='/work/logs/pictures';
+const browser = await launch();
+for (const colorScheme of ['light','dark']) {
+  const mock = await startMock({ scene:'full', rate:0 });
+  const context = await browser.newContext({ viewport:{width:1280,height:900}, colorScheme, reducedMotion:'reduce' });
+  context.setDefaultTimeout(20000);
+  const page = await context.newPage();
+  page.on('console', m=>{ if(m.type()==='error'||m.type()==='warning') console.log(colorScheme,'CONSOLE',m.text().slice(0,300)) });
+  page.on('pageerror', e=>console.log(colorScheme,'PAGEERROR',e.message));
+  const shot = async (n)=>{ await page.waitForTimeout(500); await page.screenshot({path:`${out}/${n}-${colorScheme}.png`}); console.log('shot',n) };
+  const tryit = async (name, f)=>{ try { await f(); } catch(e){ console.log(colorScheme,'FAIL',name,e.message.slice(0,400)); await page.screenshot({path:`${out}/fail-${name}-${colorScheme}.png`}) } };
+  await page.goto(`${mock.url}/#/`); await live(page); await page.waitForTimeout(1500);
+  await tryit('overview', async()=>{ await shot('overview'); });
+  await tryit('charts', async()=>{ await page.goto(`${mock.url}/#/usage`); await page.getByRole('img',{name:/Calls and errors/}).waitFor(); await page.waitForTimeout(800);
+    await page.getByRole('img',{name:/Calls and errors/}).focus(); await page.keyboard.press('ArrowLeft'); await page.keyboard.press('ArrowLeft'); await page.keyboard.press('ArrowLeft'); await shot('charts');
+    console.log(await page.locator('figcaption').allInnerTexts()); });
+  await tryit('editor', async()=>{ await page.goto(`${mock.url}/#/settings`); await page.getByRole('button',{name:'Edit file'}).click(); const box=page.getByLabel('Configuration file',{exact:true}); await box.waitFor();
+    const {text}=mock.world.config; await box.fill(`${text}{`); await page.waitForTimeout(400); await shot('editor-lint');
+    await box.fill(text.replace(/\n}\s*$/,',\n  \n}\n')); await box.press('Control+End'); await box.press('ArrowUp'); await box.press('ArrowUp'); await box.press('End'); await box.press('Control+Space'); await shot('editor-completion'); await box.press('Escape');
+    await box.fill(`${text}// mine\n`); await page.waitForTimeout(300);
+    console.log('editor text ok', await box.evaluate(e=>e.cmTile.root.view.state.doc.toString().endsWith('// mine\n'))); });
+  await tryit('type-over', async()=>{ await page.goto(`${mock.url}/#/tools?tool=postgres__query`); const b=page.getByRole('tab',{name:'JSON',exact:true}); await b.click(); const box=page.getByLabel('Arguments (JSON)'); await box.fill('{"sql": }'); await page.getByText('see line 1, column 9').waitFor(); await box.fill('{"sql": "select 1", "n": 9007199254740993}'); await box.press('Control+a'); await page.keyboard.type('{"a": 1}'); console.log('typed:', await box.evaluate(e=>e.cmTile.root.view.state.doc.toString())); await shot('arguments'); });
+  await tryit('compare', async()=>{ const calls=mock.world.calls.filter(c=>c.outcome==='ok'); const a=calls[0]; const b=calls.find(c=>c!==a&&c.server===a.server&&c.tool===a.tool); await page.goto(`${mock.url}/#/calls/${a.id}?with=${(b??calls[1]).id}`); await page.waitForTimeout(1500); await shot('compare'); });
+  await tryit('diff', async()=>{ await page.goto(`${mock.url}/#/clients`); await page.waitForTimeout(1000); await page.getByRole('button',{name:'Connect…'}).first().click(); await page.locator('.cm-content').first().waitFor(); await page.locator('.cm-content').first().focus(); await page.keyboard.press('Shift+Tab'); await page.keyboard.press('Tab'); await shot('diff'); });
+  await tryit('palette', async()=>{ await page.goto(`${mock.url}/#/`); await page.waitForTimeout(500); await page.keyboard.press('Control+k'); await page.getByRole('combobox').last().fill('file'); await page.getByRole('option').first().waitFor(); await shot('palette'); await page.keyboard.press('Escape'); });
+  await tryit('toast', async()=>{ await page.goto(`${mock.url}/#/servers`); await page.waitForTimeout(800); await page.keyboard.press('Control+k'); await page.getByRole('combobox').last().fill('dark'); await page.keyboard.press('Escape'); await page.goto(`${mock.url}/#/settings`); await page.getByRole('button',{name:'Edit file'}).click(); const box=page.getByLabel('Configuration file',{exact:true}); await box.waitFor(); await box.press('Control+End'); await box.pressSequentially('// x'); await page.getByRole('button',{name:'Undo all changes'}).click(); await page.getByText('Your input was discarded.').waitFor(); await shot('toast');
+    await page.getByRole('button',{name:/More|Menu/}).first().click({timeout:4000}).catch(e=>console.log('no more button')); await shot('toast-menu'); });
+  await context.close(); await mock.close();
+}
+await browser.close();
