@@ -197,7 +197,11 @@ function options(
       },
       {
         ...axis,
-        grid: { stroke: () => colour('line'), width: 1 },
+        grid: {
+          stroke: () => colour('line'),
+          width: 1,
+          filter: (_, splits) => (kind === 'bars' ? splits : splits.map(decade)),
+        },
         space: 40 * letters,
         size: 50 * letters,
         gap: 6 * letters,
@@ -224,6 +228,10 @@ function options(
     hooks: { setCursor: [(made) => onSlot(made.cursor.idx ?? undefined)] },
   };
 }
+
+/** A power of ten, or null: the lines between them would be many. */
+const decade = (value: number) =>
+  Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6 ? value : null;
 
 /** The slots of a series whose neighbours are both empty. */
 function aloneIn({ data }: uPlot, index: number): number[] {
