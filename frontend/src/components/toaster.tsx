@@ -8,31 +8,36 @@ const bottom = { bottom: 'var(--toast-bottom)' };
 /** Shows what lib/toast is given. The styles are in styles.css. */
 export function Toaster() {
   return (
-    <Sonner
-      position="bottom-center"
-      expand
-      closeButton
-      gap={8}
-      offset={bottom}
-      mobileOffset={bottom}
-      containerAriaLabel={texts.toasts}
-      icons={{
-        success: <CircleCheck className="size-4 text-ok" aria-hidden />,
-        error: <CircleAlert className="size-4 text-bad" aria-hidden />,
-        close: <X className="size-4" aria-hidden />,
-      }}
-      toastOptions={{
-        unstyled: true,
-        closeButtonAriaLabel: texts.actions.dismiss,
-        classNames: {
-          toast:
-            'flex w-full items-start gap-2 rounded-lg border bg-panel py-2 pr-2 pl-3 text-sm text-ink shadow-float',
-          icon: 'mt-1 shrink-0',
-          content: 'min-w-0 flex-1 py-0.5 [overflow-wrap:anywhere]',
-          actionButton: buttonClasses('secondary', true),
-          closeButton: 'order-last rounded p-1 text-ink3 hover:bg-hover hover:text-ink',
-        },
-      }}
-    />
+    // A click on a toast leaves the focus where it is. Sonner would restore it later, when the toast
+    // goes, and thereby close the menu that was opened in between.
+    // biome-ignore lint/a11y/noStaticElementInteractions: nothing is activated by it
+    <div onMouseDown={(event) => event.preventDefault()}>
+      <Sonner
+        position="bottom-center"
+        expand
+        closeButton
+        gap={8}
+        offset={bottom}
+        mobileOffset={bottom}
+        containerAriaLabel={texts.toasts}
+        icons={{
+          success: <CircleCheck className="size-4 text-ok" aria-hidden />,
+          error: <CircleAlert className="size-4 text-bad" aria-hidden />,
+          close: <X className="size-4" aria-hidden />,
+        }}
+        toastOptions={{
+          unstyled: true,
+          closeButtonAriaLabel: texts.actions.dismiss,
+          classNames: {
+            toast:
+              'flex w-full items-start gap-2 rounded-lg border bg-panel py-2 pr-2 pl-3 text-sm text-ink shadow-float',
+            icon: 'mt-1 shrink-0',
+            content: 'min-w-0 flex-1 py-0.5 [overflow-wrap:anywhere]',
+            actionButton: buttonClasses('secondary', true),
+            closeButton: 'order-last rounded p-1 text-ink3 hover:bg-hover hover:text-ink',
+          },
+        }}
+      />
+    </div>
   );
 }
