@@ -129,6 +129,8 @@ const theme = EditorView.theme({
   '&.cm-merge-b .cm-changedText, &.cm-merge-b .cm-deletedText, & .cm-deletedChunk .cm-deletedText':
     { background: 'none', textDecoration: 'underline', textUnderlineOffset: '0.2em' },
   '.cm-collapsedLines': { color: 'var(--ink2)', background: 'var(--hover)' },
+  // Its own sign is missing in many fonts.
+  '& .cm-collapsedLines:before, & .cm-collapsedLines:after': { content: '"…"' },
 });
 
 /** The policy of the page allows style elements only with this nonce. */

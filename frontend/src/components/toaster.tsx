@@ -30,7 +30,7 @@ export function Toaster() {
           closeButtonAriaLabel: texts.actions.dismiss,
           classNames: {
             toast:
-              'flex w-full items-start gap-2 rounded-lg border bg-panel py-2 pr-2 pl-3 text-sm text-ink shadow-float',
+              'flex w-(--width) items-start gap-2 rounded-lg border bg-panel py-2 pr-2 pl-3 text-sm text-ink shadow-float',
             icon: 'mt-1 shrink-0',
             content: 'min-w-0 flex-1 py-0.5 [overflow-wrap:anywhere]',
             actionButton: buttonClasses('secondary', true),

@@ -150,7 +150,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           {before === after ? (
             <p className="text-ok">{t.compareSame}</p>
           ) : (
-            <MergeDiff before={before} after={after} label={title} />
+            <MergeDiff before={before} after={after} label={`${t.compareTitle}: ${title}`} />
           )}
         </div>
       ))}
