@@ -63,7 +63,7 @@ await step('a server is installed from the list, runs, and shows its tools', asy
 })
 await step('an installation that fails states the reason and the next action', async () => {
   await go('/directory?name=com.example%2Ffiles')
-  await page.getByRole('group', { name: 'Install from' }).getByRole('button', { name: 'Python package' }).click()
+  await page.getByRole('radiogroup', { name: 'Install from' }).getByRole('radio', { name: 'Python package' }).click()
   await page.getByLabel('EXAMPLE_KEY').fill('cnry-directory')
   const name = page.getByLabel('Server name')
   await name.fill('demo')
@@ -151,7 +151,7 @@ await step('a copy is kept, looked at, and put back', async () => {
   await until('all copies are listed', async () => (await copies.count()) === (await api('GET', '/api/v1/config/backups')).items.length)
   const newest = copies.first()
   await newest.getByRole('button', { name: /^View the backup/ }).click()
-  await newest.getByText(/^\+ .*"notes"/).waitFor()
+  await newest.getByText(/"notes"/).first().waitFor()
   await newest.getByRole('button', { name: 'Backup with secrets masked' }).click()
   await newest.getByText('"mcpServers"').first().waitFor()
   await accessible('/settings, a copy')
