@@ -84,7 +84,7 @@ await step('a picture is seen and saved, structured content is JSON, YAML and ra
   await button('JSON').click()
   await page.getByText('"mimeType"').waitFor()
   await go(`/calls/${await recorded(await call('demo', 'json_response', {}))}`)
-  await radio('YAML').click()
+  await radio('YAML').last().click()
   await page.getByText('- cloudy').waitFor()
   await radio('Raw').first().click()
   await button('JSON').click()
@@ -235,7 +235,7 @@ await step('usage is summed up, sorted and narrowed, and a bar leads to its call
 })
 await step('usage is summed up between moments of its own', async () => {
   await go('/usage')
-  await button('From … to').click()
+  await radio('From … to').click()
   await page.waitForURL(/(?=.*from=)(?=.*to=)/)
   await page.getByLabel('From', { exact: true }).fill(minutesOn(-2880))
   await page.getByLabel('To', { exact: true }).fill(minutesOn(-1440))
