@@ -227,7 +227,7 @@ await step('servers of a client are moved here, and go back into its file when i
   await row.getByRole('button', { name: 'Connect…' }).click()
   await row.getByLabel('Move its servers to Drawbridge').check()
   await row.getByRole('checkbox', { name: /^stays/ }).uncheck()
-  await row.locator('.cm-deletedLine').getByText(/"mine"/).waitFor()
+  await row.locator('.cm-deletedLine').filter({ hasText: '"mine"' }).waitFor()
   await accessible('/clients, moving')
   if ((await files()).join() !== before.join()) throw new Error('it was written before anybody agreed')
   await row.getByRole('button', { name: 'Apply' }).click()

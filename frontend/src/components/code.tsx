@@ -1,10 +1,49 @@
-import { lazy } from 'react';
+import { type ComponentProps, lazy, Suspense } from 'react';
 
 export type { Completion, Mark } from './codemirror';
 
 export const loadCode = () => import('./codemirror');
+const View = lazy(async () => ({ default: (await loadCode()).CodeView }));
+const Merge = lazy(async () => ({ default: (await loadCode()).MergeDiff }));
+const Edit = lazy(async () => ({ default: (await loadCode()).Editor }));
 
-// Until CodeMirror is there the page around it waits, so that nothing below it moves.
-export const CodeView = lazy(async () => ({ default: (await loadCode()).CodeView }));
-export const MergeDiff = lazy(async () => ({ default: (await loadCode()).MergeDiff }));
-export const CodeEditor = lazy(async () => ({ default: (await loadCode()).Editor }));
+// Each waits on its own for CodeMirror: a page or dialog that waited with it would be hidden, and
+// lose the focus.
+
+/** Text with highlighting, to read. */
+export function CodeView(props: ComponentProps<typeof View>) {
+  return (
+    <Suspense fallback={<Space text={props.text} />}>
+      <View {...props} />
+    </Suspense>
+  );
+}
+
+export function MergeDiff(props: ComponentProps<typeof Merge>) {
+  return (
+    <Suspense fallback={<Space text={props.after} />}>
+      <Merge {...props} />
+    </Suspense>
+  );
+}
+
+export function CodeEditor(props: ComponentProps<typeof Edit>) {
+  return (
+    <Suspense fallback={<Space text={props.value} className={props.className} />}>
+      <Edit {...props} />
+    </Suspense>
+  );
+}
+
+/** About what the text takes, so that little moves when it is shown. */
+function Space({ text, className = '' }: { text: string; className?: string | undefined }) {
+  const lines = text.split('\n', 30).length;
+  return (
+    <div
+      aria-hidden
+      data-loading
+      className={`max-h-[28rem] text-xs ${className}`}
+      style={{ height: `calc(${lines * 1.6}em + 1rem)` }}
+    />
+  );
+}
