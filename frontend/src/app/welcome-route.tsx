@@ -9,7 +9,7 @@ import {
   Store,
   TriangleAlert,
 } from 'lucide-react';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useLayoutEffect, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { Boundary, LoadingPage, PageHeader } from '@/components/page';
 import { liveCallsQuery, useLiveCalls } from '@/features/calls/api';
@@ -79,8 +79,9 @@ function Welcome() {
     useQuery(liveCallsQuery),
     useQuery(takeoverQuery),
   ]);
+  // With the drawing and not after it: a button that is focused at once must not lose the focus.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the next step begins at its heading
-  useEffect(() => heading.current?.focus(), [step, ready]);
+  useLayoutEffect(() => heading.current?.focus(), [step, ready]);
   const at = steps.indexOf(step);
   const next = steps[at + 1];
   const before = steps[at - 1];
