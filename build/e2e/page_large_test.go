@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// UI-04: of a result of 10 MB the first 64 KB are recorded. The page shows them immediately in
-// parts, with the full size. The whole result, returned to the user who tries the tool, does not
+// UI-04: of a result of 10 MB the first 64 KB are recorded. The page shows them immediately,
+// draws what is in view, and tells the full size. The whole result, returned to the user who tries the tool, does not
 // block the page either.
 func TestTenMegabyteResultIsShownImmediately(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"large": testServer(t, "giant")}})
@@ -29,6 +29,6 @@ func TestTenMegabyteResultIsShownImmediately(t *testing.T) {
 		t.Errorf("the page stands still for %.0f ms when the tool is tried", found.TriedStillMs)
 	}
 	if found.Document > 80<<10 || found.First > 6000 || found.All < 65_000 || found.All > 66_000 {
-		t.Errorf("the document has %d bytes; %d characters are shown first, %d in all", found.Document, found.First, found.All)
+		t.Errorf("the document has %d bytes; %d characters are drawn first, %d in all", found.Document, found.First, found.All)
 	}
 }

@@ -7,7 +7,7 @@
 // tell it a moment later: the page was loaded before, and now its own origin is the target.
 import { text } from 'node:stream/consumers'
 import { launch } from '../../../frontend/e2e/browser.mjs'
-import { live } from '../../../frontend/e2e/waiting.mjs'
+import { live, patience } from '../../../frontend/e2e/waiting.mjs'
 
 const order = JSON.parse(await text(process.stdin))
 // Protections that future browsers may add are off.
@@ -18,10 +18,11 @@ const browser = await launch([
 const found = []
 async function attack(scene) {
   const context = await browser.newContext()
+  context.setDefaultTimeout(patience)
   if (scene.link) {
     // The user has our page open in the same browser: cookie and key are there.
     const own = await context.newPage()
-    await own.goto(scene.link)
+    await own.goto(scene.link, { waitUntil: 'commit' })
     await live(own) // the navigation is there before the sign-in has ended
     await own.close()
   }

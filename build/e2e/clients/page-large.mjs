@@ -44,10 +44,19 @@ await step('the beginning of a large result is shown, and how long it was', asyn
   found.first = await letters()
   await accessible('a call with a large result')
 })
-await step('more of it is a click away', async () => {
-  found.moreMs = await timed('click', 'more characters', 30_000, 'more characters')
-  found.moreMs = Math.max(found.moreMs, await timed('click', 'more characters', 65_000, 'Truncated: the original size is'))
-  found.all = await letters()
+await step('more of it is a click away, and its end is drawn as soon as it is scrolled to', async () => {
+  found.moreMs = await timed('click', 'more characters', 3000, 'Truncated: the original size is')
+  const drawn = await page.getByRole('region', { name: 'Result' }).evaluate(async (content) => {
+    const began = performance.now()
+    const { view } = content.cmTile.root
+    do {
+      view.scrollDOM.scrollTop = view.scrollDOM.scrollHeight
+      await new Promise(requestAnimationFrame)
+    } while (view.viewport.to < view.state.doc.length && performance.now() - began < 20_000)
+    return { ms: performance.now() - began, all: view.state.doc.toString().split('g').length - 1 }
+  })
+  found.moreMs = Math.max(found.moreMs, drawn.ms)
+  found.all = drawn.all
   found.stillMs = await page.evaluate(() => window.still)
   await page.screenshot({ path: `${order.output}/page-large.png` })
 })

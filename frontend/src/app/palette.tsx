@@ -46,7 +46,9 @@ function Inside({ close }: { close: () => void }) {
     >
       <div className="flex items-center gap-2 border-b px-4">
         <Search className="size-4 shrink-0 text-ink3" aria-hidden />
+        {/* The browser would focus the element around it, which takes no letters. */}
         <Command.Input
+          data-first
           placeholder={t.placeholder}
           value={typed}
           onValueChange={(text) => {

@@ -9,6 +9,9 @@ import { useWideScreen } from '@/lib/wide-screen';
 import { formatYaml } from '@/lib/yaml-text';
 
 const longToken = 4000;
+const longLine = new RegExp(`[^\\n]{${longToken + 1},}`, 'g');
+/** CodeMirror takes minutes for a line of megabytes. */
+const longestLine = 100_000;
 
 const views = ['pretty', 'yaml', 'raw'] as const;
 
@@ -24,11 +27,17 @@ export function JsonView({
   title?: boolean;
 }) {
   const [view, setView] = useState<(typeof views)[number]>('pretty');
+  const [most, setMost] = useState(longToken);
   const Heading = useWideScreen() ? 'h4' : 'h3'; // one below that of its section
-  const shown = useMemo(
+  const whole = useMemo(
     () => ({ pretty: formatJson, yaml: formatYaml, raw: (raw: string) => raw })[view](text),
     [view, text],
   );
+  const shown = useMemo(
+    () => whole.replace(longLine, (line) => line.slice(0, most)),
+    [whole, most],
+  );
+  const hidden = whole.length - shown.length;
   return (
     <div className="rounded-md border bg-sunken">
       <div className="flex flex-wrap items-center gap-x-3 border-b px-1 py-0.5">
@@ -40,11 +49,32 @@ export function JsonView({
           options={views.map((value) => ({ value, text: texts.json[value] }))}
         />
         <div className="ml-auto">
-          <CopyButton text={shown} label={`${texts.actions.copy}: ${label}`} />
+          <CopyButton text={whole} label={`${texts.actions.copy}: ${label}`} />
         </div>
       </div>
       <CodeView text={shown} label={label} language={view === 'yaml' ? 'yaml' : 'json'} />
+      {hidden > 0 && (
+        <p className="border-t px-3 py-1.5 text-xs text-ink3">
+          {most < longestLine ? (
+            <More hidden={hidden} onShow={() => setMost(longestLine)} />
+          ) : (
+            texts.json.cutText(count(hidden))
+          )}
+        </p>
+      )}
     </div>
+  );
+}
+
+function More({ hidden, onShow }: { hidden: number; onShow: () => void }) {
+  return (
+    <button
+      type="button"
+      onClick={onShow}
+      className="mx-1 rounded bg-accent-soft px-1.5 font-sans text-xs text-accent"
+    >
+      {texts.json.cutText(count(hidden))}
+    </button>
   );
 }
 
@@ -55,13 +85,7 @@ export function LongText({ text }: { text: string }) {
   return (
     <>
       {plain(text.slice(0, shown))}
-      <button
-        type="button"
-        onClick={() => setShown((n) => n * 10)}
-        className="mx-1 rounded bg-accent-soft px-1.5 font-sans text-xs text-accent"
-      >
-        {texts.json.cutText(count(text.length - shown))}
-      </button>
+      <More hidden={text.length - shown} onShow={() => setShown((n) => n * 10)} />
     </>
   );
 }
