@@ -9,7 +9,6 @@ import { useWideScreen } from '@/lib/wide-screen';
 import { formatYaml } from '@/lib/yaml-text';
 
 const longToken = 4000;
-const longLine = new RegExp(`[^\\n]{${longToken + 1},}`, 'g');
 /** CodeMirror takes minutes for a line of megabytes. */
 const longestLine = 100_000;
 
@@ -34,7 +33,11 @@ export function JsonView({
     [view, text],
   );
   const shown = useMemo(
-    () => whole.replace(longLine, (line) => line.slice(0, most)),
+    () =>
+      whole
+        .split('\n')
+        .map((line) => line.slice(0, most))
+        .join('\n'),
     [whole, most],
   );
   const hidden = whole.length - shown.length;
