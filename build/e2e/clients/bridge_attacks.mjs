@@ -16,16 +16,7 @@ const browser = await launch([
   '--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests,HttpsUpgrades',
 ])
 const found = []
-async function attack(scene) {
-  const context = await browser.newContext()
-  context.setDefaultTimeout(patience)
-  if (scene.link) {
-    // The user has our page open in the same browser: cookie and key are there.
-    const own = await context.newPage()
-    await own.goto(scene.link, { waitUntil: 'commit' })
-    await live(own) // the navigation is there before the sign-in has ended
-    await own.close()
-  }
+async function attack(scene, context) {
   const page = await context.newPage()
   const port = new URL(scene.target).port
   const answers = []
@@ -144,7 +135,20 @@ async function attack(scene) {
   found.push({ name: scene.name, tried, answers })
   await context.close()
 }
+const contexts = []
+for (const { link } of order.scenes) {
+  const context = await browser.newContext()
+  context.setDefaultTimeout(patience)
+  contexts.push(context)
+  if (!link) continue
+  // The user has our page open in the same browser: cookie and key are there. One after another,
+  // before anything else is to be done, because the codes in the links expire.
+  const own = await context.newPage()
+  await own.goto(link, { waitUntil: 'commit' })
+  await live(own) // the navigation is there before the sign-in has ended
+  await own.close()
+}
 // Most attacks wait for something that does not come.
-await Promise.all(order.scenes.map(attack))
+await Promise.all(order.scenes.map((scene, n) => attack(scene, contexts[n])))
 await browser.close()
 process.stdout.write(JSON.stringify(found))
