@@ -120,13 +120,13 @@ func (r *Reloader) Run(ctx context.Context) error {
 	r.applied = r.Current()
 	r.o.Apply(r.applied)
 	r.mu.Unlock()
-	for ctx.Err() == nil {
-		if err := r.follow(ctx); err != nil {
+	for {
+		// The files are not read once more at the end: reading many servers may take too long.
+		if err := r.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 		r.Reload(ctx)
 	}
-	return nil
 }
 
 // Reload reads the files now, as after a change.
