@@ -52,6 +52,14 @@ it('a very long text is shown from its beginning', async () => {
   expect((container.textContent ?? '').length).toBeGreaterThan(39_000);
 });
 
+it('a line of 10 MB in JSON is cut until more of it is asked for', async () => {
+  const { container } = show(<JsonView text={`{"t":"${'x'.repeat(1e7)}"}`} label="Result" />);
+  const most = () => Math.max(...(container.textContent ?? '').split(/[^x]+/).map((x) => x.length));
+  expect(most()).toBeLessThan(5000);
+  await userEvent.click(screen.getByRole('button', { name: '9,996,009 more characters' }));
+  expect(screen.getByText('9,900,009 more characters')).toBeInTheDocument();
+});
+
 it('the parts of a result are told apart', () => {
   const result =
     '{"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":"AAAAAAAA"}]}';
