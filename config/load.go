@@ -99,7 +99,7 @@ func (s Sources) Load() (*Config, error) {
 
 // UnknownReach returns the text of Config.ReachUnknown for the problems of files.
 func UnknownReach(problems []Problem) string {
-	const sentence = "the configuration cannot be read, so it is not known which profile this client has"
+	const sentence = "the configuration cannot be read, so the profile of this client is unknown"
 	for _, p := range problems {
 		if p.File != EnvServers && !p.Warning {
 			if p.Line == 0 {

@@ -133,7 +133,7 @@ func (r *reader) session(e *entry, m member) {
 			"'session'%s must be shared: its url is served by one program", r.in())
 	case e.Session == SessionShared && uses:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perRoot",
-			"'session'%s cannot be shared: each client has a ${%s} of its own", r.in(), WorkspaceFolder)
+			"'session'%s cannot be shared: each client has its own ${%s}", r.in(), WorkspaceFolder)
 	case e.Session == "" && uses:
 		e.Session = SessionPerRoot
 	case e.Session == "":

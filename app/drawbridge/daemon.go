@@ -290,7 +290,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		log.Info("Stopping")
 		return nil
 	case <-lost:
-		return errors.New("the watchdog is gone: stopping, because nobody would clean up after a crash")
+		return errors.New("the watchdog has exited: stopping, because nothing would clean up after a crash")
 	case err := <-life.ended:
 		return err
 	}

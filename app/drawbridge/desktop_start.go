@@ -116,7 +116,7 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 		case <-ctx.Done():
 			return rt, &core.Error{
 				Code: core.CodeUnavailable, Message: "Drawbridge did not start",
-				Hint: "Its log says why: drawbridge logs. In the foreground it tells at once: drawbridge serve.",
+				Hint: "See its log: drawbridge logs. To see the error directly, run it in the foreground: drawbridge serve.",
 			}
 		}
 	}

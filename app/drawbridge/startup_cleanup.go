@@ -13,7 +13,7 @@ import (
 )
 
 // startupCleanup ends the processes that an earlier run left behind. It runs concurrently with the
-// rest of the start, so that lists are answered meanwhile.
+// rest of the start, so that list requests are answered in the meantime.
 //
 // It never ends processes of this run. Every start of a server waits for it
 // (dial.Dialer.Ready), because otherwise two processes of a server could run at the same

@@ -34,7 +34,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	}
 	lobby, err := os.MkdirTemp("", "drawbridge-test-")
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder for the server: %w", err)
+		return nil, fmt.Errorf("cannot create a folder for the server: %w", err)
 	}
 	defer os.RemoveAll(lobby)
 

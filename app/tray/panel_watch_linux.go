@@ -74,7 +74,7 @@ func awaitPanel(ctx context.Context, o Options) error {
 			return ctx.Err()
 		case _, open := <-changes:
 			if !open {
-				return errors.New("the session bus went away")
+				return errors.New("the connection to the session bus was lost")
 			}
 			if hasPanel(conn) {
 				return nil
@@ -121,7 +121,7 @@ func watchPanel(ctx context.Context, o Options) {
 				o.Shown(true, "")
 			} else {
 				o.Shown(false, noPanel)
-				o.Log.Info("The tray icon is gone", "reason", noPanel)
+				o.Log.Info("The tray icon has disappeared", "reason", noPanel)
 			}
 		}
 		select {
@@ -134,12 +134,12 @@ func watchPanel(ctx context.Context, o Options) {
 			if ctx.Err() != nil {
 				return
 			}
-			o.Shown(false, "the session bus went away")
+			o.Shown(false, "the connection to the session bus was lost")
 			if managedBySystemd() {
-				o.Log.Warn("The session bus went away, and the tray icon with it")
+				o.Log.Warn("The connection to the session bus was lost, and the tray icon with it")
 				return
 			}
-			o.Log.Warn("The session bus went away: the session is over")
+			o.Log.Warn("The connection to the session bus was lost: the session has ended")
 			o.Quit()
 			return
 		}

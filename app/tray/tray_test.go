@@ -136,7 +136,7 @@ func TestIconFollowsPanelAndProgramFollowsSession(t *testing.T) {
 			come()
 			said("true")
 			endBus()
-			said("falsethe session bus went away")
+			said("falsethe connection to the session bus was lost")
 			select {
 			case <-ended:
 			case <-time.After(time.Minute):

@@ -40,8 +40,8 @@ func TestFeaturesAreListedByClientAndServer(t *testing.T) {
 		}
 		return strings.Join(out, "\n")
 	}
-	cursor := "cursor/files legacy/legacy true tools:passes prompts:not server subscriptions:passes elicitation:by person roots:passes"
-	claude := "claude/files modern/modern true tools:passes prompts:not server subscriptions:passes elicitation:by person roots:not client"
+	cursor := "cursor/files legacy/legacy true tools:passes prompts:not server subscriptions:passes elicitation:with approval roots:passes"
+	claude := "claude/files modern/modern true tools:passes prompts:not server subscriptions:passes elicitation:with approval roots:not client"
 	for query, want := range map[string]string{
 		"":                            cursor + "\ncursor/late legacy/ false\n" + claude + "\nclaude/late modern/ false",
 		"?client=Cursor":              cursor + "\ncursor/late legacy/ false",

@@ -69,8 +69,8 @@ func (a *API) registerHistory(doc huma.API) {
 
 // CallFilter holds the filters of all operations on calls.
 type CallFilter struct {
-	From      time.Time `query:"from" doc:"Only calls that began at or after this time"`
-	To        time.Time `query:"to" doc:"Only calls that began before this time"`
+	From      time.Time `query:"from" doc:"Only calls that started at or after this time"`
+	To        time.Time `query:"to" doc:"Only calls that started before this time"`
 	Server    string    `query:"server" maxLength:"256" server:"name" doc:"Server id or name"`
 	Client    string    `query:"client" maxLength:"1000" doc:"Name of the application or of its token"`
 	Tool      string    `query:"tool" maxLength:"1000"`

@@ -15,8 +15,8 @@ const Prefix = ".drawbridge-"
 // directories with mode 0700 and syncs the data before the rename.
 func Write(path string, data []byte, perm os.FileMode) error { return write(path, data, perm, true) }
 
-// WriteFleeting is Write without the sync, for a file that is not needed after a power failure.
-func WriteFleeting(path string, data []byte, perm os.FileMode) error {
+// WriteWithoutSync is Write without the sync, for a file that is not needed after a power failure.
+func WriteWithoutSync(path string, data []byte, perm os.FileMode) error {
 	return write(path, data, perm, false)
 }
 

@@ -202,7 +202,7 @@ func (b *Bridge) closeIdleSessions() {
 	b.mu.Unlock()
 	for _, e := range gone {
 		for _, s := range b.sessions.removeEndpoint(e.endpoint.path) {
-			b.endSession(s, "its server is gone")
+			b.endSession(s, "its server was removed")
 		}
 	}
 }

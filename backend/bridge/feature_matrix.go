@@ -8,16 +8,16 @@ import (
 
 // How a feature works between one client and one server.
 const (
-	Passes    = "passes"     // works, with or without translation between the eras
-	ByPerson  = "by person"  // the client cannot, so Drawbridge asks the user
-	NotClient = "not client" // the client did not declare the capability
-	NotServer = "not server" // the server does not offer it
+	Passes       = "passes"        // works, with or without translation between the eras
+	WithApproval = "with approval" // the client cannot, so Drawbridge asks the user
+	NotClient    = "not client"    // the client did not declare the capability
+	NotServer    = "not server"    // the server does not offer it
 )
 
 // Feature describes whether a feature works between one client and one server.
 type Feature struct {
 	Name string `json:"name"`
-	How  string `json:"how"`            // Passes, ByPerson, NotClient or NotServer
+	How  string `json:"how"`            // Passes, WithApproval, NotClient or NotServer
 	Note string `json:"note,omitempty"` // a sentence about a limitation, or ""
 }
 
@@ -76,7 +76,7 @@ func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 		case able:
 			f.How, f.Note = Passes, shared
 		case question && canAskUser:
-			f.How = ByPerson
+			f.How = WithApproval
 		}
 		list = append(list, f)
 	}

@@ -22,7 +22,7 @@ func TestFeatureMatrixMatchesPeers(t *testing.T) {
 		{"a plain pair", Peer{Era: core.Modern, Capabilities: json.RawMessage(`{}`)}, Peer{Era: core.Legacy, Capabilities: json.RawMessage(`{"tools":{},"resources":{}}`)}, false,
 			"tools:passes prompts:not server resources:passes subscriptions:not server completions:not server logging:not server progress:passes cancellation:passes sampling:not client elicitation:not client elicitation by URL:not client roots:not client"},
 		{"the user at hand", Peer{Era: core.Modern, Capabilities: json.RawMessage(`{"elicitation":{},"roots":{}}`)}, Peer{Era: core.Legacy, Capabilities: nil}, true,
-			"tools:not server prompts:not server resources:not server subscriptions:not server completions:not server logging:not server progress:passes cancellation:passes sampling:not client elicitation:passes elicitation by URL:by person roots:passes"},
+			"tools:not server prompts:not server resources:not server subscriptions:not server completions:not server logging:not server progress:passes cancellation:passes sampling:not client elicitation:passes elicitation by URL:with approval roots:passes"},
 	} {
 		var got []string
 		for _, f := range FeatureMatrix(c.client, c.server, c.person) {

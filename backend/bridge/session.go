@@ -186,7 +186,7 @@ func (b *Bridge) handleShimDisconnect(s *session) {
 			return
 		}
 		if used, idle := s.idleSince(); idle && b.Now().Sub(used) >= shimGrace && b.sessions.removeByID(s.id, s.token, s.endpoint) != nil {
-			b.endSession(s, "its shim is gone")
+			b.endSession(s, "its shim has exited")
 		}
 	})
 }

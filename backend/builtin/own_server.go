@@ -23,7 +23,7 @@ type History interface {
 type Options struct {
 	Status  func() []core.ServerStatus
 	History History
-	// SeesAll reports whether the client with the token called token may read the calls of other
+	// SeesAll reports whether the client whose token is named token may read the calls of other
 	// clients. Nil: none may.
 	SeesAll func(token string) bool
 	Version string

@@ -45,7 +45,7 @@ func (p *program) printFeatures(list api.List[api.ClientFeatures]) error {
 				}
 				return cmp.Or(strings.Join(lacks[how], ", "), "-")
 			}
-			t.add(cmp.Or(c.Name, c.Token), string(c.Era), s.Server, cell("not client"), cell("not server"), cell("by person"))
+			t.add(cmp.Or(c.Name, c.Token), string(c.Era), s.Server, cell("not client"), cell("not server"), cell("with approval"))
 		}
 	}
 	return p.printTable(&t)

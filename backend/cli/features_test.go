@@ -13,7 +13,7 @@ func TestFeaturesArePrintedAsTable(t *testing.T) {
 			t.Errorf("asked for %s", r.URL)
 		}
 		_, _ = w.Write([]byte(`{"items":[{"token":"cursor","name":"Cursor","era":"legacy","servers":[
-			{"server":"files","known":true,"features":[{"name":"tools","how":"passes"},{"name":"roots","how":"not client"},{"name":"elicitation","how":"by person"}]},
+			{"server":"files","known":true,"features":[{"name":"tools","how":"passes"},{"name":"roots","how":"not client"},{"name":"elicitation","how":"with approval"}]},
 			{"server":"late","known":false,"features":[]}]}],"next":""}`))
 	})
 	got := f.run(false, "clients", "features", "--client", "cursor")

@@ -118,7 +118,7 @@ func parsePasted(text, name string) ([]ImportedServer, error) {
 			return nil, err
 		}
 		if name != "" && len(all) != 1 {
-			return nil, core.Errorf(core.CodeValidation, "the text has %d servers with names of their own: leave NAME out", len(all))
+			return nil, core.Errorf(core.CodeValidation, "the text has %d servers that have names: omit NAME", len(all))
 		}
 	}
 	for n := range all {

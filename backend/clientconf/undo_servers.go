@@ -34,7 +34,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	}
 	defer unlock()
 	if !p.existed {
-		return "", core.Errorf(core.CodeConflict, "the file %s is gone: take the whole connection back", r.Path)
+		return "", core.Errorf(core.CodeConflict, "the file %s no longer exists: undo the whole connection", r.Path)
 	}
 	how, err := c.undoEntries(p, part, true, force)
 	if err != nil {

@@ -63,7 +63,7 @@ func writeError(err error) error {
 func changedError() error {
 	return &core.Error{
 		Code: core.CodeConflict, Retriable: true,
-		Message: "the file was changed by somebody else at the same moment",
+		Message: "the file was changed by another program at the same time",
 		Hint:    "Nothing was written. Try again.",
 	}
 }

@@ -64,7 +64,7 @@ type Container struct {
 // one of them is the cause. If Create fails, it has removed the container.
 func Create(ctx context.Context, image Image) (*Container, error) {
 	if image.Ref == "" {
-		return nil, errors.New("cannot make container: no image given")
+		return nil, errors.New("cannot create container: no image is specified")
 	}
 	if image.Stderr == nil {
 		image.Stderr = io.Discard
@@ -269,7 +269,7 @@ func (b *Container) pollExit(ctx context.Context) Exit {
 			return Exit{Code: -1, Reason: "it was stopped"}
 		}
 	}
-	return Exit{Code: -1, Reason: "the Docker Engine went away", Lost: true}
+	return Exit{Code: -1, Reason: "the connection to the Docker Engine was lost", Lost: true}
 }
 
 // ID returns the id of the container, shortened as by the docker command.

@@ -119,7 +119,7 @@ func (l containerRun) hasEnded(ctx context.Context, cli *client.Client) bool {
 func (p Selector) translateError(at Engine, err error) error {
 	err = translateError(at, p.Name, err)
 	if p.Name == "" && (errors.Is(err, ErrNoContainer) || errors.Is(err, ErrNotRunning)) {
-		return fmt.Errorf("%w: the one %s went away", ErrNotRunning, p)
+		return fmt.Errorf("%w: the one %s has stopped", ErrNotRunning, p)
 	}
 	return err
 }

@@ -53,7 +53,7 @@ func (e *Exec) awaitExit(ctx context.Context, cancel context.CancelFunc) {
 		switch {
 		case err != nil:
 			if failures++; failures >= 5 && e.streamEnded() {
-				e.exit = Exit{Code: -1, Reason: "the Docker Engine went away", Lost: true}
+				e.exit = Exit{Code: -1, Reason: "the connection to the Docker Engine was lost", Lost: true}
 				over = true
 			}
 			pause = often
@@ -194,7 +194,7 @@ func (e *Exec) stop() error {
 		}
 	}
 	if err == nil {
-		err = errors.New("it does not react to being killed")
+		err = errors.New("it did not exit after being killed")
 	}
 	close(e.abandoned) // nothing more can be done
 	<-e.done

@@ -187,7 +187,7 @@ func formatJSON(v any) []byte {
 	return b.Bytes()
 }
 
-// addTail adds the last complete lines of a file, at most so many bytes.
+// addTail adds the last complete lines of a file, up to the given number of bytes.
 func addTail(texts map[string][]byte, name, path string, most int64) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -192,7 +192,7 @@ func (w *CheckRunner) saveRun(ctx context.Context, name string, last LastRun) {
 		err = w.Store.SaveMetadata(ctx, lastRunKey(name), document)
 	}
 	if err != nil {
-		w.Log.Debug("Cannot keep how a check went", "check", name, "error", err)
+		w.Log.Debug("Cannot save the result of a check", "check", name, "error", err)
 	}
 }
 

@@ -95,7 +95,7 @@ func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime
 func WriteRuntime(dataDir string, rt Runtime) error {
 	data, err := json.Marshal(rt)
 	if err == nil {
-		err = atomicfile.WriteFleeting(runtimeFile(dataDir), append(data, '\n'), 0o600)
+		err = atomicfile.WriteWithoutSync(runtimeFile(dataDir), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write runtime file: %w", err)

@@ -17,13 +17,13 @@ func NewArgumentRules(rules []config.ArgumentRule, now *config.Config) *Argument
 	a := &ArgumentRules{rules: ruleset{arguments: compileArgumentRules(rules)}, now: now, servers: make(map[string]*server)}
 	for i := range now.Servers {
 		c := &now.Servers[i]
-		a.servers[c.ID] = describeServer(c)
+		a.servers[c.ID] = serverForRules(c)
 	}
 	return a
 }
 
-// describeServer returns the parts of a server that rules on arguments need.
-func describeServer(c *config.Server) *server {
+// serverForRules returns the parts of a server that rules on arguments need.
+func serverForRules(c *config.Server) *server {
 	return &server{id: c.ID, label: c.Label, namespace: c.Namespace, cwd: c.Cwd, local: c.Type == core.Stdio, filter: c.Filter}
 }
 

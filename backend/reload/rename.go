@@ -25,7 +25,7 @@ func (r *Reloader) Renaming(id, label string) (string, error) {
 		return "", &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "name", Error: "must have a letter or a digit"}}}
 	}
 	if other, taken := r.Current().Server(to); taken && other.ID != s.ID {
-		return "", core.Errorf(core.CodeConflict, "there is already a server %q", other.ID)
+		return "", core.Errorf(core.CodeConflict, "a server %q already exists", other.ID)
 	}
 	return to, nil
 }
@@ -68,7 +68,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 // Rename renames the server called label; everything else keeps its bytes.
 func (d *Document) Rename(label, to string) error {
 	if o, _ := d.findServer(to); o != nil && to != label {
-		return core.Errorf(core.CodeConflict, "there is already a server %q", to)
+		return core.Errorf(core.CodeConflict, "a server %q already exists", to)
 	}
 	for _, box := range d.serversNodes() {
 		switch b := box.value.Value.(type) {

@@ -21,7 +21,7 @@ var errNotSent = errors.New("the daemon is not reachable")
 
 // errSessionLost means that the daemon does not know the session: it was restarted, or the session
 // was idle for too long. The message was not processed.
-var errSessionLost = errors.New("the session is gone")
+var errSessionLost = errors.New("the session no longer exists")
 
 // forwardRequest forwards a request and its response. It reopens a lost session up to three times.
 func (s *Shim) forwardRequest(ctx context.Context, m message) {

@@ -95,7 +95,7 @@ func (s *Store) followPath() {
 		s.recorder.signal() // the recorder retries
 	}
 	if what == walRemoved {
-		s.opts.Log.Warn("The log of changes of the history was removed. What it held was saved.", "path", s.opts.Path)
+		s.opts.Log.Warn("The write-ahead log of the history was removed; its contents were saved.", "path", s.opts.Path)
 		return
 	}
 	sentence := "the history file was removed while Drawbridge was running; a new one begun"

@@ -22,7 +22,7 @@ var wholeFile = flag.String("whole", "", "copy a history with something in every
 
 const wholeCalls = 130
 
-// fill writes a row to every table.
+// populateAllTables writes a row to every table.
 func populateAllTables(t *testing.T, b *bench) {
 	t.Helper()
 	ctx := t.Context()
@@ -73,7 +73,7 @@ func populateAllTables(t *testing.T, b *bench) {
 	check("rename", err)
 }
 
-// whole fails the test unless everything that fill wrote exists and is found. schema is the schema
+// whole fails the test unless everything that populateAllTables wrote exists and is found. schema is the schema
 // with which it was written.
 func whole(t *testing.T, b *bench, schema int) {
 	t.Helper()
@@ -179,7 +179,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 		for _, name := range names {
 			var n int
 			if err := h.write.QueryRow(`SELECT count(*) FROM "` + name + `"`).Scan(&n); err != nil || n == 0 {
-				t.Errorf("fill leaves the table %s empty (%v): whoever adds one says there what stands in it", name, err)
+				t.Errorf("populateAllTables leaves the table %s empty (%v): whoever adds one says there what stands in it", name, err)
 			}
 		}
 		return rows.Err()

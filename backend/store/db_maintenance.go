@@ -125,7 +125,7 @@ func backupError(err error) error {
 	case core.CodeOf(err) != core.CodeInternal: // the error is clear already: the caller cancelled, or the store is not open
 		return err
 	case errors.Is(err, fs.ErrExist):
-		e.Code, e.Message, e.Hint = core.CodeConflict, "cannot write the backup: there is such a file already", "Name another file: a backup never overwrites one."
+		e.Code, e.Message, e.Hint = core.CodeConflict, "cannot write the backup: there is such a file already", "Choose another file: a backup never overwrites an existing one."
 	case errors.Is(err, fs.ErrPermission):
 		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: its folder may not be written to", "Choose a folder that is yours."
 	case errors.Is(err, syscall.ENOTDIR):

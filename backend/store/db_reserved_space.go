@@ -26,7 +26,7 @@ func (s *Store) fillReservedSpace() {
 		return
 	}
 	if err := s.reservedSpace.fill(); err != nil {
-		s.opts.Log.Debug("Cannot hold room free on the disk", "error", err)
+		s.opts.Log.Debug("Cannot reserve disk space", "error", err)
 	}
 }
 
@@ -36,7 +36,7 @@ func (s *Store) dropReservedSpace() bool {
 		return false
 	}
 	s.reservedSpace.released = s.opts.Now()
-	s.opts.Log.Warn("The disk is full: the room that was held free for the history is in use now")
+	s.opts.Log.Warn("The disk is full: the space reserved for the history is now in use")
 	return true
 }
 

@@ -25,13 +25,13 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 	if same, err := sameFile(backup, path); err != nil {
 		return "", restoreError(err, "the copy cannot be read")
 	} else if same {
-		return "", core.Errorf(core.CodeValidation, "that is the history itself, not a copy of it")
+		return "", core.Errorf(core.CodeValidation, "this is the history itself, not a backup")
 	}
 	half := path + ".new"
 	defer removeFiles(half) // removes the temporary file after an error
 	removeFiles(half)
 	if err := copyPrivate(backup, half); err != nil {
-		return "", restoreError(err, "the copy cannot be read, or there is no room for it")
+		return "", restoreError(err, "the backup cannot be read, or there is not enough disk space")
 	}
 	if err := checkHistory(ctx, half); err != nil {
 		return "", err

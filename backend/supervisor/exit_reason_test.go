@@ -61,7 +61,7 @@ func TestCallDuringCrashReportsExitReason(t *testing.T) {
 	g.apply(mode("a", "exit-call"))
 	g.wait("a", core.StateRunning)
 	_, _, err := g.call("a", firstTool(g, "a"), core.Legacy)
-	if message, _ := core.Describe(err); !strings.HasPrefix(message, `server "a" is gone: exited with status `) {
+	if message, _ := core.Describe(err); !strings.HasPrefix(message, `the connection to server "a" was lost: exited with status `) {
 		t.Errorf("got %q", message)
 	}
 }

@@ -56,7 +56,7 @@ func eventNames(t *testing.T, b *Baseline, server string) string {
 	}
 	var words []string
 	for i := len(list) - 1; i >= 0; i-- {
-		words = append(words, list[i].What+" "+list[i].Name)
+		words = append(words, list[i].Action+" "+list[i].Name)
 	}
 	return strings.Join(words, ", ")
 }

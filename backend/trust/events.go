@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// Values of Event.What.
+// Values of Event.Action.
 const (
 	EventNew      = "new"      // trusted on first use
 	EventChanged  = "changed"  // different from the trusted definition: withheld
@@ -26,7 +26,7 @@ type Event struct {
 	Server  string    `json:"server"`
 	Kind    string    `json:"kind" enum:"tool,instructions,server"`
 	Name    string    `json:"name"`
-	What    string    `json:"what" enum:"new,changed,accepted,blocked,returned,warned"`
+	Action  string    `json:"action" enum:"new,changed,accepted,blocked,returned,warned"`
 	Detail  string    `json:"detail"`
 	OldHash string    `json:"oldHash"`
 	NewHash string    `json:"newHash"`
@@ -47,7 +47,7 @@ func (b *Baseline) Events(ctx context.Context, server string, before int64, limi
 }
 
 func toEvent(e store.TrustEvent) Event {
-	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, What: e.Action, Detail: Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
+	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, Action: e.Action, Detail: Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
 }
 
 func hexOf(b []byte) string {
@@ -59,7 +59,7 @@ func hexOf(b []byte) string {
 
 // recordEvent records an event of one definition, at most perHour per hour, because some servers
 // change a definition on every listing. The caller must hold b.mu.
-func (b *Baseline) recordEvent(s *serverBaseline, k recordKey, it *record, what, detail string, before, after *Hash) {
+func (b *Baseline) recordEvent(s *serverBaseline, k recordKey, it *record, action, detail string, before, after *Hash) {
 	now := b.opts.Now()
 	if now.Sub(it.hourStart) >= time.Hour {
 		it.hourStart, it.eventsInHour = now, 0
@@ -67,7 +67,7 @@ func (b *Baseline) recordEvent(s *serverBaseline, k recordKey, it *record, what,
 	if it.eventsInHour++; it.eventsInHour > maxEventsPerHour {
 		return
 	}
-	e := store.TrustEvent{At: now, Server: s.id, Kind: k.kind, Name: k.name, Action: what, Detail: detail}
+	e := store.TrustEvent{At: now, Server: s.id, Kind: k.kind, Name: k.name, Action: action, Detail: detail}
 	if before != nil {
 		e.OldHash = slices.Clone(before[:])
 	}

@@ -83,7 +83,7 @@ func TestChangedCommandIsNotedWithoutReview(t *testing.T) {
 	b.Apply([]Rule{{Server: "files", Mode: Ask, Launch: LaunchHash("a")}})
 	b.Apply([]Rule{{Server: "files", Mode: Ask, Launch: LaunchHash("b")}})
 	list, _, err := b.Events(t.Context(), "files", 0, 10)
-	if err != nil || len(list) == 0 || list[0].Kind != Server || list[0].What != EventChanged || list[0].OldHash == list[0].NewHash || list[0].NewHash == "" {
+	if err != nil || len(list) == 0 || list[0].Kind != Server || list[0].Action != EventChanged || list[0].OldHash == list[0].NewHash || list[0].NewHash == "" {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if err := b.Review(t.Context(), Review{Server: "files", Kind: Server, Decision: ReviewBlock}); core.CodeOf(err) != core.CodeNotFound {
@@ -252,7 +252,7 @@ func TestWarningsOfPendingItemsAreReportedOnce(t *testing.T) {
 	seen := map[string]int{}
 	list, _, err := b.Events(t.Context(), "files", 0, 100)
 	for _, e := range list {
-		if e.What == EventWarned {
+		if e.Action == EventWarned {
 			seen[e.Detail]++
 		}
 	}

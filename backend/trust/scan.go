@@ -224,7 +224,7 @@ func (s *scanner) text(path, text string) {
 		}
 		for _, word := range strings.Fields(text) {
 			if mixesAlphabets(strings.Trim(word, ".,;:!?()\"'`")) {
-				s.add(Lookalike, "A word of it mixes letters of two alphabets that look alike.", Visible(path), Visible(word))
+				s.add(Lookalike, "A word mixes letters of two alphabets that look alike.", Visible(path), Visible(word))
 				break
 			}
 		}

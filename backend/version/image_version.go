@@ -56,7 +56,7 @@ func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, erro
 	defer cancel()
 	engine, ok := engineOf(s)
 	if !ok || spec.Package == "" {
-		return "", core.Errorf(core.CodeValidation, "it is not known which registry to ask")
+		return "", core.Errorf(core.CodeValidation, "cannot determine the registry of the image")
 	}
 	ref := spec.Package
 	if spec.tag != "" {

@@ -146,7 +146,7 @@ func (m *Mux) fail(err error) {
 
 func (m *Mux) connectionError(cause error) error {
 	return &core.Error{
-		Code: core.CodeUnavailable, Message: "server " + strconv.Quote(m.o.Server) + " is gone",
+		Code: core.CodeUnavailable, Message: "the connection to server " + strconv.Quote(m.o.Server) + " was lost",
 		Hint: SeeLog, Cause: cause, Retriable: true,
 	}
 }

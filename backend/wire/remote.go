@@ -150,7 +150,7 @@ func (r *Remote) fail(err error) {
 	r.err = err
 	close(r.done)
 	r.cancel(&core.Error{
-		Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is gone", r.o.Server),
+		Code: core.CodeUnavailable, Message: fmt.Sprintf("the connection to server %q was lost", r.o.Server),
 		Hint: SeeLog, Cause: err, Retriable: true,
 	})
 }
@@ -275,7 +275,7 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, pc *pendingCall,
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(r.o.MaxMessage)+1))
 	if err != nil {
-		return core.Reply{}, r.invalidMessageError("the answer was cut off", err)
+		return core.Reply{}, r.invalidMessageError("the response was truncated", err)
 	}
 	if len(data) > r.o.MaxMessage {
 		return core.Reply{}, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)

@@ -86,14 +86,14 @@ func configuration() ([]byte, error) {
 	b.WriteString("\n## The file\n\n")
 	table(&b, top)
 	for _, p := range later {
-		section(&b, 2, p.name, p.property)
+		writeSection(&b, 2, p.name, p.property)
 	}
 	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "profile", "profileServer", "client", "argumentRule", "argumentCondition", "argumentTest"} {
 		p, ok := root.Defs[name]
 		if !ok {
 			return nil, fmt.Errorf("the schema has no %s", name)
 		}
-		section(&b, 2, titles[name], p)
+		writeSection(&b, 2, titles[name], p)
 	}
 	for name := range root.Defs {
 		if titles[name] == "" && !slices.Contains([]string{"strings", "servers", "patterns", "texts"}, name) {
@@ -110,7 +110,7 @@ var titles = map[string]string{
 	"argumentRule": "A rule on arguments", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
 }
 
-func section(b *bytes.Buffer, level int, title string, p property) {
+func writeSection(b *bytes.Buffer, level int, title string, p property) {
 	fmt.Fprintf(b, "\n%s %s\n\n", strings.Repeat("#", level), title)
 	if p.Description != "" {
 		b.WriteString(cell(p.Description) + "\n\n")
@@ -122,7 +122,7 @@ func section(b *bytes.Buffer, level int, title string, p property) {
 			inner.property = each
 		}
 		if len(inner.Properties) > 0 {
-			section(b, level+1, title+": "+inner.name, inner.property)
+			writeSection(b, level+1, title+": "+inner.name, inner.property)
 		}
 	}
 }

@@ -56,12 +56,12 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	listener.end()
 
 	var events struct {
-		Items []struct{ Server, Name, What, Detail, OldHash, NewHash string }
+		Items []struct{ Server, Name, Action, Detail, OldHash, NewHash string }
 	}
 	eventually.Complete(t, limit(10*time.Second), func() string {
 		d.get("/api/v1/tool-changes/log", &events)
 		text, _ := json.Marshal(events.Items)
-		for _, want := range []string{`"Server":"rug","Name":"add","What":"changed"`, `"Name":"add","What":"warned"`, `"Server":"sly","Name":"sum","What":"warned"`, `"Name":"quote","What":"warned"`, `"Name":"joke","What":"warned"`} {
+		for _, want := range []string{`"Server":"rug","Name":"add","Action":"changed"`, `"Name":"add","Action":"warned"`, `"Server":"sly","Name":"sum","Action":"warned"`, `"Name":"quote","Action":"warned"`, `"Name":"joke","Action":"warned"`} {
 			if !strings.Contains(string(text), want) {
 				return want + " is not in the log: " + string(text)
 			}
@@ -69,10 +69,10 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 		return ""
 	})
 	for _, e := range events.Items {
-		if e.What == "changed" && (e.OldHash == "" || e.NewHash == "" || e.OldHash == e.NewHash) {
+		if e.Action == "changed" && (e.OldHash == "" || e.NewHash == "" || e.OldHash == e.NewHash) {
 			t.Errorf("a change without both hashes: %+v", e)
 		}
-		if e.Name == "fine" && e.What == "warned" {
+		if e.Name == "fine" && e.Action == "warned" {
 			t.Errorf("a clean tool is warned of: %+v", e)
 		}
 	}

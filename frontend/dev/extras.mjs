@@ -147,7 +147,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
               name,
               how:
                 k > 8 && k < 11
-                  ? 'by person'
+                  ? 'with approval'
                   : (j + k) % 4 === 3
                     ? 'not server'
                     : k === 8 && i

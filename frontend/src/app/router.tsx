@@ -8,7 +8,7 @@ import {
 import { loadChart } from '@/components/chart';
 import { loadCode } from '@/components/code';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
-import { kinds, onlys } from '@/features/directory/words';
+import { kinds, listFilters } from '@/features/directory/server-labels';
 import { type View, views } from '@/features/servers/views';
 import { type Grouping, groupings } from '@/features/tools/groups';
 import { type Span, spanOf } from '@/lib/range';
@@ -144,7 +144,7 @@ const directory = createRoute({
   ): { q?: string; kind?: string; only?: string; name?: string; file?: string } => ({
     q: text(search.q),
     kind: kinds.find((kind) => kind === search.kind),
-    only: onlys.find((only) => only === search.only),
+    only: listFilters.find((only) => only === search.only),
     name: text(search.name),
     file: text(search.file),
   }),

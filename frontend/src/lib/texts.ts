@@ -1345,7 +1345,7 @@ export const texts = withoutPrototypes({
     none: 'No servers yet.',
     how: {
       passes: 'supported',
-      'by person': 'with approval',
+      'with approval': 'with approval',
       'not client': 'not supported by client',
       'not server': 'not offered',
     },
@@ -1592,7 +1592,7 @@ export const texts = withoutPrototypes({
     isNew: 'New',
     warning: 'Suspicious',
     log: (n: number) => `Tool history (${n})`,
-    what: {
+    actions: {
       new: 'is new',
       changed: 'changed, hidden',
       accepted: 'was accepted',

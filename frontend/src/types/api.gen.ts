@@ -1048,6 +1048,7 @@ export interface FieldError {
   field: string;
 }
 export interface Event {
+  action: 'new' | 'changed' | 'accepted' | 'blocked' | 'returned' | 'warned';
   at: string;
   detail: string;
   id: number;
@@ -1056,7 +1057,6 @@ export interface Event {
   newHash: string;
   oldHash: string;
   server: string;
-  what: 'new' | 'changed' | 'accepted' | 'blocked' | 'returned' | 'warned';
 }
 export interface Explanation {
   attempts: number;

@@ -88,13 +88,13 @@ export function Features({ labelOf }: { labelOf: (server: string) => string }) {
 
 function How({ how }: { how: string }) {
   const passes = how === 'passes';
-  const person = how === 'by person';
-  const Icon = passes ? Check : person ? User : Minus;
+  const approval = how === 'with approval';
+  const Icon = passes ? Check : approval ? User : Minus;
   return (
     <span
       className={classes(
         'inline-flex items-center gap-1.5 text-xs whitespace-nowrap',
-        passes ? 'text-ok' : person ? 'text-accent' : 'text-ink3',
+        passes ? 'text-ok' : approval ? 'text-accent' : 'text-ink3',
       )}
     >
       <Icon className="size-3.5" aria-hidden />

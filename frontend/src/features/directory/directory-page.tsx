@@ -11,8 +11,8 @@ import { texts } from '@/lib/texts';
 import type { Directory } from '@/types/api';
 import { directoryQuery, type Filters, useRefresh } from './api';
 import { ServerCard } from './server-card';
+import { kinds, listFilters } from './server-labels';
 import { Note } from './what-runs';
-import { kinds, onlys } from './words';
 
 const t = texts.directory;
 
@@ -64,7 +64,7 @@ export function DirectoryPage({
           value={filters.only ?? ''}
           options={[
             { value: '', text: t.onlyAll },
-            ...onlys.map((only) => ({ value: only, text: t.only[only] })),
+            ...listFilters.map((only) => ({ value: only, text: t.only[only] })),
           ]}
           onChange={(only) => onFilter({ only: only || undefined })}
         />

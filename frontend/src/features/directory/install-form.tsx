@@ -10,8 +10,8 @@ import { texts } from '@/lib/texts';
 import type { Field, Installation } from '@/types/api';
 import { type Order, useInstall, usePlan } from './api';
 import { InputField } from './input-field';
+import { enteredValues, initialValues, missingFields } from './install-values';
 import { Note, Words } from './what-runs';
-import { firstValues, given, missing } from './words';
 
 const t = texts.directory;
 
@@ -38,16 +38,16 @@ export function InstallForm({
 }) {
   const id = useId();
   const [label, setLabel] = useState(() => free(firstLabel, taken));
-  const [values, setValues] = useState(() => firstValues(fields));
+  const [values, setValues] = useState(() => initialValues(fields));
   const [tried, setTried] = useState(false);
-  const lacking = missing(fields, values);
-  const whole = { ...order, label: label.trim(), values: given(fields, values) };
+  const missing = missingFields(fields, values);
+  const whole = { ...order, label: label.trim(), values: enteredValues(fields, values) };
   const plan = usePlan(whole);
   const install = useInstall();
   if (install.data) return <>{installed(install.data.id)}</>;
   const inUse = taken(label.trim());
   const ready =
-    lacking.length === 0 && !inUse && plan.current && Boolean(plan.data?.entry) && !plan.isError;
+    missing.length === 0 && !inUse && plan.current && Boolean(plan.data?.entry) && !plan.isError;
   return (
     <form
       onSubmit={(event) => {
@@ -83,7 +83,7 @@ export function InstallForm({
               key={field.key}
               field={field}
               value={values[field.key] ?? ''}
-              wanted={tried && lacking.includes(field)}
+              wanted={tried && missing.includes(field)}
               onChange={(value) => {
                 install.reset();
                 setValues((old) => ({ ...old, [field.key]: value }));
@@ -94,9 +94,9 @@ export function InstallForm({
       </Section>
       <Section title={t.whatRuns}>
         <WhatWillRun
-          plan={lacking.length === 0 ? plan.data : undefined}
+          plan={missing.length === 0 ? plan.data : undefined}
           error={plan.isError ? plan.error : undefined}
-          lacking={lacking}
+          missing={missing}
         />
         {install.isError && (
           <div className="mt-3">
@@ -109,7 +109,7 @@ export function InstallForm({
           <Button
             type="submit"
             look="primary"
-            disabled={install.isPending || (lacking.length === 0 && !ready)}
+            disabled={install.isPending || (missing.length === 0 && !ready)}
           >
             {install.isPending ? (
               <LoaderCircle className="size-4 animate-spin" aria-hidden />
@@ -128,17 +128,17 @@ export function InstallForm({
 function WhatWillRun({
   plan,
   error,
-  lacking,
+  missing,
 }: {
   plan: Installation | undefined;
   error: unknown;
-  lacking: Field[];
+  missing: Field[];
 }) {
   const [asText, setAsText] = useState(false);
-  if (lacking.length > 0)
+  if (missing.length > 0)
     return (
       <p role="status" className="text-sm text-ink2 [overflow-wrap:anywhere]">
-        {t.fillFirst(lacking.map((field) => plain(field.label.slice(0, 60))).join(', '))}
+        {t.fillFirst(missing.map((field) => plain(field.label.slice(0, 60))).join(', '))}
       </p>
     );
   if (error !== undefined)

@@ -4,7 +4,7 @@ import { classes } from '@/lib/classes';
 import { capital, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
-import { kindOf, publisher, titleOf } from './words';
+import { kindOf, publisher, titleOf } from './server-labels';
 
 const t = texts.directory;
 

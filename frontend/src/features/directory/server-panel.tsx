@@ -8,8 +8,8 @@ import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
 import { InstallForm } from './install-form';
+import { accessOf, kindOf, publisher, titleOf } from './server-labels';
 import { Note } from './what-runs';
-import { kindOf, publisher, reachOf, titleOf } from './words';
 
 const t = texts.directory;
 
@@ -72,7 +72,7 @@ export function ServerPanel({
           }
         >
           <ul className="list-disc space-y-1 pl-5 text-sm text-ink2 [overflow-wrap:anywhere]">
-            {reachOf(way).map((said) => (
+            {accessOf(way).map((said) => (
               <li key={said}>{plain(said)}</li>
             ))}
           </ul>

@@ -36,7 +36,7 @@ function Known({ server }: { server: string }) {
   const suspicious = (trust ?? []).filter(
     (one) => one.server === server && !one.withheld && (one.warnings ?? []).some(isSign),
   );
-  const events = (log ?? []).filter((event) => event.what !== 'new' || event.name !== '');
+  const events = (log ?? []).filter((event) => event.action !== 'new' || event.name !== '');
   if (!changes?.length && suspicious.length === 0 && events.length === 0) return null;
   return (
     <div className="space-y-4 border-b px-4 py-4 md:px-5">
@@ -76,7 +76,7 @@ function Known({ server }: { server: string }) {
                   {exactTime(event.at).slice(0, 19)}
                 </time>{' '}
                 <span className="font-medium">{plain(event.name.slice(0, 200))}</span>{' '}
-                {t.what[event.what as keyof typeof t.what] ?? plain(event.what)}
+                {t.actions[event.action as keyof typeof t.actions] ?? plain(event.action)}
                 <Detail event={event} />
                 {event.newHash && (
                   <span className="font-mono text-ink3">
@@ -100,15 +100,15 @@ function acceptedByPerson(log: ToolEvent[], tool: string): boolean {
     tool ? event.kind === 'tool' && event.name === tool : event.kind === 'instructions',
   );
   return (
-    newest?.what === 'accepted' && ['', 'and every later change of it'].includes(newest.detail)
+    newest?.action === 'accepted' && ['', 'and every later change of it'].includes(newest.detail)
   );
 }
 
 /** What is said of an event. A warning ends with words of the server, which must not read as ours. */
-function Detail({ event: { what, detail } }: { event: ToolEvent }) {
+function Detail({ event: { action, detail } }: { event: ToolEvent }) {
   if (!detail) return null;
   const text = plain(detail.slice(0, 300));
-  if (what !== 'warned') return `: ${text}`;
+  if (action !== 'warned') return `: ${text}`;
   const end = text.indexOf('. ') + 1;
   return (
     <>

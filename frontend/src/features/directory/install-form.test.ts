@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Field, InstallOption } from '@/types/api';
+import { enteredValues, initialValues, missingFields } from './install-values';
+import { accessOf, publisher } from './server-labels';
 import { base64, obstacle } from './upload';
-import { firstValues, given, missing, publisher, reachOf } from './words';
 
 const field = (key: string, more: Partial<Field> = {}): Field => ({
   key,
@@ -26,11 +27,11 @@ it('says what a server will be able to do', () => {
     fields: [],
     ...more,
   });
-  expect(reachOf(way({ launcher: 'npx' })).join(' ')).toMatch(/Runs with your permissions.*npx/);
-  expect(reachOf(way({ launcher: 'docker', pinned: false })).join(' ')).toMatch(
+  expect(accessOf(way({ launcher: 'npx' })).join(' ')).toMatch(/Runs with your permissions.*npx/);
+  expect(accessOf(way({ launcher: 'docker', pinned: false })).join(' ')).toMatch(
     /container.*newer one/,
   );
-  const remote = reachOf(
+  const remote = accessOf(
     way({ title: 'https://x.example/mcp?a', fields: [field('k', { secret: true })] }),
   ).join(' ');
   expect(remote).toMatch(/at x\.example .*leave this computer.*enter for k/);
@@ -43,11 +44,11 @@ it('asks for what is needed and sends what was filled in', () => {
     field('c', { default: 'y' }),
     field('s', { required: true, secret: true, default: 'never shown' }),
   ];
-  const first = firstValues(fields);
+  const first = initialValues(fields);
   expect(first).toEqual({ b: 'x', c: 'y' });
-  expect(missing(fields, first).map((one) => one.key)).toEqual(['a']);
-  expect(missing(fields, { ...first, a: '  ' }).map((one) => one.key)).toEqual(['a']);
-  expect(given(fields, { a: '1', b: '', c: ' ', other: 'x' })).toEqual({ a: '1' });
+  expect(missingFields(fields, first).map((one) => one.key)).toEqual(['a']);
+  expect(missingFields(fields, { ...first, a: '  ' }).map((one) => one.key)).toEqual(['a']);
+  expect(enteredValues(fields, { a: '1', b: '', c: ' ', other: 'x' })).toEqual({ a: '1' });
 });
 
 it('takes files that may be bundles, and sends their bytes unchanged', () => {
