@@ -134,7 +134,7 @@ func TestDebianPackage(t *testing.T) {
 	stop()
 	run(t, exec.Command("dpkg", "-i", second), 0)
 	stop = serve()
-	if got := run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0); strings.Count(got, `"echo"`) != 2 {
+	if got := run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0); strings.Count(got, `"tool":"echo"`) != 2 {
 		t.Errorf("after the return to the newer version the history is %s", got)
 	}
 	stop()
