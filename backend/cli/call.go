@@ -10,17 +10,11 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
-
-// callRequest is the body of POST call.
-type callRequest struct {
-	Server    string          `json:"server"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
-}
 
 // callDocument is what --json prints, in this order and nothing else.
 type callDocument struct {
@@ -55,7 +49,7 @@ func (p *program) call() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "call", nil, callRequest{args[0], args[1], arguments})
+			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "call", nil, api.CallRequest{Server: args[0], Tool: args[1], Arguments: api.JSON(arguments)})
 			if err != nil {
 				return err
 			}

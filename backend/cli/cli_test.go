@@ -235,7 +235,7 @@ func TestJSONOutputIsAPIDocument(t *testing.T) {
 func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 	f := newFake(t)
 	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
-		var req callRequest
+		var req api.CallRequest
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Server != "demo" {
 			t.Errorf("%+v, %v", req, err)
 		}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 
 	"github.com/spf13/cobra"
@@ -83,20 +83,14 @@ func (p *program) clientsImports() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			type document struct {
-				ID      string    `json:"id"`
-				Client  string    `json:"client"`
-				At      time.Time `json:"at"`
-				Servers []string  `json:"servers"`
-			}
-			docs := []document{}
+			docs := api.List[api.TakenImport]{Items: []api.TakenImport{}}
 			t := table{title: "Imports", head: []string{"ID", "Client", "Servers"}}
 			for _, i := range all {
-				docs = append(docs, document{i.ID, i.Client, i.At, i.Servers})
+				docs.Items = append(docs.Items, api.TakenImport{ID: i.ID, Client: i.Client, At: i.At, Servers: i.Servers})
 				t.add(i.ID, i.Client, strings.Join(i.Servers, ", "))
 			}
 			if p.json {
-				return p.document(map[string]any{"items": docs, "next": ""})
+				return p.document(docs)
 			}
 			return t.print(p.Stdout, p.Terminal())
 		},

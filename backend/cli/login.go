@@ -10,27 +10,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
-
-// loginPending is the response of POST servers/{id}/login.
-type loginPending struct {
-	URL       string    `json:"url"`
-	Host      string    `json:"host"`
-	ExpiresAt time.Time `json:"expiresAt"`
-}
-
-// loginStatus is the response of GET servers/{id}/login.
-type loginStatus struct {
-	State   core.Login    `json:"state"`
-	Reason  string        `json:"reason"`
-	Pending *loginPending `json:"pending"`
-	Failed  string        `json:"failed"`
-	Issuer  string        `json:"issuer"`
-}
 
 // loginTick is the polling interval of a pending sign-in.
 const loginTick = 300 * time.Millisecond
@@ -48,7 +33,7 @@ func (p *program) login() *cobra.Command {
 				return err
 			}
 			ctx, at := cmd.Context(), "servers/"+url.PathEscape(args[0])+"/login"
-			var pending loginPending
+			var pending api.LoginPending
 			data, err := d.requestRaw(ctx, http.MethodPost, at, nil, nil)
 			if err == nil {
 				err = decode(data, &pending)
@@ -113,7 +98,7 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 	tick := time.NewTicker(loginTick)
 	defer tick.Stop()
 	for {
-		var st loginStatus
+		var st api.LoginStatus
 		data, err := d.requestRaw(ctx, http.MethodGet, at, nil, nil)
 		if err == nil {
 			err = decode(data, &st)
