@@ -190,7 +190,7 @@ func (m *Mux) notSentError() error {
 	return err
 }
 
-// appendCall is AppendRequest with the progress token replaced and without line feeds, which would
+// appendCall appends a request with the progress token replaced and without line feeds, which would
 // end the message.
 func appendCall(dst []byte, id int64, method string, params []byte, edit []Edit) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)

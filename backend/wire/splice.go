@@ -29,13 +29,6 @@ func Splice(dst, src []byte, edits ...Edit) []byte {
 	return append(dst, src[at:]...)
 }
 
-// AppendRequest appends a request. params is raw and may be empty.
-func AppendRequest(dst []byte, id int64, method string, params []byte) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	dst = strconv.AppendInt(dst, id, 10)
-	return appendMethod(append(dst, ','), method, params)
-}
-
 // AppendNotification appends a notification. params is raw and may be empty.
 func AppendNotification(dst []byte, method string, params []byte) []byte {
 	return appendMethod(append(dst, `{"jsonrpc":"2.0",`...), method, params)
