@@ -83,7 +83,7 @@ func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.Che
 	}
 	report := c.Run(ctx, a.Calls, a.clientFor(in.By))
 	if a.Watchman != nil {
-		a.Watchman.SaveRun(ctx, &c, report, "the user ran it")
+		a.Watchman.SaveRun(ctx, &c, report, "run manually")
 	}
 	return reply(report)
 }

@@ -18,7 +18,7 @@ export function makeChecks(scene, evil) {
         step('filesystem', 'list_directory', { outcome: 'ok' }, '{"path":"/home/ada/projects"}'),
         step('filesystem', 'read_file', { outcome: 'ok', contains: [say('Raise the bridge')] }),
       ],
-      last: { at: ago(3 * 3_600_000), ok: true, failed: 0, trigger: 'the user ran it' },
+      last: { at: ago(3 * 3_600_000), ok: true, failed: 0, trigger: 'run manually' },
     },
     {
       name: 'staging-schema',

@@ -159,7 +159,7 @@ function HowItWent({ last, steps }: { last: LastRun | undefined; steps: number }
         {' · '}
         {texts.servers.ago(age(last.at, now))}
         {' · '}
-        {last.trigger === 'the user ran it'
+        {last.trigger === 'run manually' || last.trigger === 'the user ran it'
           ? t.byPerson
           : t.byItself(plain(last.trigger.slice(0, 300)))}
       </span>
