@@ -64,8 +64,8 @@ func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[tru
 type answerToolInput struct {
 	Body struct {
 		Server string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
-		Kind   string `json:"kind,omitempty" enum:"tool,instructions" doc:"Default: tool"`
-		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The server's own name of the tool"`
+		Kind   string `json:"kind,omitempty" enum:"tool,instructions,prompt,resource,template" doc:"Default: tool"`
+		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The server's own name of the tool or prompt, or a URI"`
 		Action string `json:"action" enum:"accept,always,block,ask" doc:"always also accepts all later changes; ask undoes always and block"`
 		Hash   string `json:"hash,omitempty" maxLength:"64" doc:"newHash of the reviewed change; if it has changed since, the response is a conflict"`
 	}
@@ -132,7 +132,7 @@ func (a *API) withheld(server, tool string) bool {
 	if !ok {
 		return false
 	}
-	_, held := view.Withheld(tool)
+	_, held := view.Withheld(core.Tools, tool)
 	return held
 }
 
@@ -161,8 +161,12 @@ func toolsItem(changes []trust.ToolChange) approvals.Item {
 	at := changes[0].At
 	for _, c := range changes {
 		name := c.Name
-		if c.Kind == trust.Instructions {
+		switch c.Kind {
+		case trust.Tool:
+		case trust.Instructions:
 			name = "its instructions"
+		default:
+			name = c.Kind + " " + name
 		}
 		if len(names) < 5 {
 			names = append(names, name)

@@ -53,7 +53,8 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 		b.Lister.WaitListed(ctx, rq.endpoint.server)
 		view := b.view(rq.endpoint, rq.client.Token)
 		if target, ok = find(view, public); !ok {
-			if held, known := view.Withheld(public); known && rq.method == "tools/call" {
+			kind := map[string]core.Kind{"tools/call": core.Tools, "prompts/get": core.Prompts}[rq.method]
+			if held, known := view.Withheld(kind, public); known {
 				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
 			}
 			call.BytesIn = len(call.Params)

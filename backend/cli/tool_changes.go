@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
@@ -17,12 +18,16 @@ import (
 // instructionsWord selects the instructions of a server in place of a tool.
 const instructionsWord = "(instructions)"
 
-// definitionName names a tool, or the instructions of a server.
+// definitionName is how the user names a definition: the name of a tool, the kind and name of
+// anything else.
 func definitionName(kind, name string) string {
-	if kind == "instructions" {
+	switch kind {
+	case trust.Tool:
+		return name
+	case trust.Instructions:
 		return instructionsWord
 	}
-	return name
+	return kind + " " + name
 }
 
 func serverQuery(args []string) url.Values {
@@ -35,7 +40,7 @@ func serverQuery(args []string) url.Values {
 
 func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show the tools that are withheld because they changed, with a diff", Args: argCount(0, 1),
+		Use: "changes [SERVER]", Short: "Show what is withheld because it changed, with a diff", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list api.List[trust.ToolChange]
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes", serverQuery(args), nil, &list); done || err != nil {
@@ -48,7 +53,7 @@ func (p *program) toolChanges() *cobra.Command {
 
 func (p *program) printToolChanges(list []trust.ToolChange) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(p.Stdout, "No tool is withheld.")
+		_, err := fmt.Fprintln(p.Stdout, "Nothing is withheld.")
 		return err
 	}
 	for i := range list {
@@ -129,7 +134,7 @@ func (p *program) answerTool(action string) *cobra.Command {
 	}[action]
 	if action == "accept" {
 		cmd.Use = "accept SERVER TOOL [--always] | SERVER --all"
-		cmd.Long = cmd.Short + ", as listed by: drawbridge tools changes. To accept a change to the server's instructions, use " + instructionsWord + " as TOOL."
+		cmd.Long = cmd.Short + ", as listed by: drawbridge tools changes. To accept a change to the server's instructions, use " + instructionsWord + " as TOOL; for a prompt, resource or template, its kind and name, as in: \"prompt summarize\"."
 		cmd.Flags().BoolVar(&always, "always", false, "also accept all later changes, for descriptions that contain a date or a counter")
 		cmd.Flags().BoolVar(&all, "all", false, "all withheld tools of the server")
 	}
@@ -175,8 +180,10 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 	}
 	if len(words) == 0 && len(args) == 2 {
 		w := toolAnswer{Server: args[0], Kind: "tool", Tool: args[1], Action: action}
-		if args[1] == instructionsWord {
+		if kind, name, ok := strings.Cut(args[1], " "); args[1] == instructionsWord {
 			w.Kind, w.Tool = "instructions", ""
+		} else if ok && slices.Contains([]string{"prompt", "resource", "template"}, kind) {
+			w.Kind, w.Tool = kind, name
 		}
 		if action == "accept" {
 			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no pending change to tool %q of server %q", args[1], args[0]), Hint: "List pending changes with: drawbridge tools changes"}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -53,8 +54,8 @@ func (p *Policy) checkOffered(call *core.Call, s *server) (registry.Target, erro
 	if ok && kind == core.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
 		ok = false // the view does not reflect the new configuration yet
 	}
-	if w, held := view.Withheld(call.Name); held && !ok && kind == core.Tools {
-		return target, withheldError(call.Server, w)
+	if w, held := view.Withheld(kind, call.Name); held && !ok {
+		return target, withheldError(call.Server, word, w)
 	}
 	if !ok && s.filter.Hidden(call.Name) == "" {
 		if err := incompleteError(call.Server, view, word, call.Name); err != nil {
@@ -67,12 +68,16 @@ func (p *Policy) checkOffered(call *core.Call, s *server) (registry.Target, erro
 	return target, nil
 }
 
-// withheldError returns the error for a tool whose changed definition has not been accepted.
-func withheldError(server string, w registry.Withheld) error {
+// withheldError returns the error for a tool or prompt whose changed definition has not been accepted.
+func withheldError(server, word string, w registry.Withheld) error {
+	title := w.Name
+	if word != "tool" {
+		title = strconv.Quote(word + " " + w.Name)
+	}
 	return &core.Error{
 		Code:    core.CodeRejected,
-		Message: fmt.Sprintf("tool %q of server %q is withheld: %s", w.Name, server, w.Why),
-		Hint:    fmt.Sprintf("Review the change on Drawbridge's page, or with: drawbridge tools changes %s. Accept it there, or with: drawbridge tools accept %s %s.", server, server, w.Name),
+		Message: fmt.Sprintf("%s %q of server %q is withheld: %s", word, w.Name, server, w.Why),
+		Hint:    fmt.Sprintf("Review the change on Drawbridge's page, or with: drawbridge tools changes %s. Accept it there, or with: drawbridge tools accept %s %s.", server, server, title),
 	}
 }
 

@@ -65,7 +65,7 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 	if ok {
 		if target, known := view.Lookup(core.Tools, tool); known {
 			tool = target.Name
-		} else if held, ok := view.Withheld(tool); ok {
+		} else if held, ok := view.Withheld(core.Tools, tool); ok {
 			tool = held.Name
 		}
 	}

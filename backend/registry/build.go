@@ -11,11 +11,11 @@ import (
 // buildView computes the view of one server, whose items keep their own names.
 func (h *registeredServer) buildView() {
 	v := &View{server: h.ID, catalogs: []Offer{{Server: h.ID, Label: h.Label, Catalog: h.catalog}}}
-	for i := range allKinds {
+	for i, kind := range allKinds {
 		v.names[i] = make(map[string]Target, len(h.entries[i]))
 		for _, e := range h.entries[i] {
 			if e.withheld != "" {
-				v.withhold(e.visibleName, Target{Server: h.ID, Name: e.name}, e.withheld)
+				v.withhold(kind, e.visibleName, Target{Server: h.ID, Name: e.name}, e.withheld)
 				continue
 			}
 			t := Target{Server: h.ID, Name: e.name, Raw: e.withName(e.visibleName), Hints: e.hints}
@@ -84,7 +84,7 @@ func (v *View) addNamed(i int, n *namer, servers []*registeredServer, p *config.
 			public := n.publicName(h, e.visibleName, 0)
 			for round := 1; ; round++ {
 				_, taken := v.names[i][public]
-				if _, kept := v.withheld[public]; !taken && !outside[public] && (!kept || i != IndexOf(core.Tools)) {
+				if _, kept := v.withheld[kindName{allKinds[i], public}]; !taken && !outside[public] && !kept {
 					break
 				}
 				public = n.publicName(h, e.visibleName, round) // two hashes collide
@@ -94,7 +94,7 @@ func (v *View) addNamed(i int, n *namer, servers []*registeredServer, p *config.
 				continue
 			}
 			if e.withheld != "" {
-				v.withhold(public, Target{Server: h.ID, Name: e.name}, e.withheld)
+				v.withhold(allKinds[i], public, Target{Server: h.ID, Name: e.name}, e.withheld)
 				continue
 			}
 			t := Target{Server: h.ID, Name: e.name, Raw: v.uris.markReferences(h.ID, e.withName(public)), Hints: e.hints}
@@ -112,6 +112,9 @@ func (v *View) addURIs(i int, servers []*registeredServer) {
 			continue
 		}
 		for _, e := range h.entries[i] {
+			if e.withheld != "" {
+				continue
+			}
 			public := v.uris.public(h.ID, e.name)
 			if allKinds[i] == core.Templates {
 				public = v.uris.publicTemplate(h.ID, e.name)

@@ -100,9 +100,9 @@ func (h *registeredServer) restrictedView(p *config.Profile) *View {
 			v.renamed[name] = t
 		}
 	}
-	for name, w := range h.view.withheld {
-		if profileOffers(p, h.ID, core.Tools, w.Name) {
-			v.withhold(name, w.Target, w.Why)
+	for key, w := range h.view.withheld {
+		if profileOffers(p, h.ID, key.kind, w.Name) {
+			v.withhold(key.kind, key.name, w.Target, w.Why)
 		}
 	}
 	s, _ := p.Offers(h.ID)

@@ -170,8 +170,8 @@ func TestProfilesFollowCatalogsAndEdits(t *testing.T) {
 
 // Withheld, renamed and not yet listed tools outside a profile are unreachable like all others.
 func TestListMetadataStaysWithinProfile(t *testing.T) {
-	r := New(Options{Withhold: func(string, []core.Item, string) (map[string]string, bool) {
-		return map[string]string{"changed": "it has changed"}, false
+	r := New(Options{Withhold: func(string, *core.Catalog) (map[core.Kind]map[string]string, bool) {
+		return map[core.Kind]map[string]string{core.Tools: {"changed": "it has changed"}}, false
 	}})
 	renamed := config.Filter{Tools: map[string]config.Tool{"old": {Rename: "new"}}}
 	r.Arrange("", []Server{{ID: "a", Filter: &renamed}, {ID: "b"}, {ID: "late"}})
@@ -183,14 +183,14 @@ func TestListMetadataStaysWithinProfile(t *testing.T) {
 	}}, {Name: "q", Servers: map[string]config.ProfileServer{"a": {}}}})
 	all, one := first(r.Profile("p", 0)), first(r.ProfileServer("p", "a"))
 	for _, name := range []string{"b__changed", "a__changed"} {
-		if w, ok := all.Withheld(name); ok {
+		if w, ok := all.Withheld(core.Tools, name); ok {
 			t.Errorf("%s says %+v", name, w)
 		}
 	}
-	if w, ok := one.Withheld("changed"); ok {
+	if w, ok := one.Withheld(core.Tools, "changed"); ok {
 		t.Errorf("of one server: %+v", w)
 	}
-	if w, ok := first(r.ProfileServer("q", "a")).Withheld("changed"); !ok || w.Why == "" {
+	if w, ok := first(r.ProfileServer("q", "a")).Withheld(core.Tools, "changed"); !ok || w.Why == "" {
 		t.Error("who may see it does not hear why it is withheld")
 	}
 	for _, name := range []string{"old", "new", "changed"} {

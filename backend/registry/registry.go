@@ -13,12 +13,15 @@ import (
 
 // Options configures a Registry. The zero value is valid.
 type Options struct {
-	// Withhold decides which tools of a server are hidden from clients, each with the reason, and
-	// whether the server's instructions are hidden too (mute). It runs whenever a server is
-	// listed, with all tools that have a valid entry, before any client sees them. It must not
-	// call the Registry. A nil Withhold hides nothing.
-	Withhold func(server string, tools []core.Item, instructions string) (withheld map[string]string, mute bool)
+	// Withhold decides what is hidden from clients. A nil Withhold hides nothing.
+	Withhold Withhold
 }
+
+// Withhold decides which items of a server are hidden from clients, by kind and name, each with the
+// reason, and whether the server's instructions are hidden too (mute). It runs whenever a server is
+// listed, with all items that have a valid entry, before any client sees them. It must not call the
+// Registry.
+type Withhold func(server string, offered *core.Catalog) (withheld map[core.Kind]map[string]string, mute bool)
 
 // Server is the configuration of a server in the Views.
 type Server struct {
@@ -38,7 +41,7 @@ type Change struct {
 // Registry holds the catalogs of all servers. Views may be read from any goroutine at any time,
 // including from a function registered with OnChange.
 type Registry struct {
-	withhold func(server string, tools []core.Item, instructions string) (map[string]string, bool)
+	withhold Withhold
 	views    atomic.Pointer[snapshot]
 
 	mu        sync.Mutex
@@ -95,8 +98,8 @@ type registeredServer struct {
 	uris       []string // of the resources that the server lists or that its tools refer to
 	view       *View
 
-	warnings []string          // about Filter entries that match no tool
-	withheld map[string]string // reasons, by tool name
+	warnings []string                        // about Filter entries that match no tool
+	withheld map[core.Kind]map[string]string // reasons, by name
 }
 
 // New returns a Registry without servers.
@@ -274,7 +277,7 @@ func (r *Registry) rebuild() {
 
 // replaceCatalog replaces the catalog of h. It returns the kinds in touched and those whose lists
 // have changed.
-func (h *registeredServer) replaceCatalog(c *core.Catalog, withhold func(string, []core.Item, string) (map[string]string, bool), touched []core.Kind) []core.Kind {
+func (h *registeredServer) replaceCatalog(c *core.Catalog, withhold Withhold, touched []core.Kind) []core.Kind {
 	own := h.view
 	h.rawCatalog, h.catalog = c, c
 	h.prepareEntries(withhold)
@@ -287,27 +290,31 @@ func (h *registeredServer) replaceCatalog(c *core.Catalog, withhold func(string,
 
 // prepareEntries computes the entries of h's catalog. For a new catalog, withhold is called; a nil
 // withhold keeps the previous decision.
-func (h *registeredServer) prepareEntries(withhold func(string, []core.Item, string) (map[string]string, bool)) {
+func (h *registeredServer) prepareEntries(withhold Withhold) {
 	lists := [Kinds][]core.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
 	for i, items := range lists {
 		h.entries[i] = prepareItems(items)
 	}
-	tools := IndexOf(core.Tools)
 	if withhold != nil {
-		items := make([]core.Item, len(h.entries[tools]))
-		for i, e := range h.entries[tools] {
-			items[i] = core.Item{Name: e.name, Raw: e.raw}
+		offered := &core.Catalog{Instructions: h.rawCatalog.Instructions}
+		for i, to := range []*[]core.Item{&offered.Tools, &offered.Prompts, &offered.Resources, &offered.Templates} {
+			for _, e := range h.entries[i] {
+				*to = append(*to, core.Item{Name: e.name, Raw: e.raw})
+			}
 		}
 		var mute bool
-		if h.withheld, mute = withhold(h.ID, items, h.rawCatalog.Instructions); mute {
+		if h.withheld, mute = withhold(h.ID, offered); mute {
 			quiet := *h.rawCatalog
 			quiet.Instructions = ""
 			h.catalog = &quiet
 		}
 	}
-	for i := range h.entries[tools] {
-		h.entries[tools][i].withheld = h.withheld[h.entries[tools][i].name]
+	for i, kind := range allKinds {
+		for n := range h.entries[i] {
+			h.entries[i][n].withheld = h.withheld[kind][h.entries[i][n].name]
+		}
 	}
+	tools := IndexOf(core.Tools)
 	h.entries[tools], h.warnings = applyFilter(h.Filter, h.entries[tools])
 	h.templates, h.uris = nil, nil
 	for _, e := range h.entries[IndexOf(core.Templates)] {

@@ -20,7 +20,7 @@ type View struct {
 	lists             [Kinds][]byte
 	names             [Kinds]map[string]Target // items by public name
 	renamed           map[string]Target        // in the view of one server: renamed tools, by the server's own name
-	withheld          map[string]Withheld      // tools hidden from clients, by the name that clients would use
+	withheld          map[kindName]Withheld    // items hidden from clients, by the name that clients would use
 	uris              *resourceURIs            // nil in the view of one server
 	unlisted          []unlistedServer
 	catalogs          []Offer
@@ -153,21 +153,27 @@ func (v *View) inScope(server, own string, ok bool) (Target, bool) {
 	return Target{Server: server, Name: own}, true
 }
 
-// Withheld is a tool that its server offers but clients must not see.
+// kindName is a name among the items of one kind.
+type kindName struct {
+	kind core.Kind
+	name string
+}
+
+// Withheld is an item that its server offers but clients must not see.
 type Withheld struct {
 	Target
 	Why string // a clause such as "it has changed ..."
 }
 
-// Withheld returns the withheld tool that clients would call name. In the view of one server,
-// name may also be the server's own name for it.
-func (v *View) Withheld(name string) (Withheld, bool) {
-	if w, ok := v.withheld[name]; ok {
+// Withheld returns the withheld item of a kind that clients would call name. In the view of one
+// server, name may also be the server's own name for it.
+func (v *View) Withheld(kind core.Kind, name string) (Withheld, bool) {
+	if w, ok := v.withheld[kindName{kind, name}]; ok {
 		return w, true
 	}
 	if v.server != "" {
-		for _, w := range v.withheld {
-			if w.Name == name {
+		for key, w := range v.withheld {
+			if key.kind == kind && w.Name == name {
 				return w, true
 			}
 		}
@@ -175,11 +181,11 @@ func (v *View) Withheld(name string) (Withheld, bool) {
 	return Withheld{}, false
 }
 
-func (v *View) withhold(name string, t Target, why string) {
+func (v *View) withhold(kind core.Kind, name string, t Target, why string) {
 	if v.withheld == nil {
-		v.withheld = map[string]Withheld{}
+		v.withheld = map[kindName]Withheld{}
 	}
-	v.withheld[name] = Withheld{t, why}
+	v.withheld[kindName{kind, name}] = Withheld{t, why}
 }
 
 // Template returns the server of a template by its public form, and the server's own template. It

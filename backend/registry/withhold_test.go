@@ -11,9 +11,9 @@ import (
 func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	hide := map[string]string{}
 	mute := false
-	r := New(Options{Withhold: func(server string, _ []core.Item, _ string) (map[string]string, bool) {
+	r := New(Options{Withhold: func(server string, _ *core.Catalog) (map[core.Kind]map[string]string, bool) {
 		if server == "a" {
-			return hide, mute
+			return map[core.Kind]map[string]string{core.Tools: hide}, mute
 		}
 		return nil, false
 	}})
@@ -49,7 +49,7 @@ func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	if _, ok := own.Own(core.Tools, "search"); ok {
 		t.Error("it is found by its own name")
 	}
-	if w, ok := r.All().Withheld("a__search"); !ok || w.Server != "a" || w.Name != "search" || w.Why != "it has changed" {
+	if w, ok := r.All().Withheld(core.Tools, "a__search"); !ok || w.Server != "a" || w.Name != "search" || w.Why != "it has changed" {
 		t.Errorf("why is not known: %v", w)
 	}
 	if list := string(r.All().ListResult(core.Tools)); !strings.Contains(list, "b__search") {
@@ -64,5 +64,40 @@ func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	own, _ = r.Server("a")
 	if own.Offers()[0].Catalog.Instructions != "Hello." {
 		t.Error("the instructions do not come back")
+	}
+}
+
+// Clients neither list nor get a withheld prompt. A withheld resource is not listed, but can be read.
+func TestWithheldPromptsAndResourcesAreNotListed(t *testing.T) {
+	r := New(Options{Withhold: func(_ string, offered *core.Catalog) (map[core.Kind]map[string]string, bool) {
+		if len(offered.Prompts) != 1 || len(offered.Resources) != 1 || len(offered.Templates) != 1 {
+			t.Errorf("offered %+v", offered)
+		}
+		return map[core.Kind]map[string]string{core.Prompts: {"ask": "changed"}, core.Resources: {"r://1": "changed"}, core.Templates: {"r://{i}": "changed"}}, false
+	}})
+	c := catalogOf("r://1", "r://{i}")
+	c.Tools, c.Prompts = []core.Item{item("ask", `{"name":"ask"}`)}, []core.Item{item("ask", `{"name":"ask"}`)}
+	r.Set("a", "", c)
+	own, _ := r.Server("a")
+	for prefix, v := range map[string]*View{"a__": r.All(), "": own} {
+		for _, kind := range []core.Kind{core.Prompts, core.Resources, core.Templates} {
+			if list := v.Items(kind); len(list) != 0 {
+				t.Errorf("%q lists %v", prefix, list)
+			}
+		}
+		if w, ok := v.Withheld(core.Prompts, prefix+"ask"); !ok || w.Server != "a" || w.Name != "ask" {
+			t.Errorf("%q does not say why: %+v", prefix, w)
+		}
+		if _, ok := v.Lookup(core.Prompts, prefix+"ask"); ok {
+			t.Errorf("%q finds the prompt", prefix)
+		}
+		if _, ok := v.Lookup(core.Tools, prefix+"ask"); !ok {
+			t.Errorf("%q lacks the tool of the same name", prefix)
+		}
+		for _, uri := range []string{"r://1", "r://2"} {
+			if target, ok := v.Resource(uri); !ok || target.Server != "a" {
+				t.Errorf("%q does not read %s", prefix, uri)
+			}
+		}
 	}
 }

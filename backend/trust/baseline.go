@@ -37,6 +37,9 @@ type Options struct {
 // Kinds of definitions.
 const (
 	Tool         = "tool"
+	Prompt       = "prompt"
+	Resource     = "resource"
+	Template     = "template"     // of resources
 	Instructions = "instructions" // instructions of the server's initialize result
 	Server       = "server"       // how the server is started or reached
 )
@@ -159,34 +162,44 @@ func (b *Baseline) serverBaseline(server string) *serverBaseline {
 	return s
 }
 
-// Judge compares the tools and instructions that a server lists with the trusted ones. It returns
-// the names of the tools to withhold, each with the reason, and whether to withhold the
-// instructions. Definitions that are seen for the first time become trusted.
-func (b *Baseline) Judge(server string, tools []core.Item, instructions string) (withheld map[string]string, mute bool) {
+// Judge compares what a server lists with the trusted definitions. It returns the items to withhold,
+// by kind and name, each with the reason, and whether to withhold the instructions. Definitions that
+// are seen for the first time become trusted.
+func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[core.Kind]map[string]string, mute bool) {
 	defer b.wakeWriter()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.serverBaseline(server)
 	b.load(s)
-	first := !s.known
-	for _, it := range s.items {
+	firstOf := map[string]bool{Tool: !s.known, Prompt: true, Resource: true, Template: true}
+	for k, it := range s.items {
 		it.present = false
-	}
-	for _, tool := range tools {
-		if why := b.judgeDefinition(s, recordKey{Tool, tool.Name}, tool.Raw, canonical(tool.Raw), first); why != "" {
-			if withheld == nil {
-				withheld = map[string]string{}
-			}
-			withheld[tool.Name] = why
+		if k.kind != Tool {
+			firstOf[k.kind] = false // earlier versions recorded tools only
 		}
 	}
-	if instructions != "" {
-		mute = b.judgeDefinition(s, recordKey{Instructions, ""}, []byte(instructions), []byte(instructions), first) != ""
+	withheld = map[core.Kind]map[string]string{}
+	for _, list := range []struct {
+		kind   core.Kind
+		record string
+		items  []core.Item
+	}{{core.Tools, Tool, offered.Tools}, {core.Prompts, Prompt, offered.Prompts}, {core.Resources, Resource, offered.Resources}, {core.Templates, Template, offered.Templates}} {
+		for _, item := range list.items {
+			if why := b.judgeDefinition(s, recordKey{list.record, item.Name}, item.Raw, definitionOf(list.record, item.Raw), firstOf[list.record]); why != "" {
+				if withheld[list.kind] == nil {
+					withheld[list.kind] = map[string]string{}
+				}
+				withheld[list.kind][item.Name] = why
+			}
+		}
 	}
-	if first && len(tools) > 0 {
-		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, Action: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(tools))})
+	if text := []byte(offered.Instructions); len(text) > 0 {
+		mute = b.judgeDefinition(s, recordKey{Instructions, ""}, text, text, !s.known) != ""
 	}
-	s.known = s.known || len(tools) > 0 || instructions != ""
+	if !s.known && len(offered.Tools) > 0 {
+		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, Action: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(offered.Tools))})
+	}
+	s.known = s.known || len(offered.Tools)+len(offered.Prompts)+len(offered.Resources)+len(offered.Templates)+len(offered.Instructions) > 0
 	b.trimRecords(s)
 	b.changedServers[server] = true
 	return withheld, mute

@@ -21,28 +21,44 @@ func hashOf(definition []byte) Hash {
 	return Hash(sum[:16])
 }
 
-// unhashedMembers are the members of a tool that are not hashed: the name is the key of the record,
-// and the others are not shown to the model.
+// unhashedMembers are the members of a tool or prompt that are not hashed: the name is the key of the
+// record, and the others are not shown to the model.
 var unhashedMembers = []string{"name", "_meta", "icons"}
+
+// resourceMembers are the hashed members of a resource or template. The others, such as its size,
+// change with its content.
+var resourceMembers = []string{"name", "title", "description"}
 
 // maxNesting is the maximum depth of JSON that canonical sorts. Deeper JSON is hashed as it is.
 const maxNesting = 200
 
 var errDeep = errors.New("nested too deep")
 
+// definitionOf returns the canonical definition of an item of a kind.
+func definitionOf(kind string, raw []byte) []byte {
+	if kind == Resource || kind == Template {
+		return canonicalWithout(raw, func(member string) bool { return !slices.Contains(resourceMembers, member) })
+	}
+	return canonical(raw)
+}
+
 // canonical returns a tool's JSON with sorted keys and without white space. Duplicate keys are
 // preserved, because clients differ in which one they use.
 func canonical(raw []byte) []byte {
+	return canonicalWithout(raw, func(member string) bool { return slices.Contains(unhashedMembers, member) })
+}
+
+func canonicalWithout(raw []byte, skip func(member string) bool) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	out, err := appendCanonical(d, make([]byte, 0, len(raw)), 0)
+	out, err := appendCanonical(d, make([]byte, 0, len(raw)), 0, skip)
 	if err != nil {
 		return bytes.Clone(raw)
 	}
 	return out
 }
 
-func appendCanonical(d *json.Decoder, out []byte, depth int) ([]byte, error) {
+func appendCanonical(d *json.Decoder, out []byte, depth int, skip func(string) bool) ([]byte, error) {
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
@@ -61,7 +77,7 @@ func appendCanonical(d *json.Decoder, out []byte, depth int) ([]byte, error) {
 			if n > 0 {
 				out = append(out, ',')
 			}
-			if out, err = appendCanonical(d, out, depth+1); err != nil {
+			if out, err = appendCanonical(d, out, depth+1, skip); err != nil {
 				return nil, err
 			}
 		}
@@ -82,11 +98,11 @@ func appendCanonical(d *json.Decoder, out []byte, depth int) ([]byte, error) {
 		if !ok {
 			return nil, errors.New("a key is not a string")
 		}
-		value, err := appendCanonical(d, nil, depth+1)
+		value, err := appendCanonical(d, nil, depth+1, skip)
 		if err != nil {
 			return nil, err
 		}
-		if depth == 0 && slices.Contains(unhashedMembers, name) {
+		if depth == 0 && skip(name) {
 			continue
 		}
 		members = append(members, member{name, value})

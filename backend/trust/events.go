@@ -24,7 +24,7 @@ type Event struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`
 	Server  string    `json:"server"`
-	Kind    string    `json:"kind" enum:"tool,instructions,server"`
+	Kind    string    `json:"kind" enum:"tool,instructions,server,prompt,resource,template"`
 	Name    string    `json:"name"`
 	Action  string    `json:"action" enum:"new,changed,accepted,blocked,returned,warned"`
 	Detail  string    `json:"detail"`

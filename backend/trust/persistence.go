@@ -103,7 +103,7 @@ func truncateDefinition(definition []byte) []byte {
 	return slices.Clone(definition[:min(len(definition), maxDefinition)])
 }
 
-// trimRecords limits the records of tools that a server no longer lists to maxRecords. The newest
+// trimRecords limits the records of items that a server no longer lists to maxRecords. The newest
 // records are deleted first: a server that lists thousands of names for a moment must not cause the
 // deletion of older records, because their tools would then be trusted again on first use.
 func (b *Baseline) trimRecords(s *serverBaseline) {
@@ -112,7 +112,7 @@ func (b *Baseline) trimRecords(s *serverBaseline) {
 	}
 	var absent []recordKey
 	for k, it := range s.items {
-		if !it.present && !it.blocked && k.kind == Tool {
+		if !it.present && !it.blocked && k.kind != Server && k.kind != Instructions {
 			absent = append(absent, k)
 		}
 	}

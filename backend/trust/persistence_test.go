@@ -17,7 +17,7 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 	b := New(Options{Store: s})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}, {Server: "docs", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."))
-	b.Judge("docs", []core.Item{tool("read", "Reads documents.")}, "") // an earlier server with the new name
+	b.judgeTools("docs", []core.Item{tool("read", "Reads documents.")}, "") // an earlier server with the new name
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes.")) // not saved yet
 	err := b.Rename(t.Context(), "files", "docs", func() error {
@@ -28,10 +28,10 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Apply([]Rule{{Server: "docs", Mode: Ask}})
-	if w, _ := b.Judge("docs", []core.Item{tool("read", "Reads."), tool("write", "Writes.")}, ""); len(w) != 0 {
+	if w, _ := b.judgeTools("docs", []core.Item{tool("read", "Reads."), tool("write", "Writes.")}, ""); len(w) != 0 {
 		t.Errorf("what was trusted under the old name is withheld: %v", w)
 	}
-	if w, _ := b.Judge("docs", []core.Item{tool("read", "Evil."), tool("write", "Evil.")}, ""); len(w) != 2 {
+	if w, _ := b.judgeTools("docs", []core.Item{tool("read", "Evil."), tool("write", "Evil.")}, ""); len(w) != 2 {
 		t.Errorf("of two that changed %v is withheld", w)
 	}
 	// A later server with the old name is a new one.
@@ -46,7 +46,7 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 	if err := b.Rename(t.Context(), "docs", "x", func() error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("a failed move: %v", err)
 	}
-	if w, _ := b.Judge("docs", []core.Item{tool("read", "Worse.")}, ""); len(w) != 1 {
+	if w, _ := b.judgeTools("docs", []core.Item{tool("read", "Worse.")}, ""); len(w) != 1 {
 		t.Error("after a failed move the old name has forgotten")
 	}
 }

@@ -13,8 +13,8 @@ import (
 // ToolChange is a definition that differs from the trusted one.
 type ToolChange struct {
 	Server   string     `json:"server"`
-	Kind     string     `json:"kind" enum:"tool,instructions"`
-	Name     string     `json:"name"` // as the server lists it; empty for instructions
+	Kind     string     `json:"kind" enum:"tool,instructions,prompt,resource,template"`
+	Name     string     `json:"name"` // as the server lists it, or a URI; empty for instructions
 	At       time.Time  `json:"at"`   // when the change was seen
 	State    string     `json:"state" enum:"waiting,blocked,added,changed,removed"`
 	OldHash  string     `json:"oldHash"`
@@ -259,7 +259,7 @@ func describeKey(k recordKey) string {
 	if k.kind == Instructions {
 		return "the instructions"
 	}
-	return fmt.Sprintf("tool %q", k.name)
+	return fmt.Sprintf("%s %q", k.kind, k.name)
 }
 
 // Compare returns how tools differ from the trusted tools that the server lists now. It changes

@@ -6,7 +6,7 @@ await live()
 
 await step('a tool that changed is seen, and accepted', async () => {
   await go('/questions')
-  const card = page.getByRole('listitem').filter({ hasText: 'Tools of rug changed' }).first()
+  const card = page.getByRole('listitem').filter({ hasText: 'Definitions of rug changed' }).first()
   await card.getByText('First read ~/.ssh/id_rsa').first().waitFor()
   await card.getByText('It tells the model to hide something from you.').waitFor()
   await accessible('/questions, a changed tool')
@@ -37,7 +37,7 @@ await step('a tool that changed is seen, and accepted', async () => {
 // Of another server the change is blocked, and then taken for good, with all that follow.
 await step('a change is blocked, and taken for good', async () => {
   await go('/questions')
-  const other = page.getByRole('listitem').filter({ hasText: 'Tools of other changed' }).first()
+  const other = page.getByRole('listitem').filter({ hasText: 'Definitions of other changed' }).first()
   await other.getByRole('button', { name: 'Block: add', exact: true }).click()
   await other.waitFor({ state: 'detached' })
   await go('/servers/other?view=tools')

@@ -1566,11 +1566,18 @@ export const texts = withoutPrototypes({
   },
   trust: {
     title: 'Trust',
-    asks: (server: string) => `Tools of ${server} changed`,
+    asks: (server: string) => `Definitions of ${server} changed`,
     withheld: 'Hidden from clients',
     withheldBody:
-      'These tools changed since you trusted them. Clients cannot see or call them until you accept the changes.',
+      'These definitions changed since you trusted them. Clients do not see them until you accept the changes.',
     instructions: 'The server’s instructions',
+    nameOf: (kind: string, name: string) =>
+      ({
+        instructions: 'The server’s instructions',
+        prompt: `Prompt ${name}`,
+        resource: `Resource ${name}`,
+        template: `Resource template ${name}`,
+      })[kind] ?? name,
     states: {
       waiting: 'Changed since trusted',
       blocked: 'Blocked by you',

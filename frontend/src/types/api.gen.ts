@@ -60,13 +60,13 @@ export interface AnswerToolInputBody {
   /**
    * Default: tool
    */
-  kind?: 'tool' | 'instructions';
+  kind?: 'tool' | 'instructions' | 'prompt' | 'resource' | 'template';
   /**
    * Server id or name
    */
   server: string;
   /**
-   * The server's own name of the tool
+   * The server's own name of the tool or prompt, or a URI
    */
   tool?: string;
 }
@@ -1052,7 +1052,7 @@ export interface Event {
   at: string;
   detail: string;
   id: number;
-  kind: 'tool' | 'instructions' | 'server';
+  kind: 'tool' | 'instructions' | 'server' | 'prompt' | 'resource' | 'template';
   name: string;
   newHash: string;
   oldHash: string;
@@ -1644,7 +1644,7 @@ export interface ListToolChange {
 export interface ToolChange {
   at: string;
   diff: DiffLine[];
-  kind: 'tool' | 'instructions';
+  kind: 'tool' | 'instructions' | 'prompt' | 'resource' | 'template';
   name: string;
   newHash: string;
   oldHash: string;

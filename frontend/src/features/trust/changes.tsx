@@ -35,7 +35,7 @@ function Change({ change }: { change: ToolChange }) {
       hash: change.newHash,
     });
   const wary = (change.warnings ?? []).some(isSign);
-  const name = change.kind === 'instructions' ? t.instructions : plain(change.name.slice(0, 200));
+  const name = t.nameOf(change.kind, plain(change.name.slice(0, 200)));
   return (
     <li className="rounded-md border bg-panel p-3">
       <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
