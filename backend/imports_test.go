@@ -32,6 +32,7 @@ var edges = map[string]string{
 	"config":              "backend/lazyregexp backend/atomicfile backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/event":       "backend/core",
 	"backend/process":     "backend/closeonce",
+	"backend/sandbox":     "",
 	"backend/cassette":    "",
 	"backend/dockerexec":  "backend/closeonce backend/hideconsole",
 	"backend/wire":        "backend/core", // spans, replies and sinks are hub's, so that the call path converts nothing
@@ -44,8 +45,8 @@ var edges = map[string]string{
 	"backend/upstream":    "backend/core backend/wire",
 	"backend/registry":    "backend/lazyregexp backend/core config",
 	"backend/trust":       "backend/core backend/store",
-	"backend/dial":        "backend/lazyregexp backend/core config backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason", // it alone starts and reaches servers; lazyregexp reads what npm says
-	"backend/supervisor":  "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",             // process: usage and the age of the login environment; exitreason: why a process ended
+	"backend/dial":        "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason", // it alone starts and reaches servers; lazyregexp reads what npm says
+	"backend/supervisor":  "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                             // process: usage and the age of the login environment; exitreason: why a process ended
 	"backend/approvals":   "backend/core backend/event",
 	"backend/policy":      "backend/core config backend/registry backend/approvals backend/wire",
 	"backend/gateway":     "backend/core backend/event backend/policy backend/wire",
@@ -115,8 +116,8 @@ var owners = map[string]string{
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/term":                      "backend/cli",
-	"golang.org/x/sys":                       "config backend/atomicfile backend/process backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; atomicfile: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
-	"golang.org/x/sync":                      "backend/bridge",                                                                                                               // semaphore: room for large bodies
+	"golang.org/x/sys":                       "config backend/atomicfile backend/process backend/sandbox backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; atomicfile: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
+	"golang.org/x/sync":                      "backend/bridge",                                                                                                                               // semaphore: room for large bodies
 }
 
 // imports maps each package of the tree to what its files import outside of tests,

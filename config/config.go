@@ -77,6 +77,8 @@ type Server struct {
 
 	Docker Docker // docker
 
+	Sandbox Sandbox // stdio
+
 	Disabled bool
 	// AllowInsecure permits plain http to other machines.
 	AllowInsecure bool

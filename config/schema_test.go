@@ -125,6 +125,7 @@ func TestSchemaMatchesParser(t *testing.T) {
 	checkObject(t, "server.docker.", dockerFields(&Docker{}), server.Properties["docker"].schemaObject)
 	checkObject(t, "server.oauth.", oauthFields(&OAuth{}, new(string)), server.Properties["oauth"].schemaObject)
 
+	checkObject(t, "server.sandbox.", sandboxFields(&Sandbox{}), defs["sandbox"])
 	checkObject(t, "tool.", toolFields(&Tool{}), defs["tool"])
 	for name, fields := range map[string]field{
 		"retry": retryField(new(*Retry)), "breaker": breakerField(new(*Breaker)),

@@ -41,6 +41,7 @@ func serverFields(e *entry) []field {
 		oauthField(&s.OAuth),
 		str("container", &e.container, notBlank),
 		section("docker", dockerFields(&s.Docker)...),
+		sandboxField(&s.Sandbox),
 		boolean("disabled", &s.Disabled),
 		boolean("enabled", &e.enabled),
 		boolean("allowInsecure", &s.AllowInsecure),
@@ -118,6 +119,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 	}
 	r.transport(&e, m)
 	r.session(&e, m)
+	r.sandbox(&e, m)
 	return e.Server
 }
 

@@ -124,6 +124,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Secret:   records.secrets.guarding(vault),
 		Observer: records.timeline, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
+		Private:          []string{o.Folders.Config, o.Folders.Data, o.Folders.State},
 		DefaultWorkspace: filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		OnNotification: func(server, method string, params json.RawMessage) {

@@ -51,6 +51,9 @@ type Dialer struct {
 	// and should stay empty. "" means the user's home directory.
 	DefaultWorkspace string
 
+	// Private are files and folders that a sandboxed server may not read, such as our own.
+	Private []string
+
 	// Redact masks secrets in a command before it is shown. May be nil.
 	Redact func(string) string
 
@@ -207,9 +210,13 @@ func (d *Dialer) processSpec(c *config.Server, env environment, s *startedProces
 func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	spec.Stderr = stderr
+	path := spec.Path
+	if err := d.confine(c, &spec, s); err != nil {
+		return nil, errors.Join(err, stderr.Close())
+	}
 	p, ended, err := d.startProcess(c, spec)
 	if err != nil {
-		return nil, startError(spec.Path, err)
+		return nil, startError(path, err)
 	}
 	recorder := s.newRecorder()
 	s.set(p.PID(), func() (Exit, bool) {
@@ -220,7 +227,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (
 			return Exit{}, false
 		}
 	})
-	running := localProcess{p, launcher(spec.Path)}
+	running := localProcess{p, launcher(path)}
 	d.running.add(c.ID, running)
 	return &pipeWithStop{Pipe: recordPipe(p, recorder, c.ID, d.Observer), stopped: func() error {
 		d.running.remove(c.ID, running)

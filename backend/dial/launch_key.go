@@ -23,9 +23,10 @@ func LaunchKey(c *config.Server) string {
 		Docker     config.Docker
 		Framing    string
 		Debug      bool
-		Insecure   bool         `json:",omitempty"` // omitted when unset, so that keys saved by earlier versions stay valid
-		OAuth      config.OAuth `json:",omitzero"`
-	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure, c.OAuth})
+		Insecure   bool           `json:",omitempty"` // omitted when unset, so that keys saved by earlier versions stay valid
+		OAuth      config.OAuth   `json:",omitzero"`
+		Sandbox    config.Sandbox `json:",omitzero"`
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure, c.OAuth, c.Sandbox})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }

@@ -88,7 +88,7 @@ func configuration() ([]byte, error) {
 	for _, p := range later {
 		writeSection(&b, 2, p.name, p.property)
 	}
-	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "profile", "profileServer", "client", "argumentRule", "argumentCondition", "argumentTest"} {
+	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "sandbox", "profile", "profileServer", "client", "argumentRule", "argumentCondition", "argumentTest"} {
 		p, ok := root.Defs[name]
 		if !ok {
 			return nil, fmt.Errorf("the schema has no %s", name)
@@ -105,7 +105,7 @@ func configuration() ([]byte, error) {
 
 // titles are the headings of definitions that several keys share.
 var titles = map[string]string{
-	"server": "A server", "tool": "A tool", "retry": "retry", "breaker": "breaker", "rateLimit": "rateLimit", "concurrency": "concurrency",
+	"server": "A server", "tool": "A tool", "retry": "retry", "breaker": "breaker", "rateLimit": "rateLimit", "concurrency": "concurrency", "sandbox": "sandbox",
 	"profile": "A profile", "profileServer": "A server of a profile", "client": "A client",
 	"argumentRule": "A rule on arguments", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
 }

@@ -1,0 +1,116 @@
+package dial
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// confine makes spec start in the sandbox of c, if it has one. What the system cannot enforce
+// becomes a warning, or an error if the server must not run without it.
+func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess) error {
+	if !c.Sandbox.On {
+		return nil
+	}
+	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); name == "docker" || name == "podman" {
+		return &core.Error{Code: core.CodeValidation, Message: "a sandbox cannot confine a container, only the command " + name + " that starts it",
+			Hint: "Remove sandbox, and limit the container in args (--read-only, --network, --volume)."}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return fmt.Errorf("no sandbox without a home directory: %w", err)
+	}
+	rules := sandbox.RulesFor(sandbox.Program{
+		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: d.Private,
+		Read: c.Sandbox.Read, Write: c.Sandbox.Write, NoNetwork: c.Sandbox.NoNetwork, Ports: c.Sandbox.Ports,
+	})
+	missing, enough := sandbox.Check(rules)
+	if !enough && !c.Sandbox.BestEffort {
+		return &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
+			Hint: "Set sandbox.bestEffort to start it with what is possible, or sandbox to \"off\"."}
+	}
+	if len(missing) > 0 {
+		s.addWarning("its sandbox is incomplete: this system cannot " + strings.Join(missing, ", nor "))
+	}
+	if !sandbox.Available() {
+		return nil
+	}
+	self, args, env, err := sandbox.Wrap(rules, spec.Path, spec.Args)
+	if err != nil {
+		return err
+	}
+	spec.Path, spec.Args, spec.Env = self, args, append(spec.Env, env)
+	spec.Stderr = io.MultiWriter(spec.Stderr, &refusals{rules: rules, report: func(text string) { d.Logs.Append(c.ID, serverlog.Warn, text) }})
+	d.Logs.Append(c.ID, serverlog.Info, "starts in a sandbox")
+	return nil
+}
+
+// refusedPath matches what programs write when the system refuses access to a file.
+var refusedPath = lazyregexp.New(`(?:EACCES|EPERM|[Pp]ermission denied)\b.*?['":]\s*['"]?(/[^'":\s]+)|['"\s](/[^'":\s]+)['"]?: [Pp]ermission denied`)
+
+// Limits on what refusals reads and reports.
+const (
+	maxRefusalLine = 4 << 10
+	maxRefusals    = 20
+)
+
+// refusals reads the stderr of a confined process and reports each path that the sandbox refused,
+// once. The zero values of line and told are ready.
+type refusals struct {
+	rules  sandbox.Rules
+	report func(text string)
+
+	mu   sync.Mutex // guards the rest
+	line []byte
+	told map[string]bool
+}
+
+func (r *refusals) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for rest := p; len(rest) > 0; {
+		head, tail, complete := bytes.Cut(rest, []byte("\n"))
+		r.line = append(r.line, head[:min(len(head), maxRefusalLine-min(len(r.line), maxRefusalLine))]...)
+		if complete {
+			r.read(r.line)
+			r.line = r.line[:0]
+		}
+		rest = tail
+	}
+	return len(p), nil
+}
+
+// read reports a refused path in one line of stderr.
+func (r *refusals) read(line []byte) {
+	if len(r.told) >= maxRefusals || !bytes.Contains(line, []byte("EACCES")) && !bytes.Contains(line, []byte("EPERM")) && !bytes.Contains(line, []byte("ermission denied")) {
+		return
+	}
+	m := refusedPath().FindSubmatch(line)
+	if m == nil {
+		return
+	}
+	path := string(m[1]) + string(m[2])
+	key := "sandbox.write"
+	switch {
+	case r.told[path] || r.rules.MayWrite(path):
+		return // refused by the permissions of the file, if at all
+	case !r.rules.MayRead(path):
+		key = "sandbox.read, or to sandbox.write,"
+	}
+	if r.told == nil {
+		r.told = make(map[string]bool)
+	}
+	r.told[path] = true
+	r.report(fmt.Sprintf("The sandbox refused access to %s. To allow it, add it to %s of this server.", path, key))
+}

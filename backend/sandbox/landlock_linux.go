@@ -1,0 +1,122 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Rights on files, by the version of the interface that introduced them.
+const (
+	readRights = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	allRights1 = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
+	allRights2 = allRights1 | unix.LANDLOCK_ACCESS_FS_REFER
+	allRights3 = allRights2 | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	allRights5 = allRights3 | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	fileRights = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+)
+
+// kernelVersion returns the version of the interface; 0 if there is none.
+func kernelVersion() int {
+	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+func rightsOf(version int) uint64 {
+	switch {
+	case version >= deviceVersion:
+		return allRights5
+	case version >= truncateVersion:
+		return allRights3
+	case version == 2:
+		return allRights2
+	}
+	return allRights1
+}
+
+// restrict applies the rules to the calling thread, and to the program that it executes. What the
+// system cannot enforce, as Check says, is left out. It also sets no_new_privs: programs started
+// later gain no rights from setuid.
+func restrict(r Rules) error {
+	version := effectiveVersion()
+	if version == 0 {
+		return errors.New("the kernel has no Landlock")
+	}
+	rights := rightsOf(version)
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights}
+	if version >= networkVersion && r.NoNetwork {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if version >= scopeVersion {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	// An older kernel accepts the newer, larger structure because the fields that it lacks are zero.
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return fmt.Errorf("cannot create rules: %w", errno)
+	}
+	defer unix.Close(int(fd))
+	for _, path := range r.Read {
+		if err := allowPath(int(fd), path, readRights); err != nil {
+			return err
+		}
+	}
+	for _, path := range r.Write {
+		if err := allowPath(int(fd), path, rights); err != nil {
+			return err
+		}
+	}
+	if attr.Handled_access_net != 0 {
+		for _, port := range r.Ports {
+			// The structure landlock_net_port_attr, which x/sys does not define.
+			rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+			if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, 2, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+				return fmt.Errorf("cannot allow port %d: %w", port, errno)
+			}
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot set no_new_privs: %w", err)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return fmt.Errorf("cannot apply the rules: %w", errno)
+	}
+	if r.NoNetwork && filtersSockets() {
+		return refuseSockets(len(r.Ports) > 0)
+	}
+	return nil
+}
+
+// allowPath adds a rule. A path that does not exist or cannot be opened has none, so everything
+// below it is refused.
+func allowPath(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		return fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= fileRights
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+		return fmt.Errorf("cannot allow %s: %w", path, errno)
+	}
+	return nil
+}
+
+// filtersSockets reports whether refuseSockets works on this machine.
+func filtersSockets() bool { return auditArch() != 0 }
+
+// selfPath stays valid after an update has replaced the executable.
+const selfPath = "/proc/self/exe"

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package sandbox
+
+import "errors"
+
+func kernelVersion() int { return 0 }
+
+func filtersSockets() bool { return false }
+
+func restrict(Rules) error { return errors.New("sandboxes need Linux") }
+
+const selfPath = ""

@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
+	home := t.TempDir()
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	for _, dir := range []string{".ssh", ".config/app", "projects/one", ".npm", "Documents"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TMPDIR", filepath.Join(home, "none"))
+	in := func(path string) string { return filepath.Join(home, path) }
+	base := Program{Home: home, Path: "/usr/bin/npx"}
+	for name, c := range map[string]struct {
+		program             func(p *Program)
+		mayWrite, mayNot    []string
+		mayRead, mayNotRead []string
+	}{
+		"default":           {func(*Program) {}, []string{".npm/x"}, []string{".bashrc", "Documents/x", "x"}, []string{"Documents/x"}, []string{".ssh/id", ".claude.json"}},
+		"working directory": {func(p *Program) { p.Dir = in("projects/one") }, []string{"projects/one/x"}, []string{"projects/two"}, nil, []string{".ssh/id"}},
+		"home as directory": {func(p *Program) { p.Dir = home }, nil, []string{".bashrc", "x", "Documents/x"}, nil, []string{".ssh/id"}},
+		"folder argument":   {func(p *Program) { p.Args = []string{"--dir=" + in("Documents")} }, []string{"Documents/x"}, []string{"projects/x"}, nil, nil},
+		"private argument":  {func(p *Program) { p.Args = []string{in(".ssh")} }, nil, []string{".ssh/id"}, nil, []string{".ssh/id"}},
+		"own paths":         {func(p *Program) { p.Read, p.Write = []string{"~/.ssh"}, []string{"~/.bashrc"} }, []string{".bashrc"}, []string{".ssh/id"}, []string{".ssh/id"}, nil},
+	} {
+		p := base
+		c.program(&p)
+		r := RulesFor(p)
+		r.Write = withoutTemporary(r.Write, home)
+		for _, path := range c.mayWrite {
+			if !r.MayWrite(in(path)) {
+				t.Errorf("%s: %s may not be written", name, path)
+			}
+		}
+		for _, path := range c.mayNot {
+			if r.MayWrite(in(path)) {
+				t.Errorf("%s: %s may be written", name, path)
+			}
+		}
+		for _, path := range c.mayRead {
+			if !r.MayRead(in(path)) {
+				t.Errorf("%s: %s may not be read", name, path)
+			}
+		}
+		for _, path := range c.mayNotRead {
+			if r.MayRead(in(path)) {
+				t.Errorf("%s: %s may be read", name, path)
+			}
+		}
+		if !r.MayRead("/usr/bin/env") {
+			t.Errorf("%s: programs of the system may not be run", name)
+		}
+	}
+}
+
+// withoutTemporary drops the folders for temporary files that contain home.
+func withoutTemporary(paths []string, home string) (kept []string) {
+	for _, path := range paths {
+		if !strings.HasPrefix(home, path+"/") {
+			kept = append(kept, path)
+		}
+	}
+	return kept
+}
+
+func TestOlderKernelsAreNamedHonestly(t *testing.T) {
+	for _, c := range []struct {
+		version int
+		rules   Rules
+		enough  bool
+		says    string
+	}{
+		{0, Rules{}, false, "Landlock"},
+		{2, Rules{}, false, "truncate files"},
+		{3, Rules{}, true, "signals"},
+		{3, Rules{NoNetwork: true}, false, "TCP connections"},
+		{4, Rules{NoNetwork: true}, true, "signals"},
+		{6, Rules{NoNetwork: true}, true, ""},
+	} {
+		missing, enough := check(c.version, c.rules)
+		if all := strings.Join(missing, "; "); enough != c.enough || !strings.Contains(all, c.says) || (c.says == "") != (all == "") {
+			t.Errorf("version %d, %+v: enough %v, %q", c.version, c.rules, enough, missing)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// auditArch is the architecture in the data of seccomp filters; 0 if there is no filter for it.
+func auditArch() uint32 {
+	switch runtime.GOARCH {
+	case "amd64":
+		return unix.AUDIT_ARCH_X86_64
+	case "arm64":
+		return unix.AUDIT_ARCH_AARCH64
+	}
+	return 0
+}
+
+// Offsets in struct seccomp_data on little-endian machines.
+const (
+	offsetSyscall  = 0
+	offsetArch     = 4
+	offsetDomain   = 16 // the low half of the first argument
+	offsetProtocol = 32
+)
+
+// x32Bit marks a system call of the x32 interface of amd64.
+const x32Bit = 0x40000000
+
+// refuseSockets refuses sockets by a seccomp filter, because Landlock lets MPTCP, which falls back
+// to TCP, and everything that is not TCP pass. Without tcp, it refuses all sockets of IP and of
+// network devices; with tcp, only MPTCP and SCTP. It also refuses io_uring, which opens sockets
+// unseen by filters, and system calls of other interfaces, such as those of 32-bit programs.
+func refuseSockets(tcp bool) error {
+	deny := uint32(unix.SECCOMP_RET_ERRNO | int(unix.EACCES))
+	absent := uint32(unix.SECCOMP_RET_ERRNO | int(unix.ENOSYS))
+	load := func(offset uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+	}
+	is := func(value uint32, yes, no uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jt: yes, Jf: no}
+	}
+	ret := func(value uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: value} }
+	filter := []unix.SockFilter{
+		load(offsetArch),
+		is(auditArch(), 1, 0),
+		ret(deny),
+		load(offsetSyscall),
+		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: x32Bit, Jt: 0, Jf: 1},
+		ret(absent),
+		is(unix.SYS_IO_URING_SETUP, 0, 1),
+		ret(absent),
+		is(unix.SYS_SOCKET, 1, 0),
+		ret(unix.SECCOMP_RET_ALLOW),
+	}
+	if tcp {
+		filter = append(filter,
+			load(offsetProtocol),
+			is(unix.IPPROTO_MPTCP, 1, 0),
+			is(unix.IPPROTO_SCTP, 0, 1),
+			ret(deny),
+			ret(unix.SECCOMP_RET_ALLOW),
+		)
+	} else {
+		filter = append(filter,
+			load(offsetDomain),
+			is(unix.AF_UNIX, 1, 0),
+			is(unix.AF_NETLINK, 0, 1), // programs ask for the list of interfaces with it
+			ret(unix.SECCOMP_RET_ALLOW),
+			ret(deny),
+		)
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0); err != nil {
+		return fmt.Errorf("cannot refuse sockets: %w", err)
+	}
+	return nil
+}

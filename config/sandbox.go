@@ -1,0 +1,110 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// Sandbox configures what the process of a stdio server may reach.
+type Sandbox struct {
+	On bool
+	// Read and Write are additional paths: absolute, or relative to the home directory if they begin
+	// with "~/". What may be written may be read as well.
+	Read  []string `json:",omitempty"`
+	Write []string `json:",omitempty"`
+	// NoNetwork refuses TCP connections, except those to Ports, and listening for them.
+	NoNetwork bool  `json:",omitempty"`
+	Ports     []int `json:",omitempty"`
+	// BestEffort starts the server even if the system cannot enforce all of it.
+	BestEffort bool `json:",omitempty"`
+}
+
+// Values of sandbox and of sandbox.network.
+const (
+	sandboxOff  = "off"
+	sandboxOn   = "on"
+	networkAny  = "any"
+	networkNone = "none"
+)
+
+// maxSandboxPaths limits the paths of one sandbox.
+const maxSandboxPaths = 200
+
+// sandboxField reads "on", "off", or an object, which means on.
+func sandboxField(to *Sandbox) field {
+	return field{"sandbox", func(r *reader, name string, at Position, n *node) {
+		if n.kind == kindObject {
+			to.On = true
+			section(name, sandboxFields(to)...).read(r, name, at, n)
+			return
+		}
+		if n.kind != kindString {
+			r.wrong(n, name, `"on", "off" or an object`)
+			return
+		}
+		oneOfThen(name, []string{sandboxOff, sandboxOn}, func(word string) { to.On = word == sandboxOn }).read(r, name, at, n)
+	}}
+}
+
+func sandboxFields(to *Sandbox) []field {
+	return []field{
+		sandboxPaths("read", &to.Read),
+		sandboxPaths("write", &to.Write),
+		oneOfThen("network", []string{networkAny, networkNone}, func(word string) { to.NoNetwork = word == networkNone }),
+		portList("ports", &to.Ports),
+		boolean("bestEffort", &to.BestEffort),
+	}
+}
+
+func sandboxPaths(name string, to *[]string) field {
+	return field{name, func(r *reader, name string, at Position, n *node) {
+		var paths []string
+		list(name, &paths).read(r, name, at, n)
+		if len(paths) > maxSandboxPaths {
+			r.errorf(n.at, name, "'%s'%s must hold at most %d paths", name, r.in(), maxSandboxPaths)
+			return
+		}
+		for _, path := range paths {
+			if !strings.HasPrefix(path, "/") && path != "~" && !strings.HasPrefix(path, "~/") {
+				r.report(n.at, name, false, "begin it with / or ~/", "'%s'%s must hold absolute paths, not '%.200s'", name, r.in(), path)
+				return
+			}
+		}
+		*to = paths
+	}}
+}
+
+func portList(name string, to *[]int) field {
+	return field{name, func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindList {
+			r.wrong(n, name, "a list of port numbers")
+			return
+		}
+		var ports []int
+		for _, item := range n.items {
+			port, ok := r.integer(item, name, 1, 65535)
+			if !ok {
+				return
+			}
+			ports = append(ports, int(port))
+		}
+		if len(ports) > maxSandboxPaths {
+			r.errorf(n.at, name, "'%s'%s must hold at most %d ports", name, r.in(), maxSandboxPaths)
+			return
+		}
+		*to = ports
+	}}
+}
+
+// sandbox validates the sandbox of a server whose type is known.
+func (r *reader) sandbox(e *entry, m member) {
+	at := r.keyAt(e, m, "sandbox")
+	switch {
+	case !e.Sandbox.On:
+	case e.Type != core.Stdio:
+		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' is for stdio servers only, not for %s server '%s'", e.Type, e.Label)
+	case len(e.Sandbox.Ports) > 0 && !e.Sandbox.NoNetwork:
+		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all of the network is allowed", r.in())
+	}
+}

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSandboxIsReadFromWordOrObject(t *testing.T) {
+	for _, c := range []struct {
+		value   string
+		want    Sandbox
+		problem string
+	}{
+		{value: `"off"`},
+		{value: `"on"`, want: Sandbox{On: true}},
+		{value: `{}`, want: Sandbox{On: true}},
+		{
+			value: `{"read": ["/srv"], "write": ["~/data"], "network": "none", "ports": [443], "bestEffort": true}`,
+			want:  Sandbox{On: true, Read: []string{"/srv"}, Write: []string{"~/data"}, NoNetwork: true, Ports: []int{443}, BestEffort: true},
+		},
+		{value: `{"ports": [443]}`, want: Sandbox{On: true, Ports: []int{443}}, problem: "has no effect"},
+		{value: `"onn"`, problem: "must be one of off, on"},
+		{value: `true`, problem: `must be "on", "off" or an object`},
+		{value: `{"read": ["data"]}`, problem: "must hold absolute paths"},
+		{value: `{"ports": ["db:5432"]}`, problem: "must be a number"},
+		{value: `{"ports": [0]}`, problem: "from 1 to 65535"},
+		{value: `{"network": "some"}`, problem: "must be one of any, none"},
+	} {
+		got, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"command": "x", "sandbox": `+c.value+`}}}`))
+		var texts []string
+		for _, p := range problems {
+			texts = append(texts, p.Message)
+		}
+		if all := strings.Join(texts, "\n"); (c.problem == "") != (all == "") || !strings.Contains(all, c.problem) {
+			t.Errorf("%s: problems %q", c.value, texts)
+		}
+		if got != nil && len(got.Servers) == 1 {
+			if diff := cmp.Diff(c.want, got.Servers[0].Sandbox); diff != "" {
+				t.Errorf("%s: %s", c.value, diff)
+			}
+		}
+	}
+	_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"url": "http://127.0.0.1:1/mcp", "sandbox": "on"}}}`))
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "stdio servers only") {
+		t.Errorf("an http server: %v", problems)
+	}
+}
