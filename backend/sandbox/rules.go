@@ -86,7 +86,10 @@ func RulesFor(p Program) Rules {
 
 	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports}
 	r.Read = without("/", private)
-	r.Write = slices.Concat(devices, resolvedAll([]string{os.TempDir(), "/tmp", "/var/tmp"}), inHome(packageCaches))
+	r.Write = slices.Concat(devices, inHome(packageCaches))
+	for _, temporary := range resolvedAll([]string{os.TempDir(), "/tmp", "/var/tmp"}) {
+		r.Write = append(r.Write, without(temporary, append(unwritable, home))...)
+	}
 	folders := foldersIn(p.Args)
 	if p.Dir != "" && !contains(resolved(p.Dir), home) { // the home directory is where servers run that do not care
 		folders = append(folders, p.Dir)
