@@ -123,14 +123,14 @@ func markURI(server, uri string) string {
 // splitMark reverses markURI. ok is false if no server has the id.
 func (u *resourceURIs) splitMark(uri string) (server, own string, ok bool) {
 	at, web := hostOffset(uri)
-	id, rest, ok := strings.Cut(uri[at:min(len(uri), at+core.MaxServerID+len("__"))], "__")
+	id, _, ok := strings.Cut(uri[at:min(len(uri), at+core.MaxServerID+len("__"))], "__")
 	if !ok {
 		return "", "", false
 	}
 	if server, ok = u.ids[strings.ToLower(id)]; !ok {
 		return "", "", false
 	}
-	rest = uri[at+len(id)+len("__"):]
+	rest := uri[at+len(id)+len("__"):]
 	if web {
 		if rest, ok = strings.CutPrefix(rest, "@"); !ok {
 			return "", "", false

@@ -169,8 +169,8 @@ func foldersIn(args []string) (folders []string) {
 // resolved returns path without symbolic links as far as it exists.
 func resolved(path string) string {
 	path = filepath.Clean(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
 	}
 	if parent := filepath.Dir(path); parent != path {
 		return filepath.Join(resolved(parent), filepath.Base(path))
