@@ -419,7 +419,7 @@ await step('a backup of the history is written, and never over a file', async ()
   allowed.add(409)
   await path.fill(file)
   await recording.getByRole('button', { name: 'Back up' }).click()
-  await recording.getByText(/there is such a file already\. Name another file/).waitFor()
+  await recording.getByText(/there is such a file already\. Choose another file/).waitFor()
   allowed.clear()
 })
 await step('this computer is examined', async () => {

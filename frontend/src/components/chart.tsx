@@ -1,7 +1,21 @@
 import { type ComponentProps, lazy, Suspense } from 'react';
 import { letterScale } from '@/lib/letter-scale';
 
-export const loadChart = () => import('./time-chart');
+/** Loads the chart. uPlot formats numbers in the language of the browser while it is loaded. */
+export const loadChart = () => {
+  ensureLanguage();
+  return import('./time-chart');
+};
+
+/** WebKitGTK names the POSIX locale "C" as its language, which Intl rejects. */
+export function ensureLanguage() {
+  try {
+    new Intl.NumberFormat(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true });
+  }
+}
+
 const LazyChart = lazy(async () => ({ default: (await loadChart()).TimeChart }));
 
 /** A chart over time; the space for it is there before it is loaded. */
