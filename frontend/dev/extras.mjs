@@ -32,7 +32,16 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
     hiddenBy: '',
     readOnly: t.annotations.includes('readOnly') ? true : null,
     destructive: t.annotations.includes('destructive') ? true : null,
-    settings: {},
+    idempotent: t.annotations.includes('idempotent') ? true : null,
+    openWorld: null,
+    settings: {
+      enabled: true,
+      rename: '',
+      title: '',
+      description: '',
+      annotations: {},
+      allowClients: [],
+    },
   });
   const secrets =
     scene === 'empty' ? [] : [{ name: 'GITHUB_TOKEN', changedAt: ago(3e8), servers: ['github'] }];
