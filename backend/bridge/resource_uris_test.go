@@ -37,8 +37,8 @@ func newAccountsFixture(t *testing.T) *fixture {
 		Templates:    []core.Item{{Name: "board://{id}", Raw: json.RawMessage(`{"uriTemplate":"board://{id}","name":"t"}`)}},
 		Capabilities: json.RawMessage(`{"tools":{},"resources":{"subscribe":true}}`),
 	}
-	s.registry.Arrange("", []registry.Server{{ID: "home"}, {ID: "work"}})
-	for _, id := range []string{"home", "work"} {
+	s.registry.Arrange("", []registry.Server{{ID: "home"}, {ID: "office"}})
+	for _, id := range []string{"home", "office"} {
 		s.registry.Set(id, "", c)
 	}
 	return s
@@ -60,7 +60,7 @@ func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
 		}
 		return result, c
 	}
-	for server, mark := range map[string]string{"home": "", "work": "work__"} {
+	for server, mark := range map[string]string{"home": "", "office": "office__"} {
 		for _, id := range []string{"1", "2"} {
 			got, c := ask("resources/read", "board://"+mark+id, `"uri":"board://`+mark+id+`"`)
 			checkEqual(t, server, got, `"result":{"contents":[ {"uri":"board://`+mark+id+`","text":"of `+server+` board://1"}]}`)
@@ -84,8 +84,8 @@ func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
 		_, c := ask("completion/complete", "", `"ref":{"type":"ref/resource","uri":"board://`+mark+`{id}"},"argument":{"name":"id","value":"9"}`)
 		checkEqual(t, server, c.Server+" "+string(c.Params[:51]), server+` {"ref":{"type":"ref/resource","uri":"board://{id}"}`)
 	}
-	own := onlyMessage(t, s.post("/s/work/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"show"}}`, s.openSession("/s/work/mcp", `{}`)...))
-	if strings.Contains(own, "work__") || !strings.Contains(own, `board:\/\/1`) {
+	own := onlyMessage(t, s.post("/s/office/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"show"}}`, s.openSession("/s/office/mcp", `{}`)...))
+	if strings.Contains(own, "office__") || !strings.Contains(own, `board:\/\/1`) {
 		t.Errorf("the server's own address changes URIs: %s", own)
 	}
 }

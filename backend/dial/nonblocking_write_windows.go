@@ -2,7 +2,7 @@ package dial
 
 import "io"
 
-// nonblockingWriter is not implemented on Windows: a write to a pipe waits until there is room in it.
+// nonblockingWriter is never made on Windows, where a write to a pipe waits until there is room in it.
 type nonblockingWriter struct{}
 
 func nonblockingWriterIfSupported(io.Writer) *nonblockingWriter { return nil }

@@ -1,11 +1,6 @@
 package sandbox
 
-import (
-	"os"
-	"runtime"
-	"strconv"
-	"sync"
-)
+import "runtime"
 
 // Versions of the interface that introduced what rules need.
 const (
@@ -15,21 +10,9 @@ const (
 	scopeVersion    = 6
 )
 
-// simulateVariable lowers the version of Landlock for tests, as on an older kernel.
-const simulateVariable = "DRAWBRIDGE_SANDBOX_VERSION"
-
-// effectiveVersion is the version of the interface, 0 if there is none.
-var effectiveVersion = sync.OnceValue(func() int {
-	version := kernelVersion()
-	if n, err := strconv.Atoi(os.Getenv(simulateVariable)); err == nil {
-		return min(version, max(n, 0))
-	}
-	return version
-})
-
 // Check returns which of the rules this system cannot enforce, as ends of the sentence "it cannot
 // ...", and whether what it can enforce is enough: files and, if the rules mention it, the network.
-func Check(r Rules) (missing []string, enough bool) { return check(effectiveVersion(), r) }
+func Check(r Rules) (missing []string, enough bool) { return check(kernelVersion(), r) }
 
 func check(version int, r Rules) (missing []string, enough bool) {
 	if version == 0 && runtime.GOOS != "linux" {
@@ -57,4 +40,4 @@ func check(version int, r Rules) (missing []string, enough bool) {
 }
 
 // Available reports whether the system has Landlock in any version.
-func Available() bool { return effectiveVersion() > 0 }
+func Available() bool { return kernelVersion() > 0 }

@@ -44,7 +44,7 @@ func rightsOf(version int) uint64 {
 // system cannot enforce, as Check says, is left out. It also sets no_new_privs: programs started
 // later gain no rights from setuid.
 func restrict(r Rules) error {
-	version := effectiveVersion()
+	version := kernelVersion()
 	if version == 0 {
 		return errors.New("the kernel has no Landlock")
 	}
@@ -74,9 +74,10 @@ func restrict(r Rules) error {
 	}
 	if attr.Handled_access_net != 0 {
 		for _, port := range r.Ports {
-			// The structure landlock_net_port_attr, which x/sys does not define.
+			// The structure landlock_net_port_attr, which x/sys does not define, as it does not its kind of rule.
+			const portRule = 2
 			rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
-			if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, 2, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+			if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, portRule, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
 				return fmt.Errorf("cannot allow port %d: %w", port, errno)
 			}
 		}
