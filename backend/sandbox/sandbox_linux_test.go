@@ -63,7 +63,9 @@ type attempt struct {
 	name     string
 	try      func(target) error
 	possible string // why it is not refused; "" if it is
-	rootMay  bool   // the kernel allows it to root (CAP_PERFMON)
+	// temporary is set if it needs the folder for temporary files.
+	temporary bool
+	rootMay   bool // the kernel allows it to root (CAP_PERFMON)
 }
 
 func read(path string) error {
@@ -266,7 +268,7 @@ var attempts = []attempt{
 			os.Remove(f.Name())
 		}
 		return err
-	}, possible: "default rules"},
+	}, possible: "default rules", temporary: true},
 	{name: "read a document at home", try: inHome("document", read), possible: "default rules"},
 }
 
@@ -373,6 +375,9 @@ func TestHostileProgramCannotLeaveSandbox(t *testing.T) {
 	results := run(RulesFor(Program{Home: dir, Dir: to.Work, Path: os.Args[0], Args: []string{to.Folder}, Private: []string{to.Data}, NoNetwork: true}))
 	refused := 0
 	for _, a := range attempts {
+		if a.temporary && contains(resolved(os.TempDir()), dir) {
+			continue // the source lies in the temporary folder, which then is allowed in part
+		}
 		got := results[a.name]
 		t.Logf("%-45s %.70s", a.name, got)
 		if (got == "possible") != (a.possible != "") && !(a.rootMay && os.Geteuid() == 0) || strings.Contains(got, "wrong attempt") {
