@@ -14,6 +14,7 @@ import { pages } from './pages.mjs';
 import { slow } from './waiting.mjs';
 import './call-flows.mjs';
 import './failure-flows.mjs';
+import './navigation-flows.mjs';
 import './settings-flows.mjs';
 import './setup-flows.mjs';
 

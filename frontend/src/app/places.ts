@@ -33,57 +33,63 @@ type Path =
   | '/welcome'
   | '/add';
 
-/** What belongs together in the navigation, in its order; what the user needs daily has no heading. */
-export const groups = ['daily', 'setup', 'closer', 'last'] as const;
-
 export interface Place {
   to: Path;
   text: string;
   icon: LucideIcon;
   /** The second key of its shortcut, after "g". */
   key: string;
-  /** Where it stands in the navigation; without one it is reached by other ways. */
-  group?: (typeof groups)[number];
+  /** The page of the navigation that it belongs to, if it is not one itself. */
+  of?: Path;
+  /** A view of that page, with a tab in its title line. */
+  tab?: boolean;
   /** In the bar of narrow screens, which has room for four; the others are behind "More". */
   bar?: boolean;
 }
 
 export const pages: Place[] = [
+  { to: '/', text: texts.nav.overview, icon: LayoutDashboard, key: 'o', bar: true },
+  { to: '/servers', text: texts.nav.servers, icon: Server, key: 's', bar: true },
+  { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't', bar: true },
+  { to: '/calls', text: texts.nav.calls, icon: Activity, key: 'c', bar: true },
+  { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l' },
+  { to: '/questions', text: texts.questions.title, icon: MessageCircleQuestion, key: 'q' },
+  { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e' },
+  { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', of: '/', tab: true },
   {
-    to: '/',
-    text: texts.nav.overview,
-    icon: LayoutDashboard,
-    key: 'o',
-    group: 'daily',
-    bar: true,
+    to: '/directory',
+    text: texts.directory.title,
+    icon: Store,
+    key: 'd',
+    of: '/servers',
+    tab: true,
   },
-  { to: '/servers', text: texts.nav.servers, icon: Server, key: 's', group: 'daily', bar: true },
-  { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't', group: 'daily', bar: true },
-  { to: '/calls', text: texts.nav.calls, icon: Activity, key: 'c', group: 'daily', bar: true },
+  { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', of: '/calls', tab: true },
+  { to: '/checks', text: texts.checks.title, icon: ListChecks, key: 'k', of: '/calls', tab: true },
   {
-    to: '/questions',
-    text: texts.questions.title,
-    icon: MessageCircleQuestion,
-    key: 'q',
-    group: 'daily',
+    to: '/profiles',
+    text: texts.profiles.title,
+    icon: Layers,
+    key: 'p',
+    of: '/clients',
+    tab: true,
   },
-  { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l', group: 'setup' },
-  { to: '/profiles', text: texts.profiles.title, icon: Layers, key: 'p', group: 'setup' },
-  { to: '/directory', text: texts.directory.title, icon: Store, key: 'd', group: 'setup' },
-  { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', group: 'closer' },
-  { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', group: 'closer' },
-  { to: '/checks', text: texts.checks.title, icon: ListChecks, key: 'k', group: 'closer' },
-  { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e', group: 'last' },
-  { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w' },
-  { to: '/add', text: texts.add.title, icon: Plus, key: 'n' },
+  { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w', of: '/' },
+  { to: '/add', text: texts.add.title, icon: Plus, key: 'n', of: '/servers' },
 ];
 
-/** Whether a path belongs to a page. */
-export function isAt(to: string, path: string): boolean {
-  return path === to || path.startsWith(`${to}/`);
-}
+/** The pages of the navigation. */
+export const places = pages.filter((page) => page.of === undefined);
 
 /** The page that a path belongs to. */
 export function pageAt(path: string): Place | undefined {
-  return pages.find(({ to }) => (to === '/' ? path === '/' : isAt(to, path)));
+  return pages.find(({ to }) => path === to || (to !== '/' && path.startsWith(`${to}/`)));
+}
+
+/** A page of the navigation and its views, where there are several. */
+export function viewsOf(page: Place | undefined): Place[] {
+  if (!page || (page.of !== undefined && !page.tab)) return [];
+  const place = page.of ?? page.to;
+  const views = pages.filter(({ to, of, tab }) => to === place || (tab && of === place));
+  return views.length > 1 ? views : [];
 }

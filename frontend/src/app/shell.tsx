@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { Menu, Search } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { Logo } from '@/components/logo';
+import { PageViews } from '@/components/page';
 import { questionsQuery } from '@/features/questions/api';
 import { useServerLabel } from '@/features/servers/api';
 import { useAllAnswered } from '@/lib/all-answered';
@@ -14,17 +15,16 @@ import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
 import { LeaveQuestion } from './leave-question';
 import { Places, PlacesSheet } from './navigation';
-import { pageAt, pages } from './places';
+import { type Place, pageAt, places, viewsOf } from './places';
 import { Shortcuts } from './shortcuts';
 
-const bar = pages.filter((page) => page.bar);
+const bar = places.filter((page) => page.bar);
 const barItem =
   'relative flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs outline-offset-[-2px]';
 const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
 /** The frame: pages at the side on wide screens, at the bottom on narrow ones. */
 export function Shell() {
-  useTitle();
   const [palette, setPalette] = useState(false);
   const [more, setMore] = useState(false);
   const questionsKnown = useQuery(questionsQuery);
@@ -35,9 +35,10 @@ export function Shell() {
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
     structuralSharing: true,
   });
-  const place = at === undefined ? undefined : pageAt(at);
-  // Pages without a group are not behind it.
-  const beyond = place?.group !== undefined && !place.bar;
+  const page = usePage();
+  const place = page?.of ?? page?.to;
+  const views = useMemo(() => ({ at: page?.to, views: viewsOf(page) }), [page]);
+  const beyond = place !== undefined && !bar.some(({ to }) => to === place);
   return (
     <div className="flex h-full flex-col md:flex-row">
       {/* A button, because the fragment of the address belongs to the router. */}
@@ -85,7 +86,7 @@ export function Shell() {
           aria-label={texts.nav.label}
           className="scroll-area -mx-1 flex min-h-0 flex-1 flex-col px-1"
         >
-          <Places waiting={waiting} />
+          <Places at={place} waiting={waiting} />
         </nav>
         <div className="flex items-center px-2 pt-3">
           <ConnectionMark />
@@ -103,7 +104,9 @@ export function Shell() {
         {/* Not to be seen until the lines above are known, which would push it down. */}
         <div className={classes('flex min-h-0 min-w-0 flex-1 flex-col', !ready && 'opacity-0')}>
           <ServerNames value={useServerLabel()}>
-            <Outlet />
+            <PageViews value={views}>
+              <Outlet />
+            </PageViews>
           </ServerNames>
         </div>
       </main>
@@ -115,7 +118,8 @@ export function Shell() {
           <Link
             key={to}
             to={to}
-            activeOptions={{ exact: to === '/', includeSearch: false }}
+            activeOptions={{ exact: true }}
+            aria-current={to === place ? 'page' : undefined}
             className={classes(
               barItem,
               'text-ink2 aria-[current=page]:font-medium aria-[current=page]:text-accent',
@@ -140,15 +144,18 @@ export function Shell() {
           )}
         </button>
       </nav>
-      {more && <PlacesSheet waiting={waiting} onClose={() => setMore(false)} />}
+      {more && <PlacesSheet at={place} waiting={waiting} onClose={() => setMore(false)} />}
       <LeaveQuestion />
     </div>
   );
 }
 
-function useTitle(): void {
+/** The page that is asked for, which may still be on its way. */
+function usePage(): Place | undefined {
   const path = useRouterState({ select: (state) => state.location.pathname });
+  const page = pageAt(path);
   useEffect(() => {
-    document.title = `${pageAt(path)?.text ?? texts.errors.notFound} · ${texts.product}`;
-  }, [path]);
+    document.title = `${page?.text ?? texts.errors.notFound} · ${texts.product}`;
+  }, [page]);
+  return page;
 }

@@ -1,8 +1,8 @@
 import { QueryErrorResetBoundary } from '@tanstack/react-query';
-import { CatchBoundary } from '@tanstack/react-router';
+import { CatchBoundary, Link } from '@tanstack/react-router';
 import type { LucideIcon } from 'lucide-react';
 import { TriangleAlert } from 'lucide-react';
-import { type ReactNode, Suspense } from 'react';
+import { createContext, type ReactNode, Suspense, useContext } from 'react';
 import { Button } from '@/components/button';
 import { classes } from '@/lib/classes';
 import { capital } from '@/lib/format';
@@ -37,11 +37,11 @@ export function PageHeader({
       >
         <div
           className={classes(
-            'mr-1 flex min-w-0 flex-wrap items-baseline gap-x-3',
+            'mr-1 flex min-w-0 flex-wrap items-baseline gap-x-4',
             Boolean(action) && '@max-2xl:flex-1 @max-2xl:basis-32', // its note wraps before the action does
           )}
         >
-          <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+          <Title title={title} />
           {note && <span className="text-sm text-ink3">{note}</span>}
         </div>
         {action && <div className="ml-auto flex gap-2 @2xl:order-last @2xl:ml-0">{action}</div>}
@@ -52,6 +52,39 @@ export function PageHeader({
         )}
       </div>
     </header>
+  );
+}
+
+/** The views that a page stands among, itself included; none where it stands alone. */
+export const PageViews = createContext<{
+  at: string | undefined;
+  views: { to: string; text: string }[];
+}>({ at: undefined, views: [] });
+
+/** The page's heading. Where the page is one of several views, the others are beside it. */
+function Title({ title }: { title: string }) {
+  const { at, views } = useContext(PageViews);
+  const heading = 'text-xl font-semibold tracking-tight';
+  if (views.length === 0) return <h1 className={heading}>{title}</h1>;
+  return (
+    <nav aria-label={texts.nav.views}>
+      <ul className="flex flex-wrap items-baseline gap-x-4">
+        {views.map(({ to, text }) => (
+          <li key={to}>
+            {to === at ? (
+              <h1 className={`${heading} border-b-2 border-accent`}>{title}</h1>
+            ) : (
+              <Link
+                to={to}
+                className="rounded-sm text-base text-ink3 underline-offset-4 hover:text-ink hover:underline"
+              >
+                {text}
+              </Link>
+            )}
+          </li>
+        ))}
+      </ul>
+    </nav>
   );
 }
 

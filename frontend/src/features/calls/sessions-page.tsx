@@ -19,14 +19,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
   const sessions = data.pages.flatMap((page) => page.items ?? []);
   return (
     <>
-      <PageHeader
-        title={t.title}
-        action={
-          <Link to="/calls" className="text-sm text-accent underline-offset-2 hover:underline">
-            {t.allCalls}
-          </Link>
-        }
-      />
+      <PageHeader title={t.title} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
         {sessions.length === 0 ? (
           <Empty icon={Route} title={t.emptyTitle}>

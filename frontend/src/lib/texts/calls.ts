@@ -153,7 +153,6 @@ export const callsTexts = {
   sessions: {
     title: 'Sessions',
     one: 'Session',
-    allCalls: 'All calls',
     emptyTitle: 'No sessions yet',
     emptyBody:
       'A session lists the calls of one client connection in order. Clients that use protocol 2026-07-28, and commands, have no sessions; find their calls under Calls.',

@@ -15,7 +15,7 @@ export const generalTexts = {
     settings: 'Settings',
     find: 'Search',
     more: 'More',
-    groups: { daily: undefined, setup: 'Set up', closer: 'Insights', last: undefined },
+    views: 'Views',
   },
   actions: {
     start: 'Start',

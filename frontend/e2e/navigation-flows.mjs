@@ -1,0 +1,92 @@
+// The pages of the navigation, their views, and how they are reached.
+import assert from 'node:assert/strict';
+import { sizes } from './browser.mjs';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+import { focused, leadsTo, settled } from './waiting.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+const places = ['Overview', 'Servers', 'Tools', 'Calls', 'Clients', 'Approvals', 'Settings'];
+const views = {
+  Overview: { Usage: '/usage' },
+  Servers: { 'Browse servers': '/directory' },
+  Calls: { Sessions: '/sessions', Checks: '/checks' },
+  Clients: { Profiles: '/profiles' },
+};
+
+flow(
+  'the navigation has seven pages, and their views are beside the title',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/`);
+    await settled(page, '/');
+    const navigation = page.getByRole('navigation', { name: 'Pages' });
+    const links = await navigation.getByRole('link').allInnerTexts();
+    assert.deepEqual(
+      links.map((text) => text.trim()),
+      places,
+    );
+    const tabs = page.getByRole('navigation', { name: 'Views' });
+    for (const [place, others] of Object.entries(views)) {
+      const link = navigation.getByRole('link', { name: place, exact: true });
+      await link.press('Enter');
+      for (const [view, path] of Object.entries(others)) {
+        await tabs.getByRole('link', { name: view }).press('Enter');
+        await settled(page, path);
+        await tabs.getByRole('heading', { name: view, level: 1 }).waitFor();
+        assert.equal(
+          await link.getAttribute('aria-current'),
+          'page',
+          `${view} is part of ${place}`,
+        );
+        assert.equal(await navigation.locator('[aria-current]').count(), 1);
+        assert.match(await page.title(), new RegExp(`^${view}`));
+        await inspect(page);
+        await tabs.getByRole('link', { name: place, exact: true }).waitFor(); // leads back
+      }
+    }
+    for (const place of ['Tools', 'Approvals', 'Settings']) {
+      await navigation.getByRole('link', { name: place }).press('Enter');
+      await page.getByRole('heading', { name: place, level: 1 }).waitFor();
+      assert.equal(await tabs.count(), 0);
+    }
+  },
+);
+
+flow(
+  'addresses of views, with their filters, and letters lead to them',
+  quiet,
+  async (page, mock) => {
+    const { session } = mock.world.calls[0];
+    await page.goto(`${mock.url}/#/usage?range=7d&server=github`);
+    await page.getByRole('radio', { name: '7 days', checked: true }).waitFor();
+    await page.goto(`${mock.url}/#/sessions/${encodeURIComponent(session)}`);
+    await page.getByRole('listitem').filter({ hasText: session }).first().waitFor();
+    await page.getByRole('button', { name: 'Close', exact: true }).waitFor();
+    await page.goto(`${mock.url}/#/profiles/office`);
+    await page.getByRole('heading', { name: 'office' }).waitFor();
+    for (const [keys, path] of [
+      ['gh', /#\/sessions$/],
+      ['gu', /#\/usage$/],
+      ['gk', /#\/checks$/],
+      ['gp', /#\/profiles$/],
+      ['gd', /#\/directory$/],
+    ])
+      await leadsTo(page, keys, path);
+  },
+);
+
+flow('on a phone all pages are behind More', quiet, async (page, mock) => {
+  await page.setViewportSize(sizes.phone);
+  await page.goto(`${mock.url}/#/profiles`);
+  const more = page.getByRole('button', { name: 'More' });
+  await more.press('Enter');
+  const sheet = page.getByRole('dialog', { name: 'Pages' });
+  await focused(sheet.getByRole('heading', { name: 'Pages' }));
+  assert.equal(await sheet.getByRole('link').count(), places.length);
+  await inspect(page, 'all');
+  await sheet.getByRole('link', { name: 'Clients', exact: true }).click();
+  await sheet.waitFor({ state: 'detached' });
+  await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor();
+  await page.setViewportSize(sizes.desktop);
+});
