@@ -24,6 +24,10 @@ may_install() {
 }
 
 apt_updated=0
+apt() { # waits while another program, such as unattended-upgrades, holds the lock
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" >&2
+}
+
 # packages WHAT NAME...: installs the Debian packages NAME..., which are needed for WHAT.
 packages() {
 	local what=$1 name need=()
@@ -41,10 +45,10 @@ packages() {
 	fi
 	log "setup: installing ${need[*]}"
 	if [ $apt_updated = 0 ]; then
-		as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q >&2
+		apt update
 		apt_updated=1
 	fi
-	if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${need[@]}" >&2; then
+	if ! apt install -y --no-install-recommends "${need[@]}"; then
 		report_missing "$what" "apt-get could not install ${need[*]}"
 	fi
 }
