@@ -18,6 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
@@ -110,10 +111,48 @@ func (d *desktopServices) open(to string) {
 
 func (d *desktopServices) facts() tray.Facts {
 	on, _ := d.autostart.Enabled() // on an error the entry is not checked
+	items := d.questions.List()
+	var held []tray.HeldCall
+	for _, i := range items {
+		if i.Held != nil {
+			held = append(held, tray.HeldCall{ID: i.ID, Server: i.Server, Tool: i.Held.Tool, Client: i.Client.Name, Arguments: i.Held.Arguments})
+		}
+	}
 	return tray.Facts{
-		Waiting: len(d.questions.List()) + len(d.servers.Approvals()) + waitingServers(d.book), Paused: d.servers.Paused(),
+		Waiting: len(items) + len(d.servers.Approvals()) + waitingServers(d.book), Calls: held,
+		Paused: d.servers.Paused(), PausedUntil: d.servers.PausedUntil(),
 		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(),
 	}
+}
+
+// recentCalls returns the newest calls of the history. It reads them only if there are new ones.
+func (d *desktopServices) recentCalls() func(context.Context) []tray.RecentCall {
+	var last int64
+	var list []tray.RecentCall
+	return func(ctx context.Context) []tray.RecentCall {
+		newest, err := d.history.LastCallID(ctx)
+		if err != nil || newest == last {
+			return list
+		}
+		calls, _, err := d.history.Calls(ctx, store.Query{Limit: 5})
+		if err != nil {
+			return list // the next reading tries again
+		}
+		last, list = newest, nil
+		for _, c := range calls {
+			list = append(list, tray.RecentCall{ID: c.ID, Server: c.Server, Tool: c.Name, Failed: c.Outcome != core.OutcomeOK, Took: c.Took})
+		}
+		return list
+	}
+}
+
+// answer answers a call that waits for approval, from the tray or a notification.
+func (d *desktopServices) answer(question string, approve bool) {
+	action := approvals.Decline
+	if approve {
+		action = approvals.Accept
+	}
+	report(d.log, "answer a question", d.questions.Answer(question, action, nil))
 }
 
 func (d *desktopServices) pauseRecording(ctx context.Context, on bool) error {
@@ -175,6 +214,8 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 	o.Start = func(id string) { report(d.log, "start a server", d.servers.Start(ctx, id)) }
 	o.Stop = func(id string) { report(d.log, "stop a server", d.servers.Stop(ctx, id)) }
 	o.Restart = func(id string) { report(d.log, "restart a server", d.servers.Restart(ctx, id)) }
+	o.Answer, o.Recent = d.answer, d.recentCalls()
+	o.PauseFor = func(limit time.Duration) { report(d.log, "pause the servers", d.servers.PauseFor(ctx, limit)) }
 	o.Pause = func(on bool) { report(d.log, "pause the servers", d.SetPaused(ctx, on)) }
 	o.PauseRecording = func(on bool) { report(d.log, "pause recording", d.pauseRecording(ctx, on)) }
 	o.StartAtLogin = func(on bool) { report(d.log, "change the start at login", d.SetStartAtLogin(on)) }
@@ -183,7 +224,7 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 
 // notifications sets the callbacks of the watcher that sends notifications.
 func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
-	o.Log, o.Connect, o.Open, o.Snapshot = d.log, desktop.NewNotifier, d.open, d.present
+	o.Log, o.Connect, o.Open, o.Answer, o.Snapshot = d.log, desktop.NewNotifier, d.open, d.answer, d.present
 	d.watcher.Store(o)
 	return o
 }

@@ -3,7 +3,9 @@ package tray
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
@@ -28,8 +30,10 @@ type Menu struct {
 	Lines   []Line   // one per server, at most maxLines
 	More    string   // "4 more servers", or ""
 
-	Waiting         string // "2 questions wait for you", or ""
-	PauseText       string // label of the entry that pauses or resumes
+	Waiting         string     // "2 questions wait for you", or ""
+	Calls           []CallLine // calls that wait for approval, at most maxCalls
+	Recent          []CallLine // finished calls, at most maxCalls
+	PauseText       string     // label of the entry that pauses or resumes
 	RecordingText   string
 	Paused          bool
 	RecordingPaused bool
@@ -45,6 +49,19 @@ type Line struct {
 	Start, Stop, Restart bool
 }
 
+// CallLine is the entry of one call.
+type CallLine struct {
+	ID   string // of the question, or of the call
+	Text string // "Approve? files › write_file (Cursor)" or "✓ files › read_file, 12 ms"
+	// Arguments of a held call in one line. If they are not Complete, the call cannot be approved
+	// here, because the user does not see what it does.
+	Arguments string
+	Complete  bool
+}
+
+// maxCalls is the maximum number of held and of recent calls; the window shows all.
+const maxCalls = 5
+
 // maxLines limits the menu to one screen; the window shows all servers.
 const maxLines = 20
 
@@ -56,7 +73,7 @@ const maxReason = 90
 
 // menuOf computes the menu. It retains the order of the servers, except that with more than
 // maxLines servers those that need attention come first.
-func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
+func menuOf(statuses []core.ServerStatus, notices []string, facts Facts, recent []RecentCall) Menu {
 	m := Menu{
 		Icon: IconPaused, PauseText: "Pause all servers", RecordingText: "Pause recording",
 		Paused: facts.Paused, RecordingPaused: facts.RecordingPaused, StartAtLogin: facts.StartAtLogin,
@@ -92,12 +109,30 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
 	default:
 		m.Waiting = fmt.Sprintf("%d questions wait for you", facts.Waiting)
 	}
+	for _, c := range facts.Calls[:min(len(facts.Calls), maxCalls)] {
+		text := c.Server + " › " + c.Tool
+		if c.Client != "" {
+			text += " (" + c.Client + ")"
+		}
+		arguments := oneLine(c.Arguments)
+		m.Calls = append(m.Calls, CallLine{ID: c.ID, Text: desktop.LeftToRight("Approve? " + oneLine(text)), Arguments: desktop.LeftToRight(arguments), Complete: arguments == c.Arguments})
+	}
+	for _, c := range recent[:min(len(recent), maxCalls)] {
+		symbol := "✓"
+		if c.Failed {
+			symbol = "✕"
+		}
+		m.Recent = append(m.Recent, CallLine{ID: strconv.FormatInt(c.ID, 10), Text: desktop.LeftToRight(fmt.Sprintf("%s %s, %s", symbol, oneLine(c.Server+" › "+c.Tool), durationText(c.Took)))})
+	}
 	if facts.Waiting > 0 {
 		m.Icon = moreSevere(m.Icon, IconAttention)
 	}
 	switch {
 	case facts.Paused:
 		m.Icon, m.Summary, m.PauseText = IconPaused, "All servers are paused", "Resume all servers"
+		if !facts.PausedUntil.IsZero() {
+			m.Summary += facts.PausedUntil.Format(" until 15:04")
+		}
 	case len(statuses) == 0:
 		m.Summary = "No servers yet"
 	case enabled == 0:
@@ -121,6 +156,14 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts) Menu {
 		m.Lines = append(m.Lines, lineOf(s, facts.Visible))
 	}
 	return m
+}
+
+// durationText returns a duration in the unit that fits: "12 ms", "3.4 s".
+func durationText(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
 func lineOf(s core.ServerStatus, visible map[string]int) Line {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,7 +43,7 @@ func TestMenuShowsOverallState(t *testing.T) {
 			for i, s := range c.states {
 				statuses = append(statuses, status(fmt.Sprint("s", i), s))
 			}
-			m := menuOf(statuses, c.notices, Facts{})
+			m := menuOf(statuses, c.notices, Facts{}, nil)
 			if m.Icon != c.icon || m.Summary != c.summary {
 				t.Fatalf("icon %q, %q; want %q, %q", m.Icon, m.Summary, c.icon, c.summary)
 			}
@@ -77,7 +78,7 @@ func TestMenuListsEachServer(t *testing.T) {
 		running, one, crashed, status("slow", core.StateStarting), status("docker", core.StateWaiting), status("again", core.StateBackoff),
 		status("half", core.StateDegraded), status("login", core.StateNeedsLogin), status("ask", core.StateNeedsApproval),
 		status("off", core.StateDisabled), status("idle", core.StateStopped),
-	}, nil, Facts{})
+	}, nil, Facts{}, nil)
 	if d := cmp.Diff(want, got.Lines); d != "" {
 		t.Fatal(d)
 	}
@@ -89,14 +90,14 @@ func TestMenuPrefersServersWithProblems(t *testing.T) {
 		statuses = append(statuses, status(fmt.Sprint("s", i), core.StateRunning))
 	}
 	statuses = append(statuses, status("last", core.StateCrashed))
-	m := menuOf(statuses, nil, Facts{})
+	m := menuOf(statuses, nil, Facts{}, nil)
 	if len(m.Lines) != maxLines || m.More != "5 more servers" || m.Lines[0].ID != "last" || m.Lines[1].ID != "s0" {
 		t.Fatalf("%d lines, first %q, more %q", len(m.Lines), m.Lines[0].ID, m.More)
 	}
-	if m := menuOf(statuses[:maxLines+1], nil, Facts{}); m.More != "1 more server" {
+	if m := menuOf(statuses[:maxLines+1], nil, Facts{}, nil); m.More != "1 more server" {
 		t.Fatalf("more %q", m.More)
 	}
-	if m := menuOf(statuses[:maxLines], nil, Facts{}); m.More != "" || m.Lines[5].ID != "s5" {
+	if m := menuOf(statuses[:maxLines], nil, Facts{}, nil); m.More != "" || m.Lines[5].ID != "s5" {
 		t.Fatalf("more %q", m.More)
 	}
 }
@@ -104,7 +105,7 @@ func TestMenuPrefersServersWithProblems(t *testing.T) {
 func TestMenuCountsVisibleTools(t *testing.T) {
 	some, all := status("some", core.StateRunning), status("all", core.StateRunning)
 	some.Tools, all.Tools = 13, 2
-	m := menuOf([]core.ServerStatus{some, all}, nil, Facts{Visible: map[string]int{"some": 3}})
+	m := menuOf([]core.ServerStatus{some, all}, nil, Facts{Visible: map[string]int{"some": 3}}, nil)
 	if got := m.Lines[0].Text + "; " + m.Lines[1].Text; got != "● some: running, 3 of 13 tools; ● all: running, 2 tools" {
 		t.Error(got)
 	}
@@ -123,7 +124,7 @@ func TestMenuLabelsMatchActions(t *testing.T) {
 		{Facts{Paused: true}, IconPaused, "All servers are paused", "", "Resume all servers", "Pause recording"},
 		{Facts{RecordingPaused: true}, IconOK, "1 of 1 server running", "", "Pause all servers", "Resume recording"},
 	} {
-		m := menuOf(running, nil, c.facts)
+		m := menuOf(running, nil, c.facts, nil)
 		if m.Icon != c.icon || m.Summary != c.summary || m.Waiting != c.waiting || m.PauseText != c.pause || m.RecordingText != c.recording {
 			t.Errorf("%+v: %+v", c.facts, m)
 		}
@@ -160,7 +161,7 @@ func TestMenuCountsHiddenNotices(t *testing.T) {
 		for i := range n {
 			notices = append(notices, fmt.Sprint(i))
 		}
-		if got := menuOf(nil, notices, Facts{}).Notices; !slices.Equal(got, want) {
+		if got := menuOf(nil, notices, Facts{}, nil).Notices; !slices.Equal(got, want) {
 			t.Errorf("%d notices are shown as %q", n, got)
 		}
 	}
@@ -189,5 +190,41 @@ func TestEveryStateHasIcon(t *testing.T) {
 		if ico := icons.TrayICO(string(icon)); !strings.HasPrefix(string(ico), "\x00\x00\x01\x00") {
 			t.Errorf("%s is not an ICO", icon)
 		}
+	}
+}
+
+func TestMenuShowsHeldAndRecentCalls(t *testing.T) {
+	facts := Facts{Waiting: 7}
+	for i := range 7 {
+		facts.Calls = append(facts.Calls, HeldCall{ID: fmt.Sprint("q", i), Server: "files", Tool: "write", Client: "Cursor", Arguments: `{"path":"/a"}`})
+	}
+	facts.Calls[1].Arguments = strings.Repeat("x", 500)
+	facts.Calls[2].Client = "\u202eevil"
+	m := menuOf(nil, nil, facts, []RecentCall{
+		{ID: 9, Server: "files", Tool: "read", Took: 12 * time.Millisecond},
+		{ID: 8, Server: "web", Tool: "fetch", Failed: true, Took: 3400 * time.Millisecond},
+	})
+	if len(m.Calls) != maxCalls {
+		t.Fatalf("%d held calls", len(m.Calls))
+	}
+	if want := (CallLine{ID: "q0", Text: "Approve? files › write (Cursor)", Arguments: `{"path":"/a"}`, Complete: true}); m.Calls[0] != want {
+		t.Errorf("%+v", m.Calls[0])
+	}
+	if m.Calls[1].Complete {
+		t.Error("a call whose arguments are not shown in full can be approved")
+	}
+	if strings.Contains(m.Calls[2].Text, "\u202e") {
+		t.Errorf("%q can be misread", m.Calls[2].Text)
+	}
+	want := []CallLine{{ID: "9", Text: "✓ files › read, 12 ms"}, {ID: "8", Text: "✕ web › fetch, 3.4 s"}}
+	if d := cmp.Diff(want, m.Recent); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestMenuSaysWhenPauseEnds(t *testing.T) {
+	at := time.Date(2026, 11, 26, 14, 5, 0, 0, time.Local)
+	if m := menuOf(nil, nil, Facts{Paused: true, PausedUntil: at}, nil); m.Summary != "All servers are paused until 14:05" || m.PauseText != "Resume all servers" {
+		t.Errorf("%+v", m)
 	}
 }

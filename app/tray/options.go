@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
@@ -11,12 +12,29 @@ import (
 
 // Facts is the state that the menu shows besides the servers.
 type Facts struct {
-	Waiting         int  // questions and approvals that wait for the user
-	Paused          bool // all servers are paused
+	Waiting         int        // questions and approvals that wait for the user
+	Calls           []HeldCall // calls that wait for approval, oldest first
+	Paused          bool       // all servers are paused
+	PausedUntil     time.Time  // when they are resumed; zero if they are not, or only by the user
 	RecordingPaused bool
 	StartAtLogin    bool
 	// Visible is the number of tools that clients see, by server id, for servers with hidden tools.
 	Visible map[string]int
+}
+
+// HeldCall is a call that waits for approval.
+type HeldCall struct {
+	ID                   string // of the question
+	Server, Tool, Client string
+	Arguments            string // JSON text
+}
+
+// RecentCall is a finished call.
+type RecentCall struct {
+	ID           int64
+	Server, Tool string
+	Failed       bool
+	Took         time.Duration
 }
 
 // Options configures the tray. Statuses and Bus are required; entries with a nil function do
@@ -25,14 +43,19 @@ type Facts struct {
 type Options struct {
 	Statuses func() []core.ServerStatus
 	Facts    func() Facts // called for each update of the menu: it must not block
-	Bus      *event.Bus
-	Open     func(to string) // show the window at a route; "" means the current one
-	Quit     func()          // stop the program
-	Start    func(id string)
-	Stop     func(id string)
-	Restart  func(id string)
+	// Recent returns the newest finished calls, newest first. It is called every recentInterval and
+	// may block until its context ends. nil means that none are shown.
+	Recent  func(context.Context) []RecentCall
+	Bus     *event.Bus
+	Open    func(to string) // show the window at a route; "" means the current one
+	Quit    func()          // stop the program
+	Start   func(id string)
+	Stop    func(id string)
+	Restart func(id string)
 
-	Pause          func(on bool) // pause or resume all servers
+	Answer         func(id string, approve bool) // approve a held call once, or deny it
+	Pause          func(on bool)                 // pause or resume all servers
+	PauseFor       func(limit time.Duration)     // pause all servers and resume them after limit
 	PauseRecording func(on bool)
 	StartAtLogin   func(on bool)
 	CopyAddress    func() // copy the bridge's address to the clipboard
@@ -70,6 +93,15 @@ func (o *Options) check() error {
 		if *f == nil {
 			*f = func(bool) {}
 		}
+	}
+	if o.Recent == nil {
+		o.Recent = func(context.Context) []RecentCall { return nil }
+	}
+	if o.Answer == nil {
+		o.Answer = func(string, bool) {}
+	}
+	if o.PauseFor == nil {
+		o.PauseFor = func(time.Duration) {}
 	}
 	return nil
 }

@@ -20,6 +20,14 @@ import (
 // updateDelay is how long to collect changes before the menu is updated.
 const updateDelay = 150 * time.Millisecond
 
+// recentInterval is how often the recent calls are read. They are not followed by events, because
+// a menu that is closed most of the time must cost nothing when there are thousands of calls.
+const recentInterval = 5 * time.Second
+
+// SettleTime is how long an entry shows a held call before a click can answer it. A click that was
+// meant for the call that the entry showed before opens the window instead.
+const SettleTime = time.Second
+
 // view holds the menu's entries. All entries are created once and then only changed, shown and
 // hidden. After ready is closed, only the goroutine of follow uses them.
 type view struct {
@@ -27,17 +35,26 @@ type view struct {
 	ready   chan struct{}
 	changed chan struct{} // a fact was changed by an entry
 
-	summary, waiting, open, more, quit     *systray.MenuItem
-	pause, recording, copy, connect, login *systray.MenuItem
-	notices                                [maxNotices]*systray.MenuItem
-	places                                 [maxLines]serverEntry
-	icon                                   Icon
-	tooltip                                string
-	drawn                                  map[*systray.MenuItem]shownState
+	summary, waiting, open, more, quit *systray.MenuItem
+	pause, pauseHour, recording        *systray.MenuItem
+	copy, connect, login, recent       *systray.MenuItem
+	held                               [maxCalls]heldEntry
+	calls                              [maxCalls]*systray.MenuItem
+	notices                            [maxNotices]*systray.MenuItem
+	places                             [maxLines]serverEntry
+	icon                               Icon
+	tooltip                            string
+	drawn                              map[*systray.MenuItem]shownState
 
-	mu  sync.Mutex
-	ids []string // server ids by place; "" is free
+	mu      sync.Mutex
+	ids     []string            // server ids by place; "" is free
+	heldIDs []string            // ids of held calls by place; "" is free
+	heldAt  [maxCalls]time.Time // since when the place shows its call
+	callIDs [maxCalls]string    // ids of recent calls by place
 }
+
+// heldEntry is the menu entry of one held call with its submenu.
+type heldEntry struct{ line, arguments, approve, deny, show *systray.MenuItem }
 
 // serverEntry is the menu entry of one server with its submenu.
 type serverEntry struct{ line, reason, start, stop, restart, log *systray.MenuItem }
@@ -55,6 +72,7 @@ func newView(o Options) *view {
 		changed: make(chan struct{}, 1),
 		drawn:   make(map[*systray.MenuItem]shownState),
 		ids:     make([]string, maxLines),
+		heldIDs: make([]string, maxCalls),
 	}
 }
 
@@ -67,6 +85,14 @@ func (v *view) build() {
 		v.notices[i] = v.add(systray.AddMenuItem("", ""), shownState{hidden: true, greyed: true})
 	}
 	v.waiting = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
+	for i := range v.held {
+		h := &v.held[i]
+		h.line = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
+		h.arguments = v.add(h.line.AddSubMenuItem("", ""), shownState{hidden: true, greyed: true})
+		h.approve = v.add(h.line.AddSubMenuItem("Approve once", ""), shownState{title: "Approve once"})
+		h.deny = h.line.AddSubMenuItem("Deny", "")
+		h.show = h.line.AddSubMenuItem("Show in Drawbridge", "")
+	}
 	v.open = systray.AddMenuItem("Open Drawbridge", "")
 	systray.AddSeparator()
 	for i := range v.places {
@@ -80,14 +106,19 @@ func (v *view) build() {
 	}
 	v.more = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
 	systray.AddSeparator()
+	v.recent = v.add(systray.AddMenuItem("Recent calls", ""), shownState{title: "Recent calls", hidden: true})
+	for i := range v.calls {
+		v.calls[i] = v.add(v.recent.AddSubMenuItem("", ""), shownState{hidden: true})
+	}
 	v.pause = v.add(systray.AddMenuItem("Pause all servers", ""), shownState{title: "Pause all servers"})
+	v.pauseHour = v.add(systray.AddMenuItem("Pause for an hour", ""), shownState{title: "Pause for an hour"})
 	v.recording = v.add(systray.AddMenuItem("Pause recording", ""), shownState{title: "Pause recording"})
 	v.copy = systray.AddMenuItem("Copy bridge address", "")
 	v.connect = systray.AddMenuItem("Connect a client…", "")
 	v.login = v.add(systray.AddMenuItemCheckbox("Start at login", "", false), shownState{title: "Start at login"})
 	systray.AddSeparator()
 	v.quit = systray.AddMenuItem("Quit Drawbridge", "")
-	v.update(menuOf(v.o.Statuses(), nil, v.o.Facts()))
+	v.update(menuOf(v.o.Statuses(), nil, v.o.Facts(), nil))
 }
 
 // add sets the initial state e of a new item.
@@ -171,11 +202,55 @@ func (v *view) update(m Menu) {
 		v.set(p.restart, shownState{title: "Restart", greyed: !l.Restart})
 		v.set(p.line, shownState{title: l.Text})
 	}
+	v.updateCalls(m)
 	v.set(v.more, shownState{title: m.More, hidden: m.More == ""})
 	v.set(v.waiting, shownState{title: m.Waiting, hidden: m.Waiting == ""})
 	v.set(v.pause, shownState{title: m.PauseText})
+	v.set(v.pauseHour, shownState{title: "Pause for an hour", hidden: m.Paused})
 	v.set(v.recording, shownState{title: m.RecordingText})
 	v.set(v.login, shownState{title: "Start at login", checked: m.StartAtLogin})
+}
+
+// updateCalls shows the held and the recent calls. A held call retains its entry, so that no click
+// answers another call than the one that was read.
+func (v *view) updateCalls(m Menu) {
+	held := make(map[string]CallLine, len(m.Calls))
+	order := make([]string, len(m.Calls))
+	for i, c := range m.Calls {
+		held[c.ID], order[i] = c, c.ID
+	}
+	v.mu.Lock()
+	was := v.heldIDs
+	v.heldIDs = assignEntries(was, order)
+	ids := v.heldIDs
+	for i, id := range ids {
+		if id != was[i] {
+			v.heldAt[i] = time.Now()
+		}
+	}
+	for i := range v.callIDs {
+		v.callIDs[i] = ""
+		if i < len(m.Recent) {
+			v.callIDs[i] = m.Recent[i].ID
+		}
+	}
+	v.mu.Unlock()
+	for i, h := range v.held {
+		c, used := held[ids[i]]
+		if used {
+			v.set(h.arguments, shownState{title: c.Arguments, hidden: c.Arguments == "", greyed: true})
+			v.set(h.approve, shownState{title: "Approve once", greyed: !c.Complete})
+		}
+		v.set(h.line, shownState{title: c.Text, hidden: !used})
+	}
+	for i, item := range v.calls {
+		if i < len(m.Recent) {
+			v.set(item, shownState{title: m.Recent[i].Text})
+		} else {
+			v.set(item, shownState{hidden: true})
+		}
+	}
+	v.set(v.recent, shownState{title: "Recent calls", hidden: len(m.Recent) == 0})
 }
 
 // follow updates the menu and handles its clicks until ctx is done.
@@ -194,6 +269,9 @@ func (v *view) follow(ctx context.Context) {
 	defer func() { sub.Close() }()
 	redraw := time.NewTimer(0) // show what changed since build
 	defer redraw.Stop()
+	var recent []RecentCall
+	readRecent := time.NewTicker(recentInterval)
+	defer readRecent.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -203,9 +281,14 @@ func (v *view) follow(ctx context.Context) {
 			for i, subject := range sorted {
 				sorted[i] = notices[subject]
 			}
-			v.update(menuOf(v.o.Statuses(), sorted, v.o.Facts()))
+			v.update(menuOf(v.o.Statuses(), sorted, v.o.Facts(), recent))
 		case <-v.changed:
 			redraw.Reset(updateDelay)
+		case <-readRecent.C:
+			if now := v.readRecent(ctx); !slices.Equal(now, recent) {
+				recent = now
+				redraw.Reset(updateDelay)
+			}
 		case e, open := <-sub.Events():
 			switch {
 			case !open: // we fell behind: the next update reads the full state
@@ -220,6 +303,12 @@ func (v *view) follow(ctx context.Context) {
 			redraw.Reset(updateDelay)
 		}
 	}
+}
+
+func (v *view) readRecent(ctx context.Context) []RecentCall {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return v.o.Recent(ctx)
 }
 
 // subscribe subscribes to all events except calls, which are frequent and not shown in the menu.
@@ -257,6 +346,18 @@ func (v *view) handleClicks(ctx context.Context) {
 			}
 		}
 	}
+	answer := func(i int, approve bool) func() {
+		return func() {
+			v.mu.Lock()
+			id, at := v.heldIDs[i], v.heldAt[i]
+			v.mu.Unlock()
+			if id == "" || time.Since(at) < SettleTime {
+				v.o.Open("/questions")
+				return
+			}
+			v.o.Answer(id, approve)
+		}
+	}
 	open := func(to string) func() { return func() { v.o.Open(to) } }
 	on(v.open, open(""))
 	on(v.more, open("/servers"))
@@ -265,6 +366,7 @@ func (v *view) handleClicks(ctx context.Context) {
 	on(v.copy, v.o.CopyAddress)
 	on(v.quit, v.o.Quit)
 	// Each entry does the opposite of the current state.
+	on(v.pauseHour, v.changing(func(Facts) { v.o.PauseFor(time.Hour) }))
 	on(v.pause, v.changing(func(f Facts) { v.o.Pause(!f.Paused) }))
 	on(v.recording, v.changing(func(f Facts) { v.o.PauseRecording(!f.RecordingPaused) }))
 	on(v.login, v.changing(func(f Facts) { v.o.StartAtLogin(!f.StartAtLogin) }))
@@ -273,6 +375,19 @@ func (v *view) handleClicks(ctx context.Context) {
 		on(p.stop, server(i, v.o.Stop))
 		on(p.restart, server(i, v.o.Restart))
 		on(p.log, server(i, func(id string) { v.o.Open("/servers/" + url.PathEscape(id) + "?view=log") }))
+	}
+	for i, h := range v.held {
+		on(h.approve, answer(i, true))
+		on(h.deny, answer(i, false))
+		on(h.show, open("/questions"))
+	}
+	for i, item := range v.calls {
+		on(item, func() {
+			v.mu.Lock()
+			id := v.callIDs[i]
+			v.mu.Unlock()
+			v.o.Open("/calls/" + id)
+		})
 	}
 	cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ctx.Done())})
 	for {

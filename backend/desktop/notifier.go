@@ -12,6 +12,21 @@ type Notification struct {
 	Text    string
 	Urgent  bool
 	To      string // path of the page that a click opens, such as "/servers/files"
+	Buttons []Button
+}
+
+// Button is a button of a notification, on systems that support them.
+type Button struct {
+	Label string
+	// Key is reported when the user presses it. It must identify what the button acts on, because a
+	// press may arrive after the notification was replaced.
+	Key string
+}
+
+// Click is a click on a notification: on one of its buttons, or, if Key is "", on the rest of it.
+type Click struct {
+	Notification Notification
+	Key          string
 }
 
 // Notifier shows notifications. Its methods must be called from one goroutine.
@@ -20,8 +35,8 @@ type Notifier interface {
 	Show(ctx context.Context, n Notification) error
 	// Withdraw removes the notification with this subject, if the system supports that.
 	Withdraw(ctx context.Context, subject string)
-	// Clicked returns a channel with the notifications that the user clicked. It is nil if
-	// the system does not report clicks.
-	Clicked() <-chan Notification
+	// Clicked returns a channel with the user's clicks. It is nil if the system does not report
+	// them.
+	Clicked() <-chan Click
 	Close()
 }

@@ -18,6 +18,9 @@ const (
 	notifyPath = dbus.ObjectPath("/org/freedesktop/Notifications")
 )
 
+// defaultAction is the key of a click that is not on a button.
+const defaultAction = "default"
+
 // busTimeout is the timeout for a call to the notification server. The first call may have to
 // start the server.
 const busTimeout = 5 * time.Second
@@ -29,7 +32,7 @@ type dbusNotifier struct {
 	actions bool // the server supports actions
 	markup  bool // the server interprets the body as markup
 	signals chan *dbus.Signal
-	clicked chan Notification
+	clicked chan Click
 	done    chan struct{}
 
 	mu    sync.Mutex
@@ -54,7 +57,7 @@ func NewNotifier(ctx context.Context) (Notifier, error) {
 	f := &dbusNotifier{
 		conn: conn, object: conn.Object(notifyName, notifyPath),
 		shown: map[string]uint32{}, byID: map[uint32]Notification{},
-		signals: make(chan *dbus.Signal, 16), clicked: make(chan Notification, 8),
+		signals: make(chan *dbus.Signal, 16), clicked: make(chan Click, 8),
 		done: make(chan struct{}),
 	}
 	ctx, cancel := context.WithTimeout(ctx, busTimeout)
@@ -85,7 +88,10 @@ func (f *dbusNotifier) Show(ctx context.Context, n Notification) error {
 	}
 	var actions []string
 	if f.actions && n.To != "" {
-		actions = []string{"default", "Show"}
+		actions = []string{defaultAction, "Show"}
+		for _, b := range n.Buttons {
+			actions = append(actions, b.Key, b.Label)
+		}
 	}
 	urgency := byte(1)
 	if n.Urgent {
@@ -121,7 +127,7 @@ func (f *dbusNotifier) Withdraw(ctx context.Context, subject string) {
 	f.object.CallWithContext(ctx, notifyName+".CloseNotification", 0, id) // ignore the error: it may be closed already
 }
 
-func (f *dbusNotifier) Clicked() <-chan Notification { return f.clicked }
+func (f *dbusNotifier) Clicked() <-chan Click { return f.clicked }
 
 // Close disconnects and waits for the listener to return. Visible notifications stay.
 func (f *dbusNotifier) Close() {
@@ -151,8 +157,12 @@ func (f *dbusNotifier) listen() {
 		}
 		f.mu.Unlock()
 		if ours && s.Name == notifyName+".ActionInvoked" {
+			key, _ := s.Body[1].(string)
+			if key == defaultAction {
+				key = ""
+			}
 			select {
-			case f.clicked <- n:
+			case f.clicked <- Click{n, key}:
 			default: // drop clicks that nobody receives
 			}
 		}

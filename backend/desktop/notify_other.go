@@ -27,5 +27,5 @@ func (textNotifier) Show(_ context.Context, n Notification) error {
 }
 
 func (textNotifier) Withdraw(context.Context, string) {}
-func (textNotifier) Clicked() <-chan Notification     { return nil }
+func (textNotifier) Clicked() <-chan Click            { return nil }
 func (textNotifier) Close()                           {}

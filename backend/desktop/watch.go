@@ -20,6 +20,9 @@ import (
 // withdrawn before.
 const minInterval = time.Minute
 
+// maxText is the maximum length of a notification's text, in characters.
+const maxText = 300
+
 // maxSubjects is the maximum number of subjects that are tracked. Beyond it, new ones are not
 // shown.
 const maxSubjects = 256
@@ -40,6 +43,9 @@ type Watcher struct {
 	Enabled func() bool
 	// Open opens a page of the UI. It may block.
 	Open func(to string)
+	// Answer approves a held call once, or denies it. It may block. If it is nil, notifications
+	// have no buttons.
+	Answer func(question string, approve bool)
 	// Snapshot returns a snapshot of the current state. It is called after events were lost.
 	Snapshot func() Snapshot
 
@@ -80,15 +86,15 @@ func (w *Watcher) Run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		var clicked <-chan Notification
+		var clicked <-chan Click
 		if r.notifier != nil {
 			clicked = r.notifier.Clicked()
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case n := <-clicked:
-			go w.Open(n.To)
+		case c := <-clicked:
+			go w.handleClick(c)
 		case <-timer.C:
 			r.showDue(ctx)
 		case e, open := <-sub.Events():
@@ -101,6 +107,40 @@ func (w *Watcher) Run(ctx context.Context) error {
 		}
 		timer.Reset(r.untilDue())
 	}
+}
+
+// Prefixes of the keys of buttons; the rest is the id of the question.
+const (
+	approveKey = "approve:"
+	denyKey    = "deny:"
+)
+
+// handleClick answers a question or opens a page.
+func (w *Watcher) handleClick(c Click) {
+	if id, ok := strings.CutPrefix(c.Key, approveKey); ok && w.Answer != nil {
+		w.Answer(id, true)
+		return
+	}
+	if id, ok := strings.CutPrefix(c.Key, denyKey); ok && w.Answer != nil {
+		w.Answer(id, false)
+		return
+	}
+	w.Open(c.Notification.To)
+}
+
+// callButtons adds the arguments of a held call to its notification, and buttons that answer it. If
+// the arguments do not fit, the call cannot be approved here, because the user does not see what it
+// does.
+func (w *Watcher) callButtons(n *Notification, item approvals.Item) {
+	if item.Held == nil || w.Answer == nil {
+		return
+	}
+	full := n.Text + " " + item.Held.Arguments
+	if SingleLine(full, maxText) == full {
+		n.Text = full
+		n.Buttons = append(n.Buttons, Button{"Approve once", approveKey + item.ID})
+	}
+	n.Buttons = append(n.Buttons, Button{"Deny", denyKey + item.ID})
 }
 
 func (w *Watcher) subscribe() *event.Subscription {
@@ -209,7 +249,9 @@ func (r *watchRun) updateQuestionNotification(ctx context.Context, item approval
 	if item.Client.Name != "" {
 		n.Title = item.Client.Name + " waits: " + n.Title
 	}
-	if len(r.waiting) > 1 {
+	if len(r.waiting) == 1 {
+		r.callButtons(&n, item)
+	} else {
 		n.Title, n.Text = fmt.Sprintf("%d questions wait for you", len(r.waiting)), n.Title+": "+item.Message
 	}
 	r.show(ctx, n)
@@ -217,7 +259,7 @@ func (r *watchRun) updateQuestionNotification(ctx context.Context, item approval
 
 // show shows n now, or when the interval of its subject ends.
 func (r *watchRun) show(ctx context.Context, n Notification) {
-	n.Title, n.Text = LeftToRight(SingleLine(n.Title, 80)), SingleLine(n.Text, 300)
+	n.Title, n.Text = LeftToRight(SingleLine(n.Title, 80)), SingleLine(n.Text, maxText)
 	t := r.subjects[n.Subject]
 	if t == nil {
 		r.dropIdleSubjects()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,7 @@ import (
 type fakeNotifier struct {
 	mu      sync.Mutex
 	log     []string
-	click   chan Notification
+	click   chan Click
 	refuse  error
 	closed  int
 	visible map[string]Notification
@@ -42,7 +43,7 @@ func (s *fakeNotifier) Withdraw(_ context.Context, subject string) {
 	s.log = append(s.log, "withdrawn "+subject)
 	delete(s.visible, subject)
 }
-func (s *fakeNotifier) Clicked() <-chan Notification {
+func (s *fakeNotifier) Clicked() <-chan Click {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.click
@@ -56,6 +57,7 @@ type fixture struct {
 	bus     *event.Bus
 	off     bool
 	opened  []string
+	answers []string
 	connect error
 	tries   int
 	now     Snapshot
@@ -75,12 +77,13 @@ func (d *fixture) overflowQueue() {
 func withWatcher(t *testing.T, do func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &fixture{fakeNotifier: &fakeNotifier{click: make(chan Notification, 1), visible: map[string]Notification{}}, t: t, bus: new(event.Bus)}
+		d := &fixture{fakeNotifier: &fakeNotifier{click: make(chan Click, 1), visible: map[string]Notification{}}, t: t, bus: new(event.Bus)}
 		w := &Watcher{
 			Bus: d.bus, Log: slog.New(slog.DiscardHandler), Enabled: func() bool { return !d.off },
 			Connect:  d.dial,
 			Snapshot: func() Snapshot { return d.now },
 			Open:     func(to string) { d.opened = append(d.opened, to) },
+			Answer:   func(id string, approve bool) { d.answers = append(d.answers, fmt.Sprint(id, " ", approve)) },
 		}
 		d.watcher = w
 		ctx, cancel := context.WithCancel(t.Context())
@@ -248,7 +251,7 @@ func TestRightToLeftNameKeepsSentenceOrder(t *testing.T) {
 func TestClickOpensItsPage(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.server("files", core.StateNeedsApproval, "new command")
-		d.click <- d.visible["server/files"]
+		d.click <- Click{Notification: d.visible["server/files"]}
 		synctest.Wait()
 		if len(d.opened) != 1 || d.opened[0] != "/servers/files" {
 			t.Fatalf("opened %q", d.opened)
@@ -336,6 +339,48 @@ func TestProblemsDuringLostEventsAreShown(t *testing.T) {
 		d.overflowQueue()
 		if len(d.visible) != 3 {
 			t.Errorf("shown: %v", d.visible)
+		}
+	})
+}
+
+func TestHeldCallIsAnsweredByButtonsOfNotification(t *testing.T) {
+	held := func(id, arguments string) approvals.Item {
+		return approvals.Item{ID: id, Kind: approvals.Call, Server: "files", Message: "Cursor wants to call write of files", Held: &approvals.Held{Tool: "write", Arguments: arguments}}
+	}
+	withWatcher(t, func(d *fixture) {
+		first := held("1", `{"path":"/a"}`)
+		d.publish(event.Approval, first)
+		n := d.visible["waiting"]
+		if n.Text != `Cursor wants to call write of files {"path":"/a"}` || len(n.Buttons) != 2 || n.Buttons[0].Label != "Approve once" || n.Buttons[1].Label != "Deny" {
+			t.Fatalf("shown: %+v", n)
+		}
+		// The press arrives after another call has replaced the notification.
+		first.State = approvals.Withdrawn
+		d.publish(event.Approval, first)
+		time.Sleep(minInterval)
+		d.publish(event.Approval, held("2", `{"path":"/b"}`))
+		late := Click{Notification: d.visible["waiting"], Key: n.Buttons[0].Key}
+		d.click <- late
+		d.click <- Click{Notification: d.visible["waiting"], Key: d.visible["waiting"].Buttons[1].Key}
+		synctest.Wait()
+		slices.Sort(d.answers)
+		if want := []string{"1 true", "2 false"}; !slices.Equal(d.answers, want) || len(d.opened) != 0 {
+			t.Errorf("answers %q, opened %q", d.answers, d.opened)
+		}
+	})
+	withWatcher(t, func(d *fixture) {
+		d.publish(event.Approval, held("1", strings.Repeat("x", 400)))
+		if n := d.visible["waiting"]; len(n.Buttons) != 1 || n.Buttons[0].Label != "Deny" {
+			t.Errorf("a call whose arguments are not shown in full has the buttons %+v", n.Buttons)
+		}
+	})
+	withWatcher(t, func(d *fixture) {
+		d.publish(event.Approval, held("1", "{}"))
+		d.publish(event.Approval, held("2", "{}"))
+		time.Sleep(minInterval)
+		synctest.Wait()
+		if n := d.visible["waiting"]; len(n.Buttons) != 0 {
+			t.Errorf("a notification about two calls has the buttons %+v", n.Buttons)
 		}
 	})
 }

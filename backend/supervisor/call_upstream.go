@@ -89,7 +89,7 @@ func (r *runner) prepareForCall() error {
 	case r.needsApproval.Load():
 		return r.unapprovedError()
 	case r.s.paused.Load():
-		return errPaused()
+		return r.s.errPaused()
 	case c.Disabled:
 		return r.disabledError()
 	case !r.wanted && c.Start == config.StartManual && r.parent == nil && !r.idleStopped:

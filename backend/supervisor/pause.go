@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -14,11 +15,20 @@ func (s *Supervisor) Paused() bool { return s.paused.Load() }
 // configuration starts a server, and lists are answered from the registry. The state is not
 // stored: a daemon that starts is not paused.
 //
-// SetPaused notifies every server even if ctx is done. When pausing, it waits until all servers
+// A pause that began with PauseFor becomes unlimited, or ends. SetPaused notifies every server even if ctx is done. When pausing, it waits until all servers
 // have stopped or ctx is done; a second call waits for the same.
 func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
+	return s.setPaused(ctx, on, 0)
+}
+
+// setPaused is SetPaused with the limit of the pause; 0 means none.
+func (s *Supervisor) setPaused(ctx context.Context, on bool, limit time.Duration) error {
 	s.mu.Lock()
-	changed := s.paused.Swap(on) != on
+	changed := s.paused.Swap(on) != on || limit > 0 || s.pauseTimer != nil
+	s.endPauseTimer()
+	if limit > 0 && !s.ended {
+		s.startPauseTimer(limit)
+	}
 	runners := s.fleet.Load().order
 	if changed {
 		for _, r := range runners {
@@ -53,10 +63,49 @@ func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
 	return nil
 }
 
+// PausedUntil returns when the servers are resumed, or the zero time if they are not paused or the
+// pause is unlimited.
+func (s *Supervisor) PausedUntil() time.Time {
+	if until := s.pausedUntil.Load(); until != nil {
+		return *until
+	}
+	return time.Time{}
+}
+
+// PauseFor pauses all servers as SetPaused does, and resumes them after limit. While the machine
+// sleeps, that time does not pass.
+func (s *Supervisor) PauseFor(ctx context.Context, limit time.Duration) error {
+	return s.setPaused(ctx, true, limit)
+}
+
+// startPauseTimer resumes the servers after limit. It must be called with s.mu held.
+func (s *Supervisor) startPauseTimer(limit time.Duration) {
+	until := time.Now().Add(limit)
+	s.pausedUntil.Store(&until)
+	s.pauseTimer = time.AfterFunc(limit, func() {
+		if s.pausedUntil.Load() == &until { // not replaced since
+			_ = s.SetPaused(s.stopCtx, false) // fails only at shutdown
+		}
+	})
+}
+
+// endPauseTimer forgets when the servers are resumed. It must be called with s.mu held.
+func (s *Supervisor) endPauseTimer() {
+	s.pausedUntil.Store(nil)
+	if s.pauseTimer != nil {
+		s.pauseTimer.Stop()
+		s.pauseTimer = nil
+	}
+}
+
 // errPaused returns the error of calls and commands while the servers are paused.
-func errPaused() error {
-	return &core.Error{
+func (s *Supervisor) errPaused() *core.Error {
+	e := &core.Error{
 		Code: core.CodeUnavailable, Message: "all servers are paused", Retriable: true,
 		Hint: "Resume them in the tray menu or in the window's settings.",
 	}
+	if until := s.PausedUntil(); !until.IsZero() {
+		e.Message += until.Format(" until 15:04")
+	}
+	return e
 }

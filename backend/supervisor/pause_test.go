@@ -142,3 +142,46 @@ func TestInterruptedPauseIsCompletedByNextRequest(t *testing.T) {
 		}
 	})
 }
+
+func TestPauseForAnHourResumesServers(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		advance(time.Second)
+		if err := g.Supervisor.PauseFor(context.Background(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		until := time.Now().Add(time.Hour)
+		if at := g.Supervisor.PausedUntil(); !at.Equal(until) {
+			t.Errorf("paused until %v, want %v", at, until)
+		}
+		_, err := g.Supervisor.For(context.Background(), call("a"))
+		if err == nil || !strings.Contains(err.Error(), "paused until "+until.Format("15:04")) {
+			t.Errorf("a call gets %v", err)
+		}
+		advance(time.Hour - time.Second)
+		g.want("a", core.StateStopped)
+		advance(2 * time.Second)
+		g.want("a", core.StateRunning)
+		if g.Supervisor.Paused() || !g.Supervisor.PausedUntil().IsZero() {
+			t.Error("the pause has not ended")
+		}
+	})
+}
+
+func TestNewerPauseReplacesHourOfPause(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		advance(time.Second)
+		if err := g.Supervisor.PauseFor(context.Background(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
+			t.Fatal(err)
+		}
+		advance(2 * time.Hour)
+		g.want("a", core.StateStopped)
+		if !g.Supervisor.PausedUntil().IsZero() {
+			t.Error("the unlimited pause has an end")
+		}
+	})
+}

@@ -31,7 +31,7 @@ func (r *runner) perCallUpstream() (Upstream, error) {
 	case r.needsApproval.Load():
 		return nil, r.unapprovedError()
 	case r.s.paused.Load():
-		return nil, errPaused()
+		return nil, r.s.errPaused()
 	case c.Disabled:
 		return nil, r.disabledError()
 	case c.Start == config.StartManual && !r.live.Load().wanted && !r.listed():
@@ -69,7 +69,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Si
 	defer close(ended)
 	defer r.perCall.add(cancel)()
 	if s.paused.Load() { // a pause that begins later finds the call among those that it ends
-		return core.Reply{}, errPaused()
+		return core.Reply{}, s.errPaused()
 	}
 
 	c := r.config()

@@ -198,7 +198,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case r.needsApproval.Load():
 		return core.StateNeedsApproval, "its new command needs your approval"
 	case r.s.paused.Load():
-		return core.StateStopped, "all servers are paused"
+		return core.StateStopped, r.s.errPaused().Message
 	case r.idleStopped && c.Session == config.SessionPerCall:
 		return core.StateStopped, "each call starts its own process"
 	case r.idleStopped:

@@ -100,12 +100,15 @@ type Supervisor struct {
 	fleet    atomic.Pointer[fleet]
 	listWait atomic.Int64
 	paused   atomic.Bool // no server runs, regardless of the configuration
+	// pausedUntil is when pauseTimer ends the pause; nil if it does not.
+	pausedUntil atomic.Pointer[time.Time]
 
 	// applying is held while the configuration or an approval changes, including queries of the
 	// store, during which mu is never held. Lock order: applying, then mu.
 	applying sync.Mutex
 
 	mu           sync.Mutex // held while the fleet changes
+	pauseTimer   *time.Timer
 	running      bool
 	ended        bool
 	configured   bool               // a configuration has been applied
@@ -163,6 +166,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	<-ctx.Done()
 	s.mu.Lock()
 	s.ended = true
+	s.endPauseTimer()
 	s.mu.Unlock()
 	close(s.quit)
 	defer time.AfterFunc(DrainLimit, func() { close(s.expired) }).Stop()
@@ -258,7 +262,7 @@ func (s *Supervisor) runCommand(ctx context.Context, id string, f func(*runner) 
 		return r.unapprovedError()
 	}
 	if s.paused.Load() {
-		return errPaused()
+		return s.errPaused()
 	}
 	return r.ask(ctx, func() error { return f(r) })
 }

@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
@@ -28,8 +30,8 @@ func TestTrayMenuActions(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(tools, "wl-copy"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d := start(t, object{"mcpServers": object{"demo": demo(), "files": demo()}}, append(s.display(), "PATH="+tools+":"+os.Getenv("PATH"))...)
-	d.running("demo", "files")
+	d := start(t, object{"mcpServers": object{"demo": demo(), "files": demo(), "asked": with(demo(), object{"approval": "ask"})}}, append(s.display(), "PATH="+tools+":"+os.Getenv("PATH"))...)
+	d.running("demo", "files", "asked")
 	var pid int
 	menu := func() (list []entry) {
 		for _, p := range descendants(d.cmd.Process.Pid) {
@@ -84,6 +86,47 @@ func TestTrayMenuActions(t *testing.T) {
 	}
 	choose("Resume recording")
 	becomes("the menu does not offer to pause", func() bool { _, ok := named(menu(), "Pause recording"); return ok })
+
+	d.cli(0, "call", "demo", "echo", `{"text":"recent"}`)
+	becomes("the menu does not list the call", func() bool {
+		recent, ok := named(menu(), "Recent calls")
+		return ok && slices.ContainsFunc(recent.under, func(e entry) bool { return strings.HasPrefix(e.label, "✓ demo › echo, ") })
+	})
+	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("tray"), modern: true}
+	for _, answer := range []string{"Approve once", "Deny"} {
+		done := make(chan string, 1)
+		go func() {
+			var reply string
+			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asked__echo","arguments":{"text":"held"},` + modernMeta + `}}`
+			if err := client.stream(t.Context(), "asked__echo", body, func(message string) { reply = message }); err != nil {
+				reply = err.Error()
+			}
+			done <- reply
+		}()
+		becomes("the menu does not show the held call", func() bool {
+			return slices.ContainsFunc(menu(), func(e entry) bool {
+				arguments, ok := named(e.under, `{"text":"held"}`)
+				return ok && strings.HasPrefix(e.label, "Approve? asked › echo") && !arguments.enabled
+			})
+		})
+		time.Sleep(tray.SettleTime) // the promise: an entry that has just changed answers nothing
+		choose(answer)
+		select {
+		case out := <-done:
+			if approved := !strings.Contains(out, `"isError":true`); approved != (answer == "Approve once") {
+				t.Errorf("%s: the call ended with %s", answer, out)
+			}
+		case <-time.After(limit(10 * time.Second)):
+			t.Fatalf("%s does not end the call", answer)
+		}
+	}
+
+	choose("Pause for an hour")
+	becomes("the menu does not say when the pause ends", func() bool {
+		return strings.HasPrefix(menu()[0].label, "All servers are paused until ")
+	})
+	choose("Resume all servers")
+	becomes("the servers do not run again", func() bool { _, ok := named(menu(), "Pause for an hour"); return ok })
 
 	choose("Connect a client…")
 	s.oneWindow()

@@ -92,7 +92,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		src, _ := json.Marshal(list)
 		io.WriteString(in, string(src)+"\n")
 	}
-	rest := []string{"Pause all servers", "Pause recording", "Copy bridge address", "Connect a client…", "Start at login", "Quit Drawbridge"}
+	rest := []string{"Pause all servers", "Pause for an hour", "Pause recording", "Copy bridge address", "Connect a client…", "Start at login", "Quit Drawbridge"}
 	expect := func(want ...string) []entry {
 		t.Helper()
 		want = append(want, rest...)
@@ -180,9 +180,9 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 
 	s.click(pid, left[3].id)
 	hears("pause true")
-	rest[0] = "Resume all servers"
+	rest = append([]string{"Resume all servers"}, rest[2:]...)
 	expect("All servers are paused", "Open Drawbridge")
-	s.click(pid, left[8].id)
+	s.click(pid, left[9].id)
 	hears("quit")
 	hears("ended <nil>")
 	if strings.Contains(strings.Join(labels(s.menu(pid)), ""), "Open") {
