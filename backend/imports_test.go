@@ -33,9 +33,9 @@ var edges = map[string]string{
 	"backend/event":       "backend/core",
 	"backend/process":     "backend/closeonce",
 	"backend/sandbox":     "",
-	"backend/cassette":    "",
 	"backend/dockerexec":  "backend/closeonce backend/hideconsole",
-	"backend/wire":        "backend/core", // spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/wire":        "backend/core",              // spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/cassette":    "backend/core backend/wire", // wire: marks a result without changing its other bytes
 	"backend/loopback":    "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/secret":      "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/oauth":       "backend/core",
@@ -52,7 +52,7 @@ var edges = map[string]string{
 	"backend/gateway":     "backend/core backend/event backend/policy backend/wire",
 	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals",
 	"backend/reload":      "backend/atomicfile backend/core config backend/event",
-	"backend/history":     "backend/lazyregexp backend/redact backend/core backend/store backend/wire",
+	"backend/history":     "backend/lazyregexp backend/redact backend/core backend/store backend/wire backend/cassette",
 	"backend/clientconf":  "backend/lazyregexp backend/atomicfile backend/core backend/redact config",
 	"backend/marketplace": "backend/lazyregexp backend/core",
 	"backend/version":     "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
@@ -60,9 +60,9 @@ var edges = map[string]string{
 	"backend/desktop":     "backend/atomicfile backend/core backend/event backend/approvals",
 	"backend/doctor":      "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
-	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                                                                     // apart from cli, so that a process per client stays small
-	"backend/cli":         "backend/core config backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/redact backend/wire backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, trust and supervisor: the documents of the daemon
-	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                                  // never shipped: only tests import it
+	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                                         // apart from cli, so that a process per client stays small
+	"backend/cli":         "backend/core config backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, trust and supervisor: the documents of the daemon
+	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                      // never shipped: only tests import it
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",

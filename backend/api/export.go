@@ -1,12 +1,15 @@
 package api
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
@@ -52,8 +55,11 @@ func exportOf(v url.Values) (q store.Query, format string, bad []core.FieldError
 		}
 		q.Limit = n
 	}
-	if format = v.Get("format"); format != "" && format != "jsonl" && format != "csv" && format != "har" {
-		bad = append(bad, core.FieldError{Field: "query.format", Error: "must be jsonl, csv or har"})
+	if format = v.Get("format"); format != "" && format != "jsonl" && format != "csv" && format != "har" && format != "cassette" {
+		bad = append(bad, core.FieldError{Field: "query.format", Error: "must be jsonl, csv, har or cassette"})
+	}
+	if format == "cassette" && q.Server == "" {
+		bad = append(bad, core.FieldError{Field: "query.server", Error: "is required for a cassette"})
 	}
 	return q, format, bad
 }
@@ -74,6 +80,13 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: bad})
 		return
 	}
+	var recording *cassette.Recording
+	if format == "cassette" {
+		if recording, err = history.Record(r.Context(), a.Upkeep, q); err != nil {
+			writeProblem(w, err)
+			return
+		}
+	}
 	h := w.Header()
 	noStore(h)
 	write, kind, name := history.JSONL, "application/jsonl", "calls.jsonl"
@@ -82,6 +95,8 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 		write, kind, name = history.CSV, "text/csv; charset=utf-8", "calls.csv"
 	case "har":
 		write, kind, name = history.HAR, "application/json", "calls.har"
+	case "cassette":
+		write = func(_ context.Context, w io.Writer, _ history.Calls, _ store.Query) error { return recording.Write(w) }
 	}
 	h.Set("Content-Type", kind)
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)

@@ -15,6 +15,7 @@ import (
 
 // Upkeep maintains the history; *store.Store implements it.
 type Upkeep interface {
+	history.Recordings
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)
 	Sessions(ctx context.Context, before int64, limit int) (stories []store.SessionSummary, next int64, err error)
@@ -59,7 +60,7 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/usage/context", "Context cost of tool lists, and unused tools", a.contextCost)
 	op(a, doc, "GET", "/api/v1/frames", "Recent JSON-RPC messages of a session or server in debug mode, newest first", a.frames)
 	doc.OpenAPI().AddOperation(&huma.Operation{
-		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL, CSV (format=csv) or an HTTP Archive (format=har), with the filters of GET /api/v1/calls",
+		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL, CSV (format=csv), an HTTP Archive (format=har) or a cassette of one server (format=cassette), with the filters of GET /api/v1/calls",
 		Responses: map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{
 			"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
 			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},

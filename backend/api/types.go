@@ -127,6 +127,7 @@ type CallRequest struct {
 	Server    string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
 	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name of the tool"`
 	Arguments JSON   `json:"arguments,omitempty" doc:"JSON object, passed on unchanged"`
+	AsClient  bool   `json:"asClient,omitempty" doc:"Whether the call needs the same approvals as a call of a client"`
 }
 
 // CallResult is the result of a tool call, prepared for scripts.

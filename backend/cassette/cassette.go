@@ -1,8 +1,8 @@
-// Package cassette reads recorded calls of one MCP server from a file and serves them over stdio,
+// Package cassette reads and writes recorded calls of one MCP server, and serves them over stdio,
 // without the server, a daemon or a network.
 //
-// A cassette is JSON Lines: a Header in the first line and a Call in each further one. A name in a
-// cassette is never used as a path.
+// A cassette is JSON Lines: a Header in the first line, a Call in each further one, and the number
+// of calls in the last one. A name in a cassette is never used as a path.
 package cassette
 
 import (
@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // Version is the version of the format.
@@ -22,54 +24,74 @@ const Version = 1
 const (
 	maxLine  = 16 << 20
 	maxFile  = 256 << 20
-	maxCalls = 100_000
+	MaxCalls = 100_000
+	maxTook  = 24 * 60 * 60 * 1000 // milliseconds
 )
 
 // Header is the first line.
 type Header struct {
-	Version int               `json:"cassette"`
-	Server  string            `json:"server"`
-	Tools   []json.RawMessage `json:"tools"`
+	Version           int               `json:"cassette"`
+	Server            string            `json:"server"`
+	ServerInfo        json.RawMessage   `json:"serverInfo,omitempty"`
+	Instructions      string            `json:"instructions,omitempty"`
+	Tools             []json.RawMessage `json:"tools"`
+	Prompts           []json.RawMessage `json:"prompts,omitempty"`
+	Resources         []json.RawMessage `json:"resources,omitempty"`
+	ResourceTemplates []json.RawMessage `json:"resourceTemplates,omitempty"`
 }
 
-// Call is one recorded tools/call, in the order of recording. Exactly one of Result, Error and
-// Unavailable is set.
+// Call is one recorded request, in the order of recording. Exactly one of Tool, Prompt and Resource
+// is set, and exactly one of Result, Error and Unavailable.
 type Call struct {
-	Tool string `json:"tool"`
-	// Arguments is the JSON text of an object.
-	Arguments string `json:"arguments"`
+	Tool     string `json:"tool,omitempty"`
+	Prompt   string `json:"prompt,omitempty"`
+	Resource string `json:"resource,omitempty"` // a URI
+	// Arguments is the JSON text of an object. A resource has none.
+	Arguments string `json:"arguments,omitempty"`
 	// Result is the JSON text of the result. It is a string so that its bytes are preserved.
 	Result string `json:"result,omitempty"`
 	// Error is the JSON text of a JSON-RPC error.
 	Error string `json:"error,omitempty"`
 	// Unavailable is why the response cannot be served, for example because it contains redacted secrets.
 	Unavailable string `json:"unavailable,omitempty"`
+	TookMs      int64  `json:"tookMs,omitempty"` // duration of the call in milliseconds
 }
 
-// Cassette contains recorded calls. It is not safe for concurrent use.
-type Cassette struct {
+// End is the last line, without which the file was truncated.
+type End struct {
+	Calls       int `json:"calls"`
+	Unavailable int `json:"unavailable,omitempty"` // of Calls
+	Skipped     int `json:"skipped,omitempty"`     // further calls that were not written
+}
+
+// Recording is the content of a cassette.
+type Recording struct {
 	Header
-	calls map[string][]*Call // by tool and canonical arguments; the first is served next
+	Calls []Call
+	End   End
 }
 
 // Read reads a cassette. Errors name the line.
-func Read(r io.Reader) (*Cassette, error) {
-	limited := &io.LimitedReader{R: r, N: maxFile + 1}
+func Read(r io.Reader) (*Recording, error) { return readUpTo(maxFile, r) }
+
+func readUpTo(most int64, r io.Reader) (*Recording, error) {
+	limited := &io.LimitedReader{R: r, N: most + 1}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, maxLine)
-	c := &Cassette{calls: map[string][]*Call{}}
-	n := 0
+	rec := &Recording{}
+	n, ended := 0, false
 	for lines.Scan() {
 		n++
 		var err error
-		if n == 1 {
-			err = c.readHeader(lines.Bytes())
-		} else if n > maxCalls+1 {
-			err = fmt.Errorf("a cassette has at most %d calls", maxCalls)
-		} else {
-			err = c.readCall(lines.Bytes())
+		switch {
+		case n == 1:
+			err = rec.readHeader(lines.Bytes())
+		case ended:
+			err = errors.New("the line before was the last one")
+		default:
+			ended, err = rec.readLine(lines.Bytes())
 		}
-		if err != nil {
+		if err != nil && limited.N > 0 { // else the line may be incomplete
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 	}
@@ -79,95 +101,135 @@ func Read(r io.Reader) (*Cassette, error) {
 	case err != nil:
 		return nil, fmt.Errorf("line %d: %w", n+1, err)
 	case limited.N == 0:
-		return nil, fmt.Errorf("larger than %d MiB", maxFile>>20)
+		return nil, fmt.Errorf("larger than %d MiB", most>>20)
 	case n == 0:
 		return nil, errors.New("line 1: the file is empty")
+	case !ended:
+		return nil, fmt.Errorf("line %d: the last line, with the number of calls, is missing: the file is truncated", n+1)
 	}
-	return c, nil
+	return rec, nil
 }
 
-func (c *Cassette) readHeader(line []byte) error {
-	if err := decodeStrict(line, &c.Header, "cassette", "server", "tools"); err != nil {
+func (rec *Recording) readHeader(line []byte) error {
+	err := decodeStrict(line, &rec.Header, "cassette", "server", "serverInfo", "instructions", "tools", "prompts", "resources", "resourceTemplates")
+	if err != nil {
 		return err
 	}
-	if c.Version != Version {
+	if rec.Version != Version {
 		return fmt.Errorf("not a cassette of version %d; export it again with this version of Drawbridge", Version)
 	}
-	for i, tool := range c.Tools {
-		var t struct{ Name string }
-		if json.Unmarshal(tool, &t) != nil || t.Name == "" {
-			return fmt.Errorf("tools[%d] is not an object with a name", i)
+	if len(rec.ServerInfo) > 0 && !isObject(rec.ServerInfo) {
+		return errors.New("serverInfo is not an object")
+	}
+	for _, list := range []struct {
+		name, key string
+		items     []json.RawMessage
+	}{{"tools", "name", rec.Tools}, {"prompts", "name", rec.Prompts}, {"resources", "uri", rec.Resources}, {"resourceTemplates", "uriTemplate", rec.ResourceTemplates}} {
+		for i, item := range list.items {
+			var members map[string]json.RawMessage
+			var id string
+			if json.Unmarshal(item, &members) != nil || json.Unmarshal(members[list.key], &id) != nil || id == "" {
+				return fmt.Errorf("%s[%d] is not an object with a %s", list.name, i, list.key)
+			}
 		}
 	}
 	return nil
 }
 
-func (c *Cassette) readCall(line []byte) error {
-	call := &Call{}
-	if err := decodeStrict(line, call, "tool", "arguments", "result", "error", "unavailable"); err != nil {
-		return err
+// readLine reads a call or the last line.
+func (rec *Recording) readLine(line []byte) (last bool, err error) {
+	var probe struct {
+		Calls *json.RawMessage `json:"calls"`
 	}
-	key, err := callKey(call.Tool, []byte(call.Arguments))
-	if err != nil {
-		return err
-	}
-	set := 0
-	for _, text := range []*string{&call.Result, &call.Error} {
-		if *text == "" {
-			continue
+	if bytes.Contains(line, []byte(`"calls"`)) && json.Unmarshal(line, &probe) == nil && probe.Calls != nil {
+		if err := decodeStrict(line, &rec.End, "calls", "unavailable", "skipped"); err != nil {
+			return false, err
 		}
-		set++
-		if !isObject([]byte(*text)) {
+		if rec.End.Calls != len(rec.Calls) {
+			return false, fmt.Errorf("the file has %d calls, not %d: it was truncated or edited", len(rec.Calls), rec.End.Calls)
+		}
+		return true, nil
+	}
+	if len(rec.Calls) == MaxCalls {
+		return false, fmt.Errorf("a cassette has at most %d calls", MaxCalls)
+	}
+	var call Call
+	if err := decodeStrict(line, &call, "tool", "prompt", "resource", "arguments", "result", "error", "unavailable", "tookMs"); err != nil {
+		return false, err
+	}
+	rec.Calls = append(rec.Calls, call)
+	return false, call.check()
+}
+
+// check reports why the call is not valid.
+func (c *Call) check() error {
+	if count(c.Tool, c.Prompt, c.Resource) != 1 || count(c.Result, c.Error, c.Unavailable) != 1 {
+		return errors.New("a call needs exactly one of tool, prompt and resource, and exactly one of result, error and unavailable")
+	}
+	for _, text := range []string{c.Result, c.Error} {
+		if text != "" && !isObject([]byte(text)) {
 			return errors.New("result and error must contain a JSON object as text")
 		}
-		var line bytes.Buffer
-		if bytes.ContainsAny([]byte(*text), "\r\n") && json.Compact(&line, []byte(*text)) == nil {
-			*text = line.String() // a message over stdio is one line
+	}
+	if c.TookMs < 0 || c.TookMs > maxTook {
+		return fmt.Errorf("tookMs must be from 0 to %d", maxTook)
+	}
+	_, err := canonical([]byte(c.Arguments))
+	return err
+}
+
+func count(texts ...string) (set int) {
+	for _, text := range texts {
+		if text != "" {
+			set++
 		}
 	}
+	return set
+}
+
+// errTooLarge is returned by Add for calls beyond the limits of a cassette.
+var errTooLarge = fmt.Errorf("a cassette has at most %d calls and %d MiB: choose a session, a tag or a shorter time", MaxCalls, maxFile>>20)
+
+// Recorder collects calls for a Recording.
+type Recorder struct {
+	Recording
+	size int
+}
+
+// Add adds a call. A response that a cassette cannot hold becomes Unavailable.
+func (r *Recorder) Add(call Call) error {
+	if err := call.check(); err != nil {
+		call.Result, call.Error, call.Unavailable = "", "", "the recorded result is not valid: "+err.Error()
+		if call.check() != nil {
+			r.End.Skipped++
+			return nil
+		}
+	}
+	// Characters are escaped twice at most: as JSON text, and again in the line.
+	if r.size += 2*(len(call.Arguments)+len(call.Result)+len(call.Error)) + 100; len(r.Calls) == MaxCalls || r.size > maxFile {
+		return errTooLarge
+	}
 	if call.Unavailable != "" {
-		set++
+		r.End.Unavailable++
 	}
-	if call.Tool == "" || set != 1 {
-		return errors.New("a call needs tool, and exactly one of result, error and unavailable")
-	}
-	c.calls[key] = append(c.calls[key], call)
+	r.Calls = append(r.Calls, call)
+	r.End.Calls++
 	return nil
 }
 
-// next returns the next recorded call, the last one repeatedly, or nil if there is none.
-func (c *Cassette) next(tool string, arguments []byte) (*Call, error) {
-	key, err := callKey(tool, arguments)
-	if err != nil {
-		return nil, err
+// Write writes a cassette.
+func (rec *Recording) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(rec.Header); err != nil {
+		return err
 	}
-	calls := c.calls[key]
-	if len(calls) == 0 {
-		return nil, nil
+	for i := range rec.Calls {
+		if err := e.Encode(&rec.Calls[i]); err != nil {
+			return err
+		}
 	}
-	if len(calls) > 1 {
-		c.calls[key] = calls[1:]
-	}
-	return calls[0], nil
-}
-
-// callKey returns equal keys for equal tools and equal arguments in any spelling. Numbers keep
-// their spelling, because large ones would lose digits.
-func callKey(tool string, arguments []byte) (string, error) {
-	if len(arguments) == 0 {
-		arguments = []byte("{}")
-	}
-	if !isObject(arguments) {
-		return "", errors.New("arguments must be a JSON object")
-	}
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return "", err
-	}
-	canonical, err := json.Marshal(v)
-	return tool + "\x00" + string(canonical), err
+	return e.Encode(rec.End)
 }
 
 func isObject(text []byte) bool {
@@ -177,28 +239,17 @@ func isObject(text []byte) bool {
 // decodeStrict decodes an object. It rejects duplicate and unknown keys, because other readers of
 // the file could understand them differently.
 func decodeStrict(line []byte, to any, known ...string) error {
-	if !isObject(line) {
-		return errors.New("not a JSON object; the file may be truncated")
+	err := wire.Members(line, func(m wire.Member) error {
+		if !slices.Contains(known, string(m.Name)) {
+			return fmt.Errorf("the key %.50q is unknown", m.Name)
+		}
+		return nil
+	})
+	if invalid, ok := errors.AsType[*wire.Error](err); ok {
+		return fmt.Errorf("not a valid JSON object: %w; the file may be truncated", invalid)
 	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	if _, err := d.Token(); err != nil {
+	if err != nil {
 		return err
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		key, _ := token.(string)
-		if !slices.Contains(known, key) || seen[key] {
-			return fmt.Errorf("the key %.50q is unknown or duplicate", key)
-		}
-		seen[key] = true
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
 	}
 	return json.Unmarshal(line, to)
 }

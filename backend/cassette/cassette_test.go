@@ -2,81 +2,270 @@ package cassette
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const header = `{"cassette":1,"server":"files","tools":[{"name":"read","inputSchema":{"type":"object"}}]}` + "\n"
+const header = `{"cassette":1,"server":"files","serverInfo":{"name":"fs","version":"1.2"},"tools":[{"name":"read","inputSchema":{"type":"object"}}],` +
+	`"prompts":[{"name":"greet"}],"resources":[{"uri":"file:///a"}],"resourceTemplates":[{"uriTemplate":"file:///{x}"}]}` + "\n"
 
-func TestRecordedCallsAreServedInOrderThenTheLast(t *testing.T) {
-	c, err := Read(strings.NewReader(header +
-		`{"tool":"read","arguments":"{\"a\":1,\"b\":\"<x>\"}","result":"{ \"n\":1.0, \"t\":\"<\\u00e9>\" }"}` + "\n" +
-		`{"tool":"read","arguments":"{\"b\":\"<x>\",\"a\":1}","result":"{\"n\":2}"}` + "\n" +
-		`{"tool":"../../etc/passwd","arguments":"","error":"{\"code\":-1,\"message\":\"no\"}"}` + "\n" +
-		`{"tool":"read","arguments":"{\"secret\":1}","unavailable":"it contains redacted secrets"}`))
+const recorded = header +
+	`{"tool":"read","arguments":"{\"a\":1,\"b\":\"<x>\"}","result":"{ \"n\":1.0,\n \"t\":\"<\\u00e9>\" }","tookMs":2000}` + "\n" +
+	`{"tool":"read","arguments":"{\"b\":\"<x>\",\"a\":1}","result":"{\"n\":2}"}` + "\n" +
+	`{"tool":"../../etc/passwd","error":"{\"code\":-1,\"message\":\"no\"}"}` + "\n" +
+	`{"tool":"read","arguments":"{\"secret\":1}","unavailable":"it contains redacted secrets"}` + "\n" +
+	`{"prompt":"greet","arguments":"{\"name\":\"Ann\"}","result":"{\"messages\":[]}"}` + "\n" +
+	`{"resource":"file:///a","result":"{\"contents\":[]}"}` + "\n" +
+	`{"tool":"read","arguments":"{\"a\":9,\"c\":1}","result":"{\"_meta\":{\"x\":1},\"n\":3}"}` + "\n" +
+	`{"calls":7,"unavailable":1}` + "\n"
+
+func read(t *testing.T, text string) *Recording {
+	t.Helper()
+	rec, err := Read(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rec
+}
+
+func ask(p *Player, message string) (string, error) {
+	var out bytes.Buffer
+	err := p.Serve(context.Background(), strings.NewReader(message+"\n"), &out)
+	return out.String(), err
+}
+
+func call(id int, arguments string) string {
+	return fmt.Sprintf(`{"id":%d,"method":"tools/call","params":{"name":"read","arguments":%s}}`, id, arguments)
+}
+
+func TestRecordedCallsAreServedInOrderThenTheLast(t *testing.T) {
+	p := NewPlayer(read(t, recorded), Options{})
 	for _, m := range []struct{ sent, want string }{
-		{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`, `"protocolVersion":"2025-06-18"`},
+		{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`,
+			`"result":{"capabilities":{"prompts":{},"resources":{},"tools":{}},"protocolVersion":"2025-06-18","serverInfo":{"name":"fs","version":"1.2"}}`},
 		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ``},
 		{`{"jsonrpc":"2.0","id":"x","method":"tools/list"}`, `{"jsonrpc":"2.0","id":"x","result":{"tools":[{"name":"read","inputSchema":{"type":"object"}}]}}`},
-		{`{"id":1,"method":"tools/call","params":{"name":"read","arguments":{"b":"<x>", "a":1}}}`, `{"jsonrpc":"2.0","id":1,"result":{ "n":1.0, "t":"<\u00e9>" }}`},
-		{`{"id":2,"method":"tools/call","params":{"name":"read","arguments":{"a":1,"b":"<x>"}}}`, `"result":{"n":2}`},
-		{`{"id":3,"method":"tools/call","params":{"name":"read","arguments":{"a":1,"b":"<x>"}}}`, `"result":{"n":2}`},
-		{`{"id":4,"method":"tools/call","params":{"name":"read","arguments":{"a":2}}}`, `has no call of \"read\" with these arguments`},
-		{`{"id":5,"method":"tools/call","params":{"name":"read","arguments":{"secret":1}}}`, `it contains redacted secrets`},
+		{`{"id":1,"method":"prompts/list","params":{}}`, `"result":{"prompts":[{"name":"greet"}]}`},
+		{`{"id":1,"method":"resources/list"}`, `"result":{"resources":[{"uri":"file:///a"}]}`},
+		{`{"id":1,"method":"resources/templates/list"}`, `"result":{"resourceTemplates":[{"uriTemplate":"file:///{x}"}]}`},
+		{call(1, `{"b":"<x>", "a":1}`), `{"jsonrpc":"2.0","id":1,"result":{ "n":1.0,  "t":"<\u00e9>" }}`},
+		{call(2, `{"a":1,"b":"<x>"}`), `"result":{"n":2}`},
+		{call(3, `{"a":1,"b":"<x>"}`), `"result":{"n":2}`},
+		{call(4, `{"a":2}`), `has no call of \"read\" with these arguments`},
+		{call(5, `{"secret":1}`), `it contains redacted secrets`},
 		{`{"id":6,"method":"tools/call","params":{"name":"../../etc/passwd"}}`, `"error":{"code":-1,"message":"no"}`},
 		{`{"id":7,"method":"tools/call","params":{"name":5}}`, `"id":7,"error":{"code":-32602`},
-		{`{"id":8,"method":"prompts/list"}`, `-32601`},
+		{`{"id":8,"method":"prompts/get","params":{"name":"greet","arguments":{"name":"Ann"}}}`, `"result":{"messages":[]}`},
+		{`{"id":8,"method":"prompts/get","params":{"name":"read","arguments":{"a":1,"b":"<x>"}}}`, `has no call of \"read\"`},
+		{`{"id":8,"method":"resources/read","params":{"uri":"file:///a"}}`, `"result":{"contents":[]}`},
+		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `has no call of \"file:///b\"`},
+		{`{"id":8,"method":"completion/complete"}`, `-32601`},
 		{`{"id":9,`, `"id":null,"error":{"code":-32700`},
 	} {
-		var out bytes.Buffer
-		if err := c.Serve(strings.NewReader(m.sent+"\n"), &out); err != nil || !strings.Contains(out.String(), m.want) || (m.want == "") != (out.Len() == 0) {
-			t.Errorf("%s: %v %s, want %s", m.sent, err, out.String(), m.want)
+		out, err := ask(p, m.sent)
+		if err != nil || !strings.Contains(out, m.want) || (m.want == "") != (out == "") {
+			t.Errorf("%s: %v %s, want %s", m.sent, err, out, m.want)
 		}
+	}
+}
+
+func TestNearestIsMarkedAndNeverInvented(t *testing.T) {
+	p := NewPlayer(read(t, recorded), Options{Misses: Nearest})
+	for _, m := range []struct{ sent, want string }{
+		{call(1, `{"a":1,"b":"y"}`), `"result":{"_meta":{"drawbridge/recordedArguments":{"a":1,"b":"<x>"}}, "n":1.0,`},
+		{call(2, `{"a":9}`), `"result":{"_meta":{"drawbridge/recordedArguments":{"a":9,"c":1},"x":1},"n":3}`},
+		{call(3, `{"a":1,"b":"<x>"}`), `"result":{ "n":1.0,`}, // the nearest ones before did not consume it
+		{call(4, `{"secret":1}`), `it contains redacted secrets`},
+		{`{"id":6,"method":"tools/call","params":{"name":"other"}}`, `has no call of \"other\"`},
+		{`{"id":6,"method":"tools/call","params":{"name":"../../etc/passwd","arguments":{"x":1}}}`, `has no call of`},
+		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `has no call of`},
+	} {
+		out, err := ask(p, m.sent)
+		if err != nil || !strings.Contains(out, m.want) || !json.Valid([]byte(out)) {
+			t.Errorf("%s: %v %s, want %s", m.sent, err, out, m.want)
+		}
+	}
+}
+
+func TestMarkKeepsTheOtherBytes(t *testing.T) {
+	for result, want := range map[string]string{
+		`{}`:                         `{"_meta":{"drawbridge/recordedArguments":{}}}`,
+		` { "a" : 1 }`:               ` {"_meta":{"drawbridge/recordedArguments":{}}, "a" : 1 }`,
+		`{"a":1,"_meta":{ }}`:        `{"a":1,"_meta":{"drawbridge/recordedArguments":{} }}`,
+		`{"_meta":null,"a":1e3}`:     `{"_meta":{"drawbridge/recordedArguments":{}},"a":1e3}`,
+		`{"a":{"_meta":1},"b":[{}]}`: `{"_meta":{"drawbridge/recordedArguments":{}},"a":{"_meta":1},"b":[{}]}`,
+	} {
+		if got := string(mark([]byte(result), nil)); got != want {
+			t.Errorf("%s: %s, want %s", result, got, want)
+		}
+	}
+}
+
+func TestPassthroughAsksTheLiveServerForWhatIsNotRecorded(t *testing.T) {
+	p := NewPlayer(read(t, recorded), Options{Misses: Passthrough, Live: func(_ context.Context, method, name string, params json.RawMessage) (core.Reply, error) {
+		if name == "broken" {
+			return core.Reply{}, io.ErrUnexpectedEOF
+		}
+		return core.Reply{Result: fmt.Appendf(nil, "{\"live\":\n%q}", method+" "+name+" "+string(params))}, nil
+	}})
+	for _, m := range []struct{ sent, want string }{
+		{call(1, `{"a":1,"b":"<x>"}`), `"result":{ "n":1.0,`},
+		{call(2, `{"a":2}`), `"id":2,"result":{"live": "tools/call read {\"name\":\"read\",\"arguments\":{\"a\":2}}"}`},
+		{call(3, `{"secret":1}`), `"result":{"live":`},
+		{`{"id":4,"method":"resources/read","params":{"uri":"file:///b"}}`, `resources/read file:///b`},
+		{`{"id":5,"method":"tools/call","params":{"name":"broken"}}`, `"error":{"code":-32603,"message":"unexpected EOF"}`},
+	} {
+		out, err := ask(p, m.sent)
+		if err != nil || !strings.Contains(out, m.want) || strings.Count(out, "\n") != 1 {
+			t.Errorf("%s: %v %s, want %s", m.sent, err, out, m.want)
+		}
+	}
+}
+
+func TestRealtimeTakesAsLongAsRecordedAndBlocksNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlayer(read(t, recorded), Options{Realtime: true})
+		in, send := io.Pipe()
+		receive, out := io.Pipe()
+		began := time.Now()
+		ended := make(chan error)
+		go func() { ended <- p.Serve(t.Context(), in, out) }()
+		go fmt.Fprint(send, call(1, `{"a":1,"b":"<x>"}`)+"\n"+`{"id":2,"method":"ping"}`+"\n")
+		d := json.NewDecoder(receive)
+		var first, second struct{ ID int }
+		if err := d.Decode(&first); err != nil || first.ID != 2 || time.Since(began) != 0 {
+			t.Errorf("first %d after %v: %v, want 2 at once", first.ID, time.Since(began), err)
+		}
+		if err := d.Decode(&second); err != nil || second.ID != 1 || time.Since(began) != 2*time.Second {
+			t.Errorf("second %d after %v: %v, want 1 after 2s", second.ID, time.Since(began), err)
+		}
+		_ = send.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCancelledRequestsGetNoResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlayer(read(t, recorded), Options{Realtime: true})
+		began := time.Now()
+		out, err := ask(p, call(1, `{"a":1,"b":"<x>"}`)+"\n"+`{"method":"notifications/cancelled","params":{"requestId":1}}`)
+		if err != nil || out != "" || time.Since(began) != 0 {
+			t.Errorf("%q after %v: %v", out, time.Since(began), err)
+		}
+	})
+}
+
+func TestWrittenRecordingsAreReadTheSame(t *testing.T) {
+	var first, second bytes.Buffer
+	if err := read(t, recorded).Write(&first); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(t, first.String()).Write(&second); err != nil || first.String() != second.String() || first.String() != recorded {
+		t.Errorf("%v\n%s\n%s", err, first.String(), second.String())
+	}
+}
+
+func TestRecorderMarksWhatACassetteCannotHold(t *testing.T) {
+	var r Recorder
+	for _, c := range []Call{
+		{Tool: "a", Result: `{"ok":true}`},
+		{Tool: "a", Result: `"text"`},
+		{Tool: "a", Arguments: `{"cut":`, Result: `{}`},
+		{Result: `{}`},
+	} {
+		if err := r.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.End != (End{Calls: 2, Unavailable: 1, Skipped: 2}) || r.Calls[1].Result != "" || !strings.Contains(r.Calls[1].Unavailable, "not valid") {
+		t.Errorf("%+v", r)
+	}
+	large := Call{Tool: "a", Result: `{"t":"` + strings.Repeat("x", 10<<20) + `"}`}
+	var err error
+	for n := 0; err == nil && n < 20; n++ {
+		err = r.Add(large)
+	}
+	if err == nil || !strings.Contains(err.Error(), "choose a session") {
+		t.Error(err)
 	}
 }
 
 func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 	call := `{"tool":"read","arguments":"{}","result":"{}"}` + "\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":             {"", "line 1: the file is empty"},
-		"no cassette":       {`{"server":"x"}`, "line 1: not a cassette of version 1"},
-		"newer":             {`{"cassette":2,"server":"x","tools":[]}`, "line 1: not a cassette"},
-		"tool without name": {`{"cassette":1,"server":"x","tools":[{}]}`, "line 1: tools[0]"},
-		"truncated":         {header + call + call[:20], "line 3: not a JSON object"},
-		"wrong type":        {header + `{"tool":5,"arguments":"{}","result":"{}"}`, "line 2: json:"},
-		"result no text":    {header + `{"tool":"a","arguments":"{}","result":{}}`, "line 2: json:"},
-		"result no object":  {header + `{"tool":"a","arguments":"{}","result":"[]"}`, "line 2: result and error"},
-		"both":              {header + `{"tool":"a","arguments":"{}","result":"{}","error":"{}"}`, "line 2: a call needs"},
-		"arguments":         {header + `{"tool":"a","arguments":"[]","result":"{}"}`, "line 2: arguments must"},
-		"duplicate key":     {header + `{"tool":"a","tool":"b","arguments":"{}","result":"{}"}`, `line 2: the key "tool" is unknown or duplicate`},
-		"other case":        {header + `{"tool":"a","Tool":"b","arguments":"{}","result":"{}"}`, `line 2: the key "Tool"`},
-		"deep":              {header + `{"tool":"a","arguments":"{\"a\":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}","result":"{}"}`, "line 2: arguments must"},
-		"long line":         {header + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB"},
+		"empty":                {"", "line 1: the file is empty"},
+		"no cassette":          {`{"server":"x"}`, "line 1: not a cassette of version 1"},
+		"newer":                {`{"cassette":2,"server":"x","tools":[]}`, "line 1: not a cassette"},
+		"tool without name":    {`{"cassette":1,"server":"x","tools":[{}]}`, "line 1: tools[0]"},
+		"tool of wrong type":   {`{"cassette":1,"server":"x","tools":["a"]}`, "line 1: tools[0]"},
+		"name in other case":   {`{"cassette":1,"server":"x","tools":[{"NAME":"a"}]}`, "line 1: tools[0]"},
+		"resource without uri": {`{"cassette":1,"server":"x","tools":[],"resources":[{"uri":5}]}`, "line 1: resources[0]"},
+		"info":                 {`{"cassette":1,"server":"x","tools":[],"serverInfo":5}`, "line 1: serverInfo"},
+		"truncated":            {header + call + call[:20], "line 3: not a valid JSON object"},
+		"between two lines":    {header + call + call, "line 4: the last line, with the number of calls, is missing"},
+		"only the header":      {header, "line 2: the last line"},
+		"line missing":         {header + call + `{"calls":2}`, "line 3: the file has 1 calls, not 2"},
+		"line after the last":  {header + `{"calls":0}` + "\n" + call, "line 3: the line before was the last"},
+		"wrong number":         {header + `{"calls":"1"}`, "line 2: json:"},
+		"wrong type":           {header + `{"tool":5,"arguments":"{}","result":"{}"}`, "line 2: json:"},
+		"result no text":       {header + `{"tool":"a","arguments":"{}","result":{}}`, "line 2: json:"},
+		"result no object":     {header + `{"tool":"a","arguments":"{}","result":"[]"}`, "line 2: result and error"},
+		"both":                 {header + `{"tool":"a","arguments":"{}","result":"{}","error":"{}"}`, "line 2: a call needs"},
+		"two targets":          {header + `{"tool":"a","prompt":"a","result":"{}"}`, "line 2: a call needs"},
+		"no target":            {header + `{"result":"{}"}`, "line 2: a call needs"},
+		"arguments":            {header + `{"tool":"a","arguments":"[]","result":"{}"}`, "line 2: arguments must"},
+		"negative time":        {header + `{"tool":"a","result":"{}","tookMs":-1}`, "line 2: tookMs"},
+		"endless time":         {header + `{"tool":"a","result":"{}","tookMs":99999999999}`, "line 2: tookMs"},
+		"duplicate key":        {header + `{"tool":"a","tool":"b","arguments":"{}","result":"{}"}`, "line 2: not a valid JSON object: a key that occurs twice"},
+		"other case":           {header + `{"tool":"a","Tool":"b","arguments":"{}","result":"{}"}`, "line 2: not a valid JSON object: a key that occurs twice"},
+		"unknown key":          {header + `{"tool":"a","reslt":"{}"}`, `line 2: the key "reslt" is unknown`},
+		"deep":                 {header + `{"tool":"a","arguments":"{\"a\":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}","result":"{}"}`, "line 2: arguments must"},
+		"long line":            {header + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB"},
+		"too many calls":       {header + strings.Repeat(`{"tool":"a","result":"{}"}`+"\n", MaxCalls+1), "line 100002: a cassette has at most 100000 calls"},
 	} {
 		if _, err := Read(strings.NewReader(c.text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
+	endless := io.MultiReader(strings.NewReader(header), &repeated{call})
+	if _, err := readUpTo(1<<20, endless); err == nil || err.Error() != "larger than 1 MiB" {
+		t.Errorf("an endless file: %v", err)
+	}
 }
 
+// repeated reads the same text forever.
+type repeated struct{ text string }
+
+func (r *repeated) Read(b []byte) (int, error) { return copy(b, r.text), nil }
+
 func FuzzRead(f *testing.F) {
-	f.Add(header+`{"tool":"read","arguments":"{}","result":"{}"}`, `{"id":1,"method":"tools/call","params":{"name":"read"}}`)
+	f.Add(header+`{"tool":"read","arguments":"{}","result":"{}"}`+"\n"+`{"calls":1}`, `{"id":1,"method":"tools/call","params":{"name":"read"}}`)
+	f.Add(recorded, `{"id":1,"method":"tools/call","params":{"name":"read","arguments":{"a":2}}}`)
 	f.Fuzz(func(t *testing.T, file, sent string) {
-		c, err := Read(strings.NewReader(file))
+		rec, err := Read(strings.NewReader(file))
 		if err != nil {
 			return
 		}
-		var out bytes.Buffer
-		_ = c.Serve(strings.NewReader(sent), &out)
-		if n := strings.Count(out.String(), "\n"); n > strings.Count(sent, "\n")+1 {
-			t.Errorf("%d lines answer %q: %q", n, sent, out.String())
+		for _, misses := range []string{Strict, Nearest} {
+			var out bytes.Buffer
+			_ = NewPlayer(rec, Options{Misses: misses}).Serve(t.Context(), strings.NewReader(sent), &out)
+			if n := strings.Count(out.String(), "\n"); n > strings.Count(sent, "\n")+1 {
+				t.Errorf("%d lines answer %q: %q", n, sent, out.String())
+			}
 		}
 	})
 }

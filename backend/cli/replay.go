@@ -2,180 +2,207 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/redact"
-	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// replay serves a cassette, and writes cassettes.
+// recordedCalls selects what is replayed or exported.
+type recordedCalls struct{ session, tag, from, to string }
+
+func (c *recordedCalls) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.session, "session", "", "only calls of the session with this `ID`, which \"drawbridge history --json\" shows")
+	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
+	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
+	f.StringVar(&c.to, "to", "", "only calls before this `TIME`, in the format of --from")
+}
+
+// replay serves recorded calls, and writes cassettes.
 func (p *program) replay() *cobra.Command {
+	var calls recordedCalls
+	var strict, nearest, passthrough, realtime bool
 	cmd := &cobra.Command{
-		Use: "replay FILE", Short: "Serve recorded calls of a server from a cassette, as an MCP server on stdin and stdout",
-		Long: "Serve recorded calls of a server from a cassette, as an MCP server on stdin and stdout. It needs no daemon, configuration or network.\n\n" +
-			"A call gets the recorded result of the same tool and arguments; repeated calls get the results in the order of recording, then the last one. " +
-			"A call that is not recorded gets an error.",
-		Args: argCount(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
-			if err != nil {
-				return fmt.Errorf("cannot open the cassette: %w", err)
-			}
-			c, err := cassette.Read(f)
-			f.Close()
-			if err != nil {
-				return fmt.Errorf("cannot read the cassette %s: %w", args[0], err)
-			}
-			return c.Serve(p.Stdin, p.Stdout)
-		},
-	}
-	var session string
-	export := &cobra.Command{
-		Use: "export SERVER FILE", Short: "Write the recorded tool calls of a server to a new cassette", Args: argCount(2, 2),
-		Long: "Write the recorded tool calls of a server, and its tools as they are now, to a new cassette for \"drawbridge replay\".\n\n" +
-			"Secrets that the history redacts are not in the file. A call whose result was redacted or truncated is kept without the result and gets an error when served.",
+		Use: "replay FILE|SERVER", Short: "Serve recorded calls of a server, as an MCP server on stdin and stdout",
+		Long: "Serve recorded calls of a server, as an MCP server on stdin and stdout: those of a cassette, which needs no daemon, configuration or network, " +
+			"or those in the history of a running Drawbridge.\n\n" +
+			"A call gets the recorded response of the same tool and arguments; repeated calls get the responses in the order of recording, then the last one. " +
+			"A call that is not recorded gets an error (--strict, the default), the result of the recorded call with the most similar arguments, " +
+			"marked in its _meta (--nearest), or is sent to the live server by a running Drawbridge (--passthrough).",
+		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",
+		Args:    argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.exportCassette(cmd.Context(), args[0], session, args[1])
+			rec, err := p.recording(cmd.Context(), args[0], calls)
+			if err != nil {
+				return err
+			}
+			o := cassette.Options{Realtime: realtime}
+			switch {
+			case nearest:
+				o.Misses = cassette.Nearest
+			case passthrough:
+				d, err := p.daemon()
+				if err != nil {
+					return err
+				}
+				o.Misses, o.Live = cassette.Passthrough, d.callLive(rec.Server)
+			}
+			return cassette.NewPlayer(rec, o).Serve(cmd.Context(), p.Stdin, p.Stdout)
 		},
 	}
-	export.Flags().StringVar(&session, "session", "", "only calls of the session with this `ID`, which \"drawbridge history --json\" shows")
-	cmd.AddCommand(export)
+	f := cmd.Flags()
+	calls.flags(f)
+	f.BoolVar(&strict, "strict", false, "answer calls that are not recorded with an error")
+	f.BoolVar(&nearest, "nearest", false, "answer calls that are not recorded with the result of the most similar one")
+	f.BoolVar(&passthrough, "passthrough", false, "send tool calls that are not recorded to the live server")
+	f.BoolVar(&realtime, "realtime", false, "take as long for each response as recorded")
+	cmd.MarkFlagsMutuallyExclusive("strict", "nearest", "passthrough")
+	cmd.AddCommand(p.replayExport())
 	return cmd
 }
 
-func (p *program) exportCassette(ctx context.Context, server, session, path string) error {
+func (p *program) replayExport() *cobra.Command {
+	var calls recordedCalls
+	cmd := &cobra.Command{
+		Use: "export SERVER FILE", Short: "Write the recorded calls of a server to a new cassette", Args: argCount(2, 2),
+		Long: "Write the recorded calls of tools, prompts and resources of a server, and its lists as they were last, to a new cassette for \"drawbridge replay\".\n\n" +
+			"Secrets that the history redacts are not in the file. A call whose result was redacted or truncated is kept without the result and gets an error when served.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.exportCassette(cmd.Context(), args[0], calls, args[1])
+		},
+	}
+	calls.flags(cmd.Flags())
+	return cmd
+}
+
+// recording reads a cassette if source is a file, and the history of the server source otherwise.
+func (p *program) recording(ctx context.Context, source string, calls recordedCalls) (*cassette.Recording, error) {
+	f, err := os.Open(source)
+	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
+		d, err := p.daemon()
+		if err != nil {
+			return nil, fmt.Errorf("there is no file %q, and the history cannot be read: %w", source, err)
+		}
+		return d.recording(ctx, source, calls)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the cassette: %w", err)
+	}
+	defer f.Close()
+	if calls != (recordedCalls{}) {
+		return nil, usageError{fmt.Errorf("--session, --tag, --from and --to are for the history of a server, but %s is a file", source)}
+	}
+	rec, err := cassette.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the cassette %s: %w", source, err)
+	}
+	return rec, nil
+}
+
+// recording returns the recorded calls of a server.
+func (d *daemon) recording(ctx context.Context, server string, calls recordedCalls) (*cassette.Recording, error) {
+	filter := callFilter{server: server, session: calls.session, tag: calls.tag, from: calls.from, to: calls.to}
+	query, err := filter.query()
+	if err != nil {
+		return nil, err
+	}
+	query.Set("format", "cassette")
+	resp, err := d.send(ctx, http.MethodGet, "export", query, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	rec, err := cassette.Read(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the recorded calls: %w", err)
+	}
+	return rec, nil
+}
+
+// callLive returns a function that calls tools of a server as a client, with its approvals.
+func (d *daemon) callLive(server string) func(context.Context, string, string, json.RawMessage) (core.Reply, error) {
+	return func(ctx context.Context, method, name string, params json.RawMessage) (core.Reply, error) {
+		if method != "tools/call" {
+			return core.Reply{}, fmt.Errorf("the cassette has no %q, and only tool calls can be sent to the live server", name)
+		}
+		var given struct {
+			Arguments api.JSON `json:"arguments"`
+		}
+		if err := json.Unmarshal(params, &given); err != nil {
+			return core.Reply{}, err
+		}
+		said, err := request[api.CallResult](ctx, d, http.MethodPost, "call", url.Values{},
+			api.CallRequest{Server: server, Tool: name, Arguments: given.Arguments, AsClient: true})
+		var raw struct {
+			Code    *json.Number    `json:"code"`
+			Content json.RawMessage `json:"content"`
+		}
+		switch {
+		case err != nil:
+			return core.Reply{}, err
+		case len(said.Raw) == 0:
+			return core.Reply{}, errors.New(cmp.Or(said.Error, "the live server did not answer"))
+		case json.Unmarshal(said.Raw, &raw) == nil && raw.Code != nil && raw.Content == nil: // a JSON-RPC error
+			return core.Reply{Error: json.RawMessage(said.Raw)}, nil
+		}
+		return core.Reply{Result: json.RawMessage(said.Raw)}, nil
+	}
+}
+
+func (p *program) exportCassette(ctx context.Context, server string, calls recordedCalls, path string) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
 	}
-	header := cassette.Header{Version: cassette.Version, Server: server, Tools: []json.RawMessage{}}
-	tools, err := get[api.List[api.Tool]](ctx, d, "tools", url.Values{"server": {server}})
+	rec, err := d.recording(ctx, server, calls)
 	if err != nil {
 		return err
 	}
-	for _, t := range tools.Items {
-		tool, err := ownDefinition(&t)
-		if err != nil {
-			return err
-		}
-		header.Tools = append(header.Tools, tool)
-	}
-	if len(header.Tools) == 0 {
-		return fmt.Errorf("no tools of %q are known; start it with \"drawbridge start\" first", server)
-	}
-	calls, left, err := d.recordedCalls(ctx, server, session)
-	if err != nil {
+	if err := writeCassette(rec, path); err != nil {
 		return err
 	}
-	if len(calls) == 0 {
-		return errors.New("no recorded tool call can be exported; \"drawbridge history\" shows what is recorded")
-	}
-	var content bytes.Buffer
-	e := json.NewEncoder(&content)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(header); err != nil {
-		return err
-	}
-	unavailable := 0
-	for _, c := range calls {
-		if c.Unavailable != "" {
-			unavailable++
-		}
-		if err := e.Encode(c); err != nil {
-			return err
-		}
-	}
-	if _, err := cassette.Read(bytes.NewReader(content.Bytes())); err != nil {
-		return fmt.Errorf("the calls do not fit into a cassette; use --session: %w", err)
-	}
+	return p.printExported(rec, path)
+}
+
+// writeCassette writes rec to a new file.
+func writeCassette(rec *cassette.Recording, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot write the cassette: %w", err)
 	}
 	w := bufio.NewWriter(f)
-	_, err = io.Copy(w, &content)
+	err = rec.Write(w)
 	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("cannot write the cassette: %w", err), os.Remove(path))
-	}
-	if p.json {
-		return p.document(map[string]any{"file": path, "tools": len(header.Tools), "calls": len(calls), "unavailable": unavailable, "omitted": left})
-	}
-	fmt.Fprintf(p.Stdout, "%s and %s written to %s\n", plural(len(calls), "call"), plural(len(header.Tools), "tool"), path)
-	if unavailable > 0 {
-		fmt.Fprintf(p.Stdout, "%d of them without their result, because it was redacted or truncated\n", unavailable)
-	}
-	if left > 0 {
-		fmt.Fprintf(p.Stdout, "%s skipped: no response, or arguments that were redacted or truncated\n", plural(left, "call"))
 	}
 	return nil
 }
 
-// ownDefinition returns the definition of a tool with the server's own name of it, and all other
-// bytes unchanged.
-func ownDefinition(t *api.Tool) (json.RawMessage, error) {
-	var name core.Span
-	err := wire.Members([]byte(t.Raw), func(m wire.Member) error {
-		if string(m.Name) == "name" {
-			name = m.Value
-		}
-		return nil
-	})
-	if err != nil || name.Empty() {
-		return nil, fmt.Errorf("the definition of %q cannot be read", t.Tool)
+func (p *program) printExported(rec *cassette.Recording, path string) error {
+	if p.json {
+		return p.document(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped})
 	}
-	return wire.Splice(nil, []byte(t.Raw), wire.Edit{Span: name, With: wire.AppendString(nil, t.Tool)}), nil
-}
-
-// recordedCalls returns the tool calls of a server, oldest first, and the number of those that
-// cannot be served.
-func (d *daemon) recordedCalls(ctx context.Context, server, session string) (calls []cassette.Call, left int, err error) {
-	query := url.Values{"server": {server}, "limit": {"200"}}
-	if session != "" {
-		query.Set("session", session)
+	text := fmt.Sprintf("%s and %s written to %s\n", plural(rec.End.Calls, "call"), plural(len(rec.Tools), "tool"), path)
+	if n := rec.End.Unavailable; n > 0 {
+		text += fmt.Sprintf("%d of them without their result, because it was redacted or truncated\n", n)
 	}
-	for {
-		page, err := get[api.List[api.Call]](ctx, d, "calls", query)
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, item := range page.Items {
-			if item.Method != "tools/call" || item.FromServer {
-				continue
-			}
-			full, err := get[api.CallDetail](ctx, d, "calls/"+item.ID, nil)
-			if err != nil {
-				return nil, 0, err
-			}
-			call := cassette.Call{Tool: full.Tool, Arguments: full.Arguments, Result: full.Result, Error: full.Error}
-			switch {
-			case full.ArgumentsCut != nil || strings.Contains(full.Arguments, redact.Mark) || full.Result == "" && full.Error == "":
-				left++
-				continue
-			case full.ReplyCut != nil:
-				call = cassette.Call{Tool: full.Tool, Arguments: full.Arguments, Unavailable: "the recorded result is truncated"}
-			case strings.Contains(full.Result+full.Error, redact.Mark):
-				call = cassette.Call{Tool: full.Tool, Arguments: full.Arguments, Unavailable: "the recorded result contains redacted secrets"}
-			}
-			calls = append(calls, call)
-		}
-		if page.Next == "" {
-			slices.Reverse(calls)
-			return calls, left, nil
-		}
-		query.Set("before", page.Next)
+	if n := rec.End.Skipped; n > 0 {
+		text += fmt.Sprintf("%s skipped: no response, or arguments that were redacted or truncated\n", plural(n, "call"))
 	}
+	_, err := io.WriteString(p.Stdout, text)
+	return err
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,41 +13,89 @@ import (
 
 func TestExportedCassetteIsServed(t *testing.T) {
 	f := newFake(t)
-	f.answer("GET /api/v1/tools", `{"items":[{"name":"files__read","server":"files","tool":"read","raw":"{\"title\":\"<R>\",\"name\":\"files__read\",\"inputSchema\":{\"type\":\"object\"}}"}]}`)
-	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("before") == "" { // two pages, newest first
-			io.WriteString(w, `{"items":[{"id":"5","method":"tools/call"},{"id":"4","method":"tools/call"},{"id":"3","method":"tools/call"}],"next":"3"}`)
-			return
-		}
-		io.WriteString(w, `{"items":[{"id":"2","method":"tools/call"},{"id":"1","method":"tools/call"},{"id":"0","method":"resources/read"}],"next":""}`)
+	var query url.Values
+	f.mux.HandleFunc("GET /api/v1/export", func(w http.ResponseWriter, r *http.Request) {
+		query = r.URL.Query()
+		io.WriteString(w, `{"cassette":1,"server":"files","tools":[{"title":"<R>","name":"read","inputSchema":{"type":"object"}}]}
+{"tool":"read","arguments":"{\"n\":1}","result":"{\"text\":\"oldest\"}"}
+{"tool":"read","arguments":"{\"n\":1}","result":"{ \"text\":\"<é>\" }"}
+{"tool":"read","arguments":"{\"n\":2}","unavailable":"the recorded result is truncated"}
+{"calls":3,"unavailable":1,"skipped":1}
+`)
 	})
-	f.answer("GET /api/v1/calls/5", `{"id":"5","tool":"read","arguments":"{\"n\":2}","result":"{\"cut","replyCut":{}}`)
-	f.answer("GET /api/v1/calls/4", `{"id":"4","tool":"read","arguments":"{\"n\":3}","result":"{\"key\":\"[redacted]\"}"}`)
-	f.answer("GET /api/v1/calls/3", `{"id":"3","tool":"read","arguments":"{\"key\":\"[redacted]\"}","result":"{}"}`)
-	f.answer("GET /api/v1/calls/2", `{"id":"2","tool":"read","arguments":"{\"n\":1}","result":"{ \"text\":\"<é>\" }"}`)
-	f.answer("GET /api/v1/calls/1", `{"id":"1","tool":"read","arguments":"{\"n\":1}","result":"{\"text\":\"oldest\"}"}`)
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	got := f.run(true, "replay", "export", "files", path)
-	if got.code != 0 || got.out != "4 calls and 1 tool written to "+path+"\n2 of them without their result, because it was redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\n" {
+	if got.code != 0 || got.out != "3 calls and 1 tool written to "+path+"\n1 of them without their result, because it was redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\n" {
 		t.Fatalf("%d %q %q", got.code, got.out, got.errOut)
 	}
-	if data, err := os.ReadFile(path); err != nil || strings.Contains(string(data), "[redacted]") {
-		t.Errorf("%v\n%s", err, data)
+	if query.Get("server") != "files" || query.Get("format") != "cassette" || query.Get("session") != "" {
+		t.Errorf("asked for %v", query)
 	}
 	if got := f.run(true, "replay", "export", "files", path); got.code != 1 || !strings.Contains(got.errOut, "exists") {
 		t.Errorf("an existing file was replaced: %+v", got)
 	}
-	got = f.typed(`{"id":1,"method":"tools/list"}
+	messages := `{"id":1,"method":"tools/list"}
 {"id":2,"method":"tools/call","params":{"name":"read","arguments":{"n":1}}}
 {"id":3,"method":"tools/call","params":{"name":"read","arguments":{"n":1}}}
 {"id":4,"method":"tools/call","params":{"name":"read","arguments":{"n":2}}}
-`, "replay", path)
+`
 	want := `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"title":"<R>","name":"read","inputSchema":{"type":"object"}}]}}
 {"jsonrpc":"2.0","id":2,"result":{"text":"oldest"}}
 {"jsonrpc":"2.0","id":3,"result":{ "text":"<é>" }}
 {"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"the cassette cannot serve this call: the recorded result is truncated"}}
 `
-	if got.code != 0 || got.out != want {
-		t.Errorf("%d %s%s", got.code, got.out, got.errOut)
+	for _, args := range [][]string{{"replay", path}, {"replay", "files", "--session", "s1"}} {
+		if got = f.typed(messages, args...); got.code != 0 || got.out != want {
+			t.Errorf("%v: %d %s%s", args, got.code, got.out, got.errOut)
+		}
+	}
+	if query.Get("session") != "s1" {
+		t.Errorf("asked for %v", query)
+	}
+	for _, c := range []struct{ args, want string }{
+		{path + " --session s1", "is a file"},
+		{"files --nearest --passthrough", "none of the others can be"},
+		{"files --from never", "is not a time"},
+		{filepath.Dir(path), "cannot read the cassette"},
+		{path + "x/y", "cannot open the cassette"},
+	} {
+		if got = f.typed("", append([]string{"replay"}, strings.Fields(c.args)...)...); got.code == 0 || !strings.Contains(got.errOut, c.want) {
+			t.Errorf("%s: %+v, want %s", c.args, got, c.want)
+		}
+	}
+}
+
+func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
+	f := newFake(t)
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	if err := os.WriteFile(path, []byte(`{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
+		var sent struct {
+			Server, Tool string
+			Arguments    map[string]int
+			AsClient     bool
+		}
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.Server != "files" || sent.Arguments["n"] != 5 || !sent.AsClient {
+			t.Errorf("%v %+v", err, sent)
+		}
+		io.WriteString(w, map[string]string{
+			"read":    `{"success":true,"raw":{"content":[]}}`,
+			"error":   `{"success":false,"error":"no","raw":{"code":-32602,"message":"no"}}`,
+			"refused": `{"success":false,"error":"the user has denied it"}`,
+		}[sent.Tool])
+	})
+	for tool, want := range map[string]string{
+		"read": `"result":{"content":[]}`, "error": `"error":{"code":-32602,"message":"no"}`, "refused": `"the user has denied it"`,
+	} {
+		got := f.typed(`{"id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"n":5}}}`+"\n", "replay", path, "--passthrough")
+		if got.code != 0 || !strings.Contains(got.out, want) {
+			t.Errorf("%s: %+v", tool, got)
+		}
+	}
+	got := f.typed(`{"id":1,"method":"resources/read","params":{"uri":"a:b"}}`+"\n", "replay", path, "--passthrough")
+	if !strings.Contains(got.out, "only tool calls can be sent") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -13,8 +13,18 @@ import (
 // Catalog returns the catalog that server had when it was last started with the same key, or nil
 // if there is none.
 func (s *Store) Catalog(ctx context.Context, server, key string) (*core.Catalog, error) {
+	return s.loadCatalog(ctx, server, `SELECT catalog FROM catalog WHERE server = ? AND key = ?`, server, key)
+}
+
+// LastCatalog returns the catalog that server had when it was last started, even if it was removed
+// since, or nil if there is none.
+func (s *Store) LastCatalog(ctx context.Context, server string) (*core.Catalog, error) {
+	return s.loadCatalog(ctx, server, `SELECT catalog FROM catalog WHERE server = ?`, server)
+}
+
+func (s *Store) loadCatalog(ctx context.Context, server, query string, args ...any) (*core.Catalog, error) {
 	var blob []byte
-	found, err := s.queryRow(ctx, []any{&blob}, `SELECT catalog FROM catalog WHERE server = ? AND key = ?`, server, key)
+	found, err := s.queryRow(ctx, []any{&blob}, query, args...)
 	if !found {
 		return nil, err
 	}
