@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
@@ -122,6 +123,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	if env.workspace, err = d.workspace(r); err != nil {
 		return Session{}, err
 	}
+	var container dockerexec.Selector
 	switch c.Type {
 	case core.Stdio:
 		spec, err := d.processSpec(c, env, started)
@@ -130,7 +132,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		}
 		o.Dial = func(context.Context) (upstream.Pipe, error) { return d.spawn(c, spec, started) }
 	case core.Docker:
-		if o.Dial, started.Command, err = d.dialDocker(c, env, started); err != nil {
+		if o.Dial, container, started.Command, err = d.dialDocker(c, env, started); err != nil {
 			return Session{Process: started.describe()}, err
 		}
 	case core.HTTP, core.SSE:
@@ -156,6 +158,9 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	o.OneProcess = !d.trial
 	conn, err := upstream.Connect(ctx, o)
 	if err != nil {
+		if started.lost() { // the container ended, which says nothing about the server
+			return Session{Process: started.describe()}, dockerError(container, fmt.Errorf("%w: it stopped during the start", dockerexec.ErrNotRunning))
+		}
 		if upstream.Exited(err) && r.Era == "" {
 			d.eras.recordExit(key, o.First)
 		}
@@ -303,6 +308,16 @@ func (s *startedProcess) describe() Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Process
+}
+
+// lost reports whether the container of the process was stopped or removed.
+func (s *startedProcess) lost() bool {
+	p := s.describe()
+	if p.Exit == nil {
+		return false
+	}
+	exit, ended := p.Exit()
+	return ended && exit.Lost
 }
 
 // LastLines returns up to n lines that a server wrote to stderr since a time, oldest first,

@@ -13,17 +13,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// dialDocker returns the dial function of a docker server: into an existing container, or into
-// one created for it. shown is the command as the user sees it.
-func (d *Dialer) dialDocker(c *config.Server, env environment, s *startedProcess) (dial func(context.Context) (upstream.Pipe, error), shown string, err error) {
+// dialDocker returns the dial function of a docker server: into an existing container, which at
+// selects, or into one created for it. shown is the command as the user sees it.
+func (d *Dialer) dialDocker(c *config.Server, env environment, s *startedProcess) (dial func(context.Context) (upstream.Pipe, error), at dockerexec.Selector, shown string, err error) {
 	if c.Docker.Image != "" {
 		image, err := d.imageSpec(c, env)
 		return func(ctx context.Context) (upstream.Pipe, error) { return d.createContainer(ctx, c, image, s) },
-			"docker run -i --rm " + shownCommand(c.Docker.Image, c), err
+			dockerexec.Selector{Engine: image.Engine}, "docker run -i --rm " + shownCommand(c.Docker.Image, c), err
 	}
 	spec, err := d.execSpec(c, env)
 	return func(ctx context.Context) (upstream.Pipe, error) { return d.execInContainer(ctx, c, spec, s) },
-		"docker exec -i " + shownCommand(c.Docker.Where(), c), err
+		spec.Selector, "docker exec -i " + shownCommand(c.Docker.Where(), c), err
 }
 
 // shownCommand returns where followed by the command as in the configuration. Expanded arguments

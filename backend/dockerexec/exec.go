@@ -25,6 +25,8 @@ const (
 	defaultTerm       = 3 * time.Second
 	killTimeout       = 5 * time.Second
 	outputGrace       = 500 * time.Millisecond
+	// The Engine waits up to 2 s for the streams of a container before it reports its end.
+	defaultAttribution = 5 * time.Second
 )
 
 // Spec specifies a process in a container.
@@ -39,7 +41,7 @@ type Spec struct {
 	// CloseStdin and Term are the timeouts of these steps of Stop; zero means 2 s and 3 s.
 	CloseStdin, Term time.Duration
 
-	attribution time.Duration // how long to check whether the end of the container killed the process; zero means outputGrace
+	attribution time.Duration // how long to check whether the end of the container killed the process; zero means defaultAttribution
 }
 
 // Exit describes how a process exited.
@@ -107,7 +109,23 @@ func (e *Exec) start(ctx context.Context) (err error) {
 		return err
 	}
 	e.container = e.run.id
-	_, err = e.cli.ContainerStatPath(ctx, e.container, client.ContainerStatPathOptions{Path: "/bin/sh"})
+	err = e.startInside(ctx)
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, ErrNotRunning), errors.Is(err, ErrNoDocker), errors.Is(err, ErrPermission),
+		errors.Is(err, ErrNoBinary) && !e.shell:
+		return err
+	}
+	// An Engine that does not know yet that the container is ending reports various errors, also
+	// that the program is missing.
+	if e.containerEnded() {
+		return fmt.Errorf("%w: the one %s stopped during the start: %s", ErrNotRunning, e.spec.Selector, err)
+	}
+	return err
+}
+
+// startInside starts the process in the container.
+func (e *Exec) startInside(ctx context.Context) error {
+	_, err := e.cli.ContainerStatPath(ctx, e.container, client.ContainerStatPathOptions{Path: "/bin/sh"})
 	e.shell = err == nil
 
 	cmd := e.spec.Cmd

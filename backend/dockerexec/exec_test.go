@@ -267,45 +267,6 @@ func TestRefusedSocketIsAPermissionError(t *testing.T) {
 	}
 }
 
-// TestStoppedContainerEndsExec gives a slow Engine more time than the program does to report the
-// end of the container.
-func TestStoppedContainerEndsExec(t *testing.T) {
-	const attribution = time.Minute
-	for name, end := range map[string]func(id string) error{
-		"killed": func(id string) error {
-			_, err := engine.cli.ContainerKill(context.Background(), id, client.ContainerKillOptions{Signal: "KILL"})
-			return err
-		},
-		"removed": func(id string) error {
-			_, err := engine.cli.ContainerRemove(context.Background(), id, client.ContainerRemoveOptions{Force: true})
-			return err
-		},
-		"restarted": func(id string) error { // it runs again when the Engine is queried
-			_, err := engine.cli.ContainerRestart(context.Background(), id, client.ContainerRestartOptions{Timeout: new(int)})
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			id := sleepingContainer(t, shellImage, true)
-			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"cat"}, attribution: attribution})
-			if err := end(id); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case <-e.Done():
-			case <-time.After(2 * attribution):
-				t.Fatal("the end is not noticed")
-			}
-			if exit := e.Exit(); !exit.Lost {
-				t.Errorf("the process is blamed: %+v", exit)
-			}
-			if err := e.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 func TestStderrFloodDoesNotBlockProcess(t *testing.T) {
 	t.Parallel()
 	id := sleepingContainer(t, shellImage, true)

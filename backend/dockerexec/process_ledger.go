@@ -174,7 +174,7 @@ func (g *entryGroup) endProcesses(ctx context.Context) (ended int, err error) {
 		if err != nil {
 			return ended, translateError(at, g.Container, err)
 		}
-		if n == 0 {
+		if n <= 0 {
 			return ended, nil
 		}
 		ended = max(ended, n)

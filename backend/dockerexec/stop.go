@@ -108,27 +108,41 @@ func (e *Exec) queryExit() (exit Exit, over bool, err error) {
 // stopped.
 const statusKilled = 128 + 9
 
-// exitCause determines whether a process was killed because its container was stopped, which the
-// Engine reports shortly afterwards.
+// exitCause determines whether a process was killed because its container was stopped.
 func (e *Exec) exitCause(exit Exit) Exit {
-	if exit.Code != statusKilled {
-		return exit
+	if exit.Code == statusKilled && !e.signalled.Load() && e.containerEnded() {
+		return Exit{Code: -1, Reason: "the container stopped", Lost: true}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(e.spec.attribution, outputGrace))
+	return exit
+}
+
+// containerEnded reports whether this run of the container has ended or is ending. The Engine
+// reports the end of a process earlier than the end of its container, on a busy machine by seconds,
+// so this function waits until a new process can run in the container, or until defaultAttribution.
+func (e *Exec) containerEnded() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(e.spec.attribution, defaultAttribution))
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for !e.signalled.Load() {
+	for {
+		alive := false
+		if e.shell {
+			found, err := e.signal(ctx, "KILL", 0)
+			alive = found >= 0 && err == nil
+		}
+		// Asked afterwards, because the process may have run in the next run of the container.
 		if e.run.hasEnded(ctx, e.cli) {
-			return Exit{Code: -1, Reason: "the container stopped", Lost: true}
+			return true
+		}
+		if alive {
+			return false
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return exit
+			return false
 		}
 	}
-	return exit
 }
 
 // listen calls ask when the Engine reports the end of an exec or a container.
@@ -219,7 +233,8 @@ func (e *Exec) sendSignal(name string) error {
 	return err
 }
 
-// signal runs killScript in the container and returns the number of processes with our mark.
+// signal runs killScript in the container and returns the number of processes with our mark, or -1
+// if the script did not run, for example because the container is ending.
 func (e *Exec) signal(ctx context.Context, name string, group int) (found int, err error) {
 	return signalInside(ctx, e.cli, e.container, e.spec.User, name, group, e.mark)
 }
@@ -230,7 +245,10 @@ func signalInside(ctx context.Context, cli *client.Client, container, user, name
 	if err != nil {
 		return 0, err
 	}
-	found, _ := strconv.Atoi(strings.TrimSpace(out))
+	found, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil { // the text of the Engine's error
+		return -1, nil
+	}
 	return found, nil
 }
 

@@ -196,6 +196,24 @@ func TestRestartedContainerIsEnteredImmediately(t *testing.T) {
 	}
 }
 
+func TestContainerEndingDuringHandshakeIsNotAFailure(t *testing.T) {
+	t.Parallel()
+	container := stoppedContainer(t)
+	docker(t, nil, "start", container)
+	g := newReal(t)
+	g.apply(server("box", func(s *config.Server) {
+		s.Type, s.Command, s.Args, s.Docker = core.Docker, "/bin/sleep", []string{"1000"}, config.Docker{Container: container} // never answers
+		s.Restart.MaxAttempts, s.StartupTimeout = 1, 2*time.Minute
+	}))
+	eventually.True(t, "the process runs", func() bool {
+		return strings.Contains(docker(t, nil, "top", container, "-o", "pid,args"), "sleep 1000")
+	})
+	docker(t, nil, "kill", container)
+	if st := g.wait("box", core.StateWaiting); !strings.Contains(st.Reason, "not running") {
+		t.Errorf("got %q", st.Reason)
+	}
+}
+
 func TestServerInAContainerMadeFromAnImage(t *testing.T) {
 	t.Parallel()
 	image := docker(t, nil, "inspect", "--format", "{{.Image}}", stoppedContainer(t))
