@@ -128,8 +128,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		DefaultWorkspace: filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		OnNotification: func(server, method string, params json.RawMessage) {
-			if method == "notifications/resources/updated" {
+			switch method {
+			case "notifications/resources/updated":
 				front.ResourceUpdated(server, params)
+			case "notifications/tasks/status":
+				front.TaskChanged(server, params)
 			}
 		},
 		OnRequest: func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {

@@ -117,6 +117,7 @@ type Bridge struct {
 	clients       *recentTable[clientInfoKey, ClientInfo]
 	activity      *recentTable[activityKey, ClientActivity]
 	suspended     suspendedCalls
+	tasks         taskTable
 	inFlight      inFlightRequests
 	bodyBudget    bodyBudget
 	resultBudget  resultBudget
@@ -188,6 +189,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 // closeIdleSessions closes the sessions that have been idle for SessionIdle, and removes the
 // endpoints of servers and profiles that no longer exist, with their sessions.
 func (b *Bridge) closeIdleSessions() {
+	b.tasks.removeExpired(b.Now())
 	for _, s := range b.sessions.removeIdle(b.Now().Add(-b.SessionIdle)) {
 		b.endSession(s, "idle")
 	}

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -23,7 +24,16 @@ func (c *callSink) Notify(method string, params json.RawMessage) {
 	if method == "notifications/message" && !c.wantsLevel(params) {
 		return
 	}
+	params = c.publicTask(params)
 	_ = c.response.sendEvent(wire.AppendNotification(make([]byte, 0, len(params)+96), method, params))
+}
+
+// publicTask returns the params of a message with the public id of the task that it belongs to.
+func (c *callSink) publicTask(params []byte) []byte {
+	if c.rq.endpoint.server != "" {
+		return params
+	}
+	return rewriteTaskIDs(params, publicTaskID(c.server))
 }
 
 // wantsLevel reports whether the client wants a log message of this level. A modern client must
@@ -67,6 +77,7 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 	if missing := can.missingFor(method, params); missing != "" || s == nil {
 		return c.bridge.askUser(ctx, c.server, c.rq, method, params, missing)
 	}
+	params = c.publicTask(params)
 	id, answer := s.registerRequest(c.bridge.nonce)
 	defer s.forgetRequest(id)
 	ask := make([]byte, 0, len(params)+len(method)+96)
@@ -84,6 +95,11 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 	defer limit.Stop()
 	select {
 	case reply := <-answer:
+		if c.rq.endpoint.server == "" {
+			reply.Result = rewriteTaskIDs(reply.Result, func(public string) string {
+				return strings.TrimPrefix(public, c.server+taskSeparator)
+			})
+		}
 		return reply, nil
 	case <-limit.C:
 		c.cancelClientRequest(id, "no answer in time")

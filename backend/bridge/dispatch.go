@@ -45,7 +45,7 @@ var callMethods = map[string]bool{
 // isBridgeMethod reports whether dispatch handles the method, rather than go-sdk.
 func isBridgeMethod(method string) bool {
 	_, list := listMethods[method]
-	return list || callMethods[method]
+	return list || callMethods[method] || isTaskMethod(method)
 }
 
 // newRequest builds the request of an exchange.
@@ -66,11 +66,6 @@ func (b *Bridge) newRequest(x *exchange) *request {
 	}
 	rq.client = b.clientInfoCache.get(x.origin.token, wire.Bytes(raw, x.params.ClientInfo))
 	if x.era == core.Modern {
-		if capabilities := wire.Bytes(raw, x.params.ClientCapabilities); mayHaveTasks(capabilities) {
-			rq.params = wire.Splice(nil, raw, wire.Edit{Span: x.params.ClientCapabilities, With: withoutTasks(capabilities)})
-			spans, _ := wire.ScanParams(rq.params)
-			raw, rq.spans = rq.params, &spans
-		}
 		rq.capabilities = wire.Bytes(raw, rq.spans.ClientCapabilities)
 		rq.logLevel, _ = wire.Unquote(wire.Bytes(raw, rq.spans.LogLevel))
 	}
@@ -150,6 +145,9 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	if kind, ok := listMethods[rq.method]; ok {
 		return b.list(ctx, rq, kind)
 	}
+	if isTaskMethod(rq.method) {
+		return b.callTask(ctx, rq, sink)
+	}
 	if rq.endpoint.toolMode != "" {
 		var rpcErr *rpcError
 		if rq, rpcErr = unwrapCallTool(rq); rpcErr != nil {
@@ -175,13 +173,17 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	default:
 		reply, err = b.answerForClient(ctx, rq, call, sink, reply)
 	}
+	if err == nil {
+		b.rememberTask(rq, call, reply)
+	}
 	return b.buildResult(rq, call.Server, call.PublicName, reply, err)
 }
 
 // buildResult turns the reply of a call into the result for the client.
 func (b *Bridge) buildResult(rq *request, server, public string, reply core.Reply, err error) (methodResult, *rpcError) {
 	if err == nil && rq.endpoint.server == "" {
-		reply = withPublicURIs(b.view(rq.endpoint, rq.client.Token), server, reply)
+		reply = withPublicURIs(b.view(rq.endpoint, rq.client.Token), rq.method, server, reply)
+		reply.Result = withPublicTaskIDs(rq, server, reply.Result)
 	}
 	if err != nil {
 		result, rpcErr := localError(rq.method, b.displayName(server), public, rq.era, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
@@ -11,8 +12,8 @@ import (
 // The extensions that the bridge treats specially.
 const (
 	appsExtension = "io.modelcontextprotocol/ui"
-	// tasksExtension is never offered, to neither side: a server could answer with a task, and the
-	// bridge has no methods to fetch its result.
+	// tasksExtension belongs to the modern era. Legacy sessions have the tasks of 2025-11-25 instead,
+	// so it is offered to neither side of them.
 	tasksExtension = "io.modelcontextprotocol/tasks"
 )
 
@@ -32,7 +33,7 @@ func hasExtension(capabilities []byte, name string) bool {
 
 // sharedExtensions returns the extensions that both the client and a server of the endpoint have,
 // each with the settings of the first server that has it.
-func sharedExtensions(client []byte, offers []registry.Offer) map[string]any {
+func sharedExtensions(era core.Era, client []byte, offers []registry.Offer) map[string]any {
 	wanted := extensionsOf(client)
 	if len(wanted) == 0 {
 		return nil
@@ -43,7 +44,7 @@ func sharedExtensions(client []byte, offers []registry.Offer) map[string]any {
 			continue
 		}
 		for name, settings := range extensionsOf(o.Catalog.Capabilities) {
-			if _, both := wanted[name]; both && name != tasksExtension && shared[name] == nil {
+			if _, both := wanted[name]; both && (name != tasksExtension || era == core.Modern) && shared[name] == nil {
 				shared[name] = settings
 			}
 		}
@@ -63,18 +64,9 @@ func rawValues(m map[string]json.RawMessage) map[string]any {
 	return all
 }
 
-// mayHaveTasks reports whether the capabilities of a client may have the tasks extension. It avoids
-// parsing them for each request. The name may be written with escapes.
-func mayHaveTasks(capabilities []byte) bool {
-	return bytes.Contains(capabilities, []byte("tasks")) || bytes.IndexByte(capabilities, '\\') >= 0
-}
-
-// withoutTasks returns the capabilities of a client without the tasks extension. Other members are
-// unchanged.
+// withoutTasks returns the capabilities of a legacy client without the tasks extension. Other
+// members are unchanged.
 func withoutTasks(capabilities []byte) []byte {
-	if !mayHaveTasks(capabilities) {
-		return capabilities
-	}
 	var edits []wire.Edit
 	_ = wire.Members(capabilities, func(m wire.Member) error {
 		if string(m.Name) != "extensions" {

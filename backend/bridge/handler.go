@@ -94,6 +94,10 @@ func (b *Bridge) serveModernPost(w http.ResponseWriter, x *exchange) {
 		b.serveFast(w, x)
 		return
 	}
+	if x.env.Kind == wire.Request && isTaskMethod(x.env.Method) && !x.namesTask() {
+		writeError(w, http.StatusBadRequest, x.id(), codeHeaderMismatch, "the headers Mcp-Method and Mcp-Name must be the method and the id of the task")
+		return
+	}
 	if x.env.Kind == wire.Request && x.env.Method == "subscriptions/listen" {
 		if !b.streams.acquire(x.origin.token) {
 			writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, "this client has too many open streams")
@@ -268,7 +272,7 @@ func (b *Bridge) isValidModern(x *exchange) bool {
 	case "resources/read":
 		named = p.URI
 	default:
-		return true
+		return !isTaskMethod(x.env.Method) || x.namesTask()
 	}
 	name, ok := wire.Unquote(wire.Bytes(raw, named))
 	if !ok || name == "" || headerValue(header, nameHeader) != name {

@@ -264,6 +264,18 @@ func (ls *listeners) find(ss *mcp.ServerSession) *listener {
 	return ls.by[ss]
 }
 
+// ofSession returns the listener of the legacy session with the id, or nil.
+func (ls *listeners) ofSession(id string) *listener {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for ss, l := range ls.by {
+		if l.subscriptionID == nil && ss.ID() == id {
+			return l
+		}
+	}
+	return nil
+}
+
 func (ls *listeners) all() []*listener {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -12,8 +12,12 @@ import (
 // resource links, embedded resources, contents and references to MCP Apps. The URIs of most
 // resources, and everything else, stay unchanged, byte for byte. structuredContent and text are data
 // of the server, so URIs in them are not changed.
-func withPublicURIs(view *registry.View, server string, reply core.Reply) core.Reply {
-	reply.Result = rewriteURIs(view, server, reply.Result, (*uriRewriter).result)
+func withPublicURIs(view *registry.View, method, server string, reply core.Reply) core.Reply {
+	visit := (*uriRewriter).result
+	if method == "tasks/get" {
+		visit = (*uriRewriter).task
+	}
+	reply.Result = rewriteURIs(view, server, reply.Result, visit)
 	reply.Error = rewriteURIs(view, server, reply.Error, (*uriRewriter).rpcError)
 	return reply
 }
@@ -65,6 +69,12 @@ func (r *uriRewriter) result(s core.Span) {
 			}
 		}
 	})
+}
+
+// task handles a task, which contains the result of its call when it has ended.
+func (r *uriRewriter) task(s core.Span) {
+	r.member(s, "result", r.result)
+	r.member(s, "error", r.rpcError)
 }
 
 // rpcError handles the error of a resource that was not found.

@@ -174,7 +174,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	}
 	offers := b.view(x.endpoint, "").Offers()
 	result.Capabilities = endpointCapabilities(result.Capabilities, x.endpoint, offers)
-	result.Capabilities.Extensions = sharedExtensions(wire.Bytes(x.rawParams(), x.params.InitCapabilities), offers)
+	result.Capabilities.Extensions = sharedExtensions(core.Legacy, wire.Bytes(x.rawParams(), x.params.InitCapabilities), offers)
 	result.Instructions = endpointInstructions(x.endpoint, offers)
 
 	raw := bytes.Clone(x.rawParams()) // the session outlives the body
@@ -201,7 +201,32 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	if evicted != nil {
 		b.endSession(evicted, "too many sessions of this client")
 	}
+	if tasks := legacyTasks(x.endpoint, offers); tasks != nil && s.version >= firstWithTasks {
+		return &initializeResult{result, tasks}, nil
+	}
 	return result, nil
+}
+
+// initializeResult is an mcp.InitializeResult with a capability that go-sdk does not know.
+type initializeResult struct {
+	*mcp.InitializeResult
+	tasks []byte // raw
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r *initializeResult) MarshalJSON() ([]byte, error) {
+	raw, err := json.Marshal(r.InitializeResult)
+	if err != nil {
+		return nil, err
+	}
+	var edit wire.Edit
+	_ = wire.Members(raw, func(m wire.Member) error {
+		if string(m.Name) == "capabilities" {
+			edit = insertMember(m.Value.Start, wire.Bytes(raw, m.Value), append([]byte(`"tasks":`), r.tasks...))
+		}
+		return nil
+	})
+	return wire.Splice(nil, raw, edit), nil
 }
 
 func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
@@ -215,7 +240,7 @@ func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x
 	if result, ok := res.(*mcp.DiscoverResult); ok && err == nil {
 		offers := b.view(x.endpoint, "").Offers()
 		result.Capabilities = endpointCapabilities(result.Capabilities, x.endpoint, offers)
-		result.Capabilities.Extensions = sharedExtensions(wire.Bytes(x.rawParams(), x.params.ClientCapabilities), offers)
+		result.Capabilities.Extensions = sharedExtensions(core.Modern, wire.Bytes(x.rawParams(), x.params.ClientCapabilities), offers)
 		result.Instructions = endpointInstructions(x.endpoint, offers)
 	}
 	return res, err

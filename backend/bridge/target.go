@@ -12,18 +12,7 @@ import (
 // params with the server's own name and all other bytes unchanged. An unknown name gives a call
 // without a server, which the gateway rejects and records.
 func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *rpcError) {
-	now := b.Now()
-	call := &core.Call{
-		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
-		TraceID: rq.traceID, SpanID: rq.spanID, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.logLevel,
-		Params: rq.params, Arguments: rq.spans.Arguments, Meta: rq.spans.Meta, ProgressToken: rq.spans.ProgressToken,
-		Repaired: rq.repaired, Profile: rq.endpoint.scope,
-	}
-	if rq.session != nil {
-		call.Session = rq.session.id
-	}
-	spans := rq.spans
-	call.HasModernMeta = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
+	call := b.newCall(rq)
 	span, find, rpcErr := requestedName(rq)
 	if rpcErr != nil {
 		return nil, rpcErr
@@ -63,15 +52,36 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 	}
 	call.Server, call.Name = target.Server, target.Name
 	if target.Name != public {
-		with := wire.AppendString(nil, target.Name)
-		call.Params = wire.Splice(make([]byte, 0, len(rq.params)+len(with)), rq.params, wire.Edit{Span: span, With: with})
-		grown := len(with) - (span.End - span.Start)
-		call.Arguments = shiftSpan(call.Arguments, span, grown)
-		call.Meta = shiftSpan(call.Meta, span, grown)
-		call.ProgressToken = shiftSpan(call.ProgressToken, span, grown)
+		replaceParam(call, span, target.Name)
 	}
 	call.BytesIn = len(call.Params)
 	return call, nil
+}
+
+// newCall returns the call of a request, without its server and name.
+func (b *Bridge) newCall(rq *request) *core.Call {
+	now, spans := b.Now(), rq.spans
+	call := &core.Call{
+		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
+		TraceID: rq.traceID, SpanID: rq.spanID, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.logLevel,
+		Params: rq.params, Arguments: spans.Arguments, Meta: spans.Meta, ProgressToken: spans.ProgressToken,
+		Repaired: rq.repaired, Profile: rq.endpoint.scope,
+	}
+	if rq.session != nil {
+		call.Session = rq.session.id
+	}
+	call.HasModernMeta = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
+	return call
+}
+
+// replaceParam replaces the string at a span of the params of a call.
+func replaceParam(call *core.Call, span core.Span, text string) {
+	with := wire.AppendString(nil, text)
+	call.Params = wire.Splice(make([]byte, 0, len(call.Params)+len(with)), call.Params, wire.Edit{Span: span, With: with})
+	grown := len(with) - (span.End - span.Start)
+	call.Arguments = shiftSpan(call.Arguments, span, grown)
+	call.Meta = shiftSpan(call.Meta, span, grown)
+	call.ProgressToken = shiftSpan(call.ProgressToken, span, grown)
 }
 
 // requestedName returns where the params hold the requested name, and the lookup for it.

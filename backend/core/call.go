@@ -108,6 +108,10 @@ type Call struct {
 	// Drawbridge itself lists to clients. It is not recorded.
 	Local func(context.Context) Reply
 
+	// Notable, if not nil, reports whether a successful call with this reply is worth recording. It
+	// is set for requests that poll the state of a task.
+	Notable func(Reply) bool
+
 	// ByUser is set for a call that the user makes through the API; it needs no approval.
 	// Continues is set for a further round of a call that policy has admitted. Neither is recorded.
 	ByUser, Continues bool

@@ -191,7 +191,9 @@ func (g *Gateway) beginCall(call *core.Call) {
 	}
 	call.BytesIn = len(call.Params)
 	g.running.add(call)
-	g.bus.PublishCall(call)
+	if call.Notable == nil {
+		g.bus.PublishCall(call)
+	}
 }
 
 // endCall sets the outcome of a call, records it and publishes it to observers.
@@ -201,6 +203,10 @@ func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at callS
 	if call.Code == core.CodeInternal {
 		g.logFailure(call, err)
 		call.Stack = stackOf(err)
+	}
+	if call.Notable != nil && err == nil && reply.Error == nil && !call.Notable(reply) {
+		g.running.remove(call.ID)
+		return
 	}
 	g.logCall(call, at)
 	g.recorder.Record(call, reply)

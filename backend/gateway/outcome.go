@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -30,15 +31,47 @@ func classify(call *core.Call, reply core.Reply, err error, at callStage) {
 	default:
 		call.Outcome = core.OutcomeOK
 		call.BytesOut = len(reply.Result)
-		if call.Method == "tools/call" && isError(reply.Result) {
-			call.Outcome = core.OutcomeToolError
-			f := FailureOf(reply.Result)
-			call.Reason = shorten(strings.TrimSuffix(f.Text, f.suffix)) + f.suffix
+		switch call.Method {
+		case "tools/call", "tasks/result":
+			classifyToolResult(call, reply.Result)
+		case "tasks/get":
+			classifyTask(call, reply.Result)
 		}
 	}
 	call.Repaired = call.Repaired || reply.Repaired
 	if call.Repaired && call.Outcome == core.OutcomeOK {
 		call.Reason = "invalid Unicode was replaced"
+	}
+}
+
+func classifyToolResult(call *core.Call, result []byte) {
+	if !isError(result) {
+		return
+	}
+	call.Outcome = core.OutcomeToolError
+	f := FailureOf(result)
+	call.Reason = shorten(strings.TrimSuffix(f.Text, f.suffix)) + f.suffix
+}
+
+// classifyTask sets the outcome of a call that returned the state of a task: that of the task, if
+// the task has ended.
+func classifyTask(call *core.Call, result []byte) {
+	var task struct {
+		Status        string
+		StatusMessage string
+		Result        json.RawMessage
+		Error         struct{ Message string }
+	}
+	if json.Unmarshal(result, &task) != nil {
+		return
+	}
+	switch task.Status {
+	case "completed":
+		classifyToolResult(call, task.Result)
+	case "failed":
+		call.Outcome, call.Reason = core.OutcomeProtocolError, shorten(cmp.Or(task.Error.Message, task.StatusMessage))
+	case "cancelled":
+		call.Outcome, call.Reason = core.OutcomeCancelled, shorten(task.StatusMessage)
 	}
 }
 

@@ -40,6 +40,7 @@ var modes = map[string]mode{
 	"legacy-exit": {about: "exits on any request it does not know", set: func(s *server) {
 		s.unknown = func(s *server, _ []byte, _ string) { s.quit = true }
 	}},
+	"tasks":  {about: "tools that answer with tasks, in both eras", set: taskServer},
 	"quirky": {about: "odd but legal bytes, in list and result", set: quirky},
 	"lsp":    {about: "Content-Length framing", set: func(s *server) { s.framed = true }},
 	"pages": {about: "2,000 tools on 40 pages", set: func(s *server) {

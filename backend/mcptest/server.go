@@ -50,6 +50,10 @@ type server struct {
 	// quit ends serve.
 	quit bool
 
+	// Of the tasks server: the tasks that its client listens to, and the raw id of that request.
+	listening []string
+	listenID  string
+
 	replies sync.Map // raw id of a request to the client, to the chan []byte for its response
 }
 

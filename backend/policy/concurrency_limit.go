@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +30,7 @@ func newSlots(server string, c config.Concurrency) *slots {
 // acquire acquires a slot for a call. It waits for at most the call's timeout. It refuses the call
 // if the queue is full, which does not count as a failure of the server.
 func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error {
-	if s == nil {
+	if s == nil || strings.HasPrefix(call.Method, "tasks/") { // tasks/cancel must not wait for tasks/result
 		return nil
 	}
 	select {

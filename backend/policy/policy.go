@@ -79,6 +79,10 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 	t := s.tool(call)
 	plan = Plan{Timeout: t.timeout, Ceiling: t.ceiling, TimeoutKey: t.timeoutKey, CeilingKey: t.ceilingKey, server: s, tool: t}
 
+	if call.Method == "tasks/result" { // returns when the task has ended
+		plan.Timeout, plan.TimeoutKey = plan.Ceiling, plan.CeilingKey
+	}
+
 	target, err := p.checkOffered(call, s)
 	if err != nil {
 		return plan, err

@@ -61,6 +61,9 @@ func (p *Policy) cacheKeyOf(call *core.Call, s *server) (cacheKey, bool) {
 	if !ok || bytes.Contains(call.Params, []byte(`"requestState"`)) {
 		return "", false // part of a multi-step exchange
 	}
+	if isTaskRequest(call) {
+		return "", false
+	}
 	var b bytes.Buffer
 	for _, part := range []string{s.id, call.Method, call.Name, clientKey(call.Client), string(call.Era), view.Hash()} {
 		b.WriteString(part)
@@ -74,6 +77,12 @@ func (p *Policy) cacheKeyOf(call *core.Call, s *server) (cacheKey, bool) {
 		return "", false
 	}
 	return cacheKey(b.String()), true
+}
+
+// isTaskRequest reports whether the client asks for a task (2025-11-25) instead of the result.
+func isTaskRequest(call *core.Call) bool {
+	var params struct{ Task json.RawMessage }
+	return json.Unmarshal(call.Params, &params) == nil && params.Task != nil
 }
 
 // canonical writes raw with sorted keys and without white space. It returns false for JSON that
@@ -172,9 +181,11 @@ func (c *cache) store(plan *Plan, reply core.Reply) {
 		IsError    bool   `json:"isError"`
 		ResultType string `json:"resultType"`
 		TTL        int64  `json:"ttlMs"`
+
+		Task json.RawMessage `json:"task"` // of 2025-11-25; newer tasks have a resultType
 	}
 	if len(reply.Result) == 0 || len(reply.Result) > maxCachedResult || json.Unmarshal(reply.Result, &about) != nil ||
-		about.IsError || about.ResultType != "" && about.ResultType != "complete" {
+		about.IsError || about.Task != nil || about.ResultType != "" && about.ResultType != "complete" {
 		return
 	}
 	ttl := plan.tool.cacheTTL

@@ -30,6 +30,7 @@ type Params struct {
 	Level     core.Span // logging/setLevel
 	RequestID core.Span // notifications/cancelled: requestId
 	Progress  core.Span // notifications/progress: progressToken at the top
+	TaskID    core.Span // tasks/...
 
 	InputResponses, RequestState core.Span // retries of the modern era
 
@@ -118,6 +119,8 @@ func (p *Params) field(name []byte) *core.Span {
 		return &p.RequestID
 	case "progressToken":
 		return &p.Progress
+	case "taskId":
+		return &p.TaskID
 	case "inputResponses":
 		return &p.InputResponses
 	case "requestState":

@@ -65,6 +65,8 @@ func RoutedName(method string, params []byte, spans *Params) string {
 	switch method {
 	case "resources/read":
 		span = spans.URI
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		span = spans.TaskID
 	case "tools/call", "prompts/get":
 	default:
 		return ""

@@ -57,6 +57,7 @@ var methods = func() map[string]string {
 		"resources/list", "resources/templates/list", "resources/read",
 		"resources/subscribe", "resources/unsubscribe",
 		"completion/complete", "logging/setLevel",
+		"tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result",
 		"sampling/createMessage", "elicitation/create", "roots/list",
 		"notifications/initialized", "notifications/cancelled",
 		"notifications/progress", "notifications/message",

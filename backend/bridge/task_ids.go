@@ -1,0 +1,81 @@
+package bridge
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// At an endpoint of several servers, the id of a task begins with the id of its server, because the
+// ids of two servers may be equal. At the endpoint of one server, ids are unchanged.
+
+// taskSeparator is between the id of a server, which cannot contain it, and that of a task.
+const taskSeparator = "__"
+
+// relatedTask is the member of _meta that names the task that a message belongs to (2025-11-25).
+const relatedTask = wire.MetaPrefix + "related-task"
+
+var taskIDKey = []byte(`"taskId"`)
+
+// ownTaskID returns the server of a task and the id that the server knows.
+func ownTaskID(ep endpoint, public string) (server, id string) {
+	if ep.server != "" {
+		return ep.server, public
+	}
+	server, id, _ = strings.Cut(public, taskSeparator)
+	return server, id
+}
+
+func publicTaskID(server string) func(string) string {
+	return func(own string) string { return server + taskSeparator + own }
+}
+
+// namesTask reports whether the headers of a modern request match its method and the task in its
+// params.
+func (x *exchange) namesTask() bool {
+	header := x.request.Header
+	if headerValue(header, methodHeader) != x.env.Method {
+		return false
+	}
+	id, ok := wire.Unquote(wire.Bytes(x.rawParams(), x.params.TaskID))
+	return !ok || headerValue(header, nameHeader) == id
+}
+
+// withPublicTaskIDs returns the result of a server with the ids of tasks as the client knows them.
+// Everything else is unchanged, byte for byte.
+func withPublicTaskIDs(rq *request, server string, result []byte) []byte {
+	if !bytes.Contains(result, taskIDKey) || !isTaskMethod(rq.method) && !isNewTask(rq, result) {
+		return result
+	}
+	return rewriteTaskIDs(result, publicTaskID(server))
+}
+
+// rewriteTaskIDs replaces the ids in a task, a list of tasks, the params of a notification about a
+// task, and the _meta of a message that belongs to a task.
+func rewriteTaskIDs(raw []byte, replace func(string) string) []byte {
+	if !bytes.Contains(raw, taskIDKey) {
+		return raw
+	}
+	r := uriRewriter{raw: raw}
+	id := func(s core.Span) {
+		if own, ok := wire.Unquote(wire.Bytes(raw, s)); ok {
+			r.edits = append(r.edits, wire.Edit{Span: s, With: wire.AppendString(nil, replace(own))})
+		}
+	}
+	taskID := func(s core.Span) { r.member(s, "taskId", id) }
+	r.members(core.Span{End: len(raw)}, func(name string, value core.Span) {
+		switch name {
+		case "taskId":
+			id(value)
+		case "task":
+			taskID(value)
+		case "tasks":
+			r.elements(value, taskID)
+		case "_meta":
+			r.member(value, relatedTask, taskID)
+		}
+	})
+	return wire.Splice(nil, raw, r.edits...)
+}

@@ -1,0 +1,314 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// A task is a call whose server answers with an id, under which the client fetches the result
+// later. The modern era has the extension io.modelcontextprotocol/tasks, revision 2025-11-25 has
+// tasks of its own. The bridge sends a request about a task to the server that created the task, if
+// the client is the one that called the tool.
+
+// taskMethods are the methods of tasks, each with the eras that have it.
+var taskMethods = map[string][]core.Era{
+	"tasks/get":    {core.Legacy, core.Modern},
+	"tasks/cancel": {core.Legacy, core.Modern},
+	"tasks/update": {core.Modern},
+	"tasks/list":   {core.Legacy},
+	"tasks/result": {core.Legacy},
+}
+
+// firstWithTasks is the only legacy revision with tasks.
+const firstWithTasks = "2025-11-25"
+
+func isTaskMethod(method string) bool { return taskMethods[method] != nil }
+
+// callTask runs a request about a task.
+func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
+	offers := b.view(rq.endpoint, rq.client.Token).Offers()
+	if rpcErr := taskMethodError(rq, offers); rpcErr != nil {
+		return methodResult{}, rpcErr
+	}
+	if rq.method == "tasks/list" {
+		return b.listTasks(ctx, rq, sink, offers)
+	}
+	public, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
+	if !ok {
+		return methodResult{}, newError(codeInvalidParams, "the params have no taskId")
+	}
+	server, id := ownTaskID(rq.endpoint, public)
+	key := taskKey{server, id}
+	t, ok := b.tasks.find(key, taskOwnerOf(rq), b.Now())
+	if !ok || !hasServer(offers, server) {
+		return methodResult{}, newError(codeInvalidParams, "there is no such task: the id is unknown, or the task has expired")
+	}
+	call := b.newTaskCall(rq, server, t)
+	if id != public {
+		replaceParam(call, rq.spans.TaskID, id)
+	}
+	call.BytesIn = len(call.Params)
+	observe := func(reply core.Reply) (changed bool) { return b.tasks.observe(key, reply.Result, b.Now()) }
+	if rq.method == "tasks/get" {
+		call.Notable = observe
+	}
+	sink.server = server
+	reply, err := b.Gateway.Call(ctx, call, sink)
+	if err == nil && rq.method == "tasks/cancel" {
+		observe(reply)
+	}
+	return b.buildResult(rq, server, t.public, reply, err)
+}
+
+// newTaskCall returns a call about a task. It is recorded under the name of the tool.
+func (b *Bridge) newTaskCall(rq *request, server string, t task) *core.Call {
+	call := b.newCall(rq)
+	call.Server, call.Name, call.PublicName, call.Workspace, call.Continues = server, t.tool, t.public, t.workspace, true
+	return call
+}
+
+// taskMethodError returns the error for a method that the client may not use.
+func taskMethodError(rq *request, offers []registry.Offer) *rpcError {
+	has := false
+	for _, era := range taskMethods[rq.method] {
+		has = has || era == rq.era
+	}
+	if has {
+		has = false
+		for _, o := range offers {
+			has = has || o.Catalog != nil && offersTasks(rq.era, o.Catalog.Capabilities)
+		}
+	}
+	switch {
+	case !has, rq.era == core.Legacy && rq.session.version < firstWithTasks:
+		return newError(codeMethodNotFound, "there is no such method")
+	case rq.era == core.Modern && !hasExtension(rq.capabilities, tasksExtension):
+		return missingTasksError()
+	}
+	return nil
+}
+
+// missingTasksError returns the error for a client that does not declare the tasks extension.
+func missingTasksError() *rpcError {
+	return &rpcError{code: codeNeedsCapability, object: wire.ErrorObject(codeNeedsCapability,
+		"the client must declare the extension "+tasksExtension, []byte(`{"requiredCapabilities":{"extensions":{"`+tasksExtension+`":{}}}}`))}
+}
+
+// offersTasks reports whether the capabilities of a server have tasks.
+func offersTasks(era core.Era, capabilities []byte) bool {
+	if era == core.Modern {
+		return hasExtension(capabilities, tasksExtension)
+	}
+	return legacyTasksOf(capabilities) != nil
+}
+
+func legacyTasksOf(capabilities []byte) json.RawMessage {
+	var has struct{ Tasks json.RawMessage }
+	if json.Unmarshal(capabilities, &has) != nil || len(has.Tasks) == 0 || has.Tasks[0] != '{' {
+		return nil
+	}
+	return has.Tasks
+}
+
+// legacyTasks returns the raw capability for tasks of 2025-11-25 at an endpoint: that of the server,
+// or the union of all servers. It is nil if no server has tasks.
+func legacyTasks(ep endpoint, offers []registry.Offer) []byte {
+	var all struct {
+		List     *struct{} `json:"list,omitempty"`
+		Cancel   *struct{} `json:"cancel,omitempty"`
+		Requests struct {
+			Tools struct {
+				Call *struct{} `json:"call,omitempty"`
+			} `json:"tools"`
+		} `json:"requests"`
+	}
+	found := false
+	for _, o := range offers {
+		if o.Catalog == nil {
+			continue
+		}
+		tasks := legacyTasksOf(o.Catalog.Capabilities)
+		if tasks != nil && ep.server != "" {
+			return tasks
+		}
+		found = found || tasks != nil
+		_ = json.Unmarshal(tasks, &all)
+	}
+	if !found {
+		return nil
+	}
+	raw, _ := json.Marshal(all)
+	return raw
+}
+
+func hasServer(offers []registry.Offer, server string) bool {
+	for _, o := range offers {
+		if o.Server == server {
+			return true
+		}
+	}
+	return false
+}
+
+// rememberTask adds the task that a server has created in place of a result.
+func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
+	if rq.method != "tools/call" || !isNewTask(rq, reply.Result) {
+		return
+	}
+	var created struct {
+		taskState
+		Task taskState
+	}
+	if json.Unmarshal(reply.Result, &created) != nil {
+		return
+	}
+	state := created.taskState
+	if rq.era == core.Legacy {
+		state = created.Task
+	}
+	if state.ID != "" {
+		b.tasks.add(taskKey{call.Server, state.ID}, task{
+			owner: taskOwnerOf(rq), session: call.Session, tool: call.Name, public: call.PublicName, workspace: call.Workspace,
+		}, state, b.Now())
+	}
+}
+
+// isNewTask reports whether the result of a tool call is a new task.
+func isNewTask(rq *request, result []byte) (is bool) {
+	if !bytes.Contains(result, taskIDKey) {
+		return false
+	}
+	_ = wire.Members(result, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "resultType":
+			is = is || rq.era == core.Modern && string(wire.Bytes(result, m.Value)) == `"task"`
+		case "task":
+			is = is || rq.era == core.Legacy
+		}
+		return nil
+	})
+	return is
+}
+
+// listTasks answers tasks/list with the tasks of the client. A page has the tasks of one server; at
+// an endpoint of several servers, the cursor begins with the server of the next page.
+func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callSink, offers []registry.Offer) (methodResult, *rpcError) {
+	var servers []string
+	for _, o := range offers {
+		if o.Catalog != nil && listsTasks(o.Catalog.Capabilities) {
+			servers = append(servers, o.Server)
+		}
+	}
+	if len(servers) == 0 {
+		return methodResult{}, newError(codeMethodNotFound, "there is no such method")
+	}
+	public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Cursor))
+	server, cursor := servers[0], public
+	if rq.endpoint.server == "" && public != "" {
+		server, cursor, _ = strings.Cut(public, taskSeparator)
+	}
+	at := -1
+	for i, s := range servers {
+		if s == server {
+			at = i
+		}
+	}
+	if at < 0 {
+		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown")
+	}
+	call := b.newTaskCall(rq, server, task{})
+	if rq.endpoint.server == "" && public != "" {
+		if call.Params = []byte(`{}`); cursor != "" {
+			call.Params = append(wire.AppendString([]byte(`{"cursor":`), cursor), '}')
+		}
+		call.Arguments, call.Meta, call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
+	}
+	sink.server = server
+	reply, err := b.Gateway.Call(ctx, call, sink)
+	if err == nil && len(reply.Error) == 0 {
+		next := ""
+		if at+1 < len(servers) {
+			next = servers[at+1]
+		}
+		reply.Result = b.ownTasks(rq, server, next, reply.Result)
+	}
+	return b.buildResult(rq, server, "", reply, err)
+}
+
+func listsTasks(capabilities []byte) bool {
+	var has struct{ List json.RawMessage }
+	return json.Unmarshal(legacyTasksOf(capabilities), &has) == nil && has.List != nil
+}
+
+// ownTasks returns a result of tasks/list with only the tasks of the client. If the server has no
+// further page, and next is not empty, the cursor leads to the server next.
+func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byte {
+	var edits []wire.Edit
+	more := false
+	err := wire.Members(result, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "tasks":
+			list, kept := wire.Bytes(result, m.Value), []byte{'['}
+			_ = wire.Elements(list, func(e core.Span) error {
+				raw := wire.Bytes(list, e)
+				var state taskState
+				if json.Unmarshal(raw, &state) == nil {
+					if _, own := b.tasks.find(taskKey{server, state.ID}, taskOwnerOf(rq), b.Now()); own {
+						kept = append(append(kept, raw...), ',')
+					}
+				}
+				return nil
+			})
+			edits = append(edits, wire.Edit{Span: m.Value, With: append(bytes.TrimSuffix(kept, []byte{','}), ']')})
+		case "nextCursor":
+			cursor, ok := wire.Unquote(wire.Bytes(result, m.Value))
+			if more = ok; ok && rq.endpoint.server == "" {
+				edits = append(edits, wire.Edit{Span: m.Value, With: wire.AppendString(nil, server+taskSeparator+cursor)})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return []byte(`{"tasks":[]}`) // not to be filtered safely
+	}
+	if !more && next != "" && rq.endpoint.server == "" {
+		start := bytes.IndexByte(result, '{')
+		edits = append([]wire.Edit{insertMember(start, result[start:], wire.AppendString([]byte(`"nextCursor":`), next))}, edits...)
+	}
+	return wire.Splice(nil, result, edits...)
+}
+
+// TaskChanged forwards notifications/tasks/status to the session that created the task. params is
+// raw. It does not block.
+func (b *Bridge) TaskChanged(server string, params json.RawMessage) {
+	var state taskState
+	if json.Unmarshal(params, &state) != nil {
+		return
+	}
+	t, ok := b.tasks.lookup(taskKey{server, state.ID}, b.Now())
+	if !ok || t.session == "" {
+		return
+	}
+	l := b.listeners.ofSession(t.session)
+	if l == nil {
+		return
+	}
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
+	if refusal != "" || !hasServer(b.view(ep, l.origin.token).Offers(), server) {
+		return
+	}
+	if ep.server == "" {
+		params = rewriteTaskIDs(params, publicTaskID(server))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream != nil {
+		l.enqueue(b, "task "+state.ID, "notifications/tasks/status", params)
+	}
+}

@@ -1,0 +1,391 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+)
+
+// taskFixture is a bridge with the servers one and two, which have tasks in both eras, behind the
+// real call path.
+type taskFixture struct {
+	*fixture
+
+	mu       sync.Mutex
+	conns    map[string]*upstream.Conn // by server and era
+	recorded []core.Call
+	replies  []string
+}
+
+func newTaskFixture(t *testing.T) *taskFixture {
+	t.Helper()
+	reg := registry.New(registry.Options{})
+	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}, {ID: "two"}, {ID: "plain"}})
+	f := &taskFixture{fixture: &fixture{T: t, registry: reg, lister: &fakeLister{}}, conns: map[string]*upstream.Conn{}}
+	for _, server := range []string{"one", "two"} {
+		f.connect(server, core.Modern)
+		reg.Set(server, server, f.connect(server, core.Legacy).Catalog())
+	}
+	reg.Set("plain", "", &core.Catalog{Tools: []core.Item{{Name: "x", Raw: json.RawMessage(`{"name":"x","inputSchema":{}}`)}}, Capabilities: json.RawMessage(`{"tools":{}}`)})
+	g := gateway.New(gateway.Options{Upstreams: f, Recorder: f, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus)})
+	f.serve(Options{Registry: reg, Gateway: g, Lister: f.lister})
+	return f
+}
+
+// connect opens a connection to a server, which keeps its tasks.
+func (f *taskFixture) connect(server string, era core.Era) *upstream.Conn {
+	f.Helper()
+	conn, err := upstream.Connect(f.Context(), upstream.Options{
+		Server: server, Era: era,
+		Dial:         func(context.Context) (upstream.Pipe, error) { return mcptest.Start("tasks") },
+		Capabilities: json.RawMessage(`{"elicitation":{"form":{}}}`),
+		OnNotification: func(method string, params json.RawMessage) {
+			if method == "notifications/tasks/status" {
+				f.bridge.TaskChanged(server, params)
+			}
+		},
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = conn.Close(context.Background()) })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.conns[server+string(era)] = conn
+	return conn
+}
+
+// For implements gateway.Upstreams.
+func (f *taskFixture) For(_ context.Context, call *core.Call) (gateway.Upstream, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.conns[call.Server+string(call.Era)], nil
+}
+
+// Record implements gateway.Recorder.
+func (f *taskFixture) Record(call *core.Call, reply core.Reply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := *call
+	c.Params = nil
+	f.recorded, f.replies = append(f.recorded, c), append(f.replies, string(reply.Result))
+}
+
+// history returns the recorded calls as "method name outcome", and forgets them.
+func (f *taskFixture) history() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []string
+	for _, c := range f.recorded {
+		all = append(all, fmt.Sprintf("%s %s %s", c.Method, c.Name, c.Outcome))
+	}
+	f.recorded, f.replies = nil, nil
+	return strings.Join(all, "\n")
+}
+
+// withTasks sends a modern request of a client that declares the tasks extension.
+func (f *taskFixture) withTasks(path, method, name, params string, headers ...string) string {
+	f.Helper()
+	body := strings.Replace(modernBody(method, params), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1)
+	return onlyMessage(f, f.post(path, body, append([]string{versionHeader, core.ModernVersion, methodHeader, method, nameHeader, name}, headers...)...))
+}
+
+func (f *taskFixture) get(path, id string, headers ...string) string {
+	f.Helper()
+	return f.withTasks(path, "tasks/get", id, `"taskId":"`+id+`"`, headers...)
+}
+
+// taskIDIn returns the id of the task in a message.
+func taskIDIn(t testing.TB, message string) string {
+	t.Helper()
+	var m struct {
+		Result struct {
+			taskState
+			Task taskState
+		}
+	}
+	if json.Unmarshal([]byte(message), &m) != nil || m.Result.ID+m.Result.Task.ID == "" {
+		t.Fatalf("no task in %s", message)
+	}
+	return m.Result.ID + m.Result.Task.ID
+}
+
+func status(message string) string {
+	var m struct{ Result struct{ Status string } }
+	_ = json.Unmarshal([]byte(message), &m)
+	return m.Result.Status
+}
+
+// A task of each of two servers is fetched from its own server, at both addresses, and only by its
+// client. At /mcp the ids have the server in front, at /s/ they are those of the server.
+func TestTaskBelongsToItsServerAndClient(t *testing.T) {
+	f := newTaskFixture(t)
+	for _, server := range []string{"one", "two"} {
+		own := taskIDIn(t, f.withTasks("/s/"+server+"/mcp", "tools/call", "slow_compute", `"name":"slow_compute","arguments":{"label":"`+server+`"}`, ClientHeader, "desk"))
+		public := taskIDIn(t, f.withTasks("/mcp", "tools/call", server+"__slow_compute", `"name":"`+server+`__slow_compute","arguments":{"label":"`+server+`"}`, ClientHeader, "desk"))
+		if !strings.HasPrefix(public, server+"__") || strings.Contains(own, "__") {
+			t.Errorf("ids %q and %q", own, public)
+		}
+		for _, at := range [][2]string{{"/s/" + server + "/mcp", own}, {"/mcp", server + "__" + own}, {"/mcp", public}} {
+			path, id := at[0], at[1]
+			last := ""
+			eventually.True(t, "the task completes", func() bool {
+				last = f.get(path, id, ClientHeader, "desk")
+				return status(last) == "completed"
+			})
+			if taskIDIn(t, last) != id || !strings.Contains(last, `"text":"computed `+server+`"`) {
+				t.Errorf("%s: %s", path, last)
+			}
+			unknown := f.get(path, id+"x", ClientHeader, "desk")
+			for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+				checkEqual(t, method+" of another client", f.withTasks(path, method, id, `"taskId":"`+id+`"`, ClientHeader, "other"), unknown)
+			}
+			if !strings.Contains(unknown, `"code":-32602`) {
+				t.Error(unknown)
+			}
+		}
+		if other := f.get("/s/plain/mcp", own, ClientHeader, "desk"); !strings.Contains(other, `"code":-32601`) {
+			t.Errorf("at the address of another server: %s", other)
+		}
+	}
+}
+
+// Only a client that declares the extension gets tasks, and only at an address whose server has them.
+func TestTasksAreOfferedOnlyWhereBothSidesHaveThem(t *testing.T) {
+	f := newTaskFixture(t)
+	sync := onlyMessage(t, f.modern("/s/one/mcp", "tools/call", "slow_compute", `"name":"slow_compute"`))
+	if strings.Contains(sync, "taskId") || !strings.Contains(sync, `"content"`) {
+		t.Errorf("a client without tasks got %s", sync)
+	}
+	missing := f.modern("/s/one/mcp", "tasks/get", "x", `"taskId":"x"`)
+	if text := onlyMessage(t, missing); missing.StatusCode != 400 || !strings.Contains(text, `"code":-32021`) || !strings.Contains(text, `{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`) {
+		t.Error(missing.StatusCode, text)
+	}
+	for _, method := range []string{"tasks/list", "tasks/result"} {
+		if got := f.withTasks("/s/one/mcp", method, "x", `"taskId":"x"`); !strings.Contains(got, `"code":-32601`) {
+			t.Errorf("%s exists in the modern era: %s", method, got)
+		}
+	}
+	if got := f.withTasks("/mcp", "tasks/get", "wrong", `"taskId":"one__x"`); !strings.Contains(got, `"code":-32020`) {
+		t.Errorf("Mcp-Name of another task: %s", got)
+	}
+	for path, want := range map[string]string{
+		"/s/one/mcp": `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`, "/mcp": `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`, "/s/plain/mcp": "",
+	} {
+		for version, expected := range map[string]string{"2025-11-25": want, "2025-06-18": ""} {
+			got := onlyMessage(t, f.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"probe","version":"9"}}}`))
+			if has := strings.Contains(got, `"tasks"`); has != (expected != "") || !strings.Contains(got, expected) || !json.Valid([]byte(got)) {
+				t.Errorf("%s %s: %s", path, version, got)
+			}
+		}
+	}
+}
+
+// The server keeps the task while its connection is replaced.
+func TestTaskSurvivesARestartOfTheConnection(t *testing.T) {
+	f := newTaskFixture(t)
+	id := taskIDIn(t, f.withTasks("/mcp", "tools/call", "one__confirm_delete", `"name":"one__confirm_delete","arguments":{"filename":"a"}`))
+	_ = f.conns["onemodern"].Close(context.Background())
+	f.connect("one", core.Modern)
+	if got := f.get("/mcp", id); status(got) != "input_required" || !strings.Contains(got, `"inputRequests":{"confirm"`) {
+		t.Fatal(got)
+	}
+	f.withTasks("/mcp", "tasks/update", id, `"taskId":"`+id+`","inputResponses":{"confirm":{"action":"accept","content":{"n":1.0}}}`)
+	if got := f.get("/mcp", id); status(got) != "completed" || !strings.Contains(got, `\"n\":1.0`) {
+		t.Fatal(got)
+	}
+}
+
+// A task is recorded when it is created, when its state changes and when it ends, not for each poll.
+func TestTaskIsRecordedByItsLife(t *testing.T) {
+	f := newTaskFixture(t)
+	for tool, end := range map[string]core.Outcome{"confirm_delete": core.OutcomeOK, "failing_job": core.OutcomeToolError, "protocol_error_job": core.OutcomeProtocolError} {
+		f.history()
+		id := taskIDIn(t, f.withTasks("/mcp", "tools/call", "one__"+tool, `"name":"one__`+tool+`"`))
+		want := "tools/call " + tool + " ok\n"
+		if tool == "confirm_delete" {
+			f.get("/mcp", id)
+			f.withTasks("/mcp", "tasks/update", id, `"taskId":"`+id+`","inputResponses":{"confirm":{}}`)
+			want += "tasks/update confirm_delete ok\n"
+		}
+		eventually.True(t, "the task ends", func() bool { s := status(f.get("/mcp", id)); return s == "completed" || s == "failed" })
+		f.get("/mcp", id)
+		checkEqual(t, tool, f.history(), want+"tasks/get "+tool+" "+string(end))
+	}
+}
+
+// The tasks of 2025-11-25: the client asks for a task, and fetches its result. While the task needs
+// input, the client is asked on the stream of that request.
+func TestLegacyTasksPassThroughTheBridge(t *testing.T) {
+	f := newTaskFixture(t)
+	for _, path := range []string{"/mcp", "/s/one/mcp"} {
+		prefix := map[string]string{"/mcp": "one__"}[path]
+		session := f.openSession(path, `{"elicitation":{}}`, ClientHeader, "desk")
+		other := f.openSession(path, `{}`, ClientHeader, "other")
+		send := func(headers []string, method, params string) string {
+			return onlyMessage(t, f.post(path, `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`, headers...))
+		}
+		id := taskIDIn(t, send(session, "tools/call", `{"name":"`+prefix+`confirm_delete","arguments":{"filename":"f"},"task":{"ttl":60000}}`))
+		about := `{"taskId":"` + id + `"}`
+		if !strings.HasPrefix(id, prefix) || status(send(session, "tasks/get", about)) != "input_required" {
+			t.Fatalf("%s: %s", path, id)
+		}
+		if got := send(session, "tasks/list", `{}`); !strings.Contains(got, `"taskId":"`+id+`"`) {
+			t.Errorf("%s: %s", path, got)
+		}
+		if got := send(other, "tasks/list", `{}`); strings.Contains(got, "taskId") {
+			t.Errorf("%s: another client sees %s", path, got)
+		}
+		for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
+			checkEqual(t, method+" of another client", send(other, method, about), send(session, method, `{"taskId":"unknown"}`))
+		}
+		resp := f.post(path, `{"jsonrpc":"2.0","id":8,"method":"tasks/result","params":`+about+`}`, session...)
+		var result string
+		for m := range events(resp.Body) {
+			if !strings.Contains(m, `"elicitation/create"`) {
+				result = m
+				continue
+			}
+			var ask struct{ ID string }
+			_ = json.Unmarshal([]byte(m), &ask)
+			if !strings.Contains(m, `"io.modelcontextprotocol/related-task":{"taskId":"`+id+`"}`) {
+				t.Errorf("%s: %s", path, m)
+			}
+			f.post(path, `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"action":"accept","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"`+id+`"}}}}`, session...)
+		}
+		own := strings.TrimPrefix(id, prefix)
+		if !strings.Contains(result, `deleted f {\"action\":\"accept\",\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"`+own+`\"}}}`) ||
+			!strings.Contains(result, `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"`+id+`"}}`) {
+			t.Errorf("%s: %s", path, result)
+		}
+	}
+}
+
+// At /mcp, tasks/list has one page for each server.
+func TestLegacyTasksOfSeveralServersAreListedPageByPage(t *testing.T) {
+	f := newTaskFixture(t)
+	session := f.openSession("/mcp", `{}`)
+	send := func(method, params string) string {
+		return onlyMessage(t, f.post("/mcp", `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`, session...))
+	}
+	var want, got []string
+	for _, server := range []string{"one", "two"} {
+		want = append(want, taskIDIn(t, send("tools/call", `{"name":"`+server+`__slow_compute","arguments":{"seconds":60},"task":{}}`)))
+	}
+	for cursor := `{}`; cursor != ""; {
+		text := send("tasks/list", cursor)
+		var page struct {
+			Result struct {
+				Tasks      []taskState
+				NextCursor string
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &page); err != nil || len(got) > 2 {
+			t.Fatal(text)
+		}
+		for _, task := range page.Result.Tasks {
+			got = append(got, task.ID)
+		}
+		if cursor = ""; page.Result.NextCursor != "" {
+			cursor = `{"cursor":"` + page.Result.NextCursor + `"}`
+		}
+	}
+	checkEqual(t, "tasks", fmt.Sprint(got), fmt.Sprint(want))
+	for _, id := range want {
+		if got := send("tasks/cancel", `{"taskId":"`+id+`"}`); status(got) != "cancelled" || taskIDIn(t, got) != id {
+			t.Error(got)
+		}
+	}
+}
+
+// The table forgets the oldest task beyond the limit of a client, and each task after its ttl.
+func TestTasksAreBoundedAndExpire(t *testing.T) {
+	var table taskTable
+	now := time.Now()
+	add := func(owner string, n int) taskKey {
+		key := taskKey{"s", fmt.Sprint(owner, n)}
+		ttl := json.Number("1000")
+		table.add(key, task{owner: taskOwner{token: owner}}, taskState{Status: "working", TTLMs: &ttl}, now.Add(time.Duration(n)))
+		return key
+	}
+	kept := add("b", 0)
+	for n := range maxTasksPerOwner + 1 {
+		add("a", n)
+	}
+	find := func(key taskKey, owner string, at time.Time) bool {
+		_, ok := table.find(key, taskOwner{token: owner}, at)
+		return ok
+	}
+	if find(taskKey{"s", "a0"}, "a", now) || !find(taskKey{"s", "a1"}, "a", now) || !find(kept, "b", now) {
+		t.Error("the oldest task of the client is not the one that is forgotten")
+	}
+	if find(kept, "a", now) {
+		t.Error("another client finds a task")
+	}
+	if late := now.Add(taskGrace + 2*time.Second); find(kept, "b", late) {
+		t.Error("a task is found after its ttl")
+	} else if table.removeExpired(late); len(table.byKey) != 0 {
+		t.Errorf("%d tasks are left", len(table.byKey))
+	}
+	for n := range maxTasks + 10 {
+		add(fmt.Sprint("c", n%100), n)
+	}
+	if len(table.byKey) > maxTasks {
+		t.Errorf("%d tasks", len(table.byKey))
+	}
+}
+
+// notifications/tasks/status reaches the session that created the task, and no other one.
+func TestLegacyTaskStatusReachesOnlyTheSessionOfTheTask(t *testing.T) {
+	f := newTaskFixture(t)
+	for i, path := range []string{"/mcp", "/s/one/mcp"} {
+		prefix := map[string]string{"/mcp": "one__"}[path]
+		owner, other := f.openSession(path, `{}`), f.openSession(path, `{}`)
+		streams := map[string]*http.Response{"owner": f.request(http.MethodGet, path, "", owner...), "other": f.request(http.MethodGet, path, "", other...)}
+		f.startedStreams(2 + 2*i)
+		call := func(session []string) string {
+			return taskIDIn(t, onlyMessage(t, f.post(path, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+prefix+`slow_compute","arguments":{"seconds":60},"task":{}}}`, session...)))
+		}
+		ids := map[string]string{"owner": call(owner), "other": call(other)}
+		for name, session := range map[string][]string{"owner": owner, "other": other} {
+			f.post(path, `{"jsonrpc":"2.0","id":8,"method":"tasks/cancel","params":{"taskId":"`+ids[name]+`"}}`, session...)
+		}
+		for name, stream := range streams {
+			for m := range events(stream.Body) { // the first one is enough: each stream gets only its own
+				if !strings.Contains(m, `"notifications/tasks/status"`) || !strings.Contains(m, `"taskId":"`+ids[name]+`","status":"cancelled"`) {
+					t.Errorf("%s: %s got %s", path, name, m)
+				}
+				break
+			}
+		}
+	}
+}
+
+// startedStreams waits until n listeners have a stream.
+func (f *taskFixture) startedStreams(n int) {
+	eventually.True(f, "the streams are open", func() bool {
+		open := 0
+		for _, l := range f.bridge.listeners.all() {
+			l.mu.Lock()
+			if l.stream != nil {
+				open++
+			}
+			l.mu.Unlock()
+		}
+		return open >= n
+	})
+}
