@@ -58,6 +58,7 @@ type Calls interface {
 type History interface {
 	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
 	Call(ctx context.Context, id int64) (*store.Record, error)
+	Previews(ctx context.Context, ids []int64, text string) ([]store.Preview, error)
 	Clients(ctx context.Context) ([]store.ClientUse, error)
 }
 

@@ -39,6 +39,7 @@ type Upkeep interface {
 }
 
 func (a *API) registerHistory(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/previews", "Beginnings of the arguments of calls, and what a search found in their payloads", a.previews)
 	op(a, doc, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", a.facets)
 	op(a, doc, "GET", "/api/v1/sessions", "Sessions, newest first", a.listSessions)
 	op(a, doc, "GET", "/api/v1/usage", "Statistics of calls by server, tool and client, and over time", a.usage)

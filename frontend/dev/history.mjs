@@ -2,7 +2,7 @@
 
 const failed = new Set(['tool_error', 'protocol_error', 'timeout', 'rejected']);
 
-export function matching(calls, query, skip) {
+export function matching(calls, query, skip, payloads) {
   const wants = (name) => name !== skip && query.get(name);
   const from = Date.parse(query.get('from') ?? '') || 0;
   const to = Date.parse(query.get('to') ?? '') || Number.POSITIVE_INFINITY;
@@ -17,7 +17,9 @@ export function matching(calls, query, skip) {
       ) &&
       (!query.get('tag') || call.note?.tags.includes(query.get('tag'))) &&
       (!query.get('minTookNs') || call.tookNs >= Number(query.get('minTookNs'))) &&
-      (!q || JSON.stringify(call).includes(q))
+      (!q ||
+        JSON.stringify(call).includes(q) ||
+        payloads?.(call).toLowerCase().includes(q.toLowerCase()))
     );
   });
 }
@@ -159,11 +161,39 @@ function keepingLess(world, { text }) {
   return { calls: 0, total: 0, estimated: false };
 }
 
+/** The arguments on one line, and an excerpt of the result around the search. */
+function previews(world, query) {
+  const q = query.get('q') ?? '';
+  return query
+    .get('ids')
+    .split(',')
+    .flatMap((id) => {
+      const call = world.call(id);
+      if (!call) return [];
+      const line = Object.entries(JSON.parse(call.arguments))
+        .map(
+          ([name, value]) =>
+            `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+        )
+        .join(', ')
+        .replace(/\s+/g, ' ');
+      const at = q === '' ? -1 : (call.result ?? '').toLowerCase().indexOf(q.toLowerCase());
+      const match = call.result?.slice(Math.max(0, at - 60), at + 140);
+      return {
+        id,
+        arguments: line.slice(0, 200),
+        ...(at >= 0 && !line.includes(q) ? { match, matchIn: 'reply' } : {}),
+      };
+    });
+}
+
 /** What the history routes answer; undefined for all others. */
 export function historyRoute(world, method, path, query, body) {
   switch (`${method} ${path[0]}`) {
     case 'GET facets':
       return facets(world.calls, query);
+    case 'GET previews':
+      return { items: previews(world, query), next: '' };
     case 'GET usage':
       return usage(world.calls, query);
     case 'GET sessions':

@@ -675,7 +675,8 @@ export function makeScene(scene) {
     page(query) {
       const limit = this.pageSize ?? Number(query.get('limit') ?? 100);
       const before = query.get('before') ?? '';
-      const found = matching(calls, query).filter(
+      const payloads = (call) => argumentsOf(call) + resultOf(call);
+      const found = matching(calls, query, undefined, payloads).filter(
         (c) => before === '' || Number(c.id) < Number(before),
       );
       const items = found.slice(0, limit);

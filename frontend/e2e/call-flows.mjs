@@ -24,6 +24,29 @@ flow('numbers beyond 2^53 are shown and sent digit by digit', quiet, async (page
   await page.getByText('Succeeded').waitFor();
 });
 
+flow(
+  'each call shows its arguments, its error, and what a search found',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls?tool=move_file`);
+    const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
+    const bad = rows.filter({ hasText: 'Tool error' }).first();
+    await bad.getByText('ENOENT: no such file or directory').waitFor();
+    await bad.getByText('source: /home/ada/notes/gate.md').waitFor();
+    const requests = [];
+    page.on('request', (r) => r.url().includes('/previews') && requests.push(r.url()));
+    await page.getByRole('searchbox').fill('moved');
+    const row = rows.filter({ hasText: 'In the result:' }).first();
+    await row.locator('mark', { hasText: 'moved' }).waitFor();
+    assert.ok(requests.length < 4, `${requests.length} requests for one screen of rows`);
+    const heights = await rows.evaluateAll((all) => all.map((li) => li.offsetHeight));
+    await rows.first().getByRole('link').click();
+    await page.getByRole('heading', { name: /move_file/ }).waitFor();
+    assert.deepEqual([...new Set(heights)], [await rows.first().evaluate((li) => li.offsetHeight)]);
+    await inspect(page, 'all');
+  },
+);
+
 flow('the history is read to its end while scrolling', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
   const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');

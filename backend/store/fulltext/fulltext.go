@@ -72,12 +72,16 @@ func isWordRune(r rune) bool {
 // maxWords is the maximum number of words of a query; others are ignored.
 const maxWords = 32
 
-// MatchExpression returns an FTS5 query that matches texts with all words of a query, or "" if it has
-// none. It splits the query into words in the same way as the tokenizer of the index. A word that
-// is followed by * matches all words with this prefix.
-func MatchExpression(query string) string {
-	var b strings.Builder
-	for rest, n := query, 0; n < maxWords; n++ {
+// Word is a word of a query.
+type Word struct {
+	Text   string
+	Prefix bool // matches all words that begin with Text
+}
+
+// Words returns the words of a query, at most maxWords. It splits the query in the same way as the
+// tokenizer of the index. A word that is followed by * is a prefix.
+func Words(query string) (words []Word) {
+	for rest := query; len(words) < maxWords; {
 		start := strings.IndexFunc(rest, isWordRune)
 		if start < 0 {
 			break
@@ -87,11 +91,50 @@ func MatchExpression(query string) string {
 		if end < 0 {
 			end = len(rest)
 		}
-		b.WriteString(` "` + rest[:end] + `"`)
+		word := rest[:end]
 		rest = rest[end:]
-		if strings.HasPrefix(rest, "*") {
+		words = append(words, Word{word, strings.HasPrefix(rest, "*")})
+	}
+	return words
+}
+
+// MatchExpression returns an FTS5 query that matches texts with all words of a query, or "" if it
+// has none.
+func MatchExpression(query string) string {
+	var b strings.Builder
+	for _, w := range Words(query) {
+		b.WriteString(` "` + w.Text + `"`)
+		if w.Prefix {
 			b.WriteByte('*')
 		}
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// Find returns the position of the first occurrence of the word in text, or -1. Case is ignored.
+func (w Word) Find(text []byte) int {
+	inWord := false
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		was := inWord
+		inWord = isWordRune(r)
+		if inWord && !was && w.begins(text[at:]) {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
+// begins reports whether the first word of text matches w.
+func (w Word) begins(text []byte) bool {
+	for _, want := range w.Text {
+		r, size := utf8.DecodeRune(text)
+		if r != want && unicode.ToLower(r) != unicode.ToLower(want) || size == 0 {
+			return false
+		}
+		text = text[size:]
+	}
+	r, size := utf8.DecodeRune(text)
+	return w.Prefix || size == 0 || !isWordRune(r)
 }

@@ -43,7 +43,7 @@ export async function request<T>(
 }
 
 /** The items of a list. */
-export async function requestList<T>(path: string, signal: AbortSignal): Promise<T[]> {
+export async function requestList<T>(path: string, signal?: AbortSignal): Promise<T[]> {
   return (await request<List<T>>('GET', path, { signal })).items ?? [];
 }
 

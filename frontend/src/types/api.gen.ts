@@ -268,6 +268,21 @@ export interface Note {
    */
   title: string;
 }
+export interface CallPreview {
+  /**
+   * The arguments as one line of NAME: VALUE, at most 200 bytes
+   */
+  arguments: string;
+  id: string;
+  /**
+   * Excerpt of at most 200 bytes around a word of q that is not in the first 200 bytes of the arguments
+   */
+  match?: string;
+  /**
+   * What match is an excerpt of
+   */
+  matchIn?: 'arguments' | 'reply';
+}
 export interface CallRequest {
   /**
    * JSON object, passed on unchanged
@@ -1315,6 +1330,10 @@ export interface Line {
 }
 export interface ListCall {
   items: Call[];
+  next: string;
+}
+export interface ListCallPreview {
+  items: CallPreview[];
   next: string;
 }
 export interface ListClient {

@@ -200,7 +200,10 @@ export function useErase() {
             (!what.session || call.session !== what.session),
         ),
       );
-      for (const id of what.ids ?? []) client.removeQueries({ queryKey: ['calls', 'one', id] });
+      for (const id of what.ids ?? []) {
+        client.removeQueries({ queryKey: ['calls', 'one', id] });
+        client.removeQueries({ queryKey: ['calls', 'preview', id] });
+      }
       for (const key of ['history', 'facets', 'sessions', 'story'])
         client.invalidateQueries({ queryKey: ['calls', key] });
       client.invalidateQueries({ queryKey: ['history'] });

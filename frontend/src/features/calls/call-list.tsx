@@ -11,7 +11,7 @@ import { letterScale } from '@/lib/letter-scale';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
-import { CallRow, wideColumns } from './call-row';
+import { CallRow, rowHeight, wideColumns } from './call-row';
 import type { CallFilters } from './filters';
 
 const wideFrom = 680;
@@ -49,7 +49,7 @@ export function CallList({
     return () => observer.disconnect();
   }, []);
 
-  const height = Math.round((wide ? 38 : 58) * letterScale());
+  const height = Math.round(rowHeight * letterScale());
   const rows = useVirtualizer({
     count: calls.length,
     getScrollElement: () => scroller.current,

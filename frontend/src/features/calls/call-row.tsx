@@ -1,12 +1,14 @@
 import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
-import { OutcomeBadge } from '@/components/outcome-badge';
+import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { classes } from '@/lib/classes';
 import { bytes, clock, cut, exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallDuration } from './call-duration';
 import type { CallFilters } from './filters';
+import { Marked, searchPattern } from './marked';
+import { usePreview } from './previews';
 
 /** What a call is about, in the words of its method. */
 export function callName(call: Call): string {
@@ -15,9 +17,12 @@ export function callName(call: Call): string {
 
 export const wideColumns = 'grid-cols-[6rem_minmax(0,1fr)_minmax(0,7.5rem)_7.5rem_5rem_4rem]';
 
+/** The height of a row, in pixels at the usual size of letters. It is the same on wide and narrow lists. */
+export const rowHeight = 48;
+
 /**
- * One call in the list: a table row on wide lists, two lines on narrow ones. The
- * elements are the same in both, so that the focus survives the change.
+ * One call in the list: two lines, with columns on wide lists. The elements are the same on both,
+ * so that the focus survives the change.
  */
 export const CallRow = memo(function CallRow({
   call,
@@ -35,13 +40,14 @@ export const CallRow = memo(function CallRow({
   server: string;
   now: number;
 }) {
+  const pattern = searchPattern(filters.q);
   return (
     <div
       className={classes(
-        'relative grid h-full items-center border-b px-4 text-sm md:px-6',
+        'relative grid h-full content-center items-center border-b px-4 text-sm md:px-6',
         wide
-          ? `gap-3 ${wideColumns}`
-          : 'grid-cols-[auto_minmax(0,1fr)_auto] content-center gap-x-2 gap-y-0.5',
+          ? `gap-x-3 ${wideColumns}`
+          : 'grid-cols-[auto_minmax(0,1fr)_auto] content-center gap-x-2',
         selected ? 'bg-accent-soft' : 'hover:bg-hover',
       )}
     >
@@ -62,12 +68,12 @@ export const CallRow = memo(function CallRow({
           className="outline-offset-[-2px] after:absolute after:inset-0"
         >
           {server && <span className="text-ink3">{plain(cut(server, 40))} / </span>}
-          <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
+          <span className="font-medium">
+            <Marked text={plain(callName(call).slice(0, 300))} pattern={pattern} />
+          </span>
         </Link>
       </span>
-      <span className={classes('truncate', wide ? 'text-ink2' : 'order-4 text-xs text-ink3')}>
-        {plain(call.client || call.token || texts.calls.unknownClient)}
-      </span>
+      {wide && <span className="truncate text-ink2">{clientName(call)}</span>}
       <OutcomeBadge
         outcome={call.outcome}
         className={wide ? undefined : 'order-2 justify-self-end text-xs'}
@@ -82,6 +88,56 @@ export const CallRow = memo(function CallRow({
           {call.outcome === '' ? '' : bytes(call.bytesOut)}
         </span>
       )}
+      <Excerpts
+        call={call}
+        q={filters.q}
+        pattern={pattern}
+        client={wide ? '' : clientName(call)}
+        className={wide ? 'col-span-5 col-start-2' : 'order-4'}
+      />
     </div>
   );
 });
+
+const clientName = (call: Call) => plain(call.client || call.token || texts.calls.unknownClient);
+
+/** The second line: the arguments, why the call failed, and what the search found in its payloads. */
+function Excerpts({
+  call,
+  q,
+  pattern,
+  client,
+  className,
+}: {
+  call: Call;
+  q: string | undefined;
+  pattern: RegExp | undefined;
+  client: string;
+  className: string;
+}) {
+  const preview = usePreview(call, q);
+  const line = (text: string) => plain(text.trim().replace(/\s+/g, ' ')).slice(0, 300);
+  const reason = line(call.reason.split('\n', 1)[0] ?? '');
+  const match = preview?.match && line(preview.match);
+  return (
+    <span className={classes('flex h-4 min-w-0 gap-2 text-xs leading-4 text-ink3', className)}>
+      {client && <span className="max-w-[35%] shrink-0 truncate">{client}</span>}
+      {reason && (
+        <span className={classes('max-w-[65%] shrink-0 truncate', outcomeIcon(call.outcome).color)}>
+          <Marked text={reason} pattern={pattern} />
+        </span>
+      )}
+      {match && (
+        <span className="max-w-[65%] shrink-0 truncate">
+          {preview.matchIn === 'reply' ? texts.calls.inReply : texts.calls.inArguments}{' '}
+          <Marked text={match} pattern={pattern} />
+        </span>
+      )}
+      {preview?.arguments && (
+        <span className="min-w-0 truncate">
+          <Marked text={line(preview.arguments)} pattern={pattern} />
+        </span>
+      )}
+    </span>
+  );
+}

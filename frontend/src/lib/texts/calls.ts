@@ -82,6 +82,8 @@ export const callsTexts = {
       'Calls appear here as soon as a client makes them, and stay in the history. Connect a client, or try a tool yourself.',
     connectClient: 'Connect a client',
     tryTool: 'Try a tool',
+    inArguments: 'In the arguments:',
+    inReply: 'In the result:',
     noMatch: 'No call matches these filters.',
     newer: (n: number) => (n === 1 ? '1 new call' : `${n} new calls`),
     searchAgain: 'Search again',

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// callWith is a call with these arguments.
+func callWith(n int, arguments string) *core.Call {
+	c := aCall(n)
+	c.Params = []byte(`{"name":"echo","arguments":` + arguments + `}`)
+	c.Arguments = core.Span{Start: len(`{"name":"echo","arguments":`), End: len(c.Params) - 1}
+	return c
+}
+
+func TestPreviewsShowArgumentsAndWhatASearchFound(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	long := strings.Repeat("é lorem ", 500)
+	b.Recorder().Record(callWith(0, `{"path":"/tmp/a"}`), textReply(`Dear Ada\nthe INVOICE of May`))
+	b.Recorder().Record(callWith(1, `{"text":"`+long+`invoice `+long+`"}`), textReply(`ok`))
+	b.Recorder().Record(callWith(2, `{"q":"invoice"}`), textReply(`ok`))
+	flushed(t, b)
+	ids := []int64{aCall(0).ID, aCall(2).ID, aCall(1).ID, 1}
+	for _, packed := range []bool{false, true} {
+		if packed {
+			packAll(t, b)
+		}
+		got, err := b.Previews(t.Context(), ids, "")
+		if err != nil || len(got) != 3 || string(got[2].Arguments) != `{"path":"/tmp/a"}` || got[2].Match != "" || len(got[1].Arguments) != 4*PreviewBytes {
+			t.Fatalf("packed %v: %+v, %v", packed, got, err)
+		}
+		got, err = b.Previews(t.Context(), ids, "Invoice may*")
+		if err != nil || len(got) != 3 {
+			t.Fatalf("packed %v: %+v, %v", packed, got, err)
+		}
+		if p := got[2]; !p.InReply || !strings.HasSuffix(p.Match, `Dear Ada the INVOICE of May"}]}`) {
+			t.Errorf("packed %v: in the reply: %+v", packed, p)
+		}
+		if p := got[1]; p.InReply || !strings.Contains(p.Match, "lorem invoice é lorem") || len(p.Match) > PreviewBytes {
+			t.Errorf("packed %v: in the arguments: %+v", packed, p)
+		}
+		if got[0].Match != "" {
+			t.Errorf("packed %v: a word that the beginning of the arguments shows has an excerpt: %+v", packed, got[0])
+		}
+	}
+	if _, err := b.Previews(t.Context(), slices.Repeat(ids, 26), ""); core.CodeOf(err) != core.CodeValidation {
+		t.Errorf("104 ids: %v", err)
+	}
+}

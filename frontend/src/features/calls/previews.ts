@@ -1,0 +1,45 @@
+import { queryOptions, skipToken, useQuery } from '@tanstack/react-query';
+import { requestList } from '@/lib/request';
+import type { Call, CallPreview } from '@/types/api';
+
+/** The daemon answers at most so many at once. */
+const most = 100;
+
+interface Waiting {
+  ids: string[];
+  answer: Promise<Map<string, CallPreview>>;
+}
+const waiting = new Map<string, Waiting>();
+
+/** Requests the previews of all rows that were rendered in the same moment together. */
+function preview(id: string, q: string): Promise<CallPreview | null> {
+  let batch = waiting.get(q);
+  if (!batch || batch.ids.length >= most) {
+    const ids: string[] = [];
+    const answer = new Promise((resolve) => setTimeout(resolve, 30)).then(async () => {
+      if (waiting.get(q)?.ids === ids) waiting.delete(q);
+      const query = new URLSearchParams({ ids: ids.join(','), ...(q && { q }) });
+      const items = await requestList<CallPreview>(`/api/v1/previews?${query}`);
+      return new Map(items.map((item) => [item.id, item]));
+    });
+    batch = { ids, answer };
+    waiting.set(q, batch);
+  }
+  batch.ids.push(id);
+  return batch.answer.then((found) => found.get(id) ?? null);
+}
+
+const previewQuery = (id: string, q: string, ended: boolean) =>
+  queryOptions({
+    queryKey: ['calls', 'preview', id, q],
+    queryFn: ended ? () => preview(id, q) : skipToken,
+    // A call that has just ended is stored within a moment.
+    staleTime: (query) => (query.state.data === null ? 2000 : Number.POSITIVE_INFINITY),
+    gcTime: 60_000,
+    retry: 1,
+  });
+
+/** What a row shows of the payloads of a call, once the call has ended. */
+export function usePreview(call: Call, q: string | undefined): CallPreview | undefined {
+  return useQuery(previewQuery(call.id, q ?? '', call.outcome !== '')).data ?? undefined;
+}
