@@ -38,10 +38,12 @@ require (
 )
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/gen2brain/beeep v0.11.3
 	github.com/google/licensecheck v0.3.1
 	github.com/klauspost/compress v1.20.1
 	github.com/kljensen/snowball v0.10.0
+	golang.org/x/mod v0.43.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/time v0.16.0
 )

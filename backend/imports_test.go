@@ -57,6 +57,7 @@ var edges = map[string]string{
 	"backend/marketplace": "backend/lazyregexp backend/core",
 	"backend/version":     "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
 	"backend/metrics":     "backend/core backend/event",
+	"backend/updates":     "backend/event",
 	"backend/desktop":     "backend/atomicfile backend/core backend/event backend/approvals",
 	"backend/doctor":      "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
@@ -102,6 +103,8 @@ var owners = map[string]string{
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/api",
 	"github.com/spf13/cobra":                 "backend/cli build/package/clifiles build/docs",
+	"aead.dev/minisign":                      "backend/updates",
+	"golang.org/x/mod":                       "backend/updates", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",
 	"github.com/spf13/pflag":                 "backend/cli build/docs",
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",

@@ -34,6 +34,8 @@ plain=${version%%[~+-]*}
 out=$PWD/build/bin/package
 stage=build/stage/package
 ldflags="-s -w -X main.version=$version -X main.commit=$commit -X main.commitDate=$date"
+# Where releases are announced and who signs that; without them the search for newer versions has to be configured.
+ldflags+=" -X main.updateURL=${UPDATE_URL-} -X main.updateKey=${UPDATE_KEY-}"
 trap 'rm -f app/drawbridge/rsrc_windows_*.syso rsrc_windows_*.syso' EXIT
 rm -rf "$out" "$stage"
 mkdir -p "$out" "$stage"

@@ -15,6 +15,7 @@ type Config struct {
 	Bridge  Bridge
 	History History
 	Metrics Metrics
+	Updates Updates
 	Desktop Desktop
 	Global  Global
 	Policy  Policy
@@ -251,6 +252,13 @@ type Metrics struct {
 	Enabled bool
 	Public  bool // readable without the admin token by every program of this machine
 	OTLP    OTLP
+}
+
+// Updates configures the search for newer versions of Drawbridge.
+type Updates struct {
+	Check     bool
+	URL       string // of the signed document; "" means the one of this build
+	PublicKey string // of minisign; "" means the one of this build
 }
 
 // OTLP configures the export of traces and metrics by OTLP over HTTP.

@@ -36,6 +36,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/updates"
 	"github.com/drawbridge-mcp/drawbridge/config"
 	"github.com/drawbridge-mcp/drawbridge/frontend"
 )
@@ -162,6 +163,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	var files *reload.Reloader
 	counts := newMeter(bus, servers, front, history, rules, dialer, calls, func() config.Metrics { return files.Current().Metrics })
+	newer := updates.New(updates.Options{Version: version, Storage: history, Bus: bus, Log: log})
 	sender := newTelemetry(bus, counts, recorder.Redact, log)
 	files = reload.New(reload.Options{
 		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
@@ -178,6 +180,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 				records.apply,
 				func(c *config.Config) { counts.apply(c.Metrics) },
 				func(c *config.Config) { sender.apply(c.Metrics.OTLP) },
+				func(c *config.Config) { newer.Apply(updateSource(c.Updates)) },
 			}},
 			{"sign-ins", []func(*config.Config){logins.apply}},
 			{"servers", []func(*config.Config){servers.Apply}},
@@ -224,6 +227,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			if n := loginNotice(process.LoginFailure()); n.Message != "" {
 				all = append(all, n)
 			}
+			if n := updateNotice(files.Current().Updates, newer); n.Message != "" {
+				all = append(all, n)
+			}
 			return all
 		}, Metrics: counts,
 	})
@@ -247,6 +253,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("sign-ins", time.Second, logins.keeper.Run)
 	life.run("metrics", time.Second, counts.run)
 	life.run("telemetry", 2*time.Second, sender.run)
+	life.run("updates", time.Second, newer.Run)
 	records.start(life)
 	life.run("checks", time.Second, checks.Run) // stops before the records, because it makes calls
 	life.runSlow("supervisor", 6*time.Second, servers.Run)

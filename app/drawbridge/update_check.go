@@ -1,0 +1,30 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/updates"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Where releases are announced and the public key of minisign that verifies it; set by the linker in
+// a release, otherwise "".
+var updateURL, updateKey string
+
+// updateSource returns where to look for newer versions; it is off unless the user switched it on.
+func updateSource(c config.Updates) updates.Source {
+	if !c.Check {
+		return updates.Source{}
+	}
+	return updates.Source{URL: cmp.Or(c.URL, updateURL), PublicKey: cmp.Or(c.PublicKey, updateKey)}
+}
+
+// updateNotice returns the notice about a newer version, or about a check that is switched on but
+// cannot work. Its Message is empty if there is neither.
+func updateNotice(c config.Updates, checker *updates.Checker) event.Notice {
+	if source := updateSource(c); c.Check && (source.URL == "" || source.PublicKey == "") {
+		return event.Notice{Subject: updates.Subject, Message: "This build does not know where newer versions are announced. Set updates.url and updates.publicKey, or set updates.check to false."}
+	}
+	return checker.Notice()
+}

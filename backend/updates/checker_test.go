@@ -1,0 +1,226 @@
+package updates
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"aead.dev/minisign"
+	"go.uber.org/goleak"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// site serves a document and its signature without a network.
+type site struct {
+	mu        sync.Mutex
+	document  string
+	signature []byte
+	gets      int
+	fail      bool
+}
+
+func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := httptest.NewRecorder()
+	switch {
+	case s.fail:
+		return nil, fmt.Errorf("no route to host")
+	case strings.HasSuffix(r.URL.Path, signatureExt):
+		_, _ = w.Write(s.signature)
+	default:
+		s.gets++
+		_, _ = w.WriteString(s.document)
+	}
+	return w.Result(), nil
+}
+
+func (s *site) release(key minisign.PrivateKey, document string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.document, s.signature = document, minisign.Sign(key, []byte(document))
+}
+
+type memory map[string][]byte
+
+func (m memory) Metadata(_ context.Context, key string) ([]byte, bool, error) {
+	v, ok := m[key]
+	return v, ok, nil
+}
+
+func (m memory) SaveMetadata(_ context.Context, key string, value []byte) error {
+	m[key] = value
+	return nil
+}
+
+type fixture struct {
+	*site
+	private minisign.PrivateKey
+	source  Source
+	storage memory
+	checker *Checker
+}
+
+// withChecker runs do in a bubble; run starts a Checker of a version and returns a function that
+// stops it.
+func withChecker(t *testing.T, do func(f *fixture, run func(version string) (stop func()))) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		public, private, err := minisign.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &fixture{site: new(site), private: private, storage: memory{}, source: Source{URL: "https://example.com/latest.json", PublicKey: public.String()}}
+		was := client.Transport
+		client.Transport = f.site
+		defer func() { client.Transport = was }()
+		do(f, func(version string) func() {
+			f.checker = New(Options{Version: version, Storage: f.storage, Bus: new(event.Bus), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- f.checker.Run(ctx) }()
+			return func() {
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	})
+}
+
+func wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
+	withChecker(t, func(f *fixture, run func(string) func()) {
+		f.release(f.private, `{"version":"1.3.0","notes":"https://example.com/1.3"}`)
+		stop := run("v1.2.0")
+		wait(48 * time.Hour)
+		if f.gets != 0 {
+			t.Fatal("the address was read although nobody switched that on")
+		}
+		f.checker.Apply(f.source)
+		wait(startDelay + time.Second)
+		want := "Drawbridge 1.3.0 is available; this is 1.2.0. Install it as you installed this one. Release notes: https://example.com/1.3"
+		if n := f.checker.Notice(); n.Message != want || f.gets != 1 {
+			t.Fatalf("%d readings: %q", f.gets, n.Message)
+		}
+		stop()
+		stop = run("v1.2.0") // a restart knows the result and does not read again
+		f.checker.Apply(f.source)
+		wait(time.Hour)
+		if n := f.checker.Notice(); n.Message != want || f.gets != 1 {
+			t.Fatalf("after a restart: %d readings: %q", f.gets, n.Message)
+		}
+		wait(23 * time.Hour)
+		if f.gets != 2 {
+			t.Fatalf("%d readings after a day", f.gets)
+		}
+		stop()
+		stop = run("v1.3.0") // installed
+		f.checker.Apply(f.source)
+		wait(time.Second)
+		if n := f.checker.Notice(); n.Message != "" {
+			t.Fatalf("the newest version says %q", n.Message)
+		}
+		f.checker.Apply(Source{})
+		wait(72 * time.Hour)
+		if f.gets != 2 {
+			t.Fatal("the address is read after it was switched off")
+		}
+		stop()
+	})
+}
+
+func TestUnreachableAddressIsReadOnceADay(t *testing.T) {
+	withChecker(t, func(f *fixture, run func(string) func()) {
+		f.release(f.private, `{"version":"2.0.0"}`)
+		f.fail = true
+		stop := run("1.0.0")
+		defer stop()
+		f.checker.Apply(f.source)
+		wait(12 * time.Hour)
+		f.fail = false
+		wait(11 * time.Hour)
+		if f.gets != 0 || f.checker.Notice().Message != "" {
+			t.Fatal("read again within a day")
+		}
+		wait(2 * time.Hour)
+		if f.gets != 1 || f.checker.Notice().Message == "" {
+			t.Fatal("not read after a day")
+		}
+	})
+}
+
+func TestUnsignedOrInvalidReleaseIsIgnored(t *testing.T) {
+	_, other, err := minisign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*fixture){
+		"signed by somebody else": func(f *fixture) { f.release(other, `{"version":"9.0.0"}`) },
+		"changed after signing":   func(f *fixture) { f.document = `{"version":"9.0.0"} ` },
+		"no signature":            func(f *fixture) { f.signature = nil },
+		"not JSON":                func(f *fixture) { f.release(f.private, `9.0.0`) },
+		"not a version":           func(f *fixture) { f.release(f.private, `{"version":"newest"}`) },
+		"too large": func(f *fixture) {
+			f.release(f.private, `{"version":"9.0.0","x":"`+strings.Repeat("x", maxDocument)+`"}`)
+		},
+		"not https": func(f *fixture) { f.source.URL = "http://example.com/latest.json" },
+		"not a key": func(f *fixture) { f.source.PublicKey = "RWx" },
+		"older":     func(f *fixture) { f.release(f.private, `{"version":"0.9.0"}`) },
+		"the same":  func(f *fixture) { f.release(f.private, `{"version":"1.0.0"}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withChecker(t, func(f *fixture, run func(string) func()) {
+				f.release(f.private, `{"version":"9.0.0"}`)
+				change(f)
+				stop := run("1.0.0")
+				defer stop()
+				f.checker.Apply(f.source)
+				wait(time.Hour)
+				if n := f.checker.Notice(); n.Message != "" {
+					t.Errorf("shown: %q", n.Message)
+				}
+			})
+		})
+	}
+}
+
+func TestLocalBuildIsNeverOutdated(t *testing.T) {
+	newest := Release{Version: "9.0.0"}
+	for version, newer := range map[string]bool{"dev": false, "ff9c379d-dirty": false, "": false, "v1.0.0-3-gabcdef": false, "v1.0.0-rc.1": true, "v9.0.0": false, "9.1.0": false} {
+		if newest.newerThan(version) != newer {
+			t.Errorf("%q: newer: %v", version, !newer)
+		}
+	}
+}
+
+func TestNotesAreAWebAddress(t *testing.T) {
+	withChecker(t, func(f *fixture, run func(string) func()) {
+		document, _ := json.Marshal(map[string]string{"version": "2.0.0", "notes": "javascript:alert(1)"})
+		f.release(f.private, string(document))
+		stop := run("1.0.0")
+		defer stop()
+		f.checker.Apply(f.source)
+		wait(time.Hour)
+		if n := f.checker.Notice(); n.Message == "" || strings.Contains(n.Message, "javascript") {
+			t.Errorf("shown: %q", n.Message)
+		}
+	})
+}
