@@ -45,8 +45,8 @@ var edges = map[string]string{
 	"backend/upstream":    "backend/core backend/wire",
 	"backend/registry":    "backend/lazyregexp backend/core config",
 	"backend/trust":       "backend/core backend/store",
-	"backend/dial":        "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason", // it alone starts and reaches servers; lazyregexp reads what npm says
-	"backend/supervisor":  "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                             // process: usage and the age of the login environment; exitreason: why a process ended
+	"backend/dial":        "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; lazyregexp reads what npm says
+	"backend/supervisor":  "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                              // process: usage and the age of the login environment; exitreason: why a process ended
 	"backend/approvals":   "backend/core backend/event",
 	"backend/policy":      "backend/core config backend/registry backend/approvals backend/wire",
 	"backend/gateway":     "backend/core backend/event backend/policy backend/wire",

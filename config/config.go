@@ -80,6 +80,8 @@ type Server struct {
 
 	Sandbox Sandbox // stdio
 
+	Replay Replay // replay
+
 	Disabled bool
 	// AllowInsecure permits plain http to other machines.
 	AllowInsecure bool

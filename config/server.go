@@ -42,6 +42,9 @@ func serverFields(e *entry) []field {
 		str("container", &e.container, notBlank),
 		section("docker", dockerFields(&s.Docker)...),
 		sandboxField(&s.Sandbox),
+		section("from", replayFields(&s.Replay)...),
+		oneOf("misses", &s.Replay.Misses, MissesStrict, MissesNearest, MissesPassthrough),
+		boolean("realtime", &s.Replay.Realtime),
 		boolean("disabled", &s.Disabled),
 		boolean("enabled", &e.enabled),
 		boolean("allowInsecure", &s.AllowInsecure),
@@ -155,7 +158,8 @@ var transports = map[string]core.Transport{
 	"stdio": core.Stdio, "local": core.Stdio,
 	"docker": core.Docker,
 	"http":   core.HTTP, "streamable-http": core.HTTP, "streamableHttp": core.HTTP, "streamable_http": core.HTTP, "remote": core.HTTP,
-	"sse": core.SSE,
+	"sse":    core.SSE,
+	"replay": core.Replay,
 }
 
 // transport determines the type of e and checks that its required keys are present.
@@ -165,9 +169,11 @@ func (r *reader) transport(e *entry, m member) {
 	case known:
 		e.Type = t
 	case e.typeName != "":
-		suggestion := "use one of stdio, docker, http, sse"
+		suggestion := "use one of stdio, docker, http, sse, replay"
 		r.report(r.keyAt(e, m, "type", "transport"), "type", false, suggestion, "unknown type '%s'%s", e.typeName, r.in())
 		return
+	case m.value.get("from") != nil:
+		e.Type = core.Replay
 	case hasContainer:
 		e.Type = core.Docker
 	case e.URL != "":
@@ -175,6 +181,15 @@ func (r *reader) transport(e *entry, m member) {
 	default:
 		e.Type = core.Stdio
 	}
+
+	if e.Type == core.Replay {
+		r.useless(e, m, "command", "args", "env", "inheritEnv", "cwd", "url", "httpUrl", "headers", "oauth", "container", "docker", "framing")
+		e.Command, e.Args, e.Env, e.InheritEnv, e.Cwd, e.URL, e.Headers, e.OAuth, e.Docker = "", nil, nil, nil, "", "", nil, OAuth{}, Docker{}
+		r.replay(e, m)
+		return
+	}
+	r.useless(e, m, "from", "misses", "realtime")
+	e.Replay = Replay{}
 
 	missing := func(key, suggestion string) {
 		r.report(m.at, key, false, suggestion, "missing '%s' in %s server '%s'", key, e.Type, e.Label)

@@ -114,7 +114,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			servers.Announce(b.Server)
 		},
 	})
-	var front *bridge.Bridge // set below: no server runs before that
+	var front *bridge.Bridge   // set below: no server runs before that
+	var calls *gateway.Gateway // the same
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
 	life.onStop("sign-ins", 3*time.Second, logins.Close)
@@ -128,6 +129,10 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Private:          []string{o.Folders.Config, o.Folders.Data, o.Folders.State},
 		DefaultWorkspace: filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
+		Recording: recordingOf(history),
+		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
+			return liveCall(ctx, calls, servers, server, method, name, params)
+		},
 		OnNotification: func(server, method string, params json.RawMessage) {
 			switch method {
 			case "notifications/resources/updated":
@@ -147,7 +152,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: commandApprovals{history}, Logins: logins.keeper.Login,
 	})
 	logins.serve(servers)
-	calls := gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
+	calls = gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
 	checks := newCheckRunner(history, servers, views, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Approvals: questions, Log: log, Version: version, Now: clock,

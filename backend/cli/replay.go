@@ -46,9 +46,12 @@ func (p *program) replay() *cobra.Command {
 		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",
 		Args:    argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rec, err := p.recording(cmd.Context(), args[0], calls)
+			rec, isFile, err := p.recording(cmd.Context(), args[0], calls)
 			if err != nil {
 				return err
+			}
+			if isFile && passthrough { // a file must not choose which server is called
+				return usageError{errors.New("--passthrough is for the history of a server, which is the live server")}
 			}
 			o := cassette.Options{Realtime: realtime}
 			switch {
@@ -90,27 +93,27 @@ func (p *program) replayExport() *cobra.Command {
 }
 
 // recording reads a cassette if source is a file, and the history of the server source otherwise.
-func (p *program) recording(ctx context.Context, source string, calls recordedCalls) (*cassette.Recording, error) {
+func (p *program) recording(ctx context.Context, source string, calls recordedCalls) (rec *cassette.Recording, isFile bool, err error) {
 	f, err := os.Open(source)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
 		d, err := p.daemon()
 		if err != nil {
-			return nil, fmt.Errorf("there is no file %q, and the history cannot be read: %w", source, err)
+			return nil, false, fmt.Errorf("there is no file %q, and the history cannot be read: %w", source, err)
 		}
-		return d.recording(ctx, source, calls)
+		rec, err = d.recording(ctx, source, calls)
+		return rec, false, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the cassette: %w", err)
+		return nil, true, fmt.Errorf("cannot open the cassette: %w", err)
 	}
 	defer f.Close()
 	if calls != (recordedCalls{}) {
-		return nil, usageError{fmt.Errorf("--session, --tag, --from and --to are for the history of a server, but %s is a file", source)}
+		return nil, true, usageError{fmt.Errorf("--session, --tag, --from and --to are for the history of a server, but %s is a file", source)}
 	}
-	rec, err := cassette.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the cassette %s: %w", source, err)
+	if rec, err = cassette.Read(f); err != nil {
+		return nil, true, fmt.Errorf("cannot read the cassette %s: %w", source, err)
 	}
-	return rec, nil
+	return rec, true, nil
 }
 
 // recording returns the recorded calls of a server.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,6 +53,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{path + " --session s1", "is a file"},
+		{path + " --passthrough", "is for the history of a server"},
 		{"files --nearest --passthrough", "none of the others can be"},
 		{"files --from never", "is not a time"},
 		{filepath.Dir(path), "cannot read the cassette"},
@@ -67,10 +67,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 
 func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 	f := newFake(t)
-	path := filepath.Join(t.TempDir(), "calls.jsonl")
-	if err := os.WriteFile(path, []byte(`{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	f.answer("GET /api/v1/export", `{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`)
 	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
 		var sent struct {
 			Server, Tool string
@@ -89,12 +86,12 @@ func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 	for tool, want := range map[string]string{
 		"read": `"result":{"content":[]}`, "error": `"error":{"code":-32602,"message":"no"}`, "refused": `"the user has denied it"`,
 	} {
-		got := f.typed(`{"id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"n":5}}}`+"\n", "replay", path, "--passthrough")
+		got := f.typed(`{"id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"n":5}}}`+"\n", "replay", "files", "--passthrough")
 		if got.code != 0 || !strings.Contains(got.out, want) {
 			t.Errorf("%s: %+v", tool, got)
 		}
 	}
-	got := f.typed(`{"id":1,"method":"resources/read","params":{"uri":"a:b"}}`+"\n", "replay", path, "--passthrough")
+	got := f.typed(`{"id":1,"method":"resources/read","params":{"uri":"a:b"}}`+"\n", "replay", "files", "--passthrough")
 	if !strings.Contains(got.out, "only tool calls can be sent") {
 		t.Errorf("%+v", got)
 	}

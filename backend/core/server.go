@@ -15,6 +15,7 @@ const (
 	Docker Transport = "docker" // a process inside a container, started by docker exec
 	HTTP   Transport = "http"   // streamable HTTP
 	SSE    Transport = "sse"    // legacy HTTP+SSE
+	Replay Transport = "replay" // recorded calls
 )
 
 // State is the state of a server, in words for the user.

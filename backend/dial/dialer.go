@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
@@ -64,6 +65,11 @@ type Dialer struct {
 	// TrialSignIn is used by Try in place of SignIn for servers that are not configured. May be
 	// nil.
 	TrialSignIn SignIn
+
+	// Recording returns the recorded calls of a server, and Live sends a request to a server as a
+	// call of a client. Both are for replay servers; without them, only cassettes can be served.
+	Recording func(ctx context.Context, from config.Replay) (*cassette.Recording, error)
+	Live      func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 
 	trial   bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
 	running runningProcesses
@@ -133,6 +139,10 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		o.Dial = func(context.Context) (upstream.Pipe, error) { return d.spawn(c, spec, started) }
 	case core.Docker:
 		if o.Dial, container, started.Command, err = d.dialDocker(c, env, started); err != nil {
+			return Session{Process: started.describe()}, err
+		}
+	case core.Replay:
+		if o.Dial, started.Command, err = d.dialReplay(ctx, c, env, started); err != nil {
 			return Session{Process: started.describe()}, err
 		}
 	case core.HTTP, core.SSE:

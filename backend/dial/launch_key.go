@@ -26,7 +26,8 @@ func LaunchKey(c *config.Server) string {
 		Insecure   bool           `json:",omitempty"` // omitted when unset, so that keys saved by earlier versions stay valid
 		OAuth      config.OAuth   `json:",omitzero"`
 		Sandbox    config.Sandbox `json:",omitzero"`
-	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure, c.OAuth, c.Sandbox})
+		Replay     config.Replay  `json:",omitzero"`
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.URL, c.Headers, c.Docker, c.Framing, c.Debug, c.AllowInsecure, c.OAuth, c.Sandbox, c.Replay})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }

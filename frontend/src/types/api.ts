@@ -25,7 +25,7 @@ export type Login = '' | 'needed' | 'more' | 'done';
 
 export type Instance = Narrow<api.Instance, { state: State }>;
 interface ServerFields {
-  transport: 'stdio' | 'docker' | 'http' | 'sse';
+  transport: 'stdio' | 'docker' | 'http' | 'sse' | 'replay';
   state: State;
   login?: Login;
   instances?: Instance[] | null;

@@ -136,6 +136,7 @@ export const generalTexts = {
     docker: 'Docker',
     http: 'HTTP',
     sse: 'SSE',
+    replay: 'Replay',
   } satisfies Record<Transport, string>,
   outcomes: {
     '': 'Running',
