@@ -40,8 +40,8 @@ func (w *pendingItem) shortID() string {
 
 func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "List pending approvals: new commands, calls and questions of servers", Args: noArgs,
-		Long:    "List pending approvals: new commands, calls that need approval, and questions of servers.\nForms can be filled in on the page only: drawbridge open /questions.",
+		Use: "approvals", Short: "List pending approvals: new commands, calls, and questions from servers", Args: noArgs,
+		Long:    "List pending approvals: new commands, calls that need approval, and questions from servers.\nForms can be filled in only in the web UI: drawbridge open /questions.",
 		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
 	}
 	var wait bool
@@ -71,8 +71,8 @@ func (p *program) approvals() *cobra.Command {
 			return p.answer(cmd.Context(), args[0], "accept", scope, where)
 		},
 	}
-	allow.Flags().BoolVar(&minutes, "minutes", false, "also allow further calls of this tool by this client, for ten minutes")
-	allow.Flags().BoolVar(&session, "session", false, "also allow further calls of this tool in this session of the client")
+	allow.Flags().BoolVar(&minutes, "minutes", false, "also allow further calls to this tool by this client, for ten minutes")
+	allow.Flags().BoolVar(&session, "session", false, "also allow further calls to this tool in this session of the client")
 	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, as in a rule, such as '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
 	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{

@@ -30,7 +30,7 @@ func (f *connectFlags) forceFlag(cmd *cobra.Command) {
 
 // addFormFlags are the flags for the form of the entry.
 func (f *connectFlags) addFormFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.http, "http", false, "write an address instead of a command; Drawbridge must then run before the client starts")
+	cmd.Flags().BoolVar(&f.http, "http", false, "write a URL instead of a command; Drawbridge must then be running before the client starts")
 	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+clientconf.TokenVar+" instead of writing the token")
 	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
 }

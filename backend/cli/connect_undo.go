@@ -25,7 +25,7 @@ var undoneImportWords = map[clientconf.UndoOutcome]string{
 func (p *program) clientsDisconnect() *cobra.Command {
 	var f connectFlags
 	var all, restore bool
-	one := p.clientCommand(&f, "disconnect [CLIENT]", "Remove the entry of Drawbridge from a client's configuration file", 1, func(r onClient) error {
+	one := p.clientCommand(&f, "disconnect [CLIENT]", "Remove the Drawbridge entry from a client's configuration file", 1, func(r onClient) error {
 		return p.undo(r, f.force)
 	})
 	named := one.RunE
@@ -128,7 +128,7 @@ func (p *program) disconnectAll(ctx context.Context, force bool) error {
 
 func (p *program) clientsRestore() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "restore CLIENT", "Restore the entry of Drawbridge that a client removed", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "restore CLIENT", "Restore the Drawbridge entry if a client removed it", 1, func(r onClient) error {
 		whole, err := r.c.Restore(r.ctx, r.key, p.tokenOf)
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ func (p *program) diagnostics() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use: "diagnostics", Short: "Write a zip file for a bug report, without secrets, after listing its contents", Args: noArgs,
-		Long: "Write a zip file for a bug report: versions, states, findings of doctor, the last log lines, and the configuration with\n" +
+		Long: "Write a zip file for a bug report: versions, states, the findings of \"drawbridge doctor\", the last log lines, and the configuration with\n" +
 			"masked secrets. The contents are listed first. Nothing is sent. With --json, the contents are printed and nothing is written.",
 		Example: "  drawbridge diagnostics\n  drawbridge diagnostics --yes --output report.zip",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -23,12 +23,12 @@ type callFilter struct {
 
 func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.server, "server", "", "only calls to this `SERVER`")
-	f.StringVar(&c.client, "client", "", "only calls of this `CLIENT`")
-	f.StringVar(&c.tool, "tool", "", "only calls of this `TOOL`")
+	f.StringVar(&c.client, "client", "", "only calls from this `CLIENT`")
+	f.StringVar(&c.tool, "tool", "", "only calls to this `TOOL`")
 	f.StringVar(&c.outcome, "outcome", "", "only calls with this `OUTCOME`: ok, tool_error, protocol_error, timeout, cancelled, rejected")
 	f.StringVar(&c.text, "search", "", "only calls that contain these `WORDS`")
-	f.StringVar(&c.session, "session", "", "only calls of this `SESSION`")
-	f.StringVar(&c.workspace, "workspace", "", "only calls of clients that worked in this `FOLDER`")
+	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`")
+	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
 	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
 	f.StringVar(&c.to, "to", "", "only calls before this `TIME`, in the format of --from")

@@ -16,7 +16,7 @@ import (
 func (p *program) open() *cobra.Command {
 	var printOnly, browser bool
 	cmd := &cobra.Command{
-		Use: "open [PATH]", Short: "Open the page, or print its address with a one-time code", Args: argCount(0, 1),
+		Use: "open [PATH]", Short: "Open the web UI, or print its URL with a one-time code", Args: argCount(0, 1),
 		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
 		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
 			var place api.OpenRequest
@@ -41,8 +41,8 @@ func (p *program) open() *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address instead of opening it")
-	cmd.Flags().BoolVar(&browser, "browser", false, "open the page in the browser, not in the window")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the URL instead of opening it")
+	cmd.Flags().BoolVar(&browser, "browser", false, "open the web UI in the browser, not in the window")
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func (p *program) policy() *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Try rules on arguments on the history", Args: noArgs}
+	cmd := &cobra.Command{Use: "policy", Short: "Test argument rules against the recorded history", Args: noArgs}
 	cmd.AddCommand(p.policyTry())
 	return cmd
 }
@@ -23,8 +23,8 @@ func (p *program) policyTry() *cobra.Command {
 	days := 30
 	cmd := &cobra.Command{
 		Use: "try [FILE]", Short: "Show what rules on arguments would have done with the recorded calls", Args: argCount(0, 1),
-		Long: "Show for which recorded calls the rules of policy.rules would have asked, and which they would have rejected. Nothing is called and nothing is saved.\n" +
-			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tried. Files and links are those of today.",
+		Long: "Show which recorded calls the rules in policy.rules would have held for approval, and which they would have rejected. Nothing is called and nothing is saved.\n" +
+			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tested. Files and symbolic links are evaluated as they are now.",
 		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"days": days}
@@ -39,7 +39,7 @@ func (p *program) policyTry() *cobra.Command {
 			return show(cmd.Context(), p, http.MethodPost, "policy/try", nil, body, p.printRuleTrial)
 		},
 	}
-	cmd.Flags().IntVar(&days, "days", days, "try the calls of this `NUMBER` of days")
+	cmd.Flags().IntVar(&days, "days", days, "test the rules against the calls of the last `NUMBER` days")
 	return cmd
 }
 

@@ -38,9 +38,9 @@ func (p *program) replay() *cobra.Command {
 	var strict, nearest, passthrough, realtime bool
 	cmd := &cobra.Command{
 		Use: "replay FILE|SERVER", Short: "Serve recorded calls of a server, as an MCP server on stdin and stdout",
-		Long: "Serve recorded calls of a server, as an MCP server on stdin and stdout: those of a cassette, which needs no daemon, configuration or network, " +
-			"or those in the history of a running Drawbridge.\n\n" +
-			"A call gets the recorded response of the same tool and arguments; repeated calls get the responses in the order of recording, then the last one. " +
+		Long: "Serve recorded calls of a server, as an MCP server on stdin and stdout: from a cassette, which needs no daemon, configuration or network, " +
+			"or from the history of a running Drawbridge.\n\n" +
+			"A call gets the recorded response of the same tool and arguments; repeated calls get the recorded responses in order; once these are used up, the last one is repeated. " +
 			"A call that is not recorded gets an error (--strict, the default), the result of the recorded call with the most similar arguments, " +
 			"marked in its _meta (--nearest), or is sent to the live server by a running Drawbridge (--passthrough).",
 		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",

@@ -54,7 +54,7 @@ func (p *program) isDaemonRunning() bool {
 func (p *program) secretSet() *cobra.Command {
 	return &cobra.Command{
 		Use: "set NAME", Short: "Store a secret: its value is entered without echo, or read from standard input", Args: argCount(1, 1),
-		Long: "Store a secret. Its value is entered without echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nIt cannot be an argument, because other programs can read arguments.",
+		Long: "Store a secret. Its value is entered without echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nThe value cannot be passed as an argument, because other programs can read command-line arguments.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !secret.ValidName(args[0]) {
 				return usageError{fmt.Errorf("%q is not a valid secret name: use letters, digits, '.', '_' and '-'", args[0])}

@@ -29,7 +29,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 	f := cmd.Flags()
 	f.StringVar(&file, "config", "", "the configuration `FILE` to use instead of the default ones (also --mcp-config)")
 	f.StringVar(&o.Listen, "listen", "", "the loopback `ADDRESS` to listen on, such as 127.0.0.1:7575; port 0 selects any free port")
-	f.BoolVar(&o.NoTray, "no-tray", false, "show no icon in the tray")
+	f.BoolVar(&o.NoTray, "no-tray", false, "do not show a tray icon")
 	f.BoolVar(&o.Strict, "strict", false, "do not start if the configuration has errors")
 	f.BoolVar(&check, "validate-config", false, "check the configuration and exit")
 	f.BoolVar(&o.Debug, "debug", false, "write debug messages to the log, including each call (also DRAWBRIDGE_DEBUG=1)")

@@ -35,7 +35,7 @@ type stdioFlags struct {
 func (p *program) stdio() *cobra.Command {
 	var flags stdioFlags
 	cmd := &cobra.Command{
-		Use: "stdio", Short: "Connect a client that starts a command: MCP over stdin and stdout", Args: noArgs,
+		Use: "stdio", Short: "Connect a stdio client: MCP over stdin and stdout", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStdio(cmd.Context(), flags) },
 	}
 	f := cmd.Flags()

@@ -11,8 +11,8 @@ import (
 
 const clientsHead = mark + `# Supported clients
 
-The clients that Drawbridge can connect automatically, with ` + "`drawbridge clients connect ID`" + ` or on the page *Clients*. [Clients](clients.md)
-describes how connecting works and how to undo it. Other clients can start ` + "`drawbridge stdio --client NAME`" + `, or use the address with a
+The clients that Drawbridge can connect automatically, with ` + "`drawbridge clients connect ID`" + ` or on the *Clients* page. [Clients](clients.md)
+describes how connecting works and how to undo it. Other clients can start ` + "`drawbridge stdio --client NAME`" + `, or use the URL with a
 token (see [Getting started](getting-started.md)).
 
 The last column of the table shows the source of the information about a client's configuration files: tested with the program, the
@@ -25,15 +25,17 @@ In paths, ` + "`~`" + ` is your home folder, and ` + "`*`" + ` is any name. ` + 
 
 var grades = map[string]string{"M": "tested", "S": "source", "D": "documentation", "T": "third party", "L": "not verified"}
 
+var formats = map[string]string{"json": "JSON", "jsonc": "JSON with comments", "json5": "JSON5", "yaml": "YAML", "toml": "TOML"}
+
 // clients generates the list of the supported clients and their configuration files.
 func clients() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(clientsHead)
-	b.WriteString("| client | id | kind | connects by | source |\n|---|---|---|---|---|\n")
+	b.WriteString("| client | id | kind | transport | source |\n|---|---|---|---|---|\n")
 	for _, c := range clientconf.Known() {
-		ways := "a program"
+		ways := "stdio"
 		if len(c.HTTP) > 0 && string(c.HTTP) != "null" {
-			ways += " or an address"
+			ways += " or HTTP"
 		}
 		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s |\n", cell(c.Name), anchor(c.ID), c.ID, cell(c.Kind), ways, grades[c.Confidence])
 	}
@@ -42,12 +44,18 @@ func clients() ([]byte, error) {
 		if c.Reload != "" {
 			b.WriteString(". To apply the change: " + cell(strings.TrimSuffix(c.Reload, ".")))
 		}
-		b.WriteString(".\n\n| system | file (" + string(c.Format) + ", below `" + strings.Join(c.KeyPath, ".") + "`) |\n|---|---|\n")
-		for _, row := range places(c) {
-			fmt.Fprintf(&b, "| %s | %s |\n", row.systems, row.files)
-		}
+		b.WriteString(".\n")
+		rows := places(c)
 		if c.Project != "" {
-			fmt.Fprintf(&b, "| a project | `%s` |\n", c.Project)
+			rows = append(rows, row{"a project", "`" + c.Project + "`"})
+		}
+		if len(rows) == 0 {
+			b.WriteString("\nIt has no configuration file that Drawbridge can edit; the command prints the steps.\n")
+		} else {
+			fmt.Fprintf(&b, "\n| system | file (%s, under `%s`) |\n|---|---|\n", formats[string(c.Format)], strings.Join(c.KeyPath, "."))
+		}
+		for _, row := range rows {
+			fmt.Fprintf(&b, "| %s | %s |\n", row.systems, row.files)
 		}
 		var notes []string
 		if c.Rewrites {

@@ -60,11 +60,11 @@ func (o *ordered) UnmarshalJSON(src []byte) error {
 
 const configurationHead = mark + `# Configuration
 
-All keys of the configuration, generated from ` + "`config/schema.json`" + `, which editors use for completion. [Servers and files](MCP_SETUP.md)
+All keys of the configuration, generated from ` + "`config/schema.json`" + `, which editors use for completion. [Server entries and configuration files](MCP_SETUP.md)
 describes how the files are found, merged and watched; ` + "[config/examples](../config/examples)" + ` contains complete files.
 
 Unknown keys cause warnings with a suggestion, invalid values cause errors; ` + "`drawbridge validate`" + ` shows both with line and column.
-` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings are replaced by their values at each start of a server.
+` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings are replaced by their values each time a server starts.
 `
 
 // configuration generates the reference of all keys.
@@ -141,7 +141,7 @@ func value(p property) string {
 		name := strings.TrimPrefix(p.Ref, "#/$defs/")
 		switch name {
 		case "strings":
-			return "strings by name"
+			return "map of strings"
 		case "servers":
 			return "[servers](#a-server) by id, or a list of them with `name`"
 		case "patterns":
@@ -172,7 +172,7 @@ func value(p property) string {
 		if inner := p.each(); inner.Ref != "" {
 			return value(inner) + " by name"
 		}
-		return "objects by name, see below"
+		return "map of objects, see below"
 	case "integer", "number":
 		text := "number"
 		if p.Minimum != nil && p.Maximum != nil {

@@ -151,8 +151,7 @@ func licenceText(dir string) []byte {
 
 const licencesHead = mark + `# Third-party licences
 
-Drawbridge itself is licensed under Apache-2.0. The modules below are part of the programs, or of the page in them, on at
-least one system. Every package contains their licence texts, in ` + "`THIRD-PARTY.txt`" + `. Tools for building and testing
+Drawbridge itself is licensed under Apache-2.0. The modules below are included in the programs, or in the web UI that is embedded in them, on at least one platform. Every package contains their licence texts, in ` + "`THIRD-PARTY.txt`" + `. Tools for building and testing
 Drawbridge are not listed. [Contributing](CONTRIBUTING.md#dependencies) describes how to update a module; ` + "`make docs`" + `
 generates this list.
 
