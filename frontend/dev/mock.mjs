@@ -121,6 +121,9 @@ export function startMock({
         send('config', { applied: true });
         return json(response, world.config);
       }
+      case 'PUT secrets':
+        response.writeHead(204).end();
+        return;
       case 'POST call':
         return json(response, world.run(text));
       case 'GET events':

@@ -111,6 +111,19 @@ function troubled() {
       since: ago(3 * minute),
       command: 'node /usr/lib/node_modules/browser-mcp/index.js',
     }),
+    server('linear', {
+      label: 'Linear',
+      state: 'crashed',
+      reason: 'env.LINEAR_API_KEY: variable ${LINEAR_API_KEY} is not set',
+      hint: 'Set the variable, or give it a default: ${NAME:-default}.',
+      since: ago(5 * minute),
+    }),
+    server('fetch', {
+      state: 'crashed',
+      reason: 'executable not found: "uvx"',
+      hint: 'Install uv: curl -LsSf https://astral.sh/uv/install.sh | sh (https://docs.astral.sh/uv).',
+      since: ago(5 * minute),
+    }),
     server('search', {
       state: 'backoff',
       reason: 'The connection was lost; next try in 4 seconds.',
@@ -613,7 +626,7 @@ export function makeScene(scene) {
       problems,
       text:
         scene === 'trouble'
-          ? '{\n  // Everything Drawbridge runs.\n  "mcpServers": {\n    "filesystem": {\n      "command": "npx",\n      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/projects"]\n    },\n    "postgres": {\n      "type": "docker",\n      "container": "staging-db"\n    },\n    "files": {\n      // starts nothing yet\n      "comand": "npx"\n    }\n  }\n}\n'
+          ? '{\n  // Everything Drawbridge runs.\n  "mcpServers": {\n    "filesystem": {\n      "command": "npx",\n      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/projects"]\n    },\n    "postgres": {\n      "type": "docker",\n      "container": "staging-db"\n    },\n    "Linear": {\n      "command": "npx",\n      "args": ["-y", "mcp-linear"],\n      // from linear.app\n      "env": { "LINEAR_API_KEY": "${LINEAR_API_KEY}", "LINEAR_TOKEN": "lin_0123456789" }\n    },\n    "files": {\n      // starts nothing yet\n      "comand": "npx"\n    }\n  }\n}\n'
           : configured,
     },
     status: () => ({

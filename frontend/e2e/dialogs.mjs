@@ -101,7 +101,6 @@ const states = [
   { name: 'server-remove', at: '#/servers/filesystem', open: choose('Remove') },
   { name: 'server-rename', at: '#/servers/filesystem', open: choose('Rename') },
   { name: 'server-tags', at: '#/servers/github', open: choose('Tags', 'GitHub') },
-  { name: 'server-entry', at: '#/servers/filesystem', open: choose('View configuration') },
   { name: 'call-menu', at: call, open: press(/^Copy or save/, 'menu') },
   { name: 'call-note', at: call, open: (page) => button(page, /^(Add a note|Edit)$/).click() },
   { name: 'call-delete', at: call, open: press(/^Delete/) },

@@ -15,6 +15,7 @@ import { slow } from './waiting.mjs';
 import './call-flows.mjs';
 import './failure-flows.mjs';
 import './navigation-flows.mjs';
+import './server-flows.mjs';
 import './settings-flows.mjs';
 import './setup-flows.mjs';
 

@@ -2,6 +2,7 @@ import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
 import { DetailBoundary, Split } from '@/components/split';
+import { ServerCalls } from '@/features/calls/recent-calls';
 import { useServerID } from '@/features/servers/api';
 import { ServerDetail } from '@/features/servers/server-detail';
 import { ServersPage } from '@/features/servers/servers-page';
@@ -49,6 +50,11 @@ export function ServersRoute() {
               onClose={close}
               trust={(tools) => <ServerTrust server={id}>{tools}</ServerTrust>}
               version={<ServerVersionSection server={id} />}
+              calls={
+                <Boundary epoch={epoch}>
+                  <ServerCalls server={id} />
+                </Boundary>
+              }
             />
           </DetailBoundary>
         ) : null

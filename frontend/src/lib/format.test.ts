@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { age, bytes, clock, compareIds, duration, logText, moment, plain } from './format';
+import { age, bytes, capital, clock, compareIds, duration, logText, moment, plain } from './format';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
 const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
@@ -86,4 +86,12 @@ it('logText drops colours and hyperlinks of terminals', () => {
   expect(logText('\u001b[1;33mwarn\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007')).toBe(
     'warn link',
   );
+});
+
+it('a sentence begins with a capital, a path of the configuration does not', () => {
+  expect(capital('it requires you to sign in')).toBe('It requires you to sign in');
+  expect(capital('env.KEY: variable ${KEY} is not set')).toBe(
+    'env.KEY: variable ${KEY} is not set',
+  );
+  expect(capital('args[2]: x')).toBe('args[2]: x');
 });

@@ -122,9 +122,12 @@ export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
-/** A sentence from elsewhere as the page writes its own. In the style sheet it would not hold for lines that are cut. */
+/**
+ * A sentence from elsewhere as the page writes its own; not one that begins with a path or a name
+ * of the configuration. In the style sheet it would not hold for lines that are cut.
+ */
 export function capital(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
+  return /^\w+[._/[]\w/.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** Seconds as a clock counts them down: "1:05". */

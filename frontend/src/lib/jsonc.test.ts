@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { addMembers, jsonFault, plainJson, readJsonc, setValue, sourceAt } from './jsonc';
+import {
+  addMembers,
+  blockAt,
+  editBlock,
+  jsonFault,
+  plainJson,
+  readJsonc,
+  removeValue,
+  setValue,
+  sourceAt,
+} from './jsonc';
 
 it('comments and trailing commas are removed, and every number keeps its spelling', () => {
   const text =
@@ -78,4 +88,23 @@ describe('jsonFault', () => {
     expect(jsonFault('{"a": 1')).toEqual({ line: 1, column: 8 });
     expect(jsonFault('[01]')).toEqual({ line: 1, column: 3 });
   });
+});
+
+it('a value is edited as a text of its own, and the rest of the file stays as it is', () => {
+  const text = '{\n  "a": {\n    "b": { // note\n      "c": 1\n    } // end\n  }\n}\n';
+  const block = '{ // note\n  "c": 1\n}';
+  expect(blockAt(text, ['a', 'b'])).toBe(block);
+  expect(editBlock(text, ['a', 'b'], () => block)).toBe(text);
+  expect(editBlock(text, ['a', 'b'], (b) => setValue(b, ['d'], '2'))).toBe(
+    text.replace('"c": 1', '"c": 1,\n      "d": 2'),
+  );
+  expect(editBlock(text, ['a', 'b'], () => undefined)).toBeUndefined();
+  expect(blockAt(text, ['a', 'x'])).toBeUndefined();
+});
+
+it('a removed member leaves the comments of the others', () => {
+  const text = '{\n  // of a\n  "a": 1,\n  // of b\n  "b": 2\n}';
+  expect(readJsonc(removeValue(text, ['b'])).value).toEqual({ a: 1 });
+  expect(removeValue(text, ['b'])).toContain('// of a');
+  expect(removeValue(text, ['c'])).toBe(text);
 });

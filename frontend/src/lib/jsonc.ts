@@ -72,6 +72,39 @@ export function sourceAt(text: string, path: JsonPath): string | undefined {
   return node && text.slice(node.offset, node.offset + node.length);
 }
 
+/** The value at a path as a text of its own, without the indentation that it has in the file. */
+export function blockAt(text: string, path: JsonPath): string | undefined {
+  let found: string | undefined;
+  editBlock(text, path, (block) => {
+    found = block;
+    return undefined;
+  });
+  return found;
+}
+
+/** Replaces the value at a path by what change makes of its blockAt; undefined if there is none. */
+export function editBlock(
+  text: string,
+  path: JsonPath,
+  change: (block: string) => string | undefined,
+): string | undefined {
+  const tree = treeOf(text);
+  const node = tree && findNodeAtLocation(tree, path);
+  if (!node) return undefined;
+  const before = text.slice(0, node.offset);
+  const indent = /^[ \t]*/.exec(before.slice(before.lastIndexOf('\n') + 1))?.[0] ?? '';
+  const end = node.offset + node.length;
+  const edited = change(text.slice(node.offset, end).replaceAll(`\n${indent}`, '\n'));
+  return edited === undefined
+    ? undefined
+    : before + edited.replaceAll('\n', `\n${indent}`) + text.slice(end);
+}
+
+/** Removes the member at a path; comments around it are preserved. */
+export function removeValue(text: string, path: string[]): string {
+  return applyEdits(text, modify(text, path, undefined, { formattingOptions }));
+}
+
 /** The line, from 1, of the member at a path or of its nearest parent. */
 export function lineOf(text: string, path: JsonPath): number {
   const tree = parseTree(withoutMark(text), [], options);

@@ -9,6 +9,7 @@ import { useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
 import { isFailure } from './filters';
+import { useCalls } from './use-calls';
 
 const stripLength = 80;
 
@@ -85,11 +86,46 @@ export function RecentCalls({
   limit: number;
   labelOf: (server: string) => string;
 }) {
-  const calls = useLiveCalls();
+  return <CallLines calls={useLiveCalls().slice(0, limit)} labelOf={labelOf} />;
+}
+
+/** The latest calls of one server. */
+export function ServerCalls({ server }: { server: string }) {
+  const { calls } = useCalls({ server }, false);
+  return (
+    <div className="px-4 py-4 md:px-5">
+      {calls.length === 0 ? (
+        <p className="text-sm text-ink2">{texts.servers.noCalls}</p>
+      ) : (
+        <div className="overflow-hidden rounded-lg border">
+          <CallLines calls={calls.slice(0, 50)} narrow />
+        </div>
+      )}
+      <Link
+        to="/calls"
+        search={{ server }}
+        className="mt-3 inline-block text-sm text-accent underline-offset-2 hover:underline"
+      >
+        {texts.overview.allCalls}
+      </Link>
+    </div>
+  );
+}
+
+function CallLines({
+  calls,
+  labelOf,
+  narrow = false,
+}: {
+  calls: Call[];
+  /** Without it the calls are all of one server, which need not be named. */
+  labelOf?: (server: string) => string;
+  narrow?: boolean;
+}) {
   const now = useNow();
   return (
     <ul>
-      {calls.slice(0, limit).map((call) => (
+      {calls.map((call) => (
         <li
           key={call.id}
           className={classes(
@@ -102,12 +138,16 @@ export function RecentCalls({
             params={{ id: call.id }}
             className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0"
           >
-            {call.server && (
+            {call.server && labelOf && (
               <span className="text-ink3">{plain(cut(labelOf(call.server), 40))} / </span>
             )}
             <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
           </Link>
-          <span className="hidden max-w-40 truncate text-ink3 md:block">{plain(call.client)}</span>
+          {!narrow && (
+            <span className="hidden max-w-40 truncate text-ink3 md:block">
+              {plain(call.client)}
+            </span>
+          )}
           <span className="w-16 shrink-0 text-right">
             <CallDuration call={call} />
           </span>

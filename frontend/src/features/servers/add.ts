@@ -1,9 +1,10 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { configQuery, saveConfig } from '@/lib/config';
+import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
+import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
-import { addMembers, sourceAt } from '@/lib/jsonc';
+import { addMembers, blockAt, editBlock, sourceAt } from '@/lib/jsonc';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
 import type { Draft } from './snippet';
 
 /** What an entry amounts to, in the parts that the user has to see before it runs. */
@@ -61,7 +62,39 @@ const places = [['mcpServers'], ['servers'], ['mcp', 'servers']];
 /** A server's entry as it stands in the file, comments and all; undefined when it stands elsewhere. */
 export function entryOf(text: string, name: string): string | undefined {
   const path = entryPath(text, name);
-  return path && sourceAt(text, path);
+  return path && blockAt(text, path);
+}
+
+/** Changes a server's entry in the file as it is now. The message about it offers to undo it. */
+export function useSaveEntry(name: string, saved: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (change: (entry: string) => string | undefined) => {
+      const now = await client.fetchQuery({ ...configQuery, staleTime: 0 });
+      const path = entryPath(now.text, name);
+      const next = path && editBlock(now.text, path, change);
+      if (next === undefined) throw new RequestError(texts.servers.more.elsewhere, 0, 'validation');
+      const { etag } = await saveEntries(client, next, now.etag);
+      return { was: now.text, etag };
+    },
+    onSuccess: ({ was, etag }) =>
+      toast('ok', saved, {
+        text: texts.care.undo,
+        run: () => putConfigBack(client, was, etag),
+      }),
+  });
+}
+
+async function saveEntries(client: QueryClient, text: string, etag: string) {
+  try {
+    const saved = await saveConfig(text, etag);
+    client.setQueryData(configQuery.queryKey, saved);
+    return saved;
+  } catch (error) {
+    if (error instanceof RequestError && error.status === 412)
+      throw new RequestError(texts.add.conflict, 412, 'conflict');
+    throw error;
+  }
 }
 
 /** Where a server's entry stands in the file. */
@@ -89,13 +122,7 @@ export function useAddServers(onDone: (names: string[]) => void) {
       const config = await client.fetchQuery({ ...configQuery, staleTime: 0 });
       const text = withServers(config.text, drafts);
       if (text === undefined) throw new RequestError(texts.add.noPlace, 0, 'validation');
-      try {
-        client.setQueryData(configQuery.queryKey, await saveConfig(text, config.etag));
-      } catch (error) {
-        if (error instanceof RequestError && error.status === 412)
-          throw new RequestError(texts.add.conflict, 412, 'conflict');
-        throw error;
-      }
+      await saveEntries(client, text, config.etag);
       return drafts.map((draft) => draft.name);
     },
     onSuccess: onDone,

@@ -6,6 +6,11 @@ const sensitive =
 const known =
   /\b(sk-|gh[opsu]_|github_pat_|glpat-|xox[abprs]-|AKIA|eyJ[\w-]{10}|dbr_|npm_|hf_)[\w.~+/-]{6,}=*/g;
 
+/** Whether a variable or header, by its name or its value, holds a secret. */
+export function isSensitive(name: string, value: string): boolean {
+  return sensitive.test(name) || value.search(known) >= 0;
+}
+
 /**
  * Hides literal values of members, and words of the command line, whose names sound secret,
  * passwords inside addresses, and what looks like a token. A reference such as ${NAME} is

@@ -2,14 +2,12 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ServerOff, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { TabList, TabPanel, Tabs } from '@/components/segments';
 import { DetailFrame, Gone } from '@/components/split';
-import { StateBadge, stateTone } from '@/components/state-badge';
-import { classes } from '@/lib/classes';
-import { age, bytes, capital, cut, logText, plain } from '@/lib/format';
+import { StateBadge } from '@/components/state-badge';
+import { age, bytes, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -17,7 +15,9 @@ import type { ServerDetail as Detail, Instance } from '@/types/api';
 import { serverQuery, serversQuery, visibleToolsQuery } from './api';
 import { ProcessTree } from './process-tree';
 import { ServerButtons } from './server-actions';
+import { ServerConfig, useEntryEdit } from './server-config';
 import { ServerDebug } from './server-debug';
+import { ServerFailure } from './server-failure';
 import { LogView } from './server-log';
 import { ServerMore } from './server-more';
 import { ServerTools } from './server-tools';
@@ -35,6 +35,8 @@ interface Props {
   trust?: (tools: ReactNode) => ReactNode;
   /** Which version of its package it runs. */
   version?: ReactNode;
+  /** Its latest calls. */
+  calls?: ReactNode;
 }
 
 /** One server, in a few views; which one is in the address. */
@@ -51,15 +53,15 @@ export function ServerDetail(props: Props) {
   return <Known {...props} />;
 }
 
-function Known({ id, view, onView, onClose, trust, version }: Props) {
+function Known({ id, view, onView, onClose, trust, version, calls }: Props) {
   const { data: server } = useSuspenseQuery({
     ...serverQuery(id),
     // A server that was just removed answers 404: the list will say so in a moment.
     retry: (failures, error) =>
       !(error instanceof RequestError && error.status === 404) && failures < 2,
   });
+  const edit = useEntryEdit();
   const now = useNow();
-  const tone = stateTone(server.state);
   const since = age(server.since, now);
   return (
     <Tabs value={view} onChange={onView} className="contents">
@@ -92,48 +94,21 @@ function Known({ id, view, onView, onClose, trust, version }: Props) {
               label={t.views}
               options={views.map((value) => ({ value, text: t.viewNames[value] }))}
             />
-            <Link
-              to="/calls"
-              search={{ server: id }}
-              className={`ml-auto ${buttonClasses('quiet', true)}`}
-            >
-              {t.viewCalls}
-            </Link>
           </>
         }
       >
         {/* The log fills what the reason leaves of the window, so that its end is in sight. */}
         <TabPanel value={view} className={view === 'log' ? 'flex h-full flex-col' : undefined}>
-          {(server.reason || server.detail) && (
-            <div
-              className={classes(
-                'px-4 py-3 text-sm md:px-5',
-                tone === 'bad' && 'bg-bad-soft text-bad',
-                tone === 'warn' && 'bg-warn-soft text-warn',
-                (tone === 'off' || tone === 'busy' || tone === 'ok') && 'bg-sunken text-ink2',
-              )}
-            >
-              {server.reason && (
-                <p className="font-medium [overflow-wrap:anywhere]">
-                  {plain(capital(cut(server.reason, 600)))}
-                </p>
-              )}
-              {server.hint && (
-                <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
-              )}
-              {server.detail && !server.reason.includes(server.detail) && (
-                <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
-                  {plain(server.detail.slice(0, 1500))}
-                </p>
-              )}
-            </div>
-          )}
+          <ServerFailure server={server} lines={view !== 'log'} onLog={() => onView('log')} />
           <SignIn server={server} />
           {view === 'about' && <About server={server} now={now} />}
           {view === 'about' && version}
           {view === 'about' && trust?.(null)}
           {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
           {view === 'log' && <LogView server={server} />}
+          {view === 'calls' && calls}
+          {view === 'config' && <ServerConfig server={server} state={edit} />}
+          {view === 'processes' && <Processes server={server} now={now} />}
           {view === 'debug' && <ServerDebug id={id} />}
         </TabPanel>
       </DetailFrame>
@@ -142,16 +117,8 @@ function Known({ id, view, onView, onClose, trust, version }: Props) {
 }
 
 function About({ server, now }: { server: Detail; now: number }) {
-  const tone = stateTone(server.state);
   return (
     <>
-      {server.stderr && server.stderr.length > 0 && tone !== 'ok' && (
-        <Section title={t.lastLines}>
-          <pre className="scroll-area max-h-60 rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
-            {server.stderr.map((line) => logText(line.slice(0, 4000))).join('\n')}
-          </pre>
-        </Section>
-      )}
       {server.state === 'disabled' && !server.reason && (
         <p className="bg-sunken px-4 py-3 text-sm text-ink2 md:px-5">{t.disabledHint}</p>
       )}
@@ -176,6 +143,27 @@ function About({ server, now }: { server: Detail; now: number }) {
           <CopyField text={plain(server.command)} label={t.command} />
         </Section>
       )}
+    </>
+  );
+}
+
+/** What runs for it: its processes, and whom each serves where there are several. */
+function Processes({ server, now }: { server: Detail; now: number }) {
+  const { instances, usage, pid } = server;
+  if (!pid && !instances?.length && !usage?.tree?.length)
+    return <p className="px-4 py-4 text-sm text-ink2 md:px-5">{t.noProcesses}</p>;
+  return (
+    <>
+      <Section title={t.facts}>
+        <Facts
+          rows={[
+            [t.process, pid ? t.pid(pid) : ''],
+            [t.memory, usage?.rssBytes ? bytes(usage.rssBytes) : ''],
+            [t.cpu, usage?.rssBytes ? `${usage.cpuPercent.toFixed(1)} %` : ''],
+            [t.restarts, server.restarts > 0 && server.restarts],
+          ]}
+        />
+      </Section>
       {server.instances && server.instances.length > 0 && (
         <Section title={t.instances}>
           <Instances list={server.instances} now={now} />

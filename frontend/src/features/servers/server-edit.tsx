@@ -5,14 +5,14 @@ import { type ReactNode, useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
-import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
+import { configQuery } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { setValue } from '@/lib/jsonc';
-import { RequestError, request } from '@/lib/request';
+import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
-import { entryPath } from './add';
+import { entryPath, useSaveEntry } from './add';
 
 const t = texts.servers.edit;
 const box = 'h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm';
@@ -68,27 +68,9 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
   const before = (server.tags ?? []).join(', ');
   const [text, setText] = useState(before);
   const { data: config } = useQuery(configQuery);
-  const client = useQueryClient();
   const path = config && entryPath(config.text, label);
   const tags = [...new Set(text.split(',').map((tag) => tag.trim()))].filter(Boolean).slice(0, 20);
-  const save = useMutation({
-    mutationFn: async () => {
-      const now = await client.fetchQuery({ ...configQuery, staleTime: 0 });
-      const at = entryPath(now.text, label);
-      const next = at && setValue(now.text, [...at, 'tags'], JSON.stringify(tags));
-      if (next === undefined) throw new RequestError(texts.servers.more.elsewhere, 0, 'validation');
-      const saved = await saveConfig(next, now.etag);
-      client.setQueryData(configQuery.queryKey, saved);
-      return { was: now.text, etag: saved.etag };
-    },
-    onSuccess: ({ was, etag }) => {
-      onClose();
-      toast('ok', t.tagged(plain(label)), {
-        text: texts.care.undo,
-        run: () => putConfigBack(client, was, etag),
-      });
-    },
-  });
+  const save = useSaveEntry(label, t.tagged(plain(label)));
   return (
     <Edit
       title={t.tagTitle(plain(label.slice(0, 200)))}
@@ -97,7 +79,11 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
       ready={path !== undefined && tags.join(', ') !== before}
       pending={save.isPending}
       error={save.error}
-      onSubmit={() => save.mutate()}
+      onSubmit={() =>
+        save.mutate((entry) => setValue(entry, ['tags'], JSON.stringify(tags)), {
+          onSuccess: onClose,
+        })
+      }
       onClose={onClose}
     >
       {(id) => (

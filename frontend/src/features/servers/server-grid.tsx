@@ -1,15 +1,14 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { buttonClasses } from '@/components/button';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { age, bytes, capital, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
+import { RemedyButton } from './remedy';
 import { ServerMenu } from './server-actions';
-import { wantsLogin } from './sign-in';
 
 /** Whether a server's state asks for the user, or soon may. */
 export function needsAttention(server: ServerStatus): boolean {
@@ -103,16 +102,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
               </p>
             </div>
             <div className="relative z-10 flex items-center gap-1">
-              {wantsLogin(server) && (
-                <Link
-                  to="/servers/$id"
-                  params={{ id: server.id }}
-                  className={buttonClasses('primary', true)}
-                  aria-label={`${texts.signIn.start}: ${plain(server.label || server.id)}`}
-                >
-                  {texts.signIn.start}
-                </Link>
-              )}
+              <RemedyButton server={server} />
               <ServerMenu server={server} />
             </div>
           </li>

@@ -1,13 +1,12 @@
 import { Link } from '@tanstack/react-router';
-import { buttonClasses } from '@/components/button';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
 import { age, capital, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
+import { RemedyButton, remedyOf } from './remedy';
 import { ServerMenu } from './server-actions';
-import { wantsLogin } from './sign-in';
 
 const edges = {
   ok: 'before:bg-ok',
@@ -33,7 +32,7 @@ export function ServerRow({
   visible?: number | undefined;
   filter: string | undefined;
 }) {
-  const login = wantsLogin(server);
+  const helped = Boolean(server.reason || remedyOf(server));
   return (
     <li
       className={classes(
@@ -90,7 +89,7 @@ export function ServerRow({
             <StateAge since={server.since} />
           </div>
         </div>
-        {(server.reason || login) && (
+        {helped && (
           <div className="mt-1 flex items-center gap-3">
             <p
               className={classes(
@@ -100,21 +99,11 @@ export function ServerRow({
             >
               {plain(capital(server.reason ?? ''))}
             </p>
-            {login && (
-              <Link
-                to="/servers/$id"
-                params={{ id: server.id }}
-                search={{ q: filter }}
-                className={classes(buttonClasses('primary', true), 'relative z-10')}
-                aria-label={`${texts.signIn.start}: ${plain(server.label || server.id)}`}
-              >
-                {texts.signIn.start}
-              </Link>
-            )}
+            <RemedyButton server={server} />
           </div>
         )}
       </div>
-      <div className={classes('relative z-10', (server.reason || login) && 'self-start')}>
+      <div className={classes('relative z-10', helped && 'self-start')}>
         <ServerMenu server={server} />
       </div>
     </li>

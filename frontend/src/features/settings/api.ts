@@ -1,7 +1,7 @@
 import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { configQuery, saveConfig } from '@/lib/config';
 import { setValue } from '@/lib/jsonc';
-import { RequestError, request, requestList, requestText } from '@/lib/request';
+import { RequestError, request, requestList } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type {
   Client,
@@ -139,23 +139,6 @@ export const secretsQuery = queryOptions({
   queryFn: ({ signal }) => request<Secrets>('GET', '/api/v1/secrets', { signal }),
   retry: false,
 });
-
-/** Sets a secret, or deletes it where there is no value. */
-export function useSecret() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: ({ name, value }: { name: string; value: string | undefined }) =>
-      requestText(
-        value === undefined ? 'DELETE' : 'PUT',
-        `/api/v1/secrets/${encodeURIComponent(name)}`,
-        value === undefined ? {} : { body: { value } },
-      ),
-    onSettled: () => {
-      client.invalidateQueries({ queryKey: ['secrets'] });
-      client.invalidateQueries({ queryKey: ['status'] }); // its notices tell of the key
-    },
-  });
-}
 
 export function useUnlock() {
   const client = useQueryClient();

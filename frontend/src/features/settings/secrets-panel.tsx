@@ -6,9 +6,10 @@ import { Confirm } from '@/components/confirm';
 import { age, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
+import { useSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { secretsQuery, useSecret, useUnlock } from './api';
+import { secretsQuery, useUnlock } from './api';
 
 const t = texts.settings.secrets;
 const input =

@@ -1,0 +1,97 @@
+// A server's page: what is wrong with it, what helps, and its configuration.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+import { becomes, focused } from './waiting.mjs';
+
+const trouble = { scene: 'trouble', rate: 0 };
+const quiet = { scene: 'full', rate: 0 };
+
+flow('a missing key is set where the problem is shown', trouble, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/linear`);
+  const problem = page.getByRole('region', { name: 'State' });
+  await problem.getByText(/LINEAR_API_KEY\} is not set/).waitFor();
+  const set = problem.getByRole('button', { name: 'Set LINEAR_API_KEY…' });
+  await set.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Set LINEAR_API_KEY…' });
+  const value = dialog.getByLabel('Value');
+  await focused(value);
+  assert.equal(await value.getAttribute('type'), 'password');
+  await inspect(page, 'all');
+  await page.keyboard.type('lin_secret');
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  const { text } = mock.world.config;
+  assert.match(text, /"LINEAR_API_KEY": "\$\{secret:LINEAR_API_KEY\}"/);
+  assert.match(text, /\/\/ from linear\.app/);
+  assert.doesNotMatch(text, /lin_secret/);
+});
+
+flow(
+  'a missing program is named with the command that installs it',
+  trouble,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/servers/fetch?view=log`);
+    await page.getByRole('button', { name: 'Install uv…' }).press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Install uv…' });
+    await dialog.getByText('curl -LsSf https://astral.sh/uv/install.sh | sh').waitFor();
+    await dialog.getByRole('link', { name: 'https://docs.astral.sh/uv' }).waitFor();
+    await inspect(page, 'all');
+    await page.keyboard.press('Escape');
+    await page.goto(`${mock.url}/#/servers/browser`);
+    const problem = page.getByRole('region', { name: 'State' });
+    await problem.getByText("Error: Cannot find module 'playwright'").waitFor();
+    await problem.getByRole('button', { name: 'Open log' }).press('Enter');
+    await page.waitForURL(/view=log/);
+  },
+);
+
+flow('an entry is changed as a form and as text', trouble, async (page, mock) => {
+  const before = mock.world.config.text;
+  await page.goto(`${mock.url}/#/servers/linear?view=config`);
+  const panel = page.getByRole('tabpanel', { name: 'Configuration' });
+  await panel.getByLabel('Command').fill('uvx');
+  await panel.getByLabel('Arguments').fill('mcp-linear\n--verbose');
+  await panel.getByLabel('Start timeout (seconds)').fill('90');
+  await panel.getByRole('button', { name: 'Store as secret' }).press('Enter');
+  await becomes(
+    () => panel.getByLabel('LINEAR_TOKEN', { exact: true }).inputValue(),
+    '${secret:LINEAR_TOKEN}',
+  );
+  // Another view loses nothing, another page asks first.
+  await page.getByRole('tab', { name: 'Log' }).click();
+  await page.getByRole('tab', { name: 'Configuration' }).click();
+  await page.getByRole('link', { name: 'Overview', exact: true }).click();
+  const question = page.getByRole('dialog', { name: 'Leave without saving?' });
+  await question.getByRole('button', { name: 'Keep editing' }).press('Enter');
+  await question.waitFor({ state: 'detached' });
+  await panel.getByRole('radio', { name: 'Text' }).press('Enter');
+  const text = panel.getByRole('textbox', { name: 'Entry in the configuration file' });
+  await text.getByText('--verbose').waitFor();
+  await text.getByText('// from linear.app').waitFor();
+  await inspect(page, 'all');
+  await panel.getByRole('button', { name: 'Save' }).press('Enter');
+  await page.getByText('Configuration of Linear saved.').waitFor();
+  const { text: after } = mock.world.config;
+  assert.match(
+    after,
+    /"command": "uvx",\n {6}"args": \[\s*"mcp-linear",\s*"--verbose"\s*\],\n {6}\/\/ from linear\.app/,
+  );
+  assert.match(after, /\n {6}"startupTimeoutMs": 90000\n {4}\}/);
+  assert.match(after, /"LINEAR_TOKEN": "\$\{secret:LINEAR_TOKEN\}"/);
+  await page.getByRole('button', { name: 'Undo' }).press('Enter');
+  await becomes(async () => mock.world.config.text, before);
+});
+
+flow('an entry that was changed elsewhere is not overwritten', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem?view=config`);
+  const panel = page.getByRole('tabpanel', { name: 'Configuration' });
+  await panel.getByLabel('Command').fill('bunx');
+  const theirs = mock.world.config.text.replace('"command": "npx"', '"command": "pnpx"');
+  mock.world.writeConfig(theirs);
+  await panel.getByRole('button', { name: 'Save' }).press('Enter');
+  await panel.getByText(/changed elsewhere/).waitFor();
+  assert.equal(mock.world.config.text, theirs);
+  await panel.getByRole('button', { name: 'Discard changes' }).press('Enter');
+  await becomes(() => panel.getByLabel('Command').inputValue(), 'pnpx');
+});

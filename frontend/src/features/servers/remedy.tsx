@@ -1,0 +1,103 @@
+import { Link } from '@tanstack/react-router';
+import { Download, KeyRound, PenLine, ShieldQuestion } from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
+import { Button, buttonClasses } from '@/components/button';
+import { stateTone } from '@/components/state-badge';
+import { classes } from '@/lib/classes';
+import { texts } from '@/lib/texts';
+import type { ServerStatus } from '@/types/api';
+import { wantsLogin } from './sign-in';
+
+const t = texts.servers.remedy;
+const SetKey = lazy(async () => ({ default: (await import('./remedy-dialogs')).SetKey }));
+const Install = lazy(async () => ({ default: (await import('./remedy-dialogs')).Install }));
+
+export interface Program {
+  product: string;
+  /** Installs it; "" where only its documentation is known. */
+  command: string;
+  address: string;
+}
+
+export type Remedy =
+  | { kind: 'signIn' | 'approve' | 'configure' }
+  | { kind: 'key'; name: string; isSecret: boolean }
+  | ({ kind: 'install' } & Program);
+
+/** The one action that helps a server that has a problem, as far as its reason and hint tell. */
+export function remedyOf(server: ServerStatus): Remedy | undefined {
+  const tone = stateTone(server.state);
+  if (wantsLogin(server)) return { kind: 'signIn' };
+  if (tone !== 'bad' && tone !== 'warn') return undefined;
+  if (server.state === 'needs-approval') return { kind: 'approve' };
+  const { reason, hint = '' } = server;
+  const variable = /variable \$\{(?:env:)?([A-Za-z_]\w*)\} is not set/.exec(reason)?.[1];
+  if (variable) return { kind: 'key', name: variable, isSecret: false };
+  const secret = /there is no secret named "([\w./@-]+)"/.exec(reason)?.[1];
+  if (secret) return { kind: 'key', name: secret, isSecret: true };
+  const missing = /drawbridge secret set (\w+)\. Then add/.exec(hint)?.[1];
+  if (missing) return { kind: 'key', name: missing, isSecret: false };
+  const program = /Install ([\w .+]+): (?:(.+) \()?(https:\/\/[\w./-]+\w)\)?\.?$/.exec(hint);
+  if (program?.[1] && program[3])
+    return { kind: 'install', product: program[1], command: program[2] ?? '', address: program[3] };
+  return /^(Correct|Check the|Set|Add|Remove|The package)|TimeoutMs|\bargs\b/.test(hint)
+    ? { kind: 'configure' }
+    : undefined;
+}
+
+/** That action as a button; on the server's own page the sign-in has a place of its own. */
+export function RemedyButton({ server, own = false }: { server: ServerStatus; own?: boolean }) {
+  const [open, setOpen] = useState(false);
+  const remedy = remedyOf(server);
+  if (!remedy || (own && remedy.kind === 'signIn')) return null;
+  const label = server.label || server.id;
+  const look = classes(buttonClasses('primary', true), 'relative z-10');
+  switch (remedy.kind) {
+    case 'signIn':
+    case 'configure':
+      return (
+        <Link
+          to="/servers/$id"
+          params={{ id: server.id }}
+          search={remedy.kind === 'signIn' ? {} : { view: 'config' }}
+          className={look}
+          aria-label={`${remedy.kind === 'signIn' ? texts.signIn.start : t.configure}: ${label}`}
+        >
+          {remedy.kind === 'configure' && <PenLine className="size-3.5" aria-hidden />}
+          {remedy.kind === 'signIn' ? texts.signIn.start : t.configure}
+        </Link>
+      );
+    case 'approve':
+      return (
+        <Link to="/questions" className={look} aria-label={`${t.approve}: ${label}`}>
+          <ShieldQuestion className="size-3.5" aria-hidden />
+          {t.approve}
+        </Link>
+      );
+    default: {
+      const Icon = remedy.kind === 'key' ? KeyRound : Download;
+      const close = () => setOpen(false);
+      return (
+        <>
+          <Button small look="primary" className="relative z-10" onClick={() => setOpen(true)}>
+            <Icon className="size-3.5" aria-hidden />
+            {remedy.kind === 'key' ? t.setKey(remedy.name) : t.install(remedy.product)}
+          </Button>
+          <Suspense>
+            {open && remedy.kind === 'key' && (
+              <SetKey
+                server={server}
+                name={remedy.name}
+                isSecret={remedy.isSecret}
+                onClose={close}
+              />
+            )}
+            {open && remedy.kind === 'install' && (
+              <Install server={server} program={remedy} onClose={close} />
+            )}
+          </Suspense>
+        </>
+      );
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { LoaderCircle } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { CodeEditor, CodeView } from '@/components/code';
+import { CopyButton } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
+import { Loading } from '@/components/page';
+import { Segments } from '@/components/segments';
+import { configQuery } from '@/lib/config';
+import { plain } from '@/lib/format';
+import { readJsonc } from '@/lib/jsonc';
+import { RequestError } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { useUnsaved } from '@/lib/unsaved';
+import type { ServerStatus } from '@/types/api';
+import { entryOf, useSaveEntry } from './add';
+import { ConfigForm } from './config-form';
+import { maskSecrets } from './mask-secrets';
+
+const t = texts.servers.config;
+
+/** A change of an entry that is not saved, and what it was made from. */
+export interface EntryEdit {
+  base: string;
+  text: string;
+}
+
+/** The change is kept while another view of the server is shown. */
+export function useEntryEdit() {
+  const state = useState<EntryEdit | undefined>(undefined);
+  useUnsaved(isChanged(state[0]));
+  return state;
+}
+
+const isChanged = (edit: EntryEdit | undefined) => edit !== undefined && edit.text !== edit.base;
+
+/** The entry of a server in the configuration file, as a form and as text, to change and save. */
+export function ServerConfig({
+  server,
+  state: [edit, setEdit],
+}: {
+  server: ServerStatus;
+  state: ReturnType<typeof useEntryEdit>;
+}) {
+  const label = server.label || server.id;
+  const { data: config } = useQuery(configQuery);
+  const [asText, setAsText] = useState(false);
+  const [shown, setShown] = useState(false);
+  const save = useSaveEntry(label, t.saved(plain(label)));
+  const inFile = config && entryOf(config.text, label);
+  const entry = edit?.text ?? inFile;
+  const changed = isChanged(edit);
+  if (!config) return <Loading />;
+  if (entry === undefined)
+    return (
+      <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
+        <p>{texts.servers.more.elsewhere}</p>
+        <Link to="/settings" className="text-accent underline underline-offset-2">
+          {texts.nav.settings}
+        </Link>
+      </div>
+    );
+  const { fault, value } = readJsonc(entry);
+  const sound = fault === undefined && typeof value === 'object' && value !== null;
+  const masked = maskSecrets(entry);
+  const change = (text: string) => {
+    setEdit({ base: edit?.base ?? entry, text });
+    if (save.isError) save.reset();
+  };
+  const discard = () => {
+    setEdit(undefined);
+    save.reset();
+  };
+  const store = () => {
+    if (!edit || !sound) return;
+    const { base, text } = edit;
+    save.mutate(
+      (now) => {
+        if (now !== base) throw new RequestError(t.conflict, 412, 'conflict');
+        return text;
+      },
+      { onSuccess: () => setEdit(undefined) },
+    );
+  };
+  return (
+    <div className="flex min-h-full flex-col">
+      <div className="flex-1 space-y-4 px-4 py-4 md:px-5">
+        <div className="flex flex-wrap items-center gap-2">
+          <Segments
+            label={t.as}
+            value={asText ? 'text' : 'form'}
+            options={[
+              { value: 'form', text: t.form },
+              { value: 'text', text: t.text },
+            ]}
+            onChange={(next) => setAsText(next === 'text')}
+          />
+          <span className="ml-auto">
+            <CopyButton label={t.copy} text={entry} />
+          </span>
+        </div>
+        {!asText &&
+          (sound ? (
+            <ConfigForm
+              server={server.id}
+              entry={entry}
+              value={value as Record<string, unknown>}
+              onChange={change}
+            />
+          ) : (
+            <p className="text-sm text-bad">{t.unsound}</p>
+          ))}
+        {asText && masked !== entry && !shown && !changed ? (
+          <div className="space-y-2">
+            <CodeView label={t.entry} text={plain(masked)} language="jsonc" />
+            <Button onClick={() => setShown(true)}>{t.reveal}</Button>
+          </div>
+        ) : (
+          asText && (
+            <CodeEditor
+              label={t.entry}
+              value={entry}
+              language="jsonc"
+              onChange={change}
+              onSave={store}
+              className="max-h-[32rem] min-h-40"
+            />
+          )
+        )}
+      </div>
+      {changed && (
+        <div className="sticky bottom-0 z-10 space-y-2 border-t bg-panel px-4 py-3 md:px-5">
+          <Failure error={save.error} />
+          {fault && <p className="text-sm text-bad">{t.fault(fault.line, fault.column)}</p>}
+          <div className="flex flex-wrap items-center gap-2">
+            <Button look="primary" disabled={!sound || save.isPending} onClick={store}>
+              {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+              {texts.settings.save}
+            </Button>
+            <Button onClick={discard}>{t.discard}</Button>
+            <span className="text-xs text-ink3">{t.effect}</span>
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { stateTone } from '@/components/state-badge';
+import { classes } from '@/lib/classes';
+import { capital, cut, logText, plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { ServerDetail } from '@/types/api';
+import { RemedyButton, remedyOf } from './remedy';
+
+const t = texts.servers;
+const few = 3;
+
+/** Why a server is as it is: the reason, what to do, and the last lines of its output. */
+export function ServerFailure({
+  server,
+  lines: wanted,
+  onLog,
+}: {
+  server: ServerDetail;
+  /** Whether its output belongs here: not above the log, which ends with it. */
+  lines: boolean;
+  onLog: () => void;
+}) {
+  const [all, setAll] = useState(false);
+  const tone = stateTone(server.state);
+  const bad = tone === 'bad' || tone === 'warn';
+  const lines = (bad && wanted && server.stderr) || [];
+  const remedy = remedyOf(server);
+  if (!server.reason && !server.detail && lines.length === 0) return null;
+  return (
+    <section
+      aria-label={t.problem}
+      className={classes(
+        'px-4 py-3 text-sm md:px-5',
+        tone === 'bad' && 'bg-bad-soft text-bad',
+        tone === 'warn' && 'bg-warn-soft text-warn',
+        !bad && 'bg-sunken text-ink2',
+      )}
+    >
+      {server.reason && (
+        <p className="font-medium [overflow-wrap:anywhere]">
+          {plain(capital(cut(server.reason, 600)))}
+        </p>
+      )}
+      {server.hint && (
+        <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
+      )}
+      {server.detail && lines.length === 0 && !server.reason.includes(server.detail) && (
+        <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+          {plain(server.detail.slice(0, 1500))}
+        </p>
+      )}
+      {lines.length > 0 && (
+        <pre className="scroll-area mt-2 max-h-60 rounded-md border bg-panel px-3 py-2 font-mono text-xs whitespace-pre-wrap text-ink [overflow-wrap:anywhere]">
+          {lines
+            .slice(all ? 0 : -few)
+            .map((line) => logText(line.slice(0, 4000)))
+            .join('\n')}
+        </pre>
+      )}
+      {(lines.length > 0 || remedy) && (
+        <div className="mt-2.5 flex flex-wrap gap-2 empty:hidden">
+          <RemedyButton server={server} own />
+          {lines.length > few && !all && (
+            <Button small onClick={() => setAll(true)}>
+              {t.allLines(lines.length)}
+            </Button>
+          )}
+          {lines.length > 0 && (
+            <Button small onClick={onLog}>
+              {t.openLog}
+            </Button>
+          )}
+        </div>
+      )}
+    </section>
+  );
+}
