@@ -39,8 +39,8 @@ func (x *exchange) namesTask() bool {
 	if headerValue(header, methodHeader) != x.env.Method {
 		return false
 	}
-	id, ok := wire.Unquote(wire.Bytes(x.rawParams(), x.params.TaskID))
-	return !ok || headerValue(header, nameHeader) == id
+	id := wire.RoutedName(x.env.Method, x.rawParams(), &x.params)
+	return id == "" || headerValue(header, nameHeader) == id
 }
 
 // withPublicTaskIDs returns the result of a server with the ids of tasks as the client knows them.

@@ -180,6 +180,9 @@ func TestTasksAreOfferedOnlyWhereBothSidesHaveThem(t *testing.T) {
 			t.Errorf("%s exists in the modern era: %s", method, got)
 		}
 	}
+	if got := f.withTasks("/s/one/mcp", "tasks/result", "", `"taskId":"x"`); !strings.Contains(got, `"code":-32601`) {
+		t.Errorf("tasks/result without Mcp-Name: %s", got)
+	}
 	if got := f.withTasks("/mcp", "tasks/get", "wrong", `"taskId":"one__x"`); !strings.Contains(got, `"code":-32020`) {
 		t.Errorf("Mcp-Name of another task: %s", got)
 	}

@@ -1,0 +1,149 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// taskScenarios are the scenarios of the official suite for tasks.
+var taskScenarios = []string{
+	"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
+	"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-status-notifications", "tasks-required-task-error", "tasks-mrtr-composition",
+}
+
+// suiteCheck matches one check in the suite's detailed output.
+var suiteCheck = regexp.MustCompile(`"id": ("[^"]+"),\s*"name": "[^"]*",\s*"description": "(?:[^"\\]|\\.)*",\s*"status": "([A-Z]+)"`)
+
+// The scenarios for tasks of the official suite pass against a server with tasks, and have the same
+// results through the bridge.
+func TestTaskScenariosOfTheSuitePassDirectlyAndThroughTheBridge(t *testing.T) {
+	t.Parallel()
+	d := start(t, object{
+		"mcpServers": object{"tasks": object{"command": smallServer(t), "args": []string{"tasks"}}},
+		"bridge":     object{"requireToken": false, "naming": "{tool}"},
+	})
+	d.running("tasks")
+	direct := httptest.NewServer(newHTTPFront(t, "tasks"))
+	t.Cleanup(direct.Close)
+	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
+	for _, scenario := range taskScenarios {
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			results := func(url string) string {
+				// The suite exits with 1 if a check fails, which the results show.
+				cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server", "--url", url, "--scenario", scenario,
+					"--spec-version", "2026-07-28", "--force", "--verbose", "--timeout", fmt.Sprint(limit(12e9).Milliseconds()), "--output-dir", t.TempDir())
+				report, err := cmd.Output()
+				var all []string
+				for _, m := range suiteCheck.FindAllStringSubmatch(string(report), -1) {
+					all = append(all, m[1]+" "+m[2])
+				}
+				if len(all) == 0 {
+					t.Fatalf("no results: %v\n%s", err, tail(string(report)))
+				}
+				if strings.Contains(strings.Join(all, "\n"), "FAILURE") {
+					t.Errorf("%s:\n%s", url, tail(string(report)))
+				}
+				slices.Sort(all)
+				return strings.Join(all, "\n")
+			}
+			want := results(direct.URL)
+			t.Log("\n" + want)
+			for _, path := range []string{"/s/tasks/mcp", "/mcp"} {
+				if got := results(d.url + path); got != want {
+					t.Errorf("%s\n got %s\nwant %s", path, got, want)
+				}
+			}
+		})
+	}
+}
+
+// httpFront offers a test server over HTTP, as the modern era requires.
+type httpFront struct {
+	pipe *mcptest.Pipe
+
+	mu      sync.Mutex
+	lastID  int
+	waiting map[int]chan json.RawMessage
+}
+
+func newHTTPFront(t testing.TB, mode string) *httpFront {
+	t.Helper()
+	pipe, err := mcptest.Start(mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pipe.Stop(context.Background()) })
+	f := &httpFront{pipe: pipe, waiting: map[int]chan json.RawMessage{}}
+	go func() {
+		for lines := bufio.NewScanner(pipe.Stdout()); lines.Scan(); {
+			var m struct{ ID *int }
+			if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
+				continue
+			}
+			f.mu.Lock()
+			if answer := f.waiting[*m.ID]; answer != nil {
+				answer <- bytes.Clone(lines.Bytes())
+			}
+			f.mu.Unlock()
+		}
+	}()
+	return f
+}
+
+func (f *httpFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	env, err := wire.Scan(body)
+	if r.Method != http.MethodPost || err != nil || env.Kind != wire.Request {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	id, params := wire.Bytes(body, env.ID), wire.Bytes(body, env.Params)
+	spans, _ := wire.ScanParams(params)
+	if r.Header.Get("Mcp-Method") != env.Method || r.Header.Get("Mcp-Name") != wire.RoutedName(env.Method, params, &spans) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write(wire.AppendError(nil, id, -32020, "the headers do not match the body", nil))
+		return
+	}
+	f.mu.Lock()
+	f.lastID++
+	own, answer := f.lastID, make(chan json.RawMessage, 1)
+	f.waiting[own] = answer
+	_, err = f.pipe.Stdin().Write(append(wire.Splice(nil, bytes.TrimSpace(body), wire.Edit{Span: env.ID, With: []byte(fmt.Sprint(own))}), '\n'))
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.waiting, own)
+		f.mu.Unlock()
+	}()
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	select {
+	case reply := <-answer:
+		env, _ := wire.Scan(reply)
+		if !env.Error.Empty() {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		_, _ = w.Write(wire.Splice(nil, reply, wire.Edit{Span: env.ID, With: id}))
+	case <-r.Context().Done():
+	}
+}
