@@ -41,7 +41,10 @@ async function cleared(page) {
     await page.unrouteAll({ behavior: 'wait' });
     page.removeAllListeners('request');
     await page.mouse.move(0, 0);
-    await page.evaluate(() => localStorage.clear());
+    await page.evaluate(() => {
+      localStorage.clear();
+      sessionStorage.clear();
+    });
     await page.goto('about:blank', { timeout: 5000 });
   } catch {
     return false;

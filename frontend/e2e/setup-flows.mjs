@@ -101,3 +101,37 @@ flow(
     await card.getByText('https://example.test').waitFor();
   },
 );
+
+flow(
+  'typed text is a draft until it is discarded, and that can be undone',
+  quiet,
+  async (page, mock) => {
+    const restored = page.getByText('Restored your draft');
+    const elsewhere = async () => {
+      await page.getByRole('link', { name: 'Overview', exact: true }).click();
+      await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+      await page.goBack();
+    };
+    await page.goto(`${mock.url}/#/add`);
+    const snippet = page.getByLabel('Paste a snippet, a command or an address');
+    await snippet.fill('npx -y half-a-command');
+    assert.equal(await restored.count(), 0);
+    await elsewhere();
+    await restored.waitFor();
+    assert.equal(await snippet.inputValue(), 'npx -y half-a-command');
+    await page.getByRole('button', { name: 'Discard', exact: true }).click();
+    await becomes(() => snippet.inputValue(), '');
+    const messages = page.getByRole('region', { name: /^Notifications/ });
+    await messages.getByRole('button', { name: 'Undo' }).click();
+    await becomes(() => snippet.inputValue(), 'npx -y half-a-command');
+    await snippet.fill('npx -y server --api-key=abcdef0123456789');
+    await elsewhere();
+    await becomes(() => snippet.inputValue(), ''); // a secret is not kept
+    await page.goto(`${mock.url}/#/tools?tool=everything__echo`);
+    await page.getByLabel(/^message/).fill('half an argument');
+    await page.reload();
+    await restored.waitFor();
+    assert.equal(await page.getByLabel(/^message/).inputValue(), 'half an argument');
+    await inspect(page, 'all');
+  },
+);

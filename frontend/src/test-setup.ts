@@ -5,7 +5,9 @@ import { afterEach, vi } from 'vitest';
 
 afterEach(() => {
   cleanup();
-  if (typeof localStorage !== 'undefined') localStorage.clear(); // a test of the mock runs in Node.js
+  if (typeof localStorage === 'undefined') return; // a test of the mock runs in Node.js
+  localStorage.clear();
+  sessionStorage.clear();
 });
 
 // CodeMirror measures what it draws, which needs a browser: the browser tests cover it.

@@ -3,8 +3,10 @@ import { Link } from '@tanstack/react-router';
 import { NotebookPen, X } from 'lucide-react';
 import { useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
+import { readDraft, useDraft } from '@/lib/drafts';
 import { plain } from '@/lib/format';
 import { isConflict, messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -18,7 +20,7 @@ const field = 'block rounded-md border border-strong bg-panel px-2.5 text-sm pla
 
 /** What the user wrote to a call, and the tags by which it is found again. */
 export function CallNote({ call }: { call: CallDetail }) {
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useState(() => readDraft(`note ${call.id}`) !== undefined);
   const note = call.note;
   return (
     <Section
@@ -85,14 +87,18 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
   useEffect(() => title.current?.focus(), []);
   const now: Note = { ...empty, ...call.note };
   // What the edit began with: a note that changes meanwhile must not be lost.
-  const [base, setBase] = useState(now);
-  const [note, setNote] = useState(now);
-  const [tag, setTag] = useState('');
+  const place = `note ${call.id}`;
+  const [kept] = useState(() => readDraft<{ base: Note; note: Note; tag: string }>(place));
+  const [base, setBase] = useState(kept?.base ?? now);
+  const [note, setNote] = useState(kept?.note ?? now);
+  const [tag, setTag] = useState(kept?.tag ?? '');
   const save = useNote(call.id);
   const client = useQueryClient();
   const tags = note.tags ?? [];
   const conflict = !same(now, base);
-  useUnsaved(tag.trim() !== '' || !same(note, base));
+  const edited = tag.trim() !== '' || !same(note, base);
+  useUnsaved(edited);
+  const restored = useDraft(place, edited ? { base, note, tag } : undefined, 'forget');
   const addTag = () => {
     const word = tag.trim();
     if (word && !tags.includes(word)) setNote({ ...note, tags: [...tags, word] });
@@ -174,6 +180,15 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           className={`${field} h-7 w-28 text-xs`}
         />
       </div>
+      {restored && (
+        <DraftRestored
+          onDiscard={() => {
+            setBase(now);
+            setNote(now);
+            setTag('');
+          }}
+        />
+      )}
       {conflict && (
         <div role="alert" className="space-y-2 rounded-md bg-warn-soft px-3 py-2 text-sm">
           <p className="text-warn">{t.changed}</p>

@@ -3,12 +3,14 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { LoaderCircle, Plus, Store, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
+import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { PageHeader } from '@/components/page';
 import { rememberAddedServers } from '@/lib/added-servers';
 import { configQuery } from '@/lib/config';
+import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, useLocalToast } from '@/lib/toast';
 import { entryOf, useAddServers } from './add';
 import { serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
@@ -16,6 +18,12 @@ import { type Choice, DraftCard } from './draft-card';
 import { clean, readSnippet } from './snippet';
 
 const t = texts.add;
+const place = 'add server';
+
+interface Typed {
+  text: string;
+  choices: Choice[];
+}
 
 /** Takes whatever a README offers, shows exactly what it would run, and writes it after a click. */
 export function AddPage({
@@ -30,14 +38,30 @@ export function AddPage({
   /** Where servers of clients are taken over. */
   importing?: ReactNode;
 }) {
-  const [text, setText] = useState('');
-  const [choices, setChoices] = useState<Choice[]>([]);
+  const fresh = like === undefined && linked === undefined;
+  const [kept] = useState(() => (fresh ? readDraft<Typed>(place) : undefined));
+  const [text, setText] = useState(kept?.text ?? '');
+  const [choices, setChoices] = useState<Choice[]>(kept?.choices ?? []);
+  const typed = fresh && text !== '' ? { text, choices } : undefined;
+  const restored = useDraft<Typed>(fresh ? place : `${place} ${like ?? linked?.name}`, typed);
+  const say = useLocalToast();
+  const discard = () => {
+    read('');
+    say('ok', texts.care.typedGone, {
+      text: texts.care.undo,
+      run: () => {
+        setText(text);
+        setChoices(choices);
+      },
+    });
+  };
   const { data: servers } = useQuery(serversQuery);
   const taken = useMemo(() => new Set(servers?.map((server) => server.id)), [servers]);
   const navigate = useNavigate();
   const box = useRef<HTMLTextAreaElement>(null);
   const id = useId();
   const add = useAddServers((names) => {
+    keepDraft(place, undefined);
     rememberAddedServers(names);
     toast('ok', t.added(names.join(', ')));
     const [only] = names;
@@ -124,6 +148,7 @@ export function AddPage({
               onChange={(event) => read(event.target.value)}
               className="block w-full resize-y rounded-lg border border-strong bg-panel p-3 font-mono text-xs leading-[1.6] placeholder:text-ink3"
             />
+            {restored && <DraftRestored onDiscard={discard} />}
             {text.trim() !== '' && choices.length === 0 && (
               <p className="mt-2 flex gap-2 text-sm text-warn" role="status">
                 <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />

@@ -4,8 +4,10 @@ import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { CodeEditor, type Mark, MergeDiff } from '@/components/code';
 import { Confirm } from '@/components/confirm';
+import { DraftRestored } from '@/components/draft-restored';
 import { Loading } from '@/components/page';
 import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
+import { readDraft, useDraft } from '@/lib/drafts';
 import { plain } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
 import { isConflict, messageOf, RequestError } from '@/lib/request';
@@ -36,14 +38,17 @@ export function ConfigEditor({ problems }: { problems: Problem[] }) {
 
 function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
   // What the edit began with: a file that changes meanwhile must not be lost.
-  const [base, setBase] = useState(file);
-  const [text, setText] = useState(file.text);
+  const place = `file ${file.path}`;
+  const [kept] = useState(() => readDraft<{ base: ConfigFile; text: string }>(place));
+  const [base, setBase] = useState(kept?.base ?? file);
+  const [text, setText] = useState(kept?.text ?? file.text);
   const [asking, setAsking] = useState(false);
   const say = useLocalToast();
   const client = useQueryClient();
   const id = useId();
   const edited = text !== base.text;
   useUnsaved(edited);
+  const restored = useDraft(place, edited ? { base, text } : undefined, 'forget');
   const elsewhere = file.etag !== base.etag;
   if (elsewhere && !edited) {
     setBase(file);
@@ -113,6 +118,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
     marks.push({ ...fault, severity: 'error', message: t.syntax(fault.line, fault.column) });
   return (
     <div className="space-y-2">
+      {restored && <DraftRestored onDiscard={() => dropTyped(file)} />}
       <CodeEditor
         label={t.editor}
         value={text}

@@ -3,16 +3,19 @@ import { CircleAlert, CircleCheck, LoaderCircle, Play } from 'lucide-react';
 import { useId, useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { CodeEditor } from '@/components/code';
+import { DraftRestored } from '@/components/draft-restored';
 import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
 import { ObjectForm } from '@/components/schema-form';
 import { TabList, TabPanel, Tabs } from '@/components/segments';
+import { readDraft, useDraft } from '@/lib/drafts';
 import { plain } from '@/lib/format';
 import { formatJson, jsonMembers } from '@/lib/json-text';
 import { jsonFault } from '@/lib/jsonc';
 import { messageOf } from '@/lib/request';
 import { initialText, readSchema } from '@/lib/schema';
 import { texts } from '@/lib/texts';
+import { useLocalToast } from '@/lib/toast';
 import type { Tool } from '@/types/api';
 import { runTool, type ToolAnswer } from './api';
 
@@ -39,7 +42,16 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
   const schema = useMemo(() => readSchema(tool.inputSchema), [tool.inputSchema]);
   const hasForm = schema.kind === 'object';
   const first = () => formatJson(begin ?? (hasForm ? initialText(schema) : '{}'));
-  const [args, setArgs] = useState(first);
+  const draft = `try ${tool.name} ${(begin ?? '').slice(0, 200)}`;
+  const [args, setArgs] = useState(() => readDraft<string>(draft) ?? first());
+  const restored = useDraft(draft, args === first() ? undefined : args);
+  const say = useLocalToast();
+  const reset = () => {
+    const typed = args;
+    setArgs(first());
+    if (typed !== first())
+      say('ok', texts.care.typedGone, { text: texts.care.undo, run: () => setArgs(typed) });
+  };
   const [view, setView] = useState<'form' | 'json'>(hasForm ? 'form' : 'json');
   const [run, setRun] = useState<Run>({ phase: 'idle' });
   const abort = useRef<AbortController | null>(null);
@@ -65,6 +77,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
   return (
     <Tabs value={view} onChange={setView} className="space-y-3">
       <p className="text-sm text-ink2">{t.tryHint}</p>
+      {restored && <DraftRestored onDiscard={reset} />}
       {hasForm && (
         <TabList
           label={t.how}
@@ -133,7 +146,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
             {t.format}
           </Button>
         )}
-        <Button look="quiet" onClick={() => setArgs(first())}>
+        <Button look="quiet" onClick={reset}>
           {t.reset}
         </Button>
       </div>

@@ -51,6 +51,8 @@ export const generalTexts = {
   care: {
     undo: 'Undo',
     typedGone: 'Your input was discarded.',
+    draftRestored: 'Restored your draft',
+    draftDiscard: 'Discard',
     signOutTitle: (server: string) => `Sign out of ${server}?`,
     signOutBody: (issuer: string) =>
       `Its tokens are deleted and revoked at ${issuer}. Its tools fail until you sign in again.`,

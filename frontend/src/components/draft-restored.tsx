@@ -1,0 +1,18 @@
+import { texts } from '@/lib/texts';
+
+/** Says that a form contains what was typed here before. */
+export function DraftRestored({ onDiscard }: { onDiscard: () => void }) {
+  return (
+    <p role="status" className="flex items-center gap-1.5 text-xs text-ink2">
+      {texts.care.draftRestored}
+      <span aria-hidden>·</span>
+      <button
+        type="button"
+        onClick={onDiscard}
+        className="rounded text-accent underline-offset-2 hover:underline"
+      >
+        {texts.care.draftDiscard}
+      </button>
+    </p>
+  );
+}
