@@ -80,7 +80,7 @@ linux() {
 		archlinux) recommends='[gtk3, webkit2gtk-4.1]' ;;
 		esac
 		sed "s|\${RECOMMENDS}|$recommends|; s|\${VERSION}|$version|; s|\${GOARCH}|$arch|; s|\${ZSH}|$zsh|; $omit" build/package/nfpm.yaml >"$stage/$kind.yaml"
-		CGO_ENABLED=0 GOFLAGS= go run "$nfpm" package --config "$stage/$kind.yaml" --packager "$kind" --target "$out"
+		CGO_ENABLED=0 GOFLAGS=-trimpath go run "$nfpm" package --config "$stage/$kind.yaml" --packager "$kind" --target "$out"
 	done
 	local dir=$stage/linux/drawbridge-$version
 	mkdir -p "$dir"

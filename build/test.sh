@@ -82,7 +82,7 @@ window() { make --no-print-directory window; }
 # parallel run one at a time, before all others.
 e2e() {
 	make --no-print-directory daemon
-	CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags e2e -json -timeout 40m -parallel 4 ./build/e2e | tally go
+	CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags e2e -json -timeout 40m -parallel 6 ./build/e2e | tally go
 }
 
 browser() {

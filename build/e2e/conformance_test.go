@@ -14,13 +14,14 @@ import (
 // everythingServer builds the reference server of the official suite, at the version in our go.mod.
 func everythingServer(t testing.TB) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "everything-server")
-	cmd := command(t, []string{"HOME=" + os.Getenv("HOME"), "CGO_ENABLED=0", "GOFLAGS=" + os.Getenv("GOFLAGS")},
-		"go", "build", "-o", path, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
-	cmd.Dir = root
-	run(t, cmd, 0)
-	return path
+	program, err := buildEverythingServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
+
+var buildEverythingServer = onceBuilt("everything-server", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
 
 // The test runs the required scenarios for a server of each revision, as frozen at its release.
 // Permitted failures are in expected-failures.yaml; the suite also fails if a scenario in that list

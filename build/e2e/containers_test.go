@@ -33,10 +33,7 @@ func shellImage(t testing.TB, docker func(args ...string) *exec.Cmd) (name strin
 		}
 		t.Skipf("no Docker Engine or no static busybox: %v", err)
 	}
-	program := filepath.Join(t.TempDir(), "server")
-	build := exec.Command("go", "build", "-o", program, "github.com/drawbridge-mcp/drawbridge/backend/mcptest/mcpserver")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	run(t, build, 0)
+	program := smallServer(t)
 	var image bytes.Buffer
 	w := tar.NewWriter(&image)
 	for inside, file := range map[string]string{"bin/busybox": busybox, "server": program} {

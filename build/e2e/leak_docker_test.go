@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,10 +27,7 @@ func serverImage(t testing.TB) (name string) {
 		}
 		t.Skipf("no Docker Engine answers: %v %s", err, tail(string(out)))
 	}
-	program := filepath.Join(t.TempDir(), "server")
-	build := exec.Command("go", "build", "-o", program, "github.com/drawbridge-mcp/drawbridge/backend/mcptest/mcpserver")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	run(t, build, 0)
+	program := smallServer(t)
 	src, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)

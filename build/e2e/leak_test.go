@@ -253,15 +253,20 @@ func smallServer(t testing.TB) string {
 	return program
 }
 
-var buildSmallServer = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(output, "mcpserver")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "github.com/drawbridge-mcp/drawbridge/backend/mcptest/mcpserver")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot build the test server: %w\n%s", err, out)
-	}
-	return program, nil
-})
+var buildSmallServer = onceBuilt("mcpserver", "github.com/drawbridge-mcp/drawbridge/backend/mcptest/mcpserver")
+
+// onceBuilt returns a function that builds a program, once for all tests.
+func onceBuilt(name, path string) func() (program string, err error) {
+	return sync.OnceValues(func() (string, error) {
+		program := filepath.Join(output, name)
+		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, path)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("cannot build %s: %w\n%s", name, err, out)
+		}
+		return program, nil
+	})
+}
 
 // The three kinds of crash, each with its own lab, run in parallel, so that one works while another
 // waits.

@@ -114,7 +114,7 @@ func TestDebianPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	second := build("v0.0.2", "GOFLAGS=-buildvcs=false -overlay="+overlay)
+	second := build("v0.0.2", "GOFLAGS=-buildvcs=false -trimpath -overlay="+overlay)
 	run(t, exec.Command("dpkg", "-i", second), 0)
 	stop = serve()
 	if got := run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0); !strings.Contains(got, `"echo"`) {

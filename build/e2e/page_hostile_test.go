@@ -33,7 +33,7 @@ func TestHostileServerTextIsInertOnPage(t *testing.T) {
 	var found struct{ Looks int }
 	browse(t, d, "page-hostile.mjs", 8, object{"token": d.token("life")}, &found)
 	t.Logf("%d places were looked at", found.Looks)
-	if found.Looks < 90 && os.Getenv("STEPS") == "" {
+	if found.Looks < 60 && os.Getenv("STEPS") == "" {
 		t.Error("that is too few")
 	}
 }

