@@ -148,6 +148,9 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	if isTaskMethod(rq.method) {
 		return b.callTask(ctx, rq, sink)
 	}
+	if !callMethods[rq.method] {
+		return b.callExtension(ctx, rq, sink)
+	}
 	if rq.endpoint.toolMode != "" {
 		var rpcErr *rpcError
 		if rq, rpcErr = unwrapCallTool(rq); rpcErr != nil {

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -85,4 +87,36 @@ func withoutTasks(capabilities []byte) []byte {
 		return nil
 	})
 	return wire.Splice(nil, capabilities, edits...)
+}
+
+// protocolMethods are the first parts of the methods that the protocol itself has or reserves. Their
+// meaning is known, and policy and approvals apply to them.
+var protocolMethods = map[string]bool{
+	"tools": true, "prompts": true, "resources": true, "completion": true, "logging": true, "sampling": true, "elicitation": true, "roots": true,
+	"notifications": true, "subscriptions": true, "server": true, "tasks": true, "initialize": true, "ping": true, "rpc": true,
+}
+
+// isExtensionMethod reports whether a method may belong to an extension that the bridge does not know.
+func isExtensionMethod(method string) bool {
+	first, _, _ := strings.Cut(method, "/")
+	first, _, _ = strings.Cut(first, ".")
+	return method != "" && len(method) <= maxExtensionMethod && !protocolMethods[strings.ToLower(first)]
+}
+
+const maxExtensionMethod = 256 // bytes
+
+// callExtension sends a request of a method that the protocol does not have to the server of the
+// endpoint. Params and result are unchanged. The client and the server must both declare an extension
+// that could have the method.
+func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
+	shared := sharedExtensions(rq.era, rq.capabilities, b.view(rq.endpoint, rq.client.Token).Offers())
+	delete(shared, appsExtension)
+	delete(shared, tasksExtension)
+	if len(shared) == 0 {
+		return methodResult{}, newError(codeMethodNotFound, "there is no such method")
+	}
+	call := b.newCall(rq)
+	call.Server, call.Name, call.PublicName, call.BytesIn = rq.endpoint.server, rq.method, rq.method, len(call.Params)
+	reply, err := b.runCall(ctx, rq, call, sink)
+	return b.buildResult(rq, call.Server, call.PublicName, reply, err)
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -87,5 +88,41 @@ func TestAppCallsToolsByTheirOwnNames(t *testing.T) {
 		if got := s.gateway.last(); got.Server != tt.server || tt.server != "" && got.Name != "sort" {
 			t.Errorf("%s leads to %q of %q, want %q", tt.name, got.Name, got.Server, tt.server)
 		}
+	}
+}
+
+// At the address of one server, methods of an extension that both sides declare pass byte for byte.
+func TestExtensionMethodPassesAtTheAddressOfItsServer(t *testing.T) {
+	s := newExtensionsFixture(t)
+	const params, result = `{"z":9007199254740993,"a":1.0,"e":"\u00e9"}`, `{"b":1.0,"a":{"n":9007199254740993},"taskId":"x","contents":[{"uri":"board://1"}]}`
+	s.gateway.answer = func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+		return core.Reply{Result: json.RawMessage(result)}, nil
+	}
+	call := func(path, method, declared string) (legacy, modern string) {
+		legacy = onlyMessage(t, s.post(path, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`, s.openSession(path, declared)...))
+		body := strings.Replace(modernBody(method, params[1:len(params)-1]), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":`+declared, 1)
+		return legacy, onlyMessage(t, s.post(path, body, versionHeader, core.ModernVersion, methodHeader, method))
+	}
+	legacy, modern := call("/s/two/mcp", "vendor/x.sort", clientExtensions)
+	checkEqual(t, "legacy", legacy, `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
+	if !strings.Contains(modern, `"result":`+result[:len(result)-1]+`,"resultType":"complete"`) {
+		t.Error(modern)
+	}
+	seen := s.gateway.seen
+	if len(seen) != 2 || seen[0].Server != "two" || seen[0].Method != "vendor/x.sort" || string(seen[0].Params) != params || !strings.HasPrefix(string(seen[1].Params), params[:len(params)-1]) {
+		t.Errorf("%d calls: %+v", len(seen), seen)
+	}
+	for _, refused := range [][3]string{
+		{"/s/two/mcp", "vendor/x.sort", `{}`}, {"/s/plain/mcp", "vendor/x.sort", clientExtensions}, {"/mcp", "vendor/x.sort", clientExtensions},
+		{"/s/two/mcp", "tools/invoke", clientExtensions}, {"/s/two/mcp", "Tools/call", clientExtensions}, {"/s/two/mcp", "sampling/createMessage", clientExtensions},
+		{"/s/two/mcp", "vendor/x.sort", `{"extensions":{"io.modelcontextprotocol/ui":{}}}`},
+	} {
+		legacy, modern := call(refused[0], refused[1], refused[2])
+		if !strings.Contains(legacy, `"code":-32601`) || !strings.Contains(modern, `"code":-32601`) {
+			t.Errorf("%v: %s, %s", refused, legacy, modern)
+		}
+	}
+	if len(s.gateway.seen) != 2 {
+		t.Error("a refused method reached a server")
 	}
 }

@@ -136,7 +136,7 @@ func (b *Bridge) serveLegacyPost(w http.ResponseWriter, x *exchange) {
 				return
 			}
 		case wire.Request:
-			if !isBridgeMethod(x.env.Method) && !sdkLegacyMethods[x.env.Method] {
+			if !x.isForDispatch() && !sdkLegacyMethods[x.env.Method] {
 				writeError(w, http.StatusOK, x.id(), codeMethodNotFound, "there is no such method")
 				return
 			}
@@ -235,7 +235,12 @@ func (x *exchange) reply(status int, parts ...[]byte) {
 // the client accepts both forms of response.
 func (x *exchange) canServeFast() bool {
 	header := x.request.Header
-	return isBridgeMethod(x.env.Method) && x.hasUsableParams() && acceptsJSONAndStream(header) && header["Last-Event-Id"] == nil
+	return x.isForDispatch() && x.hasUsableParams() && acceptsJSONAndStream(header) && header["Last-Event-Id"] == nil
+}
+
+// isForDispatch reports whether dispatch handles the method at the endpoint, rather than go-sdk.
+func (x *exchange) isForDispatch() bool {
+	return isBridgeMethod(x.env.Method) || isExtensionMethod(x.env.Method)
 }
 
 // hasUsableParams reports whether the params are an object, or absent where they may be.
