@@ -90,3 +90,38 @@ flow('on a phone all pages are behind More', quiet, async (page, mock) => {
   await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor();
   await page.setViewportSize(sizes.desktop);
 });
+
+flow(
+  'the overview shows a range, and each number leads to its calls',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/`);
+    await settled(page, '/');
+    await page.getByRole('radio', { name: '7 days' }).press('Enter');
+    await page.waitForURL(/#\/\?range=7d$/);
+    const tops = page.getByRole('region', { name: 'Top tools' });
+    const first = tops.getByRole('link').first();
+    await tops.getByRole('radio', { name: 'Context' }).press('Enter');
+    await tops
+      .getByText(/tokens$/)
+      .first()
+      .waitFor();
+    await tops.getByRole('radio', { name: 'Time' }).press('Enter');
+    await tops
+      .getByText(/tokens$/)
+      .first()
+      .waitFor({ state: 'detached' });
+    await inspect(page, 'all');
+    await first.press('Enter');
+    await page.waitForURL(/#\/calls\?.*range=7d/);
+    await page.goto(`${mock.url}/#/?range=7d`);
+    const latency = page.getByRole('region', { name: 'Latency' });
+    const chart = latency.locator('[tabindex="0"]');
+    await chart.press('ArrowLeft');
+    await chart.press('Enter');
+    await page.waitForURL(/#\/calls\?.*from=/);
+    await page.goto(`${mock.url}/#/?range=7d`);
+    await page.getByRole('radio', { name: 'From … to' }).press('Enter');
+    await page.waitForURL(/#\/usage\?from=/);
+  },
+);

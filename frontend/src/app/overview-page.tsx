@@ -1,5 +1,5 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
-import { Link, type LinkProps } from '@tanstack/react-router';
+import { getRouteApi, Link, type LinkProps } from '@tanstack/react-router';
 import { Activity, CircleCheck, MessageCircleQuestion, Plus, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
@@ -15,24 +15,32 @@ import { NoServers } from '@/features/servers/no-servers';
 import { Attention, needsAttention, useServerNumbers } from '@/features/servers/server-grid';
 import { ServerLines } from '@/features/servers/server-lines';
 import { usageQuery } from '@/features/usage/api';
-import { DayAtAGlance } from '@/features/usage/top-tools';
+import { RangePicker } from '@/features/usage/range-picker';
+import { AtAGlance } from '@/features/usage/top-tools';
 import { useAllAnswered } from '@/lib/all-answered';
 import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
 import { bytes, count, duration, plain, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import type { Range } from '@/lib/range';
 import { useServerName } from '@/lib/server-names';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
+import type { UsageReport } from '@/types/api';
 import { countTroubles } from './banners';
+import { useCostedTools } from './unused';
 
 const t = texts.overview;
+const route = getRouteApi('/');
 
 export function OverviewPage() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const calls = useRecentNumbers();
   const nameOf = useServerName();
-  const { data: day } = useQuery(usageQuery({ range: '24h' }));
+  const { range = '24h' } = route.useSearch();
+  const navigate = route.useNavigate();
+  const { data: report } = useQuery(usageQuery({ range }));
+  const { tools: costs } = useCostedTools();
   // What stands above something else, or says that there is nothing, waits for its answer.
   const ready = useAllAnswered([
     useQuery(questionsQuery),
@@ -55,15 +63,30 @@ export function OverviewPage() {
             </Link>
           )
         }
-      />
+      >
+        {!empty && (
+          <RangePicker
+            range={range}
+            report={report}
+            onChange={(span) =>
+              span.range
+                ? navigate({ search: { range: span.range }, replace: true })
+                : navigate({ to: '/usage', search: span })
+            }
+          />
+        )}
+      </PageHeader>
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         {empty ? (
           <NoServers />
         ) : (
           <div className="max-w-page space-y-6">
-            <Numbers />
             <NeedsYou />
-            <DayAtAGlance labelOf={nameOf} />
+            <Numbers report={report} range={range} />
+            <AtAGlance report={report} range={range} costs={costs} labelOf={nameOf} />
+            <Part title={t.recent} more={t.allCalls} to="/calls">
+              <LatestCalls any={calls.ended + calls.running > 0} labelOf={nameOf} />
+            </Part>
             <div className="grid gap-x-4 gap-y-6 lg:grid-cols-3">
               <Part
                 title={texts.servers.title}
@@ -72,16 +95,15 @@ export function OverviewPage() {
                 className="lg:col-span-2"
               >
                 <ServerLines
-                  calls={day && new Map(day.servers.map((use) => [use.server ?? '', use.calls]))}
+                  calls={
+                    report && new Map(report.servers.map((use) => [use.server ?? '', use.calls]))
+                  }
                 />
               </Part>
               <Part title={t.clients} more={t.allClients} to="/clients">
                 <ClientList />
               </Part>
             </div>
-            <Part title={t.recent} more={t.allCalls} to="/calls">
-              <LatestCalls any={calls.ended + calls.running > 0} labelOf={nameOf} />
-            </Part>
           </div>
         )}
       </div>
@@ -156,17 +178,16 @@ function NeedsYou() {
   );
 }
 
-function Numbers() {
+function Numbers({ report, range }: { report: UsageReport | undefined; range: Range }) {
   const servers = useServerNumbers();
   const { data: list } = useSuspenseQuery(serversQuery);
   const { running } = useRecentNumbers();
-  const { data: day } = useQuery(usageQuery({ range: '24h' }));
   const { data: use } = useQuery(serverUseQuery);
   const { data: clients } = useQuery(clientsQuery);
   const now = useNow();
   const memory = use?.reduce((sum, one) => sum + one.rssBytes, 0);
   const online = clients?.filter((client) => isOnline(client, now)).length ?? 0;
-  const { calls, errors, p50Ns, p95Ns } = day?.total ?? {};
+  const { calls, errors, p50Ns, p95Ns } = report?.total ?? {};
   const troubled = list.some(needsAttention);
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card md:grid-cols-3 xl:grid-cols-6">
@@ -182,6 +203,7 @@ function Numbers() {
         value={calls === undefined ? none : count(calls)}
         note={running > 0 ? t.running(running) : undefined}
         to="/calls"
+        search={{ range }}
       />
       <Figure
         label={t.failed}
@@ -189,13 +211,14 @@ function Numbers() {
         note={calls ? t.failedShare(share(errors ?? 0, calls)) : undefined}
         tone={errors ? 'bad' : undefined}
         to="/calls"
-        search={{ outcome: 'failed', range: '24h' }}
+        search={{ outcome: 'failed', range }}
       />
       <Figure
         label={t.usual}
         value={calls ? duration(p50Ns ?? 0) : none}
         note={calls ? t.usualMost(duration(p95Ns ?? 0)) : undefined}
         to="/usage"
+        search={{ range }}
       />
       <Figure
         label={t.memory}

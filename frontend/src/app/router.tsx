@@ -11,7 +11,7 @@ import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, listFilters } from '@/features/directory/server-labels';
 import { type View, views } from '@/features/servers/views';
 import { type Grouping, groupings } from '@/features/tools/groups';
-import { type Span, spanOf } from '@/lib/range';
+import { type Range, type Span, spanOf } from '@/lib/range';
 import { Broken, NotFound, OverviewRoute, Pending } from './pages';
 import { Shell } from './shell';
 import { loadPalette } from './shortcuts';
@@ -51,7 +51,14 @@ export async function loadPages(): Promise<void> {
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
-const overview = createRoute({ getParentRoute: () => root, path: '/', component: OverviewRoute });
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  validateSearch: (search: Record<string, unknown>): { range?: Range } => ({
+    range: spanOf(search).range,
+  }),
+  component: OverviewRoute,
+});
 
 const servers = createRoute({
   getParentRoute: () => root,

@@ -81,9 +81,9 @@ export function Attention({ lead }: { lead?: ReactNode }) {
         {list.map((server) => (
           <li
             key={server.id}
-            className="relative flex items-center gap-3 border-t py-2.5 pr-2 pl-4 first:border-t-0 hover:bg-hover"
+            className="relative flex flex-wrap items-center gap-x-3 gap-y-1 border-t py-2.5 pr-2 pl-4 first:border-t-0 hover:bg-hover"
           >
-            <div className="min-w-0 flex-1">
+            <div className="min-w-0 flex-1 basis-44">
               <div className="flex flex-wrap items-center gap-x-3">
                 <Link
                   to="/servers/$id"
@@ -101,7 +101,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                 {plain(capital(server.reason || server.warnings?.[0] || server.detail || ''))}
               </p>
             </div>
-            <div className="relative z-10 flex items-center gap-1">
+            <div className="relative z-10 ml-auto flex items-center gap-1">
               <RemedyButton server={server} />
               <ServerMenu server={server} />
             </div>

@@ -90,10 +90,10 @@ export function ServerRow({
           </div>
         </div>
         {helped && (
-          <div className="mt-1 flex items-center gap-3">
+          <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1">
             <p
               className={classes(
-                'line-clamp-2 min-w-0 flex-1 text-sm [overflow-wrap:anywhere]',
+                'line-clamp-2 min-w-0 flex-1 basis-40 text-sm [overflow-wrap:anywhere]',
                 stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
               )}
             >

@@ -1,111 +1,166 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
 import { ChartSpace } from '@/components/chart';
+import { Segments } from '@/components/segments';
 import { count, cut, duration, plain } from '@/lib/format';
 import { letterScale } from '@/lib/letter-scale';
+import type { Range } from '@/lib/range';
 import { texts } from '@/lib/texts';
-import type { Use } from '@/types/api';
-import { usageQuery } from './api';
-import { CallsChart } from './usage-charts';
+import type { UsageReport } from '@/types/api';
+import type { ToolCost } from './context-cost';
+import { CallsChart, DurationChart } from './usage-charts';
 
 const t = texts.overview;
-const rows = 5;
+const rows = 10;
 
 /**
- * A day at a glance: calls and errors over time, the busiest and the slowest tools. It is as
+ * What happened in a range: calls and errors, latency, and the tools that take most. It is as
  * large before the report is there, so that nothing below it moves.
  */
-export function DayAtAGlance({ labelOf }: { labelOf: (server: string) => string }) {
-  const { data: report } = useQuery(usageQuery({ range: '24h' }));
-  const slowest = report?.tools
-    .filter((use) => use.calls >= 3)
-    .sort((a, b) => b.p95Ns - a.p95Ns)
-    .slice(0, rows);
-  const height = 250 * letterScale();
+export function AtAGlance({
+  report,
+  range,
+  costs,
+  labelOf,
+}: {
+  report: UsageReport | undefined;
+  range: Range;
+  costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[];
+  labelOf: (server: string) => string;
+}) {
+  const height = 230 * letterScale();
+  const empty = report?.total.calls === 0 ? texts.usage.emptyTitle : undefined;
   return (
-    <div className="grid gap-4 lg:grid-cols-3">
-      <section
-        aria-label={t.day}
-        className="min-w-0 rounded-lg border bg-panel p-4 shadow-card lg:col-span-2"
-      >
-        <div className="mb-1 flex items-baseline justify-between gap-3">
-          <h2 className="text-sm font-semibold">{t.day}</h2>
-          <Link to="/usage" className="text-sm text-accent underline-offset-2 hover:underline">
-            {texts.usage.title}
-          </Link>
-        </div>
+    <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">
+      <Panel title={texts.usage.callsOverTime}>
         {report ? (
-          <CallsChart
-            report={report}
-            height={height}
-            empty={report.total.calls === 0 ? t.quiet : undefined}
-          />
+          <CallsChart report={report} height={height} empty={empty} />
         ) : (
           <ChartSpace height={height} />
         )}
-      </section>
-      <section className="min-w-0 rounded-lg border bg-panel p-4 shadow-card" aria-label={t.tops}>
-        <h2 className="mb-1.5 text-sm font-semibold">{t.busiest}</h2>
-        <Tops
-          list={report?.tools.slice(0, rows)}
-          none={t.nothingYet}
-          labelOf={labelOf}
-          value={(use) => count(use.calls)}
-          errors
-        />
-        <h2 className="mt-4 mb-1.5 text-sm font-semibold">
-          {t.slowest} <span className="text-xs font-normal text-ink3">{t.slowestNote}</span>
-        </h2>
-        <Tops
-          list={slowest}
-          none={report?.tools.length ? t.tooFew : t.nothingYet}
-          labelOf={labelOf}
-          value={(use) => duration(use.p95Ns)}
-        />
-      </section>
+      </Panel>
+      <Panel title={t.latency}>
+        {report ? (
+          <DurationChart brief report={report} height={height} empty={empty} />
+        ) : (
+          <ChartSpace height={height} />
+        )}
+      </Panel>
+      <TopTools report={report} range={range} costs={costs} labelOf={labelOf} />
     </div>
   );
 }
 
-function Tops({
-  list,
-  none,
-  labelOf,
-  value,
-  errors = false,
+function Panel({
+  title,
+  aside,
+  className = '',
+  children,
 }: {
-  /** Undefined while it is not known. */
-  list: Use[] | undefined;
-  none: string;
-  labelOf: (server: string) => string;
-  value: (use: Use) => string;
-  errors?: boolean;
+  title: string;
+  aside?: ReactNode;
+  className?: string;
+  children: ReactNode;
 }) {
-  // Five lines, used or not: where the chart stands beside it there is nothing to save.
-  const space = 'min-h-[7.25rem] text-sm';
-  if (!list) return <div className={space} data-loading />;
-  if (list.length === 0) return <p className={`${space} text-ink3 max-lg:min-h-0`}>{none}</p>;
   return (
-    <ul className={`${space} max-lg:min-h-0`}>
-      {list.map((use) => (
-        <li key={`${use.server}/${use.tool}`} className="flex items-baseline gap-3 py-[1.5px]">
-          <Link
-            to="/usage"
-            search={{ server: use.server, tool: use.tool }}
-            title={plain(`${labelOf(use.server ?? '')} / ${use.tool ?? ''}`.slice(0, 300))}
-            className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
-          >
-            <span className="text-ink3">{plain(cut(labelOf(use.server ?? ''), 24))} / </span>
-            {plain((use.tool ?? '').slice(0, 120))}
-          </Link>
-          {errors && use.errors > 0 && (
-            <span className="shrink-0 text-xs text-bad">
-              {texts.sessions.failed(count(use.errors))}
+    <section
+      aria-label={title}
+      className={`min-w-0 rounded-lg border bg-panel p-4 shadow-card ${className}`}
+    >
+      <div className="mb-1 flex min-h-7 flex-wrap items-center justify-between gap-x-3 gap-y-1">
+        <h2 className="text-sm font-semibold">{title}</h2>
+        {aside}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+const orders = ['calls', 'time', 'context'] as const;
+type Order = (typeof orders)[number];
+
+interface Top {
+  server: string;
+  tool: string;
+  amount: number;
+  errors: number;
+}
+
+function topOf(
+  order: Order,
+  report: UsageReport | undefined,
+  costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[],
+): Top[] {
+  const list =
+    order === 'context'
+      ? costs.map(({ server, tool, tokens }) => ({ server, tool, amount: tokens, errors: 0 }))
+      : (report?.tools ?? []).map(({ server = '', tool = '', calls, errors, meanNs }) => ({
+          server,
+          tool,
+          amount: order === 'calls' ? calls : calls * meanNs,
+          errors: order === 'calls' ? errors : 0,
+        }));
+  return list.sort((a, b) => b.amount - a.amount).slice(0, rows);
+}
+
+const units: Record<Order, (amount: number) => string> = {
+  calls: count,
+  time: duration,
+  context: (tokens) => texts.tools.tokens(count(tokens)),
+};
+
+/** The tools that take most: of the calls, of the time, or of a model's context. */
+function TopTools({
+  report,
+  range,
+  costs,
+  labelOf,
+}: {
+  report: UsageReport | undefined;
+  range: Range;
+  costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[];
+  labelOf: (server: string) => string;
+}) {
+  const [order, setOrder] = useState<Order>('calls');
+  const list = topOf(order, report, costs);
+  return (
+    <Panel
+      title={t.tops}
+      className="lg:max-xl:col-span-2"
+      aside={
+        <Segments
+          label={t.topsBy}
+          value={order}
+          options={orders.map((value) => ({ value, text: t.orders[value] }))}
+          onChange={setOrder}
+        />
+      }
+    >
+      {/* As many lines as there may be, used or not: beside the charts there is nothing to save. */}
+      <ul className="min-h-[16rem] text-sm max-xl:min-h-0" data-loading={report ? undefined : ''}>
+        {report && list.length === 0 && <li className="text-ink3">{t.nothingYet}</li>}
+        {list.map(({ server, tool, amount, errors }) => (
+          <li key={`${server}/${tool}`} className="flex items-baseline gap-3">
+            <Link
+              to={order === 'context' ? '/usage' : '/calls'}
+              search={order === 'context' ? { server, tool } : { server, tool, range }}
+              title={plain(`${labelOf(server)} / ${tool}`.slice(0, 300))}
+              className="min-w-0 flex-1 truncate py-[2.5px] underline-offset-2 hover:underline"
+            >
+              <span className="text-ink3">{plain(cut(labelOf(server), 24))} / </span>
+              {plain(tool.slice(0, 120))}
+            </Link>
+            {errors > 0 && (
+              <span className="shrink-0 text-xs text-bad">
+                {texts.sessions.failed(count(errors))}
+              </span>
+            )}
+            <span className="min-w-10 shrink-0 text-right tabular-nums">
+              {units[order](amount)}
             </span>
-          )}
-          <span className="min-w-10 shrink-0 text-right tabular-nums">{value(use)}</span>
-        </li>
-      ))}
-    </ul>
+          </li>
+        ))}
+      </ul>
+    </Panel>
   );
 }

@@ -20,9 +20,7 @@ export function CallsChart({
   /** Said in the middle of a chart that has nothing to show. */
   empty?: string | undefined;
 }) {
-  const navigate = useNavigate();
   const { at, stepMs, values } = seriesOf(report);
-  const { server, tool, client } = filters;
   return (
     <Chart
       kind="bars"
@@ -44,23 +42,41 @@ export function CallsChart({
           values: values.map((use) => use?.errors ?? 0),
         },
       ]}
-      onPick={(from, to) =>
-        navigate({
-          to: '/calls',
-          search: {
-            server,
-            tool,
-            client,
-            from: new Date(from).toISOString(),
-            to: new Date(to).toISOString(),
-          },
-        })
-      }
+      onPick={useShowCalls(filters)}
     />
   );
 }
 
-export function DurationChart({ report }: { report: UsageReport }) {
+/** The calls of the time that was picked. */
+function useShowCalls({ server, tool, client }: UsageFilters) {
+  const navigate = useNavigate();
+  return (from: number, to: number) =>
+    navigate({
+      to: '/calls',
+      search: {
+        server,
+        tool,
+        client,
+        from: new Date(from).toISOString(),
+        to: new Date(to).toISOString(),
+      },
+    });
+}
+
+/** Latency over time; `brief` leaves out what only few calls reach. */
+export function DurationChart({
+  report,
+  filters = {},
+  height,
+  empty,
+  brief = false,
+}: {
+  report: UsageReport;
+  filters?: UsageFilters;
+  height?: number;
+  empty?: string | undefined;
+  brief?: boolean;
+}) {
   const { at, stepMs, values } = seriesOf(report);
   return (
     <Chart
@@ -68,24 +84,15 @@ export function DurationChart({ report }: { report: UsageReport }) {
       label={t.durationsOverTime}
       at={at}
       stepMs={stepMs}
+      height={height}
+      empty={empty}
       format={(ns) => duration(ns).replace(/\.0+(?= )/, '')}
       series={[
-        {
-          name: 'p50',
-          colour: 'ok',
-          values: values.map((use) => use?.p50Ns),
-        },
-        {
-          name: 'p95',
-          colour: 'warn',
-          values: values.map((use) => use?.p95Ns),
-        },
-        {
-          name: 'p99',
-          colour: 'bad',
-          values: values.map((use) => use?.p99Ns),
-        },
-      ]}
+        { name: t.median, colour: 'ok' as const, values: values.map((use) => use?.p50Ns) },
+        { name: 'p95', colour: 'warn' as const, values: values.map((use) => use?.p95Ns) },
+        { name: 'p99', colour: 'bad' as const, values: values.map((use) => use?.p99Ns) },
+      ].slice(0, brief ? 2 : 3)}
+      onPick={useShowCalls(filters)}
     />
   );
 }

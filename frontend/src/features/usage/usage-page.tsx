@@ -4,15 +4,15 @@ import { ChartColumn, X } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Moment } from '@/components/moment';
 import { Empty, PageHeader } from '@/components/page';
-import { Segments } from '@/components/segments';
 import { plain } from '@/lib/format';
-import { type Range, ranges, type Span } from '@/lib/range';
+import type { Range, Span } from '@/lib/range';
 import { texts } from '@/lib/texts';
 import { type UsageFilters, usageQuery } from './api';
 import { Breakdown } from './breakdown';
 import { Card } from './card';
 import { ContextCost, type ToolCost, Unused } from './context-cost';
 import { Figures } from './figures';
+import { RangePicker } from './range-picker';
 import { CallsChart, DurationChart } from './usage-charts';
 
 const route = getRouteApi('/usage');
@@ -52,21 +52,7 @@ export function UsagePage({
         )}
         {tool && <Chip text={tool} onClick={() => change({ tool: undefined })} />}
         {client && <Chip text={client} onClick={() => change({ client: undefined })} />}
-        <Segments
-          label={texts.calls.timeRange}
-          value={range ?? 'own'}
-          options={[...ranges, 'own' as const].map((value) => ({
-            value,
-            text: texts.ranges[value],
-          }))}
-          onChange={(value) =>
-            change(
-              value === 'own'
-                ? { range: undefined, ...moments(report) }
-                : { range: value, from: undefined, to: undefined },
-            )
-          }
-        />
+        <RangePicker range={range} report={report} onChange={change} />
       </PageHeader>
       {own && (
         <div className="flex flex-wrap gap-2 px-4 pb-2 md:px-6">
@@ -106,7 +92,7 @@ export function UsagePage({
                   <CallsChart report={report} filters={filters} />
                 </Card>
                 <Card title={t.durationsOverTime}>
-                  <DurationChart report={report} />
+                  <DurationChart report={report} filters={filters} />
                 </Card>
               </div>
               <Breakdown
@@ -129,12 +115,6 @@ export function UsagePage({
 /** While one of them is moved, an end may come before its beginning. */
 function inOrder(from: string | undefined, to: string | undefined): Span {
   return from && to && from > to ? { from: to, to: from } : { from, to };
-}
-
-/** What is shown, as moments that can be moved. */
-function moments({ from, to }: { from: string; to: string }): Span {
-  const minute = (text: string) => new Date(Date.parse(text)).toISOString();
-  return { from: minute(from), to: minute(to) };
 }
 
 function Chip({ text, onClick }: { text: string; onClick: () => void }) {

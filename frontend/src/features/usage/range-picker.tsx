@@ -1,0 +1,37 @@
+import { Segments } from '@/components/segments';
+import { type Range, ranges, type Span } from '@/lib/range';
+import { texts } from '@/lib/texts';
+import type { UsageReport } from '@/types/api';
+
+/** How much time is shown; "custom" begins with what is shown now. */
+export function RangePicker({
+  range,
+  report,
+  onChange,
+}: {
+  /** Undefined for two moments. */
+  range: Range | undefined;
+  report: UsageReport | undefined;
+  onChange: (span: Span) => void;
+}) {
+  return (
+    <Segments
+      label={texts.calls.timeRange}
+      value={range ?? 'own'}
+      options={[...ranges, 'own' as const].map((value) => ({ value, text: texts.ranges[value] }))}
+      onChange={(value) =>
+        onChange(
+          value === 'own'
+            ? { range: undefined, ...moments(report) }
+            : { range: value, from: undefined, to: undefined },
+        )
+      }
+    />
+  );
+}
+
+/** What is shown, as moments that can be moved. */
+function moments(report: UsageReport | undefined): Span {
+  const moment = (text: string | undefined) => new Date(text ?? Date.now()).toISOString();
+  return { from: moment(report?.from), to: moment(report?.to) };
+}
