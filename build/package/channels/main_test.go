@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const testVersion = "0.1.0~git20260102.0123abcd"
@@ -86,13 +88,43 @@ func TestChannelFilesNameTheArchivesOfTheRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int{"linux-amd64.tar.gz": 2, "linux-arm64.tar.gz": 2, "windows-amd64.zip": 1, "windows-arm64.zip": 1, "windows-amd64-setup.exe": 1, "windows-arm64-setup.exe": 1} {
+	for name, want := range map[string]int{"linux-amd64.tar.gz": 3, "linux-arm64.tar.gz": 3, "windows-amd64.zip": 1, "windows-arm64.zip": 1, "windows-amd64-setup.exe": 1, "windows-arm64-setup.exe": 1} {
 		if got := named["drawbridge-"+testVersion+"-"+name]; got != want {
 			t.Errorf("%d channels use %s, want %d", got, name, want)
 		}
 	}
 	if output, err := exec.Command("bash", "-n", filepath.Join(out, "aur/PKGBUILD")).CombinedOutput(); err != nil {
 		t.Errorf("PKGBUILD: %v %s", err, output)
+	}
+}
+
+// The AUR shows what .SRCINFO says, and builds what PKGBUILD says.
+func TestSrcinfoAgreesWithPkgbuild(t *testing.T) {
+	packages, _ := fakeRelease(t)
+	out := t.TempDir()
+	if err := generate(packages, out); err != nil {
+		t.Fatal(err)
+	}
+	const list = `. ./PKGBUILD
+echo "pkgbase = $pkgname"
+for v in pkgdesc pkgver pkgrel url arch license provides conflicts options source_x86_64 sha256sums_x86_64 source_aarch64 sha256sums_aarch64; do
+	declare -n values=$v
+	for x in "${values[@]}"; do printf '\t%s = %s\n' "$v" "$x"; done
+done
+printf '\npkgname = %s\n' "$pkgname"
+`
+	cmd := exec.Command("bash", "-c", list)
+	cmd.Dir = filepath.Join(out, "aur")
+	want, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(out, "aur/.SRCINFO"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Error(d)
 	}
 }
 
