@@ -63,6 +63,7 @@ func TestDebianPackage(t *testing.T) {
 		t.Error("two builds of one version differ")
 	}
 	checkComponents(t, filepath.Join(root, "build/bin/package/drawbridge-0.0.1.cdx.json"), filepath.Join(root, "build/bin/drawbridge"))
+	checkRepository(t, home)
 	defer func() { exec.Command("dpkg", "--purge", "drawbridge").Run() }()
 	run(t, exec.Command("dpkg", "-i", first), 0)
 	run(t, exec.Command("desktop-file-validate", "/usr/share/applications/drawbridge.desktop"), 0)
@@ -200,4 +201,33 @@ func npmEnvironment() (env []string) {
 		}
 	}
 	return env
+}
+
+// checkRepository checks that apt finds the package in a repository with the .deb files of a folder.
+func checkRepository(t *testing.T, debs string) {
+	t.Helper()
+	dir := t.TempDir()
+	run(t, exec.Command(filepath.Join(root, "build/package/repository.sh"), debs, dir), 0)
+	state := filepath.Join(dir, "state")
+	for _, folder := range []string{"lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(state, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sources := filepath.Join(state, "sources.list")
+	if err := os.WriteFile(sources, []byte("deb [trusted=yes] file:"+dir+"/apt stable main\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	apt := func(program string, args ...string) string {
+		t.Helper()
+		options := []string{
+			"-o", "Dir::Etc::sourcelist=" + sources, "-o", "Dir::Etc::sourceparts=-", "-o", "APT::Sandbox::User=root",
+			"-o", "Dir::State::lists=" + filepath.Join(state, "lists"), "-o", "Dir::Cache=" + filepath.Join(state, "cache"),
+		}
+		return run(t, exec.Command(program, append(options, args...)...), 0)
+	}
+	apt("apt-get", "update")
+	if got := apt("apt-cache", "policy", "drawbridge"); !strings.Contains(got, "Candidate: 0.0.1") {
+		t.Errorf("apt offers %s", got)
+	}
 }
