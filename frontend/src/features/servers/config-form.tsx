@@ -4,11 +4,11 @@ import { Button, IconButton } from '@/components/button';
 import { SelectField } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { removeValue, setValue } from '@/lib/jsonc';
+import { isSensitive } from '@/lib/mask-secrets';
 import { messageOf } from '@/lib/request';
 import { secretName, useSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { isSensitive } from './mask-secrets';
 
 const t = texts.servers.config;
 const box =

@@ -11,13 +11,13 @@ import { Segments } from '@/components/segments';
 import { configQuery } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
+import { maskSecrets } from '@/lib/mask-secrets';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { useUnsaved } from '@/lib/unsaved';
 import type { ServerStatus } from '@/types/api';
 import { entryOf, useSaveEntry } from './add';
 import { ConfigForm } from './config-form';
-import { maskSecrets } from './mask-secrets';
 
 const t = texts.servers.config;
 

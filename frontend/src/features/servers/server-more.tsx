@@ -5,7 +5,6 @@ import { IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { Menu } from '@/components/menu';
 import { plain } from '@/lib/format';
-import { maskSecrets } from '@/lib/mask-secrets';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
