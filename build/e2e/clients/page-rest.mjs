@@ -86,7 +86,7 @@ await step('the log of a server is narrowed, searched and copied', async () => {
 await step('the entry of a server is looked at, its values unmasked and changed, and another is made like it', async () => {
   await go('/servers/limited?view=config')
   const panel = page.getByRole('tabpanel', { name: 'Configuration' })
-  await panel.getByLabel('API_TOKEN').waitFor()
+  await panel.getByRole('textbox', { name: 'API_TOKEN' }).waitFor()
   await panel.getByRole('radio', { name: 'Text' }).click()
   await panel.getByText('API_TOKEN').waitFor()
   if ((await panel.innerText()).includes('cnry-of-the-entry')) throw new Error('it is shown unasked')
