@@ -116,7 +116,7 @@ func (r *reader) strict(n *node, fields []field) {
 		if p.Warning && strings.HasPrefix(p.Message, "unknown key") {
 			p.Warning = false
 			if p.Suggestion == "" {
-				p.Suggestion = "the keys are " + strings.Join(known, ", ")
+				p.Suggestion = "valid keys are " + strings.Join(known, ", ")
 			}
 		}
 	}
@@ -139,13 +139,13 @@ func (r *reader) condition(name string, n *node, depth int) Condition {
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
 		if seen[m.name] {
-			r.report(m.at, m.name, false, "combine them in one, or use all", "key '%s' appears twice", m.name)
+			r.report(m.at, m.name, false, "combine them into one, or use 'all'", "key '%s' appears twice", m.name)
 		}
 		seen[m.name] = true
 		switch {
 		case m.name == "all" || m.name == "any":
 			if m.value.kind != kindList || len(m.value.items) == 0 {
-				r.wrong(m.value, m.name, "a list of conditions that is not empty")
+				r.wrong(m.value, m.name, "a non-empty list of conditions")
 				continue
 			}
 			var parts []Condition
@@ -204,7 +204,7 @@ func (r *reader) argumentTest(m member) *ArgumentTest {
 	for i, h := range t.Host {
 		t.Host[i] = strings.ToLower(strings.TrimSuffix(h, "."))
 		if strings.ContainsAny(h, "/@\\ ") || strings.IndexFunc(h, func(c rune) bool { return c > 127 }) >= 0 {
-			r.report(m.value.at, "host", false, "write only the host, such as *.example.com, and names in other scripts as xn--…", "'%s' is not the pattern of a host", h)
+			r.report(m.value.at, "host", false, "write only the host, such as *.example.com, and names in other scripts as xn--…", "'%s' is not a valid host pattern", h)
 		}
 	}
 	return t

@@ -89,7 +89,7 @@ func (r *reader) docker(e *entry, m member) {
 	case len(ways) > 1:
 		r.report(m.at, "docker", false, "keep one of them", "both '%s' and '%s' in docker server '%s'", ways[0], ways[1], e.Label)
 	case d.Project != "" && d.Service == "":
-		r.report(at("project"), "docker.project", false, "name the 'service' as well", "'project' without 'service' in docker server '%s'", e.Label)
+		r.report(at("project"), "docker.project", false, "set 'service' as well", "'project' without 'service' in docker server '%s'", e.Label)
 	}
 	if d.Host != "" && d.Context != "" {
 		r.report(at("context"), "docker.context", false, "keep one of them", "both 'host' and 'context' in docker server '%s'", e.Label)

@@ -62,12 +62,12 @@ func sandboxPaths(name string, to *[]string) field {
 		var paths []string
 		list(name, &paths).read(r, name, at, n)
 		if len(paths) > maxSandboxPaths {
-			r.errorf(n.at, name, "'%s'%s must hold at most %d paths", name, r.in(), maxSandboxPaths)
+			r.errorf(n.at, name, "'%s'%s must contain at most %d paths", name, r.in(), maxSandboxPaths)
 			return
 		}
 		for _, path := range paths {
 			if !strings.HasPrefix(path, "/") && path != "~" && !strings.HasPrefix(path, "~/") {
-				r.report(n.at, name, false, "begin it with / or ~/", "'%s'%s must hold absolute paths, not '%.200s'", name, r.in(), path)
+				r.report(n.at, name, false, "start each path with / or ~/", "'%s'%s must contain absolute paths, not '%.200s'", name, r.in(), path)
 				return
 			}
 		}
@@ -90,7 +90,7 @@ func portList(name string, to *[]int) field {
 			ports = append(ports, int(port))
 		}
 		if len(ports) > maxSandboxPaths {
-			r.errorf(n.at, name, "'%s'%s must hold at most %d ports", name, r.in(), maxSandboxPaths)
+			r.errorf(n.at, name, "'%s'%s must contain at most %d ports", name, r.in(), maxSandboxPaths)
 			return
 		}
 		*to = ports

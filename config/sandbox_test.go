@@ -23,7 +23,7 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 		{value: `{"ports": [443]}`, want: Sandbox{On: true, Ports: []int{443}}, problem: "has no effect"},
 		{value: `"onn"`, problem: "must be one of off, on"},
 		{value: `true`, problem: `must be "on", "off" or an object`},
-		{value: `{"read": ["data"]}`, problem: "must hold absolute paths"},
+		{value: `{"read": ["data"]}`, problem: "must contain absolute paths"},
 		{value: `{"ports": ["db:5432"]}`, problem: "must be a number"},
 		{value: `{"ports": [0]}`, problem: "from 1 to 65535"},
 		{value: `{"network": "some"}`, problem: "must be one of any, none"},

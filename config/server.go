@@ -199,7 +199,7 @@ func (r *reader) transport(e *entry, m member) {
 		if e.Command == "" {
 			suggestion := ""
 			if e.typeName == "" {
-				suggestion = "a local server needs 'command', a remote one 'url', one in a container 'container'"
+				suggestion = "a local server needs 'command', a remote server 'url', and a server in a container 'container'"
 			}
 			missing("command", suggestion)
 		}
@@ -207,11 +207,11 @@ func (r *reader) transport(e *entry, m member) {
 		e.URL, e.Headers, e.Docker = "", nil, Docker{}
 	case core.Docker:
 		if !hasContainer {
-			missing("container", "the name of a running container, or docker.image to make one")
+			missing("container", "set the name of a running container, or docker.image to create one")
 		}
 		r.docker(e, m)
 		if e.Command == "" && e.Docker.Image == "" {
-			missing("command", "what to run inside the container")
+			missing("command", "set the command to run inside the container")
 		}
 		r.useless(e, m, "url", "httpUrl", "headers", "inheritEnv")
 		e.URL, e.Headers, e.InheritEnv = "", nil, nil

@@ -25,14 +25,14 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 		return t.Token, err
 	})
 	if err != nil {
-		log.Warn("Cannot bring clients' entries up to date", "error", err)
+		log.Warn("Cannot update the clients' entries", "error", err)
 	}
 	for _, r := range rewritten {
 		if r.Error != "" {
-			log.Error("A client has an old address of ours", "client", r.Key, "path", r.Path, "error", r.Error)
+			log.Error("A client's entry still has an old address of Drawbridge", "client", r.Key, "path", r.Path, "error", r.Error)
 			continue
 		}
-		log.Info("A client's entry follows our address", "client", r.Key, "path", r.Path)
+		log.Info("Updated Drawbridge's address in a client's entry", "client", r.Key, "path", r.Path)
 	}
 	guard := &clientconf.Guard{Connector: connector, Log: log, OnChange: func(s clientconf.Status) {
 		notice := event.Notice{Subject: "clients/" + s.Key}
@@ -44,7 +44,7 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 		case clientconf.Unreadable:
 			notice.Message = "The configuration of " + s.Client.Name + " cannot be read."
 		}
-		log.Info("A client's entry changed its state", "client", s.Key, "state", s.State, "path", s.Path)
+		log.Info("The state of a client's entry changed", "client", s.Key, "state", s.State, "path", s.Path)
 		bus.Publish(event.Health, notice)
 	}}
 	return connector, guard, nil

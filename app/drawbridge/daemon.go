@@ -270,7 +270,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
 	if files.Current().Bridge.Socket {
 		if socket, err := loopback.ListenSocket(o.Folders.Data); err != nil {
-			log.Warn("The socket cannot be opened, shim and commands use the port", "error", err)
+			log.Warn("Cannot open the socket; the shim and the commands use the port instead", "error", err)
 		} else {
 			life.run("socket", time.Second, func(ctx context.Context) error { return serveSocket(ctx, server, socket) })
 		}
@@ -298,7 +298,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
 	if !files.Current().Bridge.RequireToken {
-		log.Warn("The bridge accepts calls without a token: any program of any user on this machine can call any tool")
+		log.Warn("The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool")
 	}
 
 	select {

@@ -85,10 +85,10 @@ func (d *desktopServices) trayShown(shown bool, why string) {
 // of ours that other users can read.
 func (d *desktopServices) notices() (list []event.Notice) {
 	for _, dir := range d.exposed {
-		list = append(list, event.Notice{Subject: "folder/" + dir, Message: "Other people of this machine may read " + dir + ", where Drawbridge keeps calls and tokens. Name a folder that is yours alone, or a new one, with --data."})
+		list = append(list, event.Notice{Subject: "folder/" + dir, Message: "Other users of this machine can read " + dir + ", where Drawbridge stores calls and tokens. Use --data to choose a folder that only you can access, or a new one."})
 	}
 	if shown, why := d.Tray(); !shown && why != "" && hasScreen() {
-		list = append(list, event.Notice{Subject: "tray", Message: "There is no tray icon: " + why + ". Start Drawbridge again to come back to this window."})
+		list = append(list, event.Notice{Subject: "tray", Message: "No tray icon is shown: " + why + ". To reopen this window, start Drawbridge again."})
 	}
 	return list
 }

@@ -124,11 +124,11 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 
 // startFailure returns the error that a daemon wrote when it exited during its start.
 func startFailure(folders config.Folders, end error) error {
-	e := &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start", Hint: "Its log: drawbridge logs.", Cause: end}
+	e := &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start", Hint: "See its log: drawbridge logs.", Cause: end}
 	if why, err := os.ReadFile(folders.LastEnd()); err == nil && len(why) > 0 {
 		e.Message += ": " + strings.TrimSpace(string(why))
 	} else if end != nil {
-		e.Message += ": it ended with " + end.Error()
+		e.Message += ": its process exited: " + end.Error()
 	}
 	return e
 }
@@ -155,7 +155,7 @@ func callDaemon(ctx context.Context, rt loopback.Runtime, data, route string, in
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("drawbridge answers %d", resp.StatusCode)
+		return fmt.Errorf("drawbridge responded with status %d", resp.StatusCode)
 	}
 	return json.NewDecoder(resp.Body).Decode(out)
 }

@@ -48,7 +48,7 @@ func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) erro
 		return taken
 	}
 	if o.Listen == "" && o.Ask != nil {
-		if !o.Ask(fmt.Sprintf("%s.\nUse %s from now on? It is written to %s.", taken.Message, free, o.Sources.Main())) {
+		if !o.Ask(fmt.Sprintf("%s.\nUse %s from now on? The address will be saved to %s.", taken.Message, free, o.Sources.Main())) {
 			return taken
 		}
 		return writeListen(ctx, o, free)
@@ -64,7 +64,7 @@ func withFreePort(err error, address, command string) error {
 		return err
 	}
 	better := *taken
-	better.Hint = fmt.Sprintf("End that program, or use a free port: %s --listen %s. To keep it, set bridge.listen in the configuration.", command, free)
+	better.Hint = fmt.Sprintf("Stop that program, or use a free port: %s --listen %s. To keep it, set bridge.listen in the configuration.", command, free)
 	return &better
 }
 

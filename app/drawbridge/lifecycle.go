@@ -53,10 +53,10 @@ func (l *lifecycle) begin(name string, limit time.Duration, work func(context.Co
 		done <- err
 		if ctx.Err() == nil {
 			if err == nil {
-				err = errors.New("it returned")
+				err = errors.New("it stopped without an error")
 			}
 			select {
-			case l.ended <- fmt.Errorf("%s ended: %w", name, err):
+			case l.ended <- fmt.Errorf("%s stopped unexpectedly: %w", name, err):
 			default: // another part ended before; one reason is enough
 			}
 		}
@@ -88,7 +88,7 @@ func (l *lifecycle) stop() error {
 				failures = append(failures, fmt.Errorf("cannot stop %s: %w", c.name, err))
 			}
 		case <-ctx.Done():
-			failures = append(failures, fmt.Errorf("cannot stop %s: not done after %s", c.name, c.limit))
+			failures = append(failures, fmt.Errorf("cannot stop %s: still running after %s", c.name, c.limit))
 		}
 		cancel()
 		l.log.Debug("Stopped", "part", c.name)

@@ -44,7 +44,7 @@ func TestStopAbandonsHangingComponents(t *testing.T) {
 func TestUnexpectedComponentExitStopsProgram(t *testing.T) {
 	l := newLifecycle(slog.New(slog.DiscardHandler))
 	l.run("listener", time.Second, func(context.Context) error { return errors.New("port gone") })
-	if err := <-l.ended; !strings.Contains(err.Error(), "listener ended: port gone") {
+	if err := <-l.ended; !strings.Contains(err.Error(), "listener stopped unexpectedly: port gone") {
 		t.Fatalf("got %v", err)
 	}
 	l.run("loop", time.Second, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })

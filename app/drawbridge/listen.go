@@ -31,7 +31,7 @@ func listen(o cli.ServeOptions, files *reload.Reloader, log *slog.Logger) (net.L
 	if !errors.Is(err, loopback.ErrPortTaken) {
 		return listener, err
 	}
-	log.Warn("The default port is taken: a free one is written to the configuration", "error", err)
+	log.Warn("The default port is in use; saving a free port to the configuration", "error", err)
 	if listener, err = loopback.Listen("127.0.0.1:0"); err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func writeStartFailure(folders config.Folders, err error) {
 		os.Remove(folders.LastEnd())
 		return
 	}
-	slog.Error("Drawbridge ends", "error", err)
+	slog.Error("Drawbridge stopped because of an error", "error", err)
 	message := err.Error()
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		message, _ = core.Describe(e)

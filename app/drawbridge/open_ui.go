@@ -32,18 +32,18 @@ func openUI(url, data string, browser bool, out io.Writer) error {
 		if err == nil {
 			return nil
 		}
-		fmt.Fprintf(out, "The window cannot be shown (%v; it needs a display, GTK 3 and WebKitGTK 4.1). The browser opens instead.\n", err)
+		fmt.Fprintf(out, "Cannot show the window (%v; it needs a display, GTK 3 and WebKitGTK 4.1). Opening the browser instead.\n", err)
 	}
 	err := openBrowser(data, url)
 	switch {
 	case err == nil && !ours:
 		return nil
 	case err == nil:
-		_, err = fmt.Fprintln(out, "Where none opens, use this address (it works once, for two minutes):\n"+url)
+		_, err = fmt.Fprintln(out, "If no browser opens, use this address (it works once, for two minutes):\n"+url)
 	case errors.Is(err, errNoOpener):
 		_, err = fmt.Fprintln(out, "Open this in a browser (the link works once, for two minutes):\n"+url)
 	default:
-		_, werr := fmt.Fprintf(out, "The browser was not opened (%v). Open this in one (the link works once, for two minutes):\n%s\n", err, url)
+		_, werr := fmt.Fprintf(out, "Cannot open the browser (%v). Open this link in a browser (it works once, for two minutes):\n%s\n", err, url)
 		err = werr
 	}
 	return err

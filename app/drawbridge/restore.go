@@ -18,7 +18,7 @@ func historyFile(f config.Folders) string { return filepath.Join(f.Data, "histor
 func restoreHistory(ctx context.Context, f config.Folders, backup string) (aside string, err error) {
 	lock, err := loopback.Lock(f.Data)
 	if _, held := errors.AsType[*loopback.HeldError](err); held {
-		return "", &core.Error{Code: core.CodeConflict, Message: "cannot put the history back while Drawbridge is running", Hint: "End it with: drawbridge quit.", Cause: err}
+		return "", &core.Error{Code: core.CodeConflict, Message: "cannot restore the history while Drawbridge is running", Hint: "Stop it with: drawbridge quit.", Cause: err}
 	} else if err != nil {
 		return "", err
 	}

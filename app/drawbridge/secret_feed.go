@@ -116,7 +116,7 @@ func (k *secretFeed) tell(c *config.Config, lookup func(string) (string, bool)) 
 	if missed := k.recorder.SetSecrets(values, patterns); missed != k.missed {
 		k.missed = missed
 		if missed > 0 {
-			k.log.Warn("There are too many secrets: some are not taken out of the history. Record the servers that use them with \"record\": \"meta\"", "secrets", missed)
+			k.log.Warn("There are too many secrets: some are not redacted in the history. Set \"record\": \"meta\" for the servers that use them", "secrets", missed)
 		}
 	}
 	ceiling, ofTool := make(map[string]store.RecordLevel, len(c.Servers)), make(map[store.Tool]store.RecordLevel)

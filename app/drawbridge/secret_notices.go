@@ -14,7 +14,7 @@ func loginNotice(failed error) event.Notice {
 	n := event.Notice{Subject: "login-shell"}
 	if failed != nil {
 		n.Message = "Servers get the PATH that Drawbridge was started with: " + failed.Error() + ". " +
-			"See what its start-up files wait for, or raise loginShellTimeoutMs in globalSettings. They are read again when a server is restarted."
+			"Check what the shell's startup files are waiting for, or increase loginShellTimeoutMs in globalSettings. The startup files are read again when a server is restarted."
 	}
 	return n
 }

@@ -116,7 +116,7 @@ func (l *logins) Open(id string) error {
 func (l *logins) browse(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return core.Errorf(core.CodeValidation, "only web addresses are opened")
+		return core.Errorf(core.CodeValidation, "only http and https addresses can be opened")
 	}
 	if !hasScreen() {
 		return errNoBrowser

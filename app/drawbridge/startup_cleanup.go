@@ -12,7 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// startupCleanup ends the processes that an earlier run left behind. It runs concurrently with the
+// startupCleanup stops the processes left over from an earlier run. It runs concurrently with the
 // rest of the start, so that list requests are answered in the meantime.
 //
 // It never ends processes of this run. Every start of a server waits for it
@@ -32,16 +32,16 @@ type startupCleanup struct {
 // run cleans up once, then waits for ctx. The check of containers ends with ctx.
 func (s *startupCleanup) run(ctx context.Context) error {
 	if swept, err := s.spawner.EndOrphans(); err != nil {
-		s.log.Warn("Cannot look for processes of an earlier run", "error", err)
+		s.log.Warn("Cannot search for processes left over from an earlier run", "error", err)
 	} else if len(swept) > 0 {
 		s.left.processes = len(swept)
-		s.log.Warn("Ended processes that an earlier run left behind", "count", len(swept))
+		s.log.Warn("Stopped processes left over from an earlier run", "count", len(swept))
 	}
 	if ended, err := dockerexec.EndOrphans(ctx, s.containers); err != nil {
-		s.log.Debug("Cannot look into containers for processes of an earlier run", "error", err)
+		s.log.Debug("Cannot search containers for processes left over from an earlier run", "error", err)
 	} else if ended > 0 {
 		s.left.contained = ended
-		s.log.Warn("Ended processes that an earlier run left behind in containers", "count", ended)
+		s.log.Warn("Stopped processes in containers left over from an earlier run", "count", ended)
 	}
 	close(s.over)
 	for _, notice := range s.left.notices() { // for pages that are already open
@@ -89,7 +89,7 @@ func (l cleanupResult) notices() []event.Notice {
 	default:
 		return nil
 	}
-	return []event.Notice{{Subject: "cleanup", Message: "Ended " + what + " that an earlier run left behind."}}
+	return []event.Notice{{Subject: "cleanup", Message: "Stopped " + what + " left over from an earlier run."}}
 }
 
 func counted(n int) string {

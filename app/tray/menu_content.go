@@ -30,7 +30,7 @@ type Menu struct {
 	Lines   []Line   // one per server, at most maxLines
 	More    string   // "4 more servers", or ""
 
-	Waiting         string     // "2 questions wait for you", or ""
+	Waiting         string     // "2 questions are waiting for you", or ""
 	Calls           []CallLine // calls that wait for approval, at most maxCalls
 	Recent          []CallLine // finished calls, at most maxCalls
 	PauseText       string     // label of the entry that pauses or resumes
@@ -105,9 +105,9 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts, recent 
 	switch facts.Waiting {
 	case 0:
 	case 1:
-		m.Waiting = "1 question waits for you"
+		m.Waiting = "1 question is waiting for you"
 	default:
-		m.Waiting = fmt.Sprintf("%d questions wait for you", facts.Waiting)
+		m.Waiting = fmt.Sprintf("%d questions are waiting for you", facts.Waiting)
 	}
 	for _, c := range facts.Calls[:min(len(facts.Calls), maxCalls)] {
 		text := c.Server + " › " + c.Tool
@@ -198,7 +198,7 @@ func statusText(s core.ServerStatus, visible map[string]int) string {
 	case core.StateBackoff:
 		return "restarting soon"
 	case core.StateNeedsLogin:
-		return "needs a login"
+		return "needs sign-in"
 	case core.StateNeedsApproval:
 		return "needs your approval"
 	}

@@ -69,7 +69,7 @@ func TestMenuListsEachServer(t *testing.T) {
 		{ID: "docker", Text: "◌ docker: waiting", Stop: true},
 		{ID: "again", Text: "◌ again: restarting soon", Start: true, Stop: true},
 		{ID: "half", Text: "◐ half: degraded", Stop: true, Restart: true},
-		{ID: "login", Text: "◐ login: needs a login", Start: true},
+		{ID: "login", Text: "◐ login: needs sign-in", Start: true},
 		{ID: "ask", Text: "◐ ask: needs your approval"},
 		{ID: "off", Text: "○ off: disabled"},
 		{ID: "idle", Text: "○ idle: stopped", Start: true},
@@ -119,8 +119,8 @@ func TestMenuLabelsMatchActions(t *testing.T) {
 		summary, waiting, pause, recording string
 	}{
 		{Facts{}, IconOK, "1 of 1 server running", "", "Pause all servers", "Pause recording"},
-		{Facts{Waiting: 1}, IconAttention, "1 of 1 server running", "1 question waits for you", "Pause all servers", "Pause recording"},
-		{Facts{Waiting: 7}, IconAttention, "1 of 1 server running", "7 questions wait for you", "Pause all servers", "Pause recording"},
+		{Facts{Waiting: 1}, IconAttention, "1 of 1 server running", "1 question is waiting for you", "Pause all servers", "Pause recording"},
+		{Facts{Waiting: 7}, IconAttention, "1 of 1 server running", "7 questions are waiting for you", "Pause all servers", "Pause recording"},
 		{Facts{Paused: true}, IconPaused, "All servers are paused", "", "Resume all servers", "Pause recording"},
 		{Facts{RecordingPaused: true}, IconOK, "1 of 1 server running", "", "Pause all servers", "Resume recording"},
 	} {

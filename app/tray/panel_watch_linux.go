@@ -40,7 +40,7 @@ func sessionBus(ctx context.Context) (*dbus.Conn, error) {
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("the session bus does not let us in: %w", err)
+		return nil, fmt.Errorf("cannot connect to the session bus: %w", err)
 	}
 	return conn, nil
 }

@@ -44,7 +44,7 @@ func Run(ctx context.Context, o Options) error {
 		// systray panics in Quit if the bus disconnects at that moment.
 		defer func() {
 			if r := recover(); r != nil {
-				o.Log.Warn("The tray ended early", "reason", r)
+				o.Log.Warn("The tray icon stopped unexpectedly", "reason", r)
 			}
 		}()
 		systray.Run(v.build, func() { endSession(ctx, o, sessionEnd) })
@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options) error {
 	select {
 	case <-ended:
 	case <-time.After(time.Second): // an unresponsive bus must not block the program's exit
-		o.Log.Warn("The tray did not end in time")
+		o.Log.Warn("The tray icon did not stop in time")
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ package tray
 
 import "context"
 
-const noTray = "this build was made without cgo, which a tray on macOS needs"
+const noTray = "this build was compiled without cgo, which the tray icon on macOS requires"
 
 // Available reports whether an icon would be visible now, and if not, why.
 func Available() (ok bool, why string) { return false, noTray }

@@ -40,7 +40,7 @@ func newDaemon(data string) *daemon {
 }
 
 // errNoDaemon means that no daemon runs in the folder, or that it does not respond yet.
-var errNoDaemon = errors.New("no daemon runs")
+var errNoDaemon = errors.New("the daemon is not running")
 
 func (d *daemon) folder() string {
 	d.mu.Lock()

@@ -198,7 +198,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				panic(cause)
 			}
 			a.Log.Error("A request failed inside Drawbridge", "path", r.URL.Path, "cause", cause)
-			writeProblem(w, core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge"))
+			writeProblem(w, core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge; see its log: drawbridge logs"))
 		}
 	}()
 	a.routes.mux.ServeHTTP(w, r)

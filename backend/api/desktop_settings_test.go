@@ -93,7 +93,7 @@ func TestWindowOpensRequestedPage(t *testing.T) {
 
 func TestFilePickerReturnsChosenFile(t *testing.T) {
 	s := newSite(t)
-	if status, body, _ := s.ask(t, "POST", "/api/v1/window/pick", `{"kind":"file"}`); status != 503 || !strings.Contains(body, "no window") {
+	if status, body, _ := s.ask(t, "POST", "/api/v1/window/pick", `{"kind":"file"}`); status != 503 || !strings.Contains(body, "no Drawbridge window") {
 		t.Fatalf("without a window: %d %s", status, body)
 	}
 	commands := s.follow(t)

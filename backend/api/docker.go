@@ -118,7 +118,7 @@ func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[Dock
 	switch {
 	case errors.Is(err, dockerexec.ErrPermission):
 		view.Engine.State, view.Engine.Message = "refused", err.Error()
-		view.Engine.Hint = "Add this user to the group docker, log in again and restart Drawbridge."
+		view.Engine.Hint = "Add this user to the docker group, log in again and restart Drawbridge."
 	case err != nil && ctx.Err() == nil:
 		view.Engine.State, view.Engine.Message = "absent", err.Error()
 		view.Engine.Hint = "Install and start Docker, or select another Engine."

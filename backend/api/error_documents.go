@@ -80,7 +80,7 @@ func init() {
 		p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: core.CodeValidation, Detail: "the request is not valid"}
 		switch {
 		case status >= 500:
-			p.Code, p.Detail = core.CodeInternal, "something went wrong inside Drawbridge"
+			p.Code, p.Detail = core.CodeInternal, "something went wrong inside Drawbridge; see its log: drawbridge logs"
 			return p
 		case status == http.StatusNotFound:
 			p.Code, p.Detail = core.CodeNotFound, "there is no such path in the API"

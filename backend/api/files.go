@@ -78,4 +78,4 @@ func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
 }
 
 const noPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Drawbridge</title>
-<p>Drawbridge is running, but this build has no page. Build it with: make build</p></html>`
+<p>Drawbridge is running, but this build does not include the web UI. To build Drawbridge with it, run: make build</p></html>`

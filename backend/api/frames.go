@@ -30,7 +30,7 @@ type Message struct {
 func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]], error) {
 	if (in.Session == "") == (in.Server == "") {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-			Fields: []core.FieldError{{Field: "query.session", Error: "name either a session or a server"}}}
+			Fields: []core.FieldError{{Field: "query.session", Error: "specify either a session or a server"}}}
 	}
 	list := List[Message]{Items: []Message{}}
 	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits

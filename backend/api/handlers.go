@@ -57,7 +57,7 @@ func (a *API) statusNow() Status {
 		s.Notices = append(s.Notices, clockNotice(h))
 	}
 	if !s.RequireToken {
-		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program of any user on this machine can call any tool."})
+		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
 	}
 	s.Notices = append(s.Notices, a.Commands.Notices()...)
 	if a.Notices != nil {

@@ -170,7 +170,7 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 	case core.StateRunning:
 		v.Result, v.Detail = policy.Pass, "It is running"
 	case core.StateDegraded:
-		v.Result, v.Detail = policy.Pass, "It responds, but works only partly"
+		v.Result, v.Detail = policy.Pass, "It responds, but some of its lists are unavailable"
 	case core.StateStopped:
 		v.Detail = "It is stopped; the next call starts it"
 		if st.ManualOnly {
@@ -181,7 +181,7 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 	case core.StateDisabled:
 		v.Result, v.Detail, v.Key = policy.Refuse, "It is disabled", "mcpServers."+st.Label+".enabled"
 	case core.StateNeedsLogin:
-		v.Result, v.Detail = policy.Refuse, "It needs a sign-in first"
+		v.Result, v.Detail = policy.Refuse, "You must sign in to it first"
 	case core.StateNeedsApproval:
 		v.Result, v.Detail = policy.Refuse, "It does not start until you approve its command"
 	default:

@@ -236,7 +236,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 	c := a.Files.Current()
 	p, ok := c.Profile(in.Name)
 	if !ok {
-		return nil, core.Errorf(core.CodeConflict, "the profile is not active")
+		return nil, core.Errorf(core.CodeConflict, "the profile was saved, but is not active: check the configuration for errors")
 	}
 	view, ok := a.Views.Profile(in.Name, 0)
 	if !ok {

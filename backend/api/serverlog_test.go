@@ -78,7 +78,7 @@ func TestStatusReportsMemoryAndCPU(t *testing.T) {
 
 func TestNewCommandNoticeStaysUntilAcknowledged(t *testing.T) {
 	s := newSite(t)
-	s.notices = []event.Notice{{Subject: "command:files", Message: "Server \"files\" runs a new command: npx files"}}
+	s.notices = []event.Notice{{Subject: "command:files", Message: "Server \"files\" is running a new command: npx files"}}
 	var st Status
 	if s.get(t, "/api/v1/status", &st); len(st.Notices) == 0 || st.Notices[0] != s.notices[0] {
 		t.Fatalf("notices %+v", st.Notices)

@@ -130,7 +130,7 @@ func readShared(text string) (*sharedFile, error) {
 	}
 	file := &sharedFile{}
 	if err := json.Unmarshal([]byte(text), file); err != nil {
-		return nil, core.Errorf(core.CodeValidation, "the file is not an export of Drawbridge: its servers or profiles are not objects")
+		return nil, core.Errorf(core.CodeValidation, "the file is not a Drawbridge export: its servers or profiles are not objects")
 	}
 	switch {
 	case len(file.Servers)+len(file.Profiles) == 0:

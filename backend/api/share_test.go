@@ -107,10 +107,10 @@ func TestHostileSharedFilesAreRefused(t *testing.T) {
 	before := s.fakes.text
 	for name, c := range map[string]struct{ file, want string }{
 		"no JSON":               {`{`, "cannot read"},
-		"a list":                {`[]`, "not an export"},
+		"a list":                {`[]`, "not a Drawbridge export"},
 		"nothing":               {`{}`, "neither servers"},
-		"servers as a list":     {`{"mcpServers":[{"command":"x"}]}`, "not an export"},
-		"servers as a word":     {`{"mcpServers":"x"}`, "not an export"},
+		"servers as a list":     {`{"mcpServers":[{"command":"x"}]}`, "not a Drawbridge export"},
+		"servers as a word":     {`{"mcpServers":"x"}`, "not a Drawbridge export"},
 		"a server twice":        {`{"mcpServers":{"a":{"command":"good"},"a":{"command":"evil"}}}`, "twice"},
 		"a command twice":       {`{"mcpServers":{"a":{"command":"good","command":"evil"}}}`, "twice"},
 		"one in other letters":  {`{"mcpServers":{"a":{"command":"good","Command":"evil"}}}`, "twice"},
@@ -119,7 +119,7 @@ func TestHostileSharedFilesAreRefused(t *testing.T) {
 		"more than one value":   {`{"mcpServers":{"a":{"command":"x"}}} {"mcpServers":{}}`, "more than one"},
 		"a giant":               {`{"mcpServers":{"a":{"command":"` + strings.Repeat("x", 2<<20) + `"}}}`, "not valid"},
 		"too many":              {`{"mcpServers":{` + strings.TrimSuffix(manyServers(maxShared+1), ",") + `}}`, "too many entries"},
-		"profiles as a list":    {`{"mcpServers":{"a":{"command":"x"}},"profiles":[1]}`, "not an export"},
+		"profiles as a list":    {`{"mcpServers":{"a":{"command":"x"}},"profiles":[1]}`, "not a Drawbridge export"},
 		"comments and trailing": {`{"mcpServers":{"a":{"command":"x"},}} // hello`, "cannot read"},
 	} {
 		if _, status, said := planOf(t, s, c.file); status != http.StatusBadRequest || !strings.Contains(said, c.want) {

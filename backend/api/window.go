@@ -95,7 +95,7 @@ func (w *windowList) pickPath(ctx context.Context, kind string) (string, error) 
 		delete(w.picks, id)
 	}()
 	if !w.send(windowCommand{Command: "pick", Kind: kind, ID: id}) {
-		return "", &core.Error{Code: core.CodeUnavailable, Message: "no window of Drawbridge is open", Hint: "Enter the path instead."}
+		return "", &core.Error{Code: core.CodeUnavailable, Message: "no Drawbridge window is open", Hint: "Enter the path instead."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pickLimit)
 	defer cancel()

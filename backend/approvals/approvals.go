@@ -182,7 +182,7 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 		}
 	}
 	if len(b.pending) >= b.opts.Most || same >= b.opts.Each || held > maxHeld {
-		return nil, core.Errorf(core.CodeRateLimited, "too many questions wait for the user already")
+		return nil, core.Errorf(core.CodeRateLimited, "too many questions are already waiting for the user")
 	}
 	item.At = b.opts.Now().UTC()
 	item.Expires = item.At.Add(b.opts.Limit)

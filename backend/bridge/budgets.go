@@ -61,7 +61,7 @@ func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rp
 		return result, nil, release
 	}
 	err := core.Errorf(core.CodeUnavailable, "the result of %d bytes was dropped: too many large results have not been read", n)
-	err.Hint = "Read the pending results, and request less at once. The call was made and is in the history."
+	err.Hint = "Read the pending results, and request less data at a time. The call was made and is in the history."
 	left, rpcErr := b.buildResult(rq, "", "", core.Reply{}, err)
 	return left, rpcErr, func() {}
 }
@@ -128,7 +128,7 @@ const (
 	bodyBudgetTimeout = 10 * time.Second
 )
 
-var errBodyBudget = errors.New("too many large requests are in flight: send it again later")
+var errBodyBudget = errors.New("too many large requests are in flight: send this request again later")
 
 // bodyBudget limits the bytes of large request bodies that are in memory at the same time. The
 // budget for a body is acquired before the body is read and released when its request ends. It is

@@ -59,7 +59,7 @@ func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 	offered("completions", offers("completions"), "")
 	logging := ""
 	if server.Era == core.Legacy && !server.Own {
-		logging = "Log lines reach a client while its call is the only one of the server."
+		logging = "Log messages reach a client only while its call is the server's only call in flight."
 	}
 	offered("logging", offers("logging"), logging)
 	offered("progress", true, "")
@@ -68,7 +68,7 @@ func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 	can := parseClientCapabilities(client.Capabilities)
 	shared := ""
 	if server.Era == core.Legacy && !server.Own {
-		shared = "While the server has several calls at once, a request that does not say which one it belongs to reaches no client."
+		shared = "While several calls to the server are in flight, a request from it that does not identify its call is not forwarded to any client."
 	}
 	asked := func(name string, able, question bool) {
 		f := Feature{Name: name, How: NotClient}

@@ -85,7 +85,7 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				// process.
 				if p := recover(); p != nil {
 					b.Log.Error("Panic while handling a request", "method", method, "panic", p, "stack", string(debug.Stack()))
-					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "something went wrong inside Drawbridge"}
+					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "something went wrong inside Drawbridge; see its log: drawbridge logs"}
 				}
 			}()
 			var x *exchange

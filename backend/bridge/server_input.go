@@ -103,7 +103,7 @@ func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Sink
 		if len(reply.Error) > 0 {
 			var e struct{ Message string }
 			_ = json.Unmarshal(reply.Error, &e)
-			return nil, core.Errorf(core.CodeRejected, "the server needs input that the client did not give: %s", e.Message)
+			return nil, core.Errorf(core.CodeRejected, "the server needs input that the client did not provide: %s", e.Message)
 		}
 		if i > 0 {
 			out = append(out, ',')

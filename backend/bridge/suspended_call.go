@@ -77,7 +77,7 @@ func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink
 		defer func() {
 			if p := recover(); p != nil { // no caller above recovers
 				b.Log.Error("Panic during a call", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
-				sc.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge")
+				sc.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge; see its log: drawbridge logs")
 			}
 		}()
 		b.resolveWorkspace(callCtx, rq, call, sc)
@@ -120,7 +120,7 @@ func (sc *suspendedCall) suspend() []byte {
 	state, ok := sc.bridge.suspended.add(sc, sc.bridge.AskTimeout)
 	if !ok {
 		for _, q := range sc.questions {
-			q.answer <- cannotAskReply("too many calls of this client wait for its input")
+			q.answer <- cannotAskReply("too many calls from this client are waiting for its input")
 		}
 		sc.questions = nil
 		return nil
@@ -310,7 +310,7 @@ func (t *suspendedCalls) add(sc *suspendedCall, limit time.Duration) (state stri
 	return state, true
 }
 
-var errNoLongerVisible = core.Errorf(core.CodeCancelled, "the client may no longer use this")
+var errNoLongerVisible = core.Errorf(core.CodeCancelled, "the client no longer has access to what it requested")
 
 var errInputTimeout = core.Errorf(core.CodeTimeout, "the client did not send its input in time")
 

@@ -144,7 +144,7 @@ func TestSuspendedCallsPerClientAreBounded(t *testing.T) {
 	for range maxSuspendedPerToken {
 		s.requestState(s.callWithInput("/mcp", `"arguments":{}`)[0])
 	}
-	if got := s.callWithInput("/mcp", `"arguments":{}`); !strings.Contains(got[0], "too many calls of this client wait") {
+	if got := s.callWithInput("/mcp", `"arguments":{}`); !strings.Contains(got[0], "too many calls from this client are waiting") {
 		t.Error(got)
 	}
 	if got := s.callWithInput("/mcp", `"arguments":{}`, ClientHeader, "other"); !strings.Contains(got[0], "input_required") {

@@ -19,7 +19,7 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 	}
 	public, ok := wire.Unquote(wire.Bytes(rq.params, span))
 	if !ok || public == "" {
-		return nil, newError(codeInvalidParams, "the params do not name what to "+methodVerb(rq.method))
+		return nil, newError(codeInvalidParams, "the params do not specify what to "+methodVerb(rq.method))
 	}
 	call.PublicName, call.Name = public, public
 	if rq.endpoint.toolMode != "" {

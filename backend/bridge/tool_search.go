@@ -46,17 +46,17 @@ func (b *Bridge) searchListing(ep endpoint, v *registry.View, builtin *registry.
 	if ep.toolMode == ToolsSearch {
 		return []byte(`{"tools":[` + string(toolDefinition(findTools, "Find tools",
 			"Finds the tools for a task among "+summary+". Say in a few words what you want to do; the result contains names, descriptions and input schemas. Then call the one that fits with "+callTool+".",
-			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many tools, 5 when absent"}},"required":["query"]}`, true)) +
+			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default: 5"}},"required":["query"]}`, true)) +
 			`,` + string(toolDefinition(callTool, "Call a tool",
 			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
-			`{"type":"object","properties":{"name":{"type":"string","description":"The name of the tool as `+findTools+` gave it"},"arguments":{"type":"object","description":"The arguments of the tool","additionalProperties":true}},"required":["name"]}`, false)) + `]}`)
+			`{"type":"object","properties":{"name":{"type":"string","description":"Name of the tool, as returned by `+findTools+`"},"arguments":{"type":"object","description":"The arguments of the tool","additionalProperties":true}},"required":["name"]}`, false)) + `]}`)
 	}
 	out := []byte(`{"tools":[`)
 	for _, item := range items {
 		out = append(append(out, summarizeTool(item)...), ',')
 	}
 	return append(append(out, toolDefinition(describeTools, "Describe tools",
-		"Gives the whole descriptions and input schemas of tools: the list holds one line of each. Ask before you call a tool for the first time.",
+		"Returns the full descriptions and input schemas of tools; the list contains only one line for each. Call this before you call a tool for the first time.",
 		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20,"description":"Names of tools in the list"}},"required":["names"]}`, true)...), `]}`...)
 }
 
@@ -280,7 +280,7 @@ func definitionsResult(items []registry.Item) core.Reply {
 		raw := []byte(item.Raw)
 		if i > 0 && text.Len()+len(raw) > maxDescriptionBytes {
 			description, _, _ := toolParts(raw)
-			raw = toolDefinition(item.Public, "", firstSentence(description)+" (Its input schema is too large to be given with others: ask for this tool alone.)", `{}`, false)
+			raw = toolDefinition(item.Public, "", firstSentence(description)+" (Its input schema is too large to be returned with others: request this tool alone.)", `{}`, false)
 		}
 		text.Write(raw)
 		text.WriteByte('\n')

@@ -82,7 +82,7 @@ func typeName(t reflect.Type) string {
 // too large.
 func describeNumber(wrong *json.UnmarshalTypeError, got string) string {
 	if _, value, ok := strings.Cut(wrong.Value, " "); ok && !strings.ContainsAny(value, ".eE") {
-		return "a number so large"
+		return "a number that is too large"
 	}
 	return got
 }

@@ -21,7 +21,7 @@ func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 		{"history_search", `{"text":"` + strings.Repeat("é", 1001) + `"}`, core.CodeValidation, "text", "has 1001 characters, at most 1000 are allowed"},
 		{"history_search", `{"limit":"ten"}`, core.CodeValidation, "limit", "must be integer, not string"},
 		{"history_search", `{"limit":1.5}`, core.CodeValidation, "limit", "must be integer, not number"},
-		{"history_search", `{"limit":99999999999999999999}`, core.CodeValidation, "limit", "must be integer, not a number so large"},
+		{"history_search", `{"limit":99999999999999999999}`, core.CodeValidation, "limit", "must be integer, not a number that is too large"},
 		{"history_search", `{"server":["secret"]}`, core.CodeValidation, "server", "must be string, not array"},
 		{"history_search", `{"outcome":"well"}`, core.CodeValidation, "outcome", `must be one of ["ok" "tool_error"`},
 		{"history_search", `{"before":"secret"}`, core.CodeValidation, "before", "is not the next of a previous page"},

@@ -43,10 +43,10 @@ var stateExplanations = map[core.State]string{
 	core.StateStarting:      "It is starting. Calls wait for it.",
 	core.StateRunning:       "It is running and has been listed.",
 	core.StateDegraded:      "It responds, but some of its lists are unavailable.",
-	core.StateWaiting:       "It waits for a dependency (Docker, its container, or the network and the remote server) and starts automatically once that is available.",
+	core.StateWaiting:       "It is waiting for a dependency (Docker, its container, or the network and the remote server) and starts automatically once that is available.",
 	core.StateBackoff:       "It failed and will be restarted shortly.",
 	core.StateCrashed:       "It failed too often and is no longer restarted. The next call tries to start it; see its log.",
-	core.StateNeedsLogin:    "It requires a sign-in, which the user does in Drawbridge's window.",
+	core.StateNeedsLogin:    "The user must sign in to it, in Drawbridge's window.",
 	core.StateNeedsApproval: "Its command is new or has changed, and needs approval in Drawbridge's window.",
 	core.StateDisabled:      "It is disabled in the configuration.",
 }

@@ -136,9 +136,9 @@ func (p *program) answer(ctx context.Context, id, action, scope, where string) e
 	if p.json {
 		return p.document(map[string]string{"id": w.ID, "action": action, "scope": scope})
 	}
-	word := map[string]string{"accept": "Allowed", "decline": "Refused"}[action]
+	word := map[string]string{"accept": "Allowed", "decline": "Denied"}[action]
 	if w.Command != nil && action != "accept" {
-		word = "It stays pending and does not run"
+		word = "Not approved, still pending"
 	}
 	_, err = fmt.Fprintln(p.Stdout, escapeLine(word+": "+w.question()))
 	return err

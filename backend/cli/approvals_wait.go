@@ -141,11 +141,11 @@ func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bo
 
 // sendAnswer sends an answer. It reports an approval that is no longer pending without an error.
 func (p *program) sendAnswer(ctx context.Context, d *daemon, w *pendingItem, text string) error {
-	action, said := "decline", "  Refused."
+	action, said := "decline", "  Denied."
 	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {
 		action, said = "accept", "  Allowed."
 	} else if w.Command != nil {
-		said = "  It stays pending and does not run."
+		said = "  Not approved, still pending."
 	}
 	_, err := d.requestRaw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": "once"})
 	if code := core.CodeOf(err); err != nil && (code == core.CodeNotFound || code == core.CodeConflict) {

@@ -68,7 +68,7 @@ func (p *program) backupRestore() *cobra.Command {
 			return p.printSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 

@@ -52,7 +52,7 @@ func (p *program) checkRun() *cobra.Command {
 		Example: "drawbridge check run --all --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usageError{errors.New("name the checks to run, or use --all; \"drawbridge check list\" lists them")}
+				return usageError{errors.New("specify the checks to run, or use --all; \"drawbridge check list\" lists them")}
 			}
 			return p.runChecks(cmd.Context(), args, junit)
 		},
@@ -78,7 +78,7 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 			names = append(names, c.Name)
 		}
 		if len(names) == 0 {
-			return errors.New("no check is saved; save one with Save as check on the page of a call or session")
+			return errors.New("there are no saved checks; to save one, choose \"Save as check\" on the page of a call or session")
 		}
 	}
 	var file *os.File

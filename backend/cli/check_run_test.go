@@ -56,7 +56,7 @@ func TestCheckRunExitCodes(t *testing.T) {
 	}{
 		{[]string{"check", "run"}, 2, "--all"},
 		{[]string{"check", "run", "smoke", "--all"}, 2, "--all"},
-		{[]string{"check", "run", "--all"}, 1, "no check is saved"}, // nothing tested is not a pass
+		{[]string{"check", "run", "--all"}, 1, "there are no saved checks"}, // nothing tested is not a pass
 		{[]string{"check", "run", "smoke", "--junit", ran}, 1, "cannot write the JUnit file"},
 		{[]string{"check", "run", "gone", "--json"}, 1, "404"},
 	} {

@@ -21,7 +21,7 @@ type connectFlags struct {
 }
 
 func (f *connectFlags) yesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation")
 }
 
 func (f *connectFlags) forceFlag(cmd *cobra.Command) {

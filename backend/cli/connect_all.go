@@ -23,7 +23,7 @@ func (p *program) addAllFlag(cmd *cobra.Command, about string, run func(ctx cont
 		case all && len(args) == 0:
 			return nil
 		case all || len(args) == 0:
-			return usageError{errors.New("name a client, or use --all")}
+			return usageError{errors.New("specify a client, or use --all")}
 		}
 		return most(cmd, args)
 	}

@@ -32,7 +32,7 @@ func (p *program) clientsDisconnect() *cobra.Command {
 	one.Args = argCount(0, 1)
 	one.RunE = func(cmd *cobra.Command, args []string) error {
 		if all != (len(args) == 0) {
-			return usageError{errors.New("name a client, or use --all")}
+			return usageError{errors.New("specify a client, or use --all")}
 		}
 		if all {
 			return p.disconnectAll(cmd.Context(), f.force)
@@ -71,7 +71,7 @@ func (p *program) clientsUndo() *cobra.Command {
 			}
 		}
 		if named != 1 {
-			return usageError{errors.New("name a client, or an import with --import, or use --all")}
+			return usageError{errors.New("specify a client, or an import with --import, or use --all")}
 		}
 		if all {
 			return p.undoAll(cmd.Context(), f.yes, f.force)

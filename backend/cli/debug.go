@@ -84,11 +84,11 @@ func (p *program) printDebug(d *supervisor.Debug, now time.Time) error {
 	say("In flight", strconv.Itoa(s.InFlight))
 	t := &d.Timings
 	say("Started at", moment(t.Began))
-	say("Start took", took(t.StartTook))
+	say("Startup time", took(t.StartTook))
 	say("Tools listed", moment(t.ListedAt))
-	say("Last heard", moment(t.LastMessage))
+	say("Last response", moment(t.LastMessage))
 	say("Last call", moment(t.LastCall))
-	say("Ping took", took(t.PingTook))
+	say("Ping", took(t.PingTook))
 	say("Next start in", took(t.NextLaunch))
 	if len(d.Stderr) > 0 {
 		b.WriteString("\nLast stderr lines\n")

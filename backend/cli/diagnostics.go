@@ -56,7 +56,7 @@ func (p *program) diagnostics() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the `FILE` to write; an existing file is not overwritten")
 	return cmd
 }

@@ -198,7 +198,7 @@ func (p *program) uninstall() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&force, "force", false, "remove entries even if they were changed manually")
 	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history and logs")
 	return cmd

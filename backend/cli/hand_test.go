@@ -51,7 +51,7 @@ func TestCallResultIsPrintedOnce(t *testing.T) {
 
 func TestNoticesAreAcknowledged(t *testing.T) {
 	f := newFake(t)
-	f.answer("GET /api/v1/status", `{"notices":[{"subject":"command:a b","message":"Server \"a b\" runs a new command."},{"subject":"vault","message":"No keyring."}]}`)
+	f.answer("GET /api/v1/status", `{"notices":[{"subject":"command:a b","message":"Server \"a b\" is running a new command."},{"subject":"vault","message":"No keyring."}]}`)
 	var gone []string
 	f.mux.HandleFunc("DELETE /api/v1/notices/{subject}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("subject") == "vault" {

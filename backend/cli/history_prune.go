@@ -40,7 +40,7 @@ func (p *program) historyPrune() *cobra.Command {
 	f.Int64Var(&bounds.Days, "days", 0, "keep the calls of the last `NUMBER` days")
 	f.Int64Var(&bounds.Bytes, "bytes", 0, "limit the file to `NUMBER` bytes")
 	f.Int64Var(&bounds.Calls, "calls", 0, "keep the newest `NUMBER` calls")
-	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 

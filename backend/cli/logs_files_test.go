@@ -16,7 +16,7 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 	for path, text := range map[string]string{
 		"logs/drawbridge.log": `st of a line that was cut"}` + "\n" +
 			`{"time":"2026-11-23T01:02:03Z","level":"INFO","msg":"Drawbridge is ready","url":"http://127.0.0.1:1"}` + "\n" +
-			`{"time":"2026-11-23T01:02:04Z","level":"ERROR","msg":"Drawbridge ends","error":"the port is taken"}` + "\n",
+			`{"time":"2026-11-23T01:02:04Z","level":"ERROR","msg":"Drawbridge stopped because of an error","error":"the port is taken"}` + "\n",
 		"config.jsonc": `{"mcpServers":{"my server":{"command":"true"}}}`,
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(data, path)), 0o700); err != nil {
@@ -39,7 +39,7 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 		return code, out.String(), errOut.String()
 	}
 	code, out, errOut := run("logs")
-	if code != 0 || strings.Count(out, "\n") != 2 || !strings.Contains(out, "error Drawbridge ends error=the port is taken") || !strings.Contains(errOut, "Drawbridge is not running") {
+	if code != 0 || strings.Count(out, "\n") != 2 || !strings.Contains(out, "error Drawbridge stopped because of an error error=the port is taken") || !strings.Contains(errOut, "Drawbridge is not running") {
 		t.Errorf("logs: %d\n%s%s", code, out, errOut)
 	}
 	if code, out, _ = run("logs", "--level", "error"); code != 0 || strings.Contains(out, "ready") {

@@ -74,7 +74,7 @@ func (p *program) quit() *cobra.Command {
 			if err := awaitExit(cmd.Context(), folders.Data); err != nil || p.json {
 				return err
 			}
-			_, err = fmt.Fprintln(p.Stdout, "Ended: "+ended+".")
+			_, err = fmt.Fprintln(p.Stdout, "Stopped: "+ended+".")
 			return err
 		},
 	}

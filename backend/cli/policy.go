@@ -79,7 +79,7 @@ func (p *program) printRuleTrial(t api.RuleTrial) error {
 	text := fmt.Sprintf("Of %s since %s, the rules would have asked for %d, rejected %d and allowed %d.\n",
 		plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
 	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
-		text += fmt.Sprintf("%s could not be judged: the arguments of %d were redacted, of %d cut, of %d not recorded.\n", plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
+		text += fmt.Sprintf("%s could not be evaluated: the arguments were redacted in %d of them, truncated in %d, and not recorded in %d.\n", plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
 	}
 	if !t.Complete {
 		text += "There are older calls that were not tried; use fewer --days.\n"

@@ -78,15 +78,15 @@ func (p *program) profiles() *cobra.Command {
 	var profile, list string
 	use := &cobra.Command{
 		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with the client alone, reset both", Args: argCount(1, 2),
-		Long: "Assign a client, by the name of its token, to a profile: it can then use only this profile, at any address. Without PROFILE, the assignment is removed.",
+		Long: "Assign a client, by the name of its token, to a profile: it can then use only this profile, whichever address it connects to. Without PROFILE, the assignment is removed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				if profile != "" && profile != args[1] {
-					return usageError{errors.New("name one profile, as an argument or with --profile")}
+					return usageError{errors.New("specify only one profile, as an argument or with --profile")}
 				}
 				profile = args[1]
 			}
-			return p.requestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done. The change takes effect with the next request of "+args[0]+".")
+			return p.requestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done. The change takes effect with the next request from "+args[0]+".")
 		},
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
@@ -121,7 +121,7 @@ func (p *program) listProfiles(ctx context.Context) error {
 		text := fmt.Sprintf("%s  %s  %d tools of %s, about %d tokens (search %d, deferred %d), listed: %s", name, one.Address, one.Tools, servers,
 			one.Tokens.All, one.Tokens.Search, one.Tokens.Deferred, one.ToolMode)
 		if len(one.Clients) > 0 {
-			text += ", bound: " + strings.Join(one.Clients, ", ")
+			text += ", clients: " + strings.Join(one.Clients, ", ")
 		}
 		if _, err := fmt.Fprintln(p.Stdout, escapeLine(text)); err != nil {
 			return err
@@ -236,6 +236,6 @@ func (p *program) install() *cobra.Command {
 	f.StringVar(&name, "name", "", "the `NAME` of the new server")
 	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or address to use, starting at 0")
 	f.StringArrayVar(&values, "set", nil, "a required setting, as `KEY=VALUE`; may be repeated")
-	f.BoolVar(&yes, "yes", false, "do not ask")
+	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }

@@ -54,7 +54,7 @@ func (p *program) importShared() *cobra.Command {
 		Use: "import FILE", Short: "Import servers and profiles from an export; asks for missing secrets", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.runSharedImport(cmd.Context(), args[0], yes) },
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask; secrets can be set later with drawbridge secret set")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation or for secrets; secrets can be set later with drawbridge secret set")
 	return cmd
 }
 

@@ -14,7 +14,7 @@ type OfferedTool struct {
 // LimitWarnings returns a sentence for each limit of the client that the offered tools exceed.
 func LimitWarnings(client Client, tools []OfferedTool) (all []string) {
 	if client.MaxTools > 0 && len(tools) > client.MaxTools {
-		all = append(all, fmt.Sprintf("%s takes at most %d tools and would be offered %d: switch some servers off for it, or connect fewer.", client.Name, client.MaxTools, len(tools)))
+		all = append(all, fmt.Sprintf("%s supports at most %d tools, but would be offered %d: disable some servers for it, or connect fewer.", client.Name, client.MaxTools, len(tools)))
 	}
 	var long []string
 	for _, t := range tools {
@@ -27,7 +27,7 @@ func LimitWarnings(client Client, tools []OfferedTool) (all []string) {
 		if n > 3 {
 			shown += fmt.Sprintf(" and %d more", n-3)
 		}
-		all = append(all, fmt.Sprintf("%s takes names of at most %d characters, its own prefix included. Too long: %s.", client.Name, client.WholeName, shown))
+		all = append(all, fmt.Sprintf("%s supports tool names of at most %d characters, including its own prefix. Too long: %s.", client.Name, client.WholeName, shown))
 	}
 	return all
 }

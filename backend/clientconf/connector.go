@@ -57,7 +57,7 @@ func New(o Options) (*Connector, error) {
 func NewDefault(data string, own bool, config string, vault Vault, getenv func(string) string) (*Connector, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find our own program: %w", err)
+		return nil, fmt.Errorf("cannot find the drawbridge executable: %w", err)
 	}
 	home := getenv("HOME")
 	if runtime.GOOS == "windows" || home == "" {

@@ -204,11 +204,11 @@ func (f *jsonFile) appendMember(o node, name string, value json.RawMessage, dept
 func (f *jsonFile) replace(path []string, name string, raw []byte) ([]byte, error) {
 	o, missing, err := f.find(path)
 	if err != nil || len(missing) > 0 {
-		return nil, errors.Join(err, errors.New("the entry is not there"))
+		return nil, errors.Join(err, errors.New("the entry does not exist"))
 	}
 	m, err := uniqueMember(o, name)
 	if err != nil || m == nil {
-		return nil, errors.Join(err, errors.New("the entry is not there"))
+		return nil, errors.Join(err, errors.New("the entry does not exist"))
 	}
 	return f.splice(m.Value.StartOffset, m.Value.EndOffset, string(raw)), nil
 }

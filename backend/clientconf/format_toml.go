@@ -126,7 +126,7 @@ func (f *tomlFile) entryTables(path []string, name string) (tables []tomlTable, 
 	}
 	for i := 1; i < len(tables); i++ {
 		if gap := f.src[tables[i-1].end:tables[i].start]; len(bytes.TrimSpace(gap)) > 0 {
-			return nil, fmt.Errorf("the entry %s is spread over the file", quote(name))
+			return nil, fmt.Errorf("the entry %s is split across several parts of the file", quote(name))
 		}
 	}
 	return tables, nil
@@ -176,7 +176,7 @@ func (f *tomlFile) set(path []string, name string, value json.RawMessage) ([]byt
 func (f *tomlFile) replace(path []string, name string, raw []byte) ([]byte, error) {
 	tables, err := f.entryTables(path, name)
 	if err != nil || len(tables) == 0 {
-		return nil, errors.Join(err, errors.New("the entry is not there"))
+		return nil, errors.Join(err, errors.New("the entry does not exist"))
 	}
 	return f.splice(tables[0].start, tables[len(tables)-1].end, string(raw)), nil
 }

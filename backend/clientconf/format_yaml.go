@@ -65,7 +65,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 	}
 	f.lines = append(f.lines, len(f.src))
 	if documentMark().Match(f.src) && len(documentMark().FindAll(f.src, -1)) > 1 || len(tree.Docs) > 1 || documentEnd().Match(f.src) {
-		return nil, errors.New("the file holds several YAML documents")
+		return nil, errors.New("the file contains several YAML documents")
 	}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
 		return f, nil
@@ -80,7 +80,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 		return nil, errors.New("the file contains no YAML mapping")
 	}
 	if f.root != nil && f.root.IsFlowStyle {
-		return nil, errors.New("the file is written in one line, which cannot be edited safely")
+		return nil, errors.New("the file is written on one line, which cannot be edited safely")
 	}
 	return f, nil
 }
@@ -111,7 +111,7 @@ type yamlContainer struct {
 func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 	c := yamlContainer{key: -1, column: 2}
 	if len(path) != 1 {
-		return c, errors.New("entries deep in a YAML file cannot be edited safely")
+		return c, errors.New("deeply nested entries of a YAML file cannot be edited safely")
 	}
 	if f.root == nil {
 		return c, nil
@@ -140,7 +140,7 @@ func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 			return c, nil
 		}
 		if v.IsFlowStyle {
-			return c, fmt.Errorf("%s is written in one line, which cannot be edited safely", quote(path[0]))
+			return c, fmt.Errorf("%s is written on one line, which cannot be edited safely", quote(path[0]))
 		}
 		for _, m := range v.Values {
 			names = append(names, m.Key.GetToken().Value)
@@ -151,7 +151,7 @@ func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 			return c, nil
 		}
 		if v.IsFlowStyle {
-			return c, fmt.Errorf("%s is written in one line, which cannot be edited safely", quote(path[0]))
+			return c, fmt.Errorf("%s is written on one line, which cannot be edited safely", quote(path[0]))
 		}
 		items, _ := f.decoded[path[0]].([]any)
 		for _, item := range items {
@@ -163,7 +163,7 @@ func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 		return c, fmt.Errorf("%s is written in a form that cannot be edited safely", quote(path[0]))
 	}
 	if _, isList := value.(*ast.SequenceNode); isList != f.list {
-		return c, fmt.Errorf("%s is not of the form that the client reads", quote(path[0]))
+		return c, fmt.Errorf("%s does not have the format that the client reads", quote(path[0]))
 	}
 	return c, f.findChildren(&c, names)
 }
@@ -275,7 +275,7 @@ func (f *yamlFile) insert(at int, text string) []byte {
 func (f *yamlFile) replace(path []string, name string, raw []byte) ([]byte, error) {
 	_, child, err := f.find(path, name)
 	if err != nil || child == nil {
-		return nil, errors.Join(err, errors.New("the entry is not there"))
+		return nil, errors.Join(err, errors.New("the entry does not exist"))
 	}
 	return f.splice(f.lines[child.first], f.lines[child.last], string(raw)), nil
 }

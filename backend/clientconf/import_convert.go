@@ -66,13 +66,13 @@ func (b *entryConverter) convertInput(id string) string {
 	asked := b.inputs[id]
 	switch {
 	case asked.password && name != "":
-		b.addNote("%s asks for %q: store it with drawbridge secret set %s", b.client.Name, id, name)
+		b.addNote("%s prompts for %q: store the value with drawbridge secret set %s", b.client.Name, id, name)
 		return "${secret:" + name + "}"
 	case asked.defaultValue != "" && !strings.ContainsAny(asked.defaultValue, "${}"):
-		b.addNote("%s asks for %q: it is %q unless the variable %s is set", b.client.Name, id, asked.defaultValue, variable)
+		b.addNote("%s prompts for %q: its value is %q unless the variable %s is set", b.client.Name, id, asked.defaultValue, variable)
 		return "${" + variable + ":-" + asked.defaultValue + "}"
 	}
-	b.addNote("%s asks for %q: set the variable %s", b.client.Name, id, variable)
+	b.addNote("%s prompts for %q: set the variable %s instead", b.client.Name, id, variable)
 	return "${" + variable + "}"
 }
 
@@ -112,7 +112,7 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 	}
 	if b.needsCommand {
 		e.Disabled = true
-		b.addNote("A command makes one of its values. It is never run; give the value as a variable and enable the server.")
+		b.addNote("One of its values comes from a command, which is never run: provide the value as a variable, then enable the server.")
 	}
 	return e, nil
 }
@@ -169,7 +169,7 @@ func (b *entryConverter) convertURL(e *configEntry, m map[string]any, address st
 		}
 	}
 	if len(e.Headers) == 0 {
-		b.addNote("If the client had logged in to it, log in again")
+		b.addNote("If the client was signed in to it, sign in again")
 	}
 }
 
@@ -254,7 +254,7 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 	case !braces && kind == "env" && has("{env:}"), braces && kind == "env" && (has("${env:}") || has("${}")):
 		return "${" + name + "}"
 	case !braces && kind == "file" && has("{env:}"):
-		b.addNote("%s reads the file %s: give its content as a variable", b.client.Name, name)
+		b.addNote("%s reads the file %s: provide its content as a variable", b.client.Name, name)
 		b.needsCommand = true
 		return ref
 	case !braces:

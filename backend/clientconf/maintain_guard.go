@@ -36,7 +36,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		g.Log.Warn("Cannot watch the clients' files; looking at them now and then", "error", err)
+		g.Log.Warn("Cannot watch the clients' files; polling them instead", "error", err)
 	} else {
 		defer watcher.Close()
 	}

@@ -80,9 +80,9 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 			p.Path = loc.path
 		}
 	case !filepath.IsAbs(choice.Project):
-		return nil, core.Errorf(core.CodeValidation, "the folder of a project must be absolute")
+		return nil, core.Errorf(core.CodeValidation, "the project folder must be an absolute path")
 	case client.Project == "":
-		return nil, core.Errorf(core.CodeValidation, "%s has no file for projects", client.Name)
+		return nil, core.Errorf(core.CodeValidation, "%s does not support a configuration file per project", client.Name)
 	case !exists(choice.Project):
 		return nil, core.Errorf(core.CodeNotFound, "there is no folder %s", choice.Project)
 	default:
@@ -104,13 +104,13 @@ func (p *Plan) warnings() (all []string) {
 		all = append(all, "The file belongs to the project: whoever checks it out gets the entry, and needs Drawbridge.")
 	}
 	if p.choice.HTTP {
-		all = append(all, "Nothing starts Drawbridge for this entry: let it start at login.")
+		all = append(all, "This entry does not start Drawbridge: let Drawbridge start at login.")
 	}
 	if p.Client.Rewrites && p.Client.ID != "claude-code" && isRunning(p.Client) {
 		all = append(all, p.Client.Name+" is running and writes its whole file back from memory: quit it completely first, or it will wipe the entry.")
 	}
 	if info, err := os.Stat(p.target); err == nil && p.choice.HTTP && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-		all = append(all, "Others on this machine can read the file, and it will hold the client's token: chmod 600 it.")
+		all = append(all, "Other users of this machine can read the file, which will contain the client's token: restrict it with chmod 600.")
 	}
 	return all
 }
@@ -171,7 +171,7 @@ func (p *Plan) splice() error {
 		case slices.ContainsFunc(p.originals, e.matches):
 			foreign = true
 		default:
-			return p.refusal(errors.New("it already has a server called " + quote(e.name) + " that is not ours"))
+			return p.refusal(errors.New("it already has a server named " + quote(e.name) + " that Drawbridge did not add"))
 		}
 		equal = false
 		if e.value == nil {

@@ -105,7 +105,7 @@ func (c *Connector) shimEntry(client Client, s ServerEntry) json.RawMessage {
 // this machine and belongs to the user.
 func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.RawMessage, error) {
 	if client.HTTP == nil {
-		return nil, core.Errorf(core.CodeValidation, "%s takes programs only, no addresses", client.Name)
+		return nil, core.Errorf(core.CodeValidation, "%s supports only commands, not addresses", client.Name)
 	}
 	address := choice.URL + "/mcp"
 	if s.Server != "" {
@@ -116,13 +116,13 @@ func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.R
 		if token = variableReference(client, TokenVar); token == "" {
 			return nil, &core.Error{
 				Code:    core.CodeRejected,
-				Message: "the file leaves this machine, and " + client.Name + " cannot take a token from a variable",
+				Message: "the token cannot be written to this file, which may leave this machine, and " + client.Name + " cannot read a token from a variable",
 				Hint:    "Nothing was changed. Connect without --http: the shim keeps the token out of the file.",
 			}
 		}
 	}
 	if token == "" {
-		return nil, errors.New("an address needs the client's token")
+		return nil, errors.New("an entry with an address requires the client's token")
 	}
 	return json.RawMessage(strings.NewReplacer(
 		`{{URL}}`, jsonStringContent(address), `{{TOKEN}}`, jsonStringContent(token), `{{NAME}}`, jsonStringContent(s.Name),

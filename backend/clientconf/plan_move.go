@@ -55,7 +55,7 @@ func (c *Connector) selectServers(choice Choice, names []string) (all []Imported
 		}
 	}
 	if len(all) == 0 {
-		return nil, core.Errorf(core.CodeNotFound, "%s has no servers to take over", choice.Client)
+		return nil, core.Errorf(core.CodeNotFound, "%s has no servers to move", choice.Client)
 	}
 	return all, nil
 }
@@ -95,7 +95,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		for _, i := range all {
 			id := ids[strings.ToLower(i.Label)]
 			if id == "" {
-				return nil, core.Errorf(core.CodeValidation, "our configuration does not take %q", i.Label)
+				return nil, core.Errorf(core.CodeValidation, "Drawbridge's configuration does not accept the server %q", i.Label)
 			}
 			choice.Servers = append(choice.Servers, ServerEntry{Name: i.Name, Server: id, Scope: i.Scope})
 		}

@@ -96,7 +96,7 @@ func (c *Connector) ManualSetup(choice Choice) (ManualSetup, error) {
 			}
 		}
 		h.Link = link(single.Name, entry)
-		h.Steps = append(h.Steps, "Open the link: "+client.Name+" shows what it would add, and asks.")
+		h.Steps = append(h.Steps, "Open the link: "+client.Name+" shows what it would add, and asks for confirmation.")
 	}
 	if HasBundle(client) && choice.Project == "" {
 		h.Bundle = BundleName

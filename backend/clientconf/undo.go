@@ -143,7 +143,7 @@ func (p *Plan) contentWithout(r record, recorded, force bool) ([]byte, error) {
 			return nil, &core.Error{
 				Code:    core.CodeConflict,
 				Message: "the entry " + quote(d.Name) + " in " + p.Path + " was changed by hand",
-				Hint:    "Nothing was changed. Add --force to remove it all the same.",
+				Hint:    "Nothing was changed. To remove it anyway, add --force.",
 			}
 		case d.Value != nil:
 			content, err = file.replace(d.Path, d.Name, []byte(d.Before))
@@ -168,7 +168,7 @@ func (p *Plan) undoRefusal(why error) error {
 	return &core.Error{
 		Code: core.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
-		Hint:    "Nothing was changed. Take the entry " + quote(EntryName) + " out of " + p.Path + " by hand.",
+		Hint:    "Nothing was changed. Remove the entry " + quote(EntryName) + " from " + p.Path + " manually.",
 	}
 }
 

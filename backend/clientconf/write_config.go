@@ -94,7 +94,7 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	}
 	object, isObject := container.(map[string]any)
 	if container != nil && !isObject {
-		return nil, core.Errorf(core.CodeRejected, "our configuration keeps its servers in a list: nothing can be added to it")
+		return nil, core.Errorf(core.CodeRejected, "Drawbridge's configuration has its servers in a list, to which nothing can be added: change the list to an object, by name")
 	}
 	all := map[string]json.RawMessage{}
 	for label, value := range object {
@@ -137,7 +137,7 @@ func (o *configChange) addServers(all []ImportedServer) (ids map[string]string, 
 	parsed, problems := config.Parse(o.Path, o.after)
 	for _, p := range problems {
 		if _, mine := o.Servers[p.Server]; !p.Warning && (mine || p.Server == "") {
-			return nil, &core.Error{Code: core.CodeValidation, Message: "our configuration cannot take it: " + p.Message, Hint: p.Suggestion}
+			return nil, &core.Error{Code: core.CodeValidation, Message: "Drawbridge's configuration would be invalid: " + p.Message, Hint: p.Suggestion}
 		}
 	}
 	ids = map[string]string{}

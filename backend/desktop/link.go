@@ -89,7 +89,7 @@ func resolveAdd(u *url.URL, invalid func(string) (string, error)) (string, error
 	}
 	name, config := query.Get("name"), query.Get("config")
 	if name != "" && !linkName().MatchString(name) {
-		return invalid("the name is not one that a server can have")
+		return invalid("the name is not a valid server name")
 	}
 	var entry map[string]json.RawMessage
 	if json.Unmarshal([]byte(config), &entry) != nil || entry == nil {

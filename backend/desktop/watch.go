@@ -198,7 +198,7 @@ func (r *watchRun) updateCommand(ctx context.Context, id, message string) {
 	}
 	n := Notification{Subject: subject, Title: "Drawbridge", Text: message, To: "/servers/" + id}
 	if len(r.commands) > 1 {
-		n.Title, n.To = fmt.Sprintf("%d servers run new commands", len(r.commands)), "/servers"
+		n.Title, n.To = fmt.Sprintf("%d servers are running new commands", len(r.commands)), "/servers"
 	}
 	r.show(ctx, n)
 }
@@ -219,11 +219,11 @@ func (r *watchRun) updateServer(ctx context.Context, s core.ServerStatus) {
 	}
 	switch s.State {
 	case core.StateCrashed:
-		n.Title, n.Urgent = name+" does not run", true
+		n.Title, n.Urgent = name+" is not running", true
 	case core.StateNeedsApproval:
-		n.Title = name + " waits for your approval"
+		n.Title = name + " is waiting for your approval"
 	case core.StateNeedsLogin:
-		n.Title = name + " needs a login"
+		n.Title = name + " needs you to sign in"
 	default:
 		r.withdraw(ctx, n.Subject)
 		return
@@ -247,12 +247,12 @@ func (r *watchRun) updateQuestionNotification(ctx context.Context, item approval
 	}
 	n := Notification{Subject: subject, Title: item.Server + " asks", Text: item.Message, To: "/questions", Urgent: true}
 	if item.Client.Name != "" {
-		n.Title = item.Client.Name + " waits: " + n.Title
+		n.Title = item.Client.Name + " is waiting: " + n.Title
 	}
 	if len(r.waiting) == 1 {
 		r.callButtons(&n, item)
 	} else {
-		n.Title, n.Text = fmt.Sprintf("%d questions wait for you", len(r.waiting)), n.Title+": "+item.Message
+		n.Title, n.Text = fmt.Sprintf("%d questions are waiting for you", len(r.waiting)), n.Title+": "+item.Message
 	}
 	r.show(ctx, n)
 }

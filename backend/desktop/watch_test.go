@@ -142,7 +142,7 @@ func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 		d.expectLog()
 		d.server("files", core.StateCrashed, "exit 1\n\x1b[31mno such file")
 		d.server("files", core.StateCrashed, "exit 1")
-		d.expectLog("files does not run: exit 1 [31mno such file")
+		d.expectLog("files is not running: exit 1 [31mno such file")
 		time.Sleep(2 * minInterval) // an unchanged state is not notified again
 		synctest.Wait()
 		d.expectLog()
@@ -152,7 +152,7 @@ func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 		d.server("files", core.StateRunning, "")
 		d.expectLog("withdrawn server/files")
 		d.publish(event.Server, core.ServerStatus{ID: "git", State: core.StateCrashed, Reason: "there is no secret named \"k\".", Hint: "Store it with: drawbridge secret set k."})
-		d.expectLog("git does not run: there is no secret named \"k\". Store it with: drawbridge secret set k.")
+		d.expectLog("git is not running: there is no secret named \"k\". Store it with: drawbridge secret set k.")
 	})
 }
 
@@ -162,13 +162,13 @@ func TestNotificationsPerSubjectAreLimitedToOnePerMinute(t *testing.T) {
 		d.server("a", core.StateRunning, "")
 		d.server("a", core.StateCrashed, "two")
 		d.server("b", core.StateCrashed, "other")
-		d.expectLog("a does not run: one", "withdrawn server/a", "b does not run: other")
+		d.expectLog("a is not running: one", "withdrawn server/a", "b is not running: other")
 		time.Sleep(minInterval - time.Second)
 		synctest.Wait()
 		d.expectLog()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		d.expectLog("a does not run: two")
+		d.expectLog("a is not running: two")
 		d.server("a", core.StateRunning, "")
 		d.server("a", core.StateCrashed, "three")
 		d.server("a", core.StateRunning, "") // resolved before the interval ends: not shown
@@ -194,7 +194,7 @@ func TestManyApprovalsBecomeOneNotification(t *testing.T) {
 		d.expectLog()
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("20 questions wait for you: github asks: delete 20?")
+		d.expectLog("20 questions are waiting for you: github asks: delete 20?")
 		for i := range 20 {
 			ask(i+1, "accept")
 		}
@@ -205,9 +205,9 @@ func TestManyApprovalsBecomeOneNotification(t *testing.T) {
 func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.publish(event.Health, event.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
-		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "files", Message: "Server files runs a new command: x"})
+		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "files", Message: "Server files is running a new command: x"})
 		d.publish(event.Health, event.Notice{Subject: "bridge", Message: "not worth a notification"})
-		d.expectLog("Drawbridge: Our entry is gone.", "Drawbridge: Server files runs a new command: x")
+		d.expectLog("Drawbridge: Our entry is gone.", "Drawbridge: Server files is running a new command: x")
 		d.publish(event.Health, event.Notice{Subject: "clients/cursor"})
 		d.expectLog("withdrawn clients/cursor")
 	})
@@ -228,7 +228,7 @@ func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 		d.expectLog("Drawbridge: a runs x")
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("3 servers run new commands: c runs z")
+		d.expectLog("3 servers are running new commands: c runs z")
 		if to := d.visible["commands"].To; to != "/servers" {
 			t.Errorf("a click leads to %q", to)
 		}
@@ -244,7 +244,7 @@ func TestRightToLeftNameKeepsSentenceOrder(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateCrashed, Reason: "x"})
 		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateCrashed, Reason: "x"})
-		d.expectLog("\u200eשלום does not run: x", "Grüße does not run: x")
+		d.expectLog("\u200eשלום is not running: x", "Grüße does not run: x")
 	})
 }
 
@@ -299,7 +299,7 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		d.setConnectError(nil)
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("a does not run: 1", "z does not run: 0")
+		d.expectLog("a is not running: 1", "z does not run: 0")
 		if tries := d.setConnectError(nil) - before; tries != 2 || !d.watcher.Reachable() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
 		}

@@ -183,7 +183,7 @@ func dockerError(p dockerexec.Selector, err error) error {
 	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):
 		return &MissingDependency{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
 	case errors.Is(err, dockerexec.ErrPermission):
-		hint = "Add this user to the group docker, log in again and restart Drawbridge; or select another Engine with docker.host."
+		hint = "Add this user to the docker group, log in again and restart Drawbridge; or select another Engine with docker.host."
 	case errors.Is(err, dockerexec.ErrNoBinary):
 		hint = "Correct the command: it must exist inside the container."
 	case errors.Is(err, dockerexec.ErrNoImage):

@@ -90,7 +90,7 @@ func (e environment) withheldWarnings(c *config.Server, vars map[string]string) 
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s set here and not passed on, because of a user or password in it: add %q to inheritEnv if the server needs the network", areSetText(names), groupNetwork)}
+	return []string{fmt.Sprintf("%s set in Drawbridge's environment but not passed to the server, because of the user name or password in it: add %q to inheritEnv if the server needs the network", areSetText(names), groupNetwork)}
 }
 
 func areSetText(names []string) string {

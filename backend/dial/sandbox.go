@@ -29,7 +29,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return fmt.Errorf("no sandbox without a home directory: %w", err)
+		return fmt.Errorf("cannot set up a sandbox without a home directory: %w", err)
 	}
 	rules := sandbox.RulesFor(sandbox.Program{
 		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: d.Private,
@@ -38,7 +38,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	missing, enough := sandbox.Check(rules)
 	if !enough && !c.Sandbox.BestEffort {
 		return &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
-			Hint: "Set sandbox.bestEffort to start it with what is possible, or sandbox to \"off\"."}
+			Hint: "Set sandbox.bestEffort to start it with the restrictions that this system supports, or sandbox to \"off\"."}
 	}
 	if len(missing) > 0 {
 		s.addWarning("its sandbox is incomplete: this system cannot " + strings.Join(missing, ", nor "))

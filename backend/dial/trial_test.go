@@ -43,7 +43,7 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 		}),
 		"cannot be reached": server("e", func(s *config.Server) { s.Type, s.Command, s.URL = core.HTTP, "", "http://127.0.0.1:1/mcp" }),
 		"no such container": server("f", func(s *config.Server) { s.Type, s.Docker = core.Docker, config.Docker{Container: "drawbridge-none"} }),
-		"there is no /nowhere/docker.sock": server("g", func(s *config.Server) {
+		"/nowhere/docker.sock does not exist": server("g", func(s *config.Server) {
 			s.Type, s.Docker = core.Docker, config.Docker{Image: "x", Host: "unix:///nowhere/docker.sock"}
 		}),
 	} {

@@ -78,7 +78,7 @@ func findRunning(ctx context.Context, cli *client.Client, at Engine, p Selector)
 	id := found.Container.ID
 	switch state := found.Container.State; {
 	case state == nil:
-		return containerRun{}, fmt.Errorf("%w: the one %s is in no state", ErrNotRunning, p)
+		return containerRun{}, fmt.Errorf("%w: the Engine reports no state for the container %s", ErrNotRunning, p)
 	case state.Running && !state.Paused && !state.Restarting:
 		return containerRun{id, state.StartedAt}, nil
 	case p.Start && (state.Status == container.StateExited || state.Status == container.StateCreated):
@@ -87,7 +87,7 @@ func findRunning(ctx context.Context, cli *client.Client, at Engine, p Selector)
 		}
 		return findRunning(ctx, cli, at, Selector{Engine: p.Engine, Name: id})
 	default:
-		return containerRun{}, fmt.Errorf("%w: the one %s is %s", ErrNotRunning, p, state.Status)
+		return containerRun{}, fmt.Errorf("%w: the container %s is %s", ErrNotRunning, p, state.Status)
 	}
 }
 
@@ -101,7 +101,7 @@ func checkName(name string) error {
 	if validName.MatchString(name) {
 		return nil
 	}
-	return fmt.Errorf("%q cannot be the name of a container. Names are made of letters, digits and _ . -", name)
+	return fmt.Errorf("%q is not a valid container name. Names consist of letters, digits and _ . -", name)
 }
 
 // hasEnded reports whether this run of the container has ended. It returns false while the Engine
@@ -119,7 +119,7 @@ func (l containerRun) hasEnded(ctx context.Context, cli *client.Client) bool {
 func (p Selector) translateError(at Engine, err error) error {
 	err = translateError(at, p.Name, err)
 	if p.Name == "" && (errors.Is(err, ErrNoContainer) || errors.Is(err, ErrNotRunning)) {
-		return fmt.Errorf("%w: the one %s has stopped", ErrNotRunning, p)
+		return fmt.Errorf("%w: the container %s has stopped", ErrNotRunning, p)
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func (p Selector) resolveID(ctx context.Context, cli *client.Client, at Engine) 
 	case best < 0:
 		return "", fmt.Errorf("%w %s", ErrNoContainer, p)
 	case list.Items[best].State != container.StateRunning && !p.Start:
-		return "", fmt.Errorf("%w: the one %s", ErrNotRunning, p)
+		return "", fmt.Errorf("%w: the container %s", ErrNotRunning, p)
 	}
 	return list.Items[best].ID, nil
 }

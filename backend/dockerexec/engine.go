@@ -169,13 +169,13 @@ func namedContext(folder, name string) (endpoint, error) {
 	id := contextID(name)
 	text, err := os.ReadFile(filepath.Join(folder, "contexts", "meta", id, "meta.json"))
 	if err != nil {
-		return endpoint{}, fmt.Errorf("%w: docker context %q is set but not there", ErrNoDocker, name)
+		return endpoint{}, fmt.Errorf("%w: docker context %q is selected but does not exist", ErrNoDocker, name)
 	}
 	var meta struct {
 		Endpoints map[string]struct{ Host string }
 	}
 	if err := json.Unmarshal(text, &meta); err != nil || meta.Endpoints["docker"].Host == "" {
-		return endpoint{}, fmt.Errorf("%w: docker context %q names no Engine", ErrNoDocker, name)
+		return endpoint{}, fmt.Errorf("%w: docker context %q has no Engine endpoint", ErrNoDocker, name)
 	}
 	at := endpoint{host: meta.Endpoints["docker"].Host, context: name}
 	if tls := filepath.Join(folder, "contexts", "tls", id, "docker"); pathIfExists(tls, "ca.pem")+pathIfExists(tls, "cert.pem") != "" {

@@ -16,14 +16,14 @@ var (
 	ErrNoDocker = errors.New("the Docker Engine does not answer")
 	ErrNoImage  = errors.New("no such image")
 	// ErrRefused means that the Engine rejects the configuration of the container.
-	ErrRefused     = errors.New("the Docker Engine refuses to make the container")
-	ErrPermission  = errors.New("the Docker Engine refuses this user")
+	ErrRefused     = errors.New("the Docker Engine refused to create the container")
+	ErrPermission  = errors.New("this user has no permission to use the Docker Engine")
 	ErrNoContainer = errors.New("no such container")
 	ErrNotRunning  = errors.New("the container is not running")
 	ErrNoBinary    = errors.New("no such program in the container")
 	// ErrNoShell means that a process could not be stopped, because the image has no shell that
 	// could send a signal. Restarting the container stops it.
-	ErrNoShell = errors.New("the process inside cannot be ended: the image has no shell")
+	ErrNoShell = errors.New("the process in the container cannot be stopped, because the image has no shell; restarting the container stops it")
 )
 
 // translateError converts an error of the Engine's client into one of this package.
@@ -35,13 +35,13 @@ func translateError(at Engine, container string, err error) error {
 	case errors.Is(err, fs.ErrPermission), errdefs.IsPermissionDenied(err),
 		client.IsErrConnectionFailed(err) && strings.Contains(err.Error(), "permission denied"):
 		// The client preserves only the text of this error.
-		return fmt.Errorf("%w: %s (is this user in the group docker?)", ErrPermission, host)
+		return fmt.Errorf("%w: %s (is this user in the docker group?)", ErrPermission, host)
 	case errdefs.IsNotFound(err):
 		return fmt.Errorf("%w: %q", ErrNoContainer, container)
 	case errdefs.IsConflict(err):
 		return fmt.Errorf("%w: %q", ErrNotRunning, container)
 	case client.IsErrConnectionFailed(err) && !socketExists(host):
-		return fmt.Errorf("%w: there is no %s; is Docker installed and started?", ErrNoDocker, strings.TrimPrefix(host, "unix://"))
+		return fmt.Errorf("%w: %s does not exist; is Docker installed and running?", ErrNoDocker, strings.TrimPrefix(host, "unix://"))
 	case client.IsErrConnectionFailed(err):
 		return fmt.Errorf("%w at %s: %w", ErrNoDocker, host, err)
 	}

@@ -212,7 +212,7 @@ func (e *Exec) stop() error {
 	}
 	close(e.abandoned) // nothing more can be done
 	<-e.done
-	return fmt.Errorf("cannot end %q in the container %s: %w", e.spec.Cmd[0], e.spec.Selector, err)
+	return fmt.Errorf("cannot stop %q in the container %s: %w", e.spec.Cmd[0], e.spec.Selector, err)
 }
 
 // sendSignal sends a signal if the process still runs. After its exit its pid could be reused.

@@ -55,14 +55,14 @@ const (
 	maxServerLogs = 60
 )
 
-const bundleNote = `What Drawbridge found out about itself for a bug report. Nothing was sent anywhere: you decide who gets this file.
+const bundleNote = `Diagnostic information that Drawbridge collected for a bug report. Nothing was sent anywhere: you decide who gets this file.
 
-Inside: versions, states and reasons of servers, findings of the doctor, the ends of the logs, and the configuration as
-JSON without comments. Values of env and headers, and whatever is or looks like a secret, are replaced by [masked] or
-[redacted]; your home folder is ~. Calls, their arguments and results are not in it. A value that was in the configuration
-once, that does not look like a secret, and that a server printed then, may stand in a log.
+Contents: versions, states of servers with their reasons, findings of the doctor, the ends of the logs, and the configuration
+as JSON without comments. Values of env and headers, and everything that is or looks like a secret, are replaced by [masked]
+or [redacted]; your home folder is shown as ~. Calls, their arguments and their results are not included. A log may still
+contain a value that was in the configuration earlier, does not look like a secret, and was printed by a server at that time.
 
-Names of servers, of tools and of programs, and the addresses of remote servers are. Look through it before you hand it on.
+Names of servers, tools and programs, and the addresses of remote servers, are included. Review the file before you share it.
 `
 
 // Bundle returns the files of a diagnostic bundle, sorted by name. It only reads. Files that

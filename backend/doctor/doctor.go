@@ -123,7 +123,7 @@ func Fix(ctx context.Context, o Options, id string) error {
 		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no finding named %q", id), Hint: "It may be resolved by now: run drawbridge doctor again."}
 	}
 	if all[at].apply == nil {
-		return &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("%q cannot be done from here", id), Hint: all[at].Fix}
+		return &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("the finding %q cannot be fixed automatically", id), Hint: all[at].Fix}
 	}
 	return all[at].apply(ctx)
 }
@@ -141,8 +141,8 @@ func (o Options) daemon() []Finding {
 	}
 	found := []Finding{{Check: "daemon", Level: Warning, Message: "Drawbridge is not running", Fix: "Start it with: drawbridge. Clients that use the shim start it when they need it."}}
 	if listen := o.Config.Bridge.Listen; o.Listening(listen) {
-		found = append(found, Finding{Check: "port", Subject: listen, Level: Problem, Message: "another program listens at " + listen,
-			Fix: "End it, or set another port: bridge.listen in the configuration."})
+		found = append(found, Finding{Check: "port", Subject: listen, Level: Problem, Message: "another program is listening on " + listen,
+			Fix: "Stop it, or set another port: bridge.listen in the configuration."})
 	}
 	return found
 }
@@ -168,7 +168,7 @@ func (o Options) shell() []Finding {
 		return nil
 	}
 	return []Finding{{Check: "shell", Level: Warning, Message: o.LoginShellError.Error() + "; servers get the PATH that Drawbridge was started with",
-		Fix: "Find out what its start-up files wait for, such as a question or the network, or raise loginShellTimeoutMs in globalSettings. They are read again when a server is restarted."}}
+		Fix: "Check what the shell's startup files are waiting for, such as a prompt or the network, or increase loginShellTimeoutMs in globalSettings. The startup files are read again when a server is restarted."}}
 }
 
 func (o Options) runtimes() (all []Finding) {
@@ -185,7 +185,7 @@ func (o Options) runtimes() (all []Finding) {
 	slices.Sort(commands)
 	for _, command := range commands {
 		if path, err := o.LookPath(command); err != nil {
-			all = append(all, Finding{Check: "runtime", Subject: command, Level: Problem, Message: command + " is not found; needed by " + strings.Join(users[command], ", "),
+			all = append(all, Finding{Check: "runtime", Subject: command, Level: Problem, Message: command + " was not found; required by " + strings.Join(users[command], ", "),
 				Fix: exitreason.Install(command)})
 		} else {
 			all = append(all, Finding{Check: "runtime", Subject: command, Level: OK, Message: path})
@@ -201,7 +201,7 @@ func (o Options) docker(ctx context.Context) []Finding {
 	if err := o.Docker(ctx); err != nil {
 		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: exitreason.StartDocker(err.Error())}}
 	}
-	return []Finding{{Check: "docker", Level: OK, Message: "Docker answers"}}
+	return []Finding{{Check: "docker", Level: OK, Message: "Docker responds"}}
 }
 
 // proxies reports proxy variables that would send calls for the bridge through a proxy.
@@ -211,7 +211,7 @@ func (o Options) proxies() []Finding {
 			continue
 		}
 		if no := o.Getenv("NO_PROXY") + "," + o.Getenv("no_proxy"); !strings.Contains(no, "127.0.0.1") && !strings.Contains(no, "*") {
-			return []Finding{{Check: "proxy", Subject: name, Level: Warning, Message: name + " is set: clients that connect by address may ask the proxy for 127.0.0.1",
+			return []Finding{{Check: "proxy", Subject: name, Level: Warning, Message: name + " is set: clients that connect by address may send requests for 127.0.0.1 to the proxy",
 				Fix: "Set NO_PROXY=127.0.0.1,localhost, or connect such clients without --http."}}
 		}
 	}
@@ -226,7 +226,7 @@ func (o Options) clients(ctx context.Context) (all []Finding) {
 			continue
 		case clientconf.Vanished, clientconf.Changed:
 			f.Level, f.Message = Problem, s.Problem+": "+s.Path
-			f.Fix = "Put it back with: drawbridge clients restore " + s.Client.ID + ". If you removed it: drawbridge clients forget " + s.Client.ID
+			f.Fix = "Restore it with: drawbridge clients restore " + s.Client.ID + ". If you removed it: drawbridge clients forget " + s.Client.ID
 			setAction(&f, "Restore entry", o.Restore, s.Key)
 		case clientconf.Unreadable:
 			if !s.Detected {
@@ -245,7 +245,7 @@ func (o Options) checkConnection(ctx context.Context, s clientconf.Status, f Fin
 	f.Message = "connected"
 	if s.Choice.HTTP && o.Daemon != "" && s.Choice.URL != o.Daemon {
 		if u, err := url.Parse(s.Choice.URL); err == nil {
-			f.Level, f.Message, f.Fix = Problem, "its entry leads to "+u.Host, "Connect it again: drawbridge clients connect "+s.Client.ID+" --http"
+			f.Level, f.Message, f.Fix = Problem, "its entry points to "+u.Host, "Connect it again: drawbridge clients connect "+s.Client.ID+" --http"
 			setAction(&f, "Update address", o.UpdateURL, s.Client.ID)
 			return f
 		}
@@ -254,7 +254,7 @@ func (o Options) checkConnection(ctx context.Context, s clientconf.Status, f Fin
 		return f
 	}
 	if err := o.Ping(ctx, s.Client.ID); err != nil {
-		f.Level, f.Message, f.Fix = Problem, "its token is not taken: "+err.Error(), "Make a new one: drawbridge token "+s.Client.ID+" --rotate"
+		f.Level, f.Message, f.Fix = Problem, "its token is not accepted: "+err.Error(), "Create a new one: drawbridge token "+s.Client.ID+" --rotate"
 		setAction(&f, "Rotate token", o.Rotate, s.Client.ID)
 	}
 	return f

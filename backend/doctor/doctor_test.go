@@ -55,7 +55,7 @@ func TestEveryProblemHasFix(t *testing.T) {
 			t.Errorf("no fix for %+v", f)
 		}
 	}
-	if f := find(t, all, "runtime", Problem); !strings.Contains(f.Fix, "nodejs.org") || !strings.Contains(f.Message, "needed by a") {
+	if f := find(t, all, "runtime", Problem); !strings.Contains(f.Fix, "nodejs.org") || !strings.Contains(f.Message, "required by a") {
 		t.Errorf("%+v", f)
 	}
 	for _, check := range []string{"port", "config", "docker", "client"} {

@@ -61,7 +61,7 @@ func PingBridge(ctx context.Context, url, token string) error {
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return fmt.Errorf("the bridge answers %s", resp.Status)
+		return fmt.Errorf("the bridge responded with %s", resp.Status)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (o Options) secrets() (all []Finding) {
 		return []Finding{f}
 	}
 	if o.VaultProblem != "" {
-		all = append(all, Finding{Check: "secret", Subject: "key", Level: Warning, Message: o.VaultProblem, Fix: "With a keyring, such as gnome-keyring, the key would be kept there. Keep the file out of backups that others can read."})
+		all = append(all, Finding{Check: "secret", Subject: "key", Level: Warning, Message: o.VaultProblem, Fix: "Install a keyring, such as gnome-keyring, to store the key there. Keep the file out of backups that others can read."})
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.MissingSecrets)) {
 		all = append(all, Finding{Check: "secret", Subject: name, Level: Problem,
@@ -48,12 +48,12 @@ func (o Options) lists() (all []Finding) {
 		if l.Shown == l.Offered {
 			continue
 		}
-		fix := "Let it read them again: restart it."
+		fix := "Restart it, so that it reads the tools again."
 		if l.Reload != "" && !strings.HasPrefix(l.Reload, "nothing") { // it needs no action after a change of its file
-			fix = "Let it read them again: " + strings.TrimSuffix(l.Reload, ".") + "."
+			fix = "To make it read the tools again: " + strings.TrimSuffix(l.Reload, ".") + "."
 		}
 		all = append(all, Finding{Check: "list", Subject: l.Client, Level: Warning,
-			Message: fmt.Sprintf("%s was shown %d tools, and %d are there now", l.Name, l.Shown, l.Offered), Fix: fix})
+			Message: fmt.Sprintf("%s received %d tools, but %d are available now", l.Name, l.Shown, l.Offered), Fix: fix})
 	}
 	return all
 }

@@ -52,9 +52,9 @@ func Action(reason string, lines []string, command string) string {
 	case dockerImage().MatchString(reason):
 		return "Check the name of the image in args; a private one needs docker login."
 	case portInUse().MatchString(reason):
-		return "Another program uses the address: end it, or give this server another port."
+		return "Another program is using the address: stop it, or give this server another port."
 	case outOfMemory().MatchString(reason):
-		return "It needs more memory than it may use: for Node.js set NODE_OPTIONS=--max-old-space-size=4096 in its env."
+		return "It ran out of the memory that it may use: for Node.js, set NODE_OPTIONS=--max-old-space-size=4096 in its env."
 	}
 	if text := missingModuleHint(reason, command); text != "" {
 		return text
@@ -63,14 +63,14 @@ func Action(reason string, lines []string, command string) string {
 		return fmt.Sprintf("Correct the path in args, env or cwd, or create %s.", firstNonEmptyGroup(noFile().FindStringSubmatch(reason)))
 	}
 	if m := noAccess().FindStringSubmatch(reason); m != nil {
-		return fmt.Sprintf("Allow your account to use %s.", firstNonEmptyGroup(m))
+		return fmt.Sprintf("Give your user account access to %s.", firstNonEmptyGroup(m))
 	}
 	if text := missingKeyHint(reason, lines); text != "" {
 		return text
 	}
 	switch {
 	case badOption().MatchString(reason):
-		return "Correct args of the server."
+		return "Correct the server's args."
 	case noNetwork().MatchString(reason):
 		return "Check the network connection; behind a proxy, set HTTPS_PROXY in env."
 	}
@@ -97,7 +97,7 @@ func missingModuleHint(reason, command string) string {
 			return fmt.Sprintf("Correct the path in args: there is no %s; a server of your own may have to be built first.", m[1])
 		}
 		if strings.HasPrefix(m[1], ".") {
-			return "The server is not complete: build or install it again."
+			return "The server's files are incomplete: build or install it again."
 		}
 		return fmt.Sprintf("Install the package %s: run npm install in the folder of the server.", m[1])
 	}
@@ -107,7 +107,7 @@ func missingModuleHint(reason, command string) string {
 			python = command
 		}
 		module, _, _ := strings.Cut(m[1], ".")
-		return fmt.Sprintf("Install what holds the module %s for this Python, such as with: %s -m pip install %s. If it is in a virtual environment, give the Python of that as command.", module, python, strings.ReplaceAll(module, "_", "-"))
+		return fmt.Sprintf("Install the package that contains the module %s for this Python, for example with: %s -m pip install %s. If it is installed in a virtual environment, set command to the Python of that environment.", module, python, strings.ReplaceAll(module, "_", "-"))
 	}
 	return ""
 }
@@ -143,9 +143,9 @@ func missingKeyHint(reason string, lines []string) string {
 	}
 	name := names[0]
 	if secretEnding().MatchString(name) {
-		return fmt.Sprintf("Store the value with: drawbridge secret set %s. Then add \"%s\": \"${secret:%s}\" to env of the server, or to Environment where the page edits it.", name, name, name)
+		return fmt.Sprintf("Store the value with: drawbridge secret set %s. Then add \"%s\": \"${secret:%s}\" to env of the server, or under Environment on its page in Drawbridge.", name, name, name)
 	}
-	return fmt.Sprintf("Set %s in env of the server, or under Environment where the page edits it.", name)
+	return fmt.Sprintf("Set %s in env of the server, or under Environment on its page in Drawbridge.", name)
 }
 
 // StartDocker returns how to make Docker available after it failed with the error text said.
@@ -156,7 +156,7 @@ func StartDocker(said string) string {
 func startDocker(goos, said string) string {
 	switch {
 	case goos == "linux" && strings.Contains(said, "permission"):
-		return "Add yourself to the group docker, and log in again: sudo usermod -aG docker $USER"
+		return "Add yourself to the docker group, and log in again: sudo usermod -aG docker $USER"
 	case goos == "linux":
 		return "Start Docker: sudo systemctl start docker"
 	}

@@ -99,7 +99,7 @@ func TestMissingProgramSuggestsSystemPackage(t *testing.T) {
 		{"npx", "darwin", "", "Install Node.js: https://nodejs.org"},
 		{"docker", "linux", "apt-get", "https://docs.docker.com/get-docker"},
 		{"docker", "windows", "winget", "winget install Docker.DockerDesktop"},
-		{"acme-mcp", "linux", "apt-get", "Install acme-mcp, or give its whole path as command."},
+		{"acme-mcp", "linux", "apt-get", "Install acme-mcp, or set command to its full path."},
 	} {
 		if got := install(c.program, c.goos, func(name string) bool { return name == c.manager }); !strings.Contains(got, c.want) {
 			t.Errorf("%s on %s with %q: %q", c.program, c.goos, c.manager, got)

@@ -47,7 +47,7 @@ func install(program, goos string, has func(string) bool) string {
 	}
 	r, known := recipes[name]
 	if !known {
-		return "Install " + name + ", or give its whole path as command."
+		return "Install " + name + ", or set command to its full path."
 	}
 	how := r.address
 	for _, way := range []struct{ system, manager, command, pkg string }{

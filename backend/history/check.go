@@ -68,7 +68,7 @@ func (c *Check) Validate() error {
 	for i, s := range c.Steps {
 		at := fmt.Sprintf("steps[%d].", i)
 		if s.Server == "" || s.Tool == "" {
-			return invalidField(at+"tool", "server and tool are needed")
+			return invalidField(at+"tool", "server and tool are required")
 		}
 		if v, ok := decode([]byte(s.Arguments)); s.Arguments != "" {
 			if _, object := v.(map[string]any); !ok || !object {
@@ -109,7 +109,7 @@ func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepRepor
 		want = core.OutcomeOK
 	}
 	if call.Outcome != want {
-		text := fmt.Sprintf("it ended as %s, not as %s", call.Outcome, want)
+		text := fmt.Sprintf("the outcome is %s, not %s", call.Outcome, want)
 		if err != nil {
 			said, _ := core.Describe(err)
 			text += ": " + said
@@ -123,7 +123,7 @@ func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepRepor
 	for i, text := range s.Expect.Contains {
 		quoted := encode(text)
 		if !bytes.Contains(answer, []byte(text)) && !bytes.Contains(answer, []byte(quoted[1:len(quoted)-1])) {
-			r.Failures = append(r.Failures, fmt.Sprintf("text %d of those expected is not in the result", i+1))
+			r.Failures = append(r.Failures, fmt.Sprintf("expected text %d is not in the result", i+1))
 		}
 	}
 	if s.Expect.Result != "" {

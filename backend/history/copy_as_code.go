@@ -29,7 +29,7 @@ func CLICommand(r *store.Record) (string, error) {
 
 func toolArguments(r *store.Record) (string, error) {
 	if r.Method != "tools/call" || r.FromServer {
-		return "", core.Errorf(core.CodeValidation, "only calls of tools can be copied as a command")
+		return "", core.Errorf(core.CodeValidation, "only tool calls can be copied as a command")
 	}
 	if len(r.Arguments) == 0 {
 		return "{}", nil

@@ -46,13 +46,13 @@ func (r *Replayer) Replay(ctx context.Context, again ReplayRequest) (*core.Call,
 		return nil, core.Reply{}, err
 	}
 	if old.Method != "tools/call" || old.FromServer {
-		return nil, core.Reply{}, core.Errorf(core.CodeValidation, "only calls of tools can be made again")
+		return nil, core.Reply{}, core.Errorf(core.CodeValidation, "only tool calls can be repeated")
 	}
 	args := again.Arguments
 	if args == nil {
 		switch {
 		case old.ArgumentsCut != nil:
-			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were too long to be kept whole", Hint: "Edit the arguments and send them."}
+			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were too long to be recorded completely", Hint: "Edit the arguments and send them."}
 		case strings.Contains(string(old.Arguments), redact.Mark):
 			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were recorded without their secrets", Hint: "Edit the arguments and send them."}
 		}
@@ -67,7 +67,7 @@ func (r *Replayer) Replay(ctx context.Context, again ReplayRequest) (*core.Call,
 		return nil, core.Reply{}, invalidField("arguments", "must be a JSON object")
 	}
 	if !again.Confirmed && !r.ReadOnly(old.Server, old.Name) {
-		return nil, core.Reply{}, &core.Error{Code: core.CodeRejected, Message: "this tool may change something: making the call again needs a yes", Hint: "Send the request with confirm set to true."}
+		return nil, core.Reply{}, &core.Error{Code: core.CodeRejected, Message: "this tool may change something: repeating the call requires confirmation", Hint: "Send the request with confirm set to true."}
 	}
 	call := ToolCall(again.By, old.Server, old.Name, args)
 	reply, err := r.Caller.Call(ctx, call, nil)

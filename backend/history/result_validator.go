@@ -118,7 +118,7 @@ func (j *ResultValidator) Run(ctx context.Context) error {
 			}
 			limit, cancel := context.WithTimeout(ctx, saveTimeout)
 			if err := j.verdicts.SaveVerdict(limit, one.call, core.Verdict{Level: one.level, Problem: problem}); err != nil {
-				j.log.Debug("Cannot keep what is wrong with a result", "error", err)
+				j.log.Debug("Cannot save the validation error of a result", "error", err)
 			}
 			cancel()
 		}

@@ -31,7 +31,7 @@ func RefuseOtherUser(r *http.Request) error {
 	}
 	return &core.Error{
 		Code: core.CodeRejected, Message: "the page was opened by another user of this machine",
-		Hint: "Open it in a browser of the user that Drawbridge runs as, without a proxy of another user.",
+		Hint: "Open it in a browser that runs as the same user as Drawbridge, without a proxy that runs as another user.",
 	}
 }
 

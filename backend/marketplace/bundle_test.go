@@ -88,7 +88,7 @@ func TestBundleIsUnpackedIntoEntry(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, err := b.Install(folder, "", nil); err == nil || !strings.Contains(err.Error(), "needed") {
+	if _, err := b.Install(folder, "", nil); err == nil || !strings.Contains(err.Error(), "required") {
 		t.Errorf("a setting that is required is missing: %v", err)
 	}
 }

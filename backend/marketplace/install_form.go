@@ -49,7 +49,7 @@ func resolveFromForm(label string, values map[string]string, secrets map[string]
 		}
 		switch {
 		case text == "" && in.IsRequired:
-			return "", false, &Missing{[]string{key}, &core.Error{Code: core.CodeValidation, Message: what + " is needed", Fields: []core.FieldError{{Field: key, Error: "is needed"}}}}
+			return "", false, &Missing{[]string{key}, &core.Error{Code: core.CodeValidation, Message: what + " is required", Fields: []core.FieldError{{Field: key, Error: "is required"}}}}
 		case text == "":
 			return "", false, nil
 		case len(text) > maxText, strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && (c != '\n' || in.Format != "repeated") || c == 0x7f }):

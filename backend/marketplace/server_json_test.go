@@ -45,7 +45,7 @@ func TestRecordBecomesEntryWithSeparateSecrets(t *testing.T) {
 			t.Errorf("%v is taken", values)
 		}
 	}
-	if _, err := r.Install(0, "", map[string]string{"arg.0": "/a"}); err == nil || !strings.Contains(err.Error(), "needed") {
+	if _, err := r.Install(0, "", map[string]string{"arg.0": "/a"}); err == nil || !strings.Contains(err.Error(), "required") {
 		t.Error(err)
 	}
 }

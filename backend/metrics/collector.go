@@ -12,17 +12,17 @@ import (
 type collector struct{ o Options }
 
 var (
-	stateDesc    = prometheus.NewDesc("drawbridge_server_state", "1 for the state that a server is in.", []string{"server", "state"}, nil)
-	restartsDesc = prometheus.NewDesc("drawbridge_server_restarts", "Restarts of a server in a row.", []string{"server"}, nil)
+	stateDesc    = prometheus.NewDesc("drawbridge_server_state", "1 for the current state of a server.", []string{"server", "state"}, nil)
+	restartsDesc = prometheus.NewDesc("drawbridge_server_restarts", "Consecutive restarts of a server.", []string{"server"}, nil)
 	inFlightDesc = prometheus.NewDesc("drawbridge_calls_in_flight", "Calls that are running.", []string{"server"}, nil)
 	rssDesc      = prometheus.NewDesc("drawbridge_server_resident_memory_bytes", "Memory of a server's processes.", []string{"server"}, nil)
-	cpuDesc      = prometheus.NewDesc("drawbridge_server_cpu_ratio", "CPU of a server's processes, 1 is one core.", []string{"server"}, nil)
-	sessionsDesc = prometheus.NewDesc("drawbridge_sessions", "Sessions of clients that are open.", nil, nil)
-	queuedDesc   = prometheus.NewDesc("drawbridge_recorder_queue", "Calls waiting for the disk.", nil, nil)
+	cpuDesc      = prometheus.NewDesc("drawbridge_server_cpu_ratio", "CPU usage of a server's processes; 1 is one core.", []string{"server"}, nil)
+	sessionsDesc = prometheus.NewDesc("drawbridge_sessions", "Open client sessions.", nil, nil)
+	queuedDesc   = prometheus.NewDesc("drawbridge_recorder_queue", "Calls waiting to be written to disk.", nil, nil)
 	connsDesc    = prometheus.NewDesc("drawbridge_http_connections", "HTTP connections that are open.", nil, nil)
-	breakerDesc  = prometheus.NewDesc("drawbridge_server_breaker_state", "0 while calls go through, 1 while the next one tries, 2 while a server that failed rests.", []string{"server"}, nil)
-	writesDesc   = prometheus.NewDesc("drawbridge_store_write_duration_seconds", "How long batches of calls took to write.", nil, nil)
-	queriesDesc  = prometheus.NewDesc("drawbridge_store_query_duration_seconds", "How long questions to the history took.", nil, nil)
+	breakerDesc  = prometheus.NewDesc("drawbridge_server_breaker_state", "Circuit breaker: 0 closed (calls go through), 1 half-open (the next call is a test), 2 open (calls to the failed server are rejected).", []string{"server"}, nil)
+	writesDesc   = prometheus.NewDesc("drawbridge_store_write_duration_seconds", "Duration of writes of batches of calls.", nil, nil)
+	queriesDesc  = prometheus.NewDesc("drawbridge_store_query_duration_seconds", "Duration of history queries.", nil, nil)
 	droppedDesc  = prometheus.NewDesc("drawbridge_recorder_dropped_total", "Calls that were not recorded.", nil, nil)
 )
 

@@ -196,12 +196,12 @@ func (a *account) requireLogin(token string, c challenge) error {
 	a.mu.Lock()
 	if token != "" && a.rec != nil && a.rec.Access != "" && a.rec.Access != token {
 		a.mu.Unlock() // signed in again in the meantime: the next request can succeed
-		return newError(core.CodeUnavailable, "Try again.", nil, "server %q was signed in to a moment ago", a.id)
+		return newError(core.CodeUnavailable, "Try again.", nil, "a sign-in to server %q was completed a moment ago", a.id)
 	}
 	a.lastChallenge = c
 	reason := "it requires you to sign in"
 	if token != "" {
-		reason = "its sign-in has ended"
+		reason = "its sign-in is no longer valid"
 	}
 	notify := a.setState(core.LoginNeeded, reason)
 	a.mu.Unlock()
@@ -280,7 +280,7 @@ func (a *account) refresh(ctx context.Context, stale string) (string, error) {
 	switch {
 	case a.rec == nil || a.rec.Refresh == "":
 		a.mu.Unlock()
-		return "", NeedsLogin(a.id, "its sign-in has ended")
+		return "", NeedsLogin(a.id, "its sign-in is no longer valid")
 	case a.rec.Access != stale && a.rec.Access != "":
 		defer a.mu.Unlock()
 		return a.rec.Access, nil
@@ -336,7 +336,7 @@ func (a *account) requestRefresh(rec record, s Server) (string, error) {
 	a.mu.Lock()
 	if a.rec == nil || a.rec.Refresh != before {
 		a.mu.Unlock() // signed out or signed in again in the meantime
-		return "", NeedsLogin(s.ID, "its sign-in has ended")
+		return "", NeedsLogin(s.ID, "its sign-in is no longer valid")
 	}
 	a.rec = &rec
 	a.mu.Unlock()
@@ -369,5 +369,5 @@ func (a *account) refreshFailed(ctx context.Context, rec *record, err error) err
 			a.keeper.opts.Log.Warn("Cannot delete a refresh token", "server", a.id, "error", err)
 		}
 	}
-	return NeedsLogin(a.id, "its sign-in has ended")
+	return NeedsLogin(a.id, "its sign-in is no longer valid")
 }

@@ -37,7 +37,7 @@ func (l *login) callbackHandler(ctx context.Context, a *account, done chan<- err
 			err = a.redeemCode(ctx, l, code)
 		}
 		if err != nil {
-			writePage(w, http.StatusOK, "Drawbridge is not signed in.", capitalize(sanitize(err.Error(), 500))+".")
+			writePage(w, http.StatusOK, "Drawbridge could not sign in.", capitalize(sanitize(err.Error(), 500))+".")
 		} else {
 			writePage(w, http.StatusOK, "Drawbridge is signed in to "+a.id+".", "You can close this page.")
 		}

@@ -107,7 +107,7 @@ func (g *guard) discover(ctx context.Context, server *url.URL, c challenge, want
 func chooseIssuer(list []string, wanted string) (string, error) {
 	switch {
 	case len(list) == 0:
-		return "", errors.New("it names no authorization server")
+		return "", errors.New("its metadata lists no authorization server")
 	case wanted == "":
 		return list[0], nil
 	}
@@ -116,7 +116,7 @@ func chooseIssuer(list []string, wanted string) (string, error) {
 			return one, nil
 		}
 	}
-	return "", errors.New("it does not name the issuer in oauth.issuer")
+	return "", errors.New("its metadata does not list the issuer that is set in oauth.issuer")
 }
 
 // sameIssuer compares issuers as strings, except for a trailing slash, which many documents omit.

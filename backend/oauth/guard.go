@@ -197,7 +197,7 @@ func (g *guard) checkZone(z zone) error {
 	if z <= zone(g.serverZone.Load()) {
 		return nil
 	}
-	return &blockedError{fmt.Sprintf("it leads to a %s address, and the server is at a %s one", z, zone(g.serverZone.Load()))}
+	return &blockedError{fmt.Sprintf("it leads to a %s address, but the server has a %s address", z, zone(g.serverZone.Load()))}
 }
 
 // checkURL checks a URL before it is resolved: it must use https, or http to the loopback interface

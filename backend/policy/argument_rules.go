@@ -117,7 +117,7 @@ func (d argumentDecision) why() string {
 		text += ": " + strings.TrimSuffix(strings.TrimSpace(d.rule.Because), ".")
 	}
 	if !d.certain {
-		text += " (an argument cannot be read, or has more than one meaning)"
+		text += " (an argument cannot be parsed, or is ambiguous)"
 	}
 	return text
 }
@@ -178,7 +178,7 @@ func checkArgumentRules(call *core.Call, d argumentDecision) error {
 	if d.then() != config.RuleDeny {
 		return nil
 	}
-	e := core.Errorf(core.CodeRejected, "a rule denies the call of tool %q of server %q: %s", call.Name, call.Server, d.why())
+	e := core.Errorf(core.CodeRejected, "a rule denies the call to tool %q of server %q: %s", call.Name, call.Server, d.why())
 	e.Hint = "Use other arguments that the rule permits, or tell the user about " + d.rule.Key + "."
 	return e
 }
@@ -199,7 +199,7 @@ func (d argumentDecision) question() string {
 	if d.then() != config.RuleAsk {
 		return ""
 	}
-	return "Your rule asks, " + d.why() + "."
+	return "Approval is required by your rule " + d.why() + "."
 }
 
 // askingRule is the configuration key of the rule that asks, or "".

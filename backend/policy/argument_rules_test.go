@@ -446,7 +446,7 @@ func TestGrantHoldsForItsRuleOnly(t *testing.T) {
 				t.Errorf("%d: %v, asked %d times", i, err, len(user.asked))
 			}
 		}
-		if why := user.asked[1].Held.Why; why != "Your rule asks, policy.rules[0]: It is a." {
+		if why := user.asked[1].Held.Why; why != "Approval is required by your rule policy.rules[0]: It is a." {
 			t.Error(why)
 		}
 		time.Sleep(GrantTime)

@@ -36,7 +36,7 @@ func (p *Policy) checkOffered(call *core.Call, s *server) (registry.Target, erro
 				}
 			}
 		}
-		return registry.Target{}, core.Errorf(core.CodeNotFound, "no %s is called %q", word, displayName(call))
+		return registry.Target{}, core.Errorf(core.CodeNotFound, "there is no %s named %q", word, displayName(call))
 	}
 	view, ok := p.Views.Server(call.Server)
 	if !ok && call.ByUser && p.rules.Load().servers[call.Server] != nil {

@@ -158,15 +158,15 @@ func (r *ruleset) explainArgumentRules(s *server, call *core.Call, d argumentDec
 	case config.RuleDeny:
 		return Verdict{"rules", Refuse, "A rule denies the call: " + d.why() + ".", d.rule.Key}
 	case config.RuleAsk:
-		return Verdict{"rules", Pass, "A rule asks the user: " + d.why() + ".", d.rule.Key}
+		return Verdict{"rules", Pass, "A rule requires approval: " + d.why() + ".", d.rule.Key}
 	case config.RuleAllow:
 		return Verdict{"rules", Pass, "A rule allows the call: " + d.why() + ".", d.rule.Key}
 	}
 	switch {
 	case len(list) == 0:
-		return Verdict{"rules", Off, "No rule is about this tool.", ""}
+		return Verdict{"rules", Off, "No rule applies to this tool.", ""}
 	case call.Params != nil:
-		return Verdict{"rules", Pass, fmt.Sprintf("None of the %d rules about this tool applies to the arguments.", len(list)), ""}
+		return Verdict{"rules", Pass, fmt.Sprintf("None of the %d rules for this tool matches the arguments.", len(list)), ""}
 	}
 	words := make([]string, len(list))
 	for i, rule := range list {

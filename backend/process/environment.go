@@ -17,7 +17,7 @@ const keepVariable = "DRAWBRIDGE_KEEP"
 // watchdogVariable passes DESCRIPTOR:PID of the watchdog to the daemon.
 const watchdogVariable = "DRAWBRIDGE_WATCHDOG"
 
-// ErrNotFound means that a command is in no folder of the PATH, or that the file it names does
+// ErrNotFound means that a command is not in any folder of the PATH, or that the file it names does
 // not exist.
 var ErrNotFound = errors.New("executable not found")
 
@@ -90,7 +90,7 @@ func Resolve(command, path string) (string, error) {
 	if denied != nil {
 		return "", denied
 	}
-	return "", fmt.Errorf("%w: %q is in no folder of the PATH %q", ErrNotFound, command, path)
+	return "", fmt.Errorf("%w: %q is not in any folder of the PATH %q", ErrNotFound, command, path)
 }
 
 // startError describes why the system could not start spec.

@@ -74,7 +74,7 @@ func (l *ledger) readEarlier() ([]ledgerEntry, error) {
 	}
 	var file ledgerFile
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("cannot read ledger %s: %w", l.path, err)
+		return nil, fmt.Errorf("cannot read process ledger %s: %w", l.path, err)
 	}
 	if file.Boot != bootID() {
 		return nil, nil

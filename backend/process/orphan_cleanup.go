@@ -23,7 +23,7 @@ func (s *Spawner) EndOrphans() ([]Orphan, error) {
 	ended := endOrphansOf(s.instance, s.run, entries)
 	slices.SortFunc(ended, func(a, b Orphan) int { return a.PID - b.PID })
 	if len(ended) > 0 {
-		s.log.Info("Processes of an earlier run ended", "count", len(ended))
+		s.log.Info("Stopped processes left over from an earlier run", "count", len(ended))
 	}
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()

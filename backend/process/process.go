@@ -148,7 +148,7 @@ func (p *Process) stop() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("cannot end process %d (%s): it did not exit after being killed", p.pid, p.spec.Name)
+	return fmt.Errorf("cannot stop process %d (%s): it did not exit after being killed", p.pid, p.spec.Name)
 }
 
 // watch waits for the child by its pid and not for end of file on stdout, because a grandchild

@@ -81,7 +81,7 @@ func (t *tree) adopt(child *os.Process) error {
 	}
 	defer windows.CloseHandle(handle)
 	if err := windows.AssignProcessToJobObject(t.job, handle); err != nil {
-		return fmt.Errorf("cannot put new process into its job: %w", err)
+		return fmt.Errorf("cannot assign new process to its job: %w", err)
 	}
 	return resume(t.pid)
 }
@@ -105,11 +105,11 @@ func resume(pid uint32) error {
 		_, err = windows.ResumeThread(thread)
 		windows.CloseHandle(thread)
 		if err != nil {
-			return fmt.Errorf("cannot let new process run: %w", err)
+			return fmt.Errorf("cannot resume new process: %w", err)
 		}
 		return nil
 	}
-	return errors.New("cannot let new process run: it has no thread")
+	return errors.New("cannot resume new process: it has no thread")
 }
 
 // terminate sends Ctrl-Break, which console programs may handle. A program without a console does

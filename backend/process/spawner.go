@@ -85,7 +85,7 @@ func NewSpawner(o Options) *Spawner {
 		s.instance = strings.ToLower(rand.Text()[:12])
 	}
 	if err := becomeSubreaper(); err != nil {
-		s.log.Warn("Escaped children cannot be adopted", "error", err)
+		s.log.Warn("Cannot adopt processes that detach from their server", "error", err)
 	}
 	s.reaper = newReaper(s.ownership)
 	return s
@@ -238,7 +238,7 @@ func (s *Spawner) addToLedger(p *Process, mark string) {
 		return
 	}
 	if err := s.ledger.add(ledgerEntry{PID: p.pid, Start: p.tree.startedAt(), Name: p.spec.Name, Mark: mark}); err != nil {
-		s.log.Warn("Running process not written to ledger", "server", p.spec.Name, "error", err)
+		s.log.Warn("Cannot add a running process to the process ledger", "server", p.spec.Name, "error", err)
 	}
 }
 
@@ -256,7 +256,7 @@ func (s *Spawner) removeFromLedger(p *Process) {
 		return
 	}
 	if err := s.ledger.remove(p.pid); err != nil {
-		s.log.Warn("Ended process not removed from ledger", "server", p.spec.Name, "error", err)
+		s.log.Warn("Cannot remove an exited process from the process ledger", "server", p.spec.Name, "error", err)
 	}
 }
 

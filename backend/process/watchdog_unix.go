@@ -34,7 +34,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(10)
 	if err := becomeSubreaper(); err != nil {
-		fmt.Fprintln(os.Stderr, "drawbridge: orphans of a crash will not be ended:", err)
+		fmt.Fprintln(os.Stderr, "drawbridge: processes left over after a crash will not be stopped:", err)
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)

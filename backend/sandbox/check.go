@@ -16,25 +16,25 @@ func Check(r Rules) (missing []string, enough bool) { return check(kernelVersion
 
 func check(version int, r Rules) (missing []string, enough bool) {
 	if version == 0 && runtime.GOOS != "linux" {
-		return []string{"confine programs: that needs Linux"}, false
+		return []string{"confine programs, which requires Linux"}, false
 	} else if version == 0 {
-		return []string{"confine programs: the kernel has no Landlock, or it is not enabled (Linux 5.13 or newer, boot option lsm=landlock)"}, false
+		return []string{"confine programs, because the kernel has no Landlock or it is not enabled (requires Linux 5.13 or later, and the boot option lsm=landlock)"}, false
 	}
 	enough = true
 	if version < truncateVersion {
-		missing, enough = append(missing, "refuse to truncate files (Linux 6.2)"), false
+		missing, enough = append(missing, "block the truncation of files (requires Linux 6.2)"), false
 	}
 	if version < networkVersion && r.NoNetwork {
-		missing, enough = append(missing, "refuse TCP connections (Linux 6.7)"), false
+		missing, enough = append(missing, "block TCP connections (requires Linux 6.7)"), false
 	}
 	if r.NoNetwork && !filtersSockets() {
-		missing, enough = append(missing, "refuse UDP and MPTCP (machines other than amd64 and arm64)"), false
+		missing, enough = append(missing, "block UDP and MPTCP (requires amd64 or arm64)"), false
 	}
 	if version < deviceVersion {
-		missing = append(missing, "refuse commands to devices (Linux 6.10)")
+		missing = append(missing, "block device ioctls (requires Linux 6.10)")
 	}
 	if version < scopeVersion {
-		missing = append(missing, "refuse signals and abstract sockets to other programs (Linux 6.12)")
+		missing = append(missing, "block signals and connections through abstract sockets to other programs (requires Linux 6.12)")
 	}
 	return missing, enough
 }

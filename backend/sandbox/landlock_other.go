@@ -8,6 +8,6 @@ func kernelVersion() int { return 0 }
 
 func filtersSockets() bool { return false }
 
-func restrict(Rules) error { return errors.New("sandboxes need Linux") }
+func restrict(Rules) error { return errors.New("sandboxes require Linux") }
 
 const selfPath = ""

@@ -69,7 +69,7 @@ func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 		says    string
 	}{
 		{0, Rules{}, false, "Landlock"},
-		{2, Rules{}, false, "truncate files"},
+		{2, Rules{}, false, "truncation of files"},
 		{3, Rules{}, true, "signals"},
 		{3, Rules{NoNetwork: true}, false, "TCP connections"},
 		{4, Rules{NoNetwork: true}, true, "signals"},

@@ -75,7 +75,7 @@ func refuseSockets(tcp bool) error {
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0); err != nil {
-		return fmt.Errorf("cannot refuse sockets: %w", err)
+		return fmt.Errorf("cannot install the seccomp filter that blocks sockets: %w", err)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (f fault) message() string {
 	case faultReadOnly:
 		return "recording paused: the history file cannot be written"
 	case faultLocked:
-		return "recording paused: another program holds the history file"
+		return "recording paused: another program has locked the history file"
 	case faultDisk:
 		return "recording paused: the disk reports errors"
 	case faultDamaged:
@@ -64,13 +64,13 @@ func explainError(err error) error {
 	e := &core.Error{Code: core.CodeUnavailable, Cause: err}
 	switch faultOf(err) {
 	case faultFull:
-		e.Message, e.Hint = "the history cannot be changed: the disk is full", "Make some room on the disk first: deleting calls needs some too."
+		e.Message, e.Hint = "the history cannot be changed: the disk is full", "Free some disk space first: deleting calls also needs some."
 	case faultReadOnly:
-		e.Message, e.Hint = "the history cannot be changed: its file cannot be written", "See whether the data folder is yours and its disk may be written to."
+		e.Message, e.Hint = "the history cannot be changed: its file cannot be written", "Check that you own the data folder and that its disk is writable."
 	case faultLocked:
-		e.Message, e.Hint, e.Retriable = "the history cannot be changed: another program holds its file", "End that program, or wait until it is done.", true
+		e.Message, e.Hint, e.Retriable = "the history cannot be changed: another program has locked its file", "Stop that program, or wait until it has finished.", true
 	case faultDisk:
-		e.Message, e.Hint = "the history cannot be used: the disk reports errors", "See to the disk, and keep a copy of the data folder."
+		e.Message, e.Hint = "the history cannot be used: the disk reports errors", "Check the disk for errors, and make a copy of the data folder."
 	default:
 		return err
 	}

@@ -167,7 +167,7 @@ func TestCorruptDatabaseIsQuarantinedNotDeleted(t *testing.T) {
 	if data, _ := os.ReadFile(aside[0]); string(data) != garbage {
 		t.Error("the damaged file was changed")
 	}
-	if st := b.Recorder().Stats(); !strings.Contains(st.Reason, "set aside") {
+	if st := b.Recorder().Stats(); !strings.Contains(st.Reason, "it was renamed to") {
 		t.Errorf("nobody is told: %+v", st)
 	}
 }
@@ -215,7 +215,7 @@ func TestForeignFileIsNotOverwritten(t *testing.T) {
 					t.Errorf("its content is %q, %v", theirs, err)
 				}
 			}
-			if st := b.Recorder().Stats(); !strings.Contains(st.Reason, "none of Drawbridge's; it was set aside") {
+			if st := b.Recorder().Stats(); !strings.Contains(st.Reason, "was not a Drawbridge history; it was renamed to") {
 				t.Errorf("nobody is told: %+v", st)
 			}
 		})

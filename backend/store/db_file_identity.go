@@ -98,7 +98,7 @@ func (s *Store) followPath() {
 		s.opts.Log.Warn("The write-ahead log of the history was removed; its contents were saved.", "path", s.opts.Path)
 		return
 	}
-	sentence := "the history file was removed while Drawbridge was running; a new one begun"
+	sentence := "the history file was removed while Drawbridge was running; a new one was created"
 	if what == exchanged {
 		sentence = "the history file was replaced while Drawbridge was running; the new one is used"
 	}

@@ -120,14 +120,14 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 
 // backupError returns an error that explains why the backup could not be written and what to do.
 func backupError(err error) error {
-	e := &core.Error{Code: core.CodeUnavailable, Message: "cannot write the backup", Hint: "See whether the disk has room, and the folder is yours; or choose another folder.", Cause: err}
+	e := &core.Error{Code: core.CodeUnavailable, Message: "cannot write the backup", Hint: "Check that the disk has enough free space and that you own the folder, or choose another folder.", Cause: err}
 	switch {
 	case core.CodeOf(err) != core.CodeInternal: // the error is clear already: the caller cancelled, or the store is not open
 		return err
 	case errors.Is(err, fs.ErrExist):
-		e.Code, e.Message, e.Hint = core.CodeConflict, "cannot write the backup: there is such a file already", "Choose another file: a backup never overwrites an existing one."
+		e.Code, e.Message, e.Hint = core.CodeConflict, "cannot write the backup: the file already exists", "Choose another file: a backup never overwrites an existing one."
 	case errors.Is(err, fs.ErrPermission):
-		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: its folder may not be written to", "Choose a folder that is yours."
+		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: permission denied for its folder", "Choose a folder that you can write to."
 	case errors.Is(err, syscall.ENOTDIR):
 		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: a part of its path is a file", "Choose another folder."
 	}

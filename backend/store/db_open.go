@@ -25,7 +25,7 @@ const (
 var errNewer = errors.New("the history was written by a newer Drawbridge")
 
 // errForeign means that the file at the path is not a history of Drawbridge.
-var errForeign = errors.New("it is not a history of Drawbridge")
+var errForeign = errors.New("it is not a Drawbridge history file")
 
 // handle is an open database. Its pools are closed together.
 type handle struct {

@@ -23,7 +23,7 @@ var databaseSuffixes = []string{"", "-wal", "-shm"}
 // Restore returns an error and changes nothing.
 func Restore(ctx context.Context, backup, path string, now time.Time) (aside string, err error) {
 	if same, err := sameFile(backup, path); err != nil {
-		return "", restoreError(err, "the copy cannot be read")
+		return "", restoreError(err, "the backup cannot be read")
 	} else if same {
 		return "", core.Errorf(core.CodeValidation, "this is the history itself, not a backup")
 	}
@@ -53,13 +53,13 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 }
 
 func restoreError(err error, what string) *core.Error {
-	return &core.Error{Code: core.CodeValidation, Message: "cannot put the history back: " + what, Hint: "See whether the file is there, its folder is yours, and the disk has room.", Cause: err}
+	return &core.Error{Code: core.CodeValidation, Message: "cannot restore the history: " + what, Hint: "Check that the file exists, that you own its folder, and that the disk has enough free space.", Cause: err}
 }
 
 // checkHistory migrates the database at path to the newest schema and checks its integrity.
 func checkHistory(ctx context.Context, path string) error {
 	refuse := func(why string, cause error) error {
-		return &core.Error{Code: core.CodeValidation, Message: "cannot put the history back: the file " + why, Hint: "Name a file that 'drawbridge history backup' wrote.", Cause: cause}
+		return &core.Error{Code: core.CodeValidation, Message: "cannot restore the history: the file " + why, Hint: "Choose a file that 'drawbridge history backup' wrote.", Cause: cause}
 	}
 	db, err := sql.Open("sqlite", dsn(path, "deferred", "query_only(on)"))
 	if err != nil {
@@ -69,7 +69,7 @@ func checkHistory(ctx context.Context, path string) error {
 	var said string
 	err = errors.Join(db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id), db.Close())
 	if err != nil || id != applicationID {
-		return refuse("is not a history of Drawbridge", err)
+		return refuse("is not a Drawbridge history", err)
 	}
 	h, err := openFile(ctx, path, defaultBusyTimeout)
 	if errors.Is(err, errNewer) {

@@ -105,8 +105,8 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		write("text", []byte("no database at all")): "is not a history",
-		write("empty", nil):                         "is not a history",
+		write("text", []byte("no database at all")): "is not a Drawbridge history",
+		write("empty", nil):                         "is not a Drawbridge history",
 		write("half.db", good[:len(good)/2]):        "",
 		write("torn.db", torn):                      "",
 		newer:                                       "newer",

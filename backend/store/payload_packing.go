@@ -46,7 +46,7 @@ func (s *Store) runPacking(ctx context.Context) {
 			more, err = s.vacuumStep(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.opts.Log.Debug("Cannot pack history", "error", err)
+			s.opts.Log.Debug("Cannot compress the payloads of old calls", "error", err)
 		}
 		if !more || err != nil {
 			timer.Reset(packInterval)

@@ -143,7 +143,7 @@ func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
 	for i, r := range want.Rules {
 		switch {
 		case r.Server == "":
-			return invalid(fmt.Sprintf("rules[%d].server", i), "is needed")
+			return invalid(fmt.Sprintf("rules[%d].server", i), "is required")
 		case r.Keep != KeepFull && r.Keep != KeepMeta && r.Keep != KeepNothing:
 			return invalid(fmt.Sprintf("rules[%d].record", i), "must be full, meta or off")
 		}

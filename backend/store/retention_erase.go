@@ -27,7 +27,7 @@ const (
 // It returns the number of deleted calls, which may be greater than 0 even if err is not nil.
 func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err error) {
 	if len(sel.IDs) == 0 && sel.Client == "" && sel.Session == "" {
-		return 0, invalid("ids", "name the calls, a client or a session")
+		return 0, invalid("ids", "specify the calls, a client or a session")
 	}
 	written, cancel := context.WithTimeout(ctx, writeLimit) // calls that are still queued would not be erased
 	defer cancel()

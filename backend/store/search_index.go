@@ -282,7 +282,7 @@ func removeFromIndex(ctx context.Context, tx *sql.Tx, ids []any) error {
 	}
 	for _, u := range indexed {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rowid, words) VALUES ('delete', ?, ?)`, u.id, u.words); err != nil {
-			return fmt.Errorf("cannot take call %d out of the index: %w", u.id, err)
+			return fmt.Errorf("cannot remove call %d from the index: %w", u.id, err)
 		}
 	}
 	return nil

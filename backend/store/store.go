@@ -91,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if f := s.reopen(ctx); f != faultNone {
 		s.recorder.setFault(f)
 	} else if err := s.loadRecording(ctx); err != nil {
-		o.Log.Error("Cannot read what is to be recorded", "error", err)
+		o.Log.Error("Cannot read the recording rules", "error", err)
 	}
 	return s, nil
 }
@@ -178,17 +178,17 @@ func unusable(ctx context.Context, err error) bool {
 func (s *Store) replace(cause error) bool {
 	why, sentence := "damaged", "the history file was damaged"
 	if errors.Is(cause, errForeign) {
-		why, sentence = "foreign", "what stood in the place of the history was none of Drawbridge's"
+		why, sentence = "foreign", "the file at the path of the history was not a Drawbridge history"
 	}
 	aside, err := setAside(s.opts.Path, why, s.opts.Now())
 	if err != nil {
-		s.opts.Log.Error("Cannot set history aside", "path", s.opts.Path, "why", why, "error", err)
+		s.opts.Log.Error("Cannot rename the history file", "path", s.opts.Path, "why", why, "error", err)
 		return false
 	}
-	s.opts.Log.Error("History cannot be used, a new one begins", "why", why, "setAside", aside)
+	s.opts.Log.Error("The history file cannot be used; created a new one", "why", why, "setAside", aside)
 	s.replaced.Add(1)
 	s.displaced = true
-	s.recorder.reportReplaced(sentence + "; it was set aside as " + filepath.Base(aside) + " and a new one begun")
+	s.recorder.reportReplaced(sentence + "; it was renamed to " + filepath.Base(aside) + ", and a new one was created")
 	return true
 }
 

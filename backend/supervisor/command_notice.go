@@ -67,7 +67,7 @@ func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	if label == "" {
 		label = c.ID
 	}
-	n := events.Notice{Subject: events.CommandSubject + c.ID, Message: fmt.Sprintf("Server %q runs a new command: %s", label, commandText(c))}
+	n := events.Notice{Subject: events.CommandSubject + c.ID, Message: fmt.Sprintf("Server %q is running a new command: %s", label, commandText(c))}
 	if was != "" && was != commandText(c) {
 		n.Message += " (before: " + was + ")"
 	}

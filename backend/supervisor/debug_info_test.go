@@ -65,7 +65,7 @@ func TestReasonIsShortAndLogNamesPATHOnce(t *testing.T) {
 		log = append(log, line.Text)
 	}
 	all := strings.Join(log, "\n")
-	if strings.Count(all, "connection failed: executable not found: \"no-such-program\" is in no folder of the PATH") != 1 || strings.Contains(all, "executable not found: \"no-such-program\": executable not found") {
+	if strings.Count(all, "connection failed: executable not found: \"no-such-program\" is not in any folder of the PATH") != 1 || strings.Contains(all, "executable not found: \"no-such-program\": executable not found") {
 		t.Errorf("log:\n%s", all)
 	}
 	if d, err := g.Debug("a"); err != nil || d.SearchPath == "" {

@@ -37,7 +37,7 @@ func (s *Supervisor) LoginChanged(id string) {
 // restarts the server, which then waits for the user.
 func (r *runner) loginChanged() {
 	if state, _ := r.login(); state == core.LoginNeeded && r.state.phase == phaseRunning {
-		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in has ended")
+		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in is no longer valid")
 		r.step(evRestart)
 		return
 	}

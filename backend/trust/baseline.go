@@ -148,7 +148,7 @@ func (b *Baseline) recordLaunch(s *serverBaseline, h Hash) {
 	case it == nil:
 		s.items[k] = &record{firstAt: b.opts.Now(), hash: h, version: 1}
 	case it.hash != h:
-		b.recordEvent(s, k, it, EventChanged, "it is started or reached in another way", &it.hash, &h)
+		b.recordEvent(s, k, it, EventChanged, "the way it is started or reached has changed", &it.hash, &h)
 		it.trust(h, nil)
 	}
 }
@@ -233,9 +233,9 @@ func (b *Baseline) judgeDefinition(s *serverBaseline, k recordKey, raw, definiti
 		it.trust(h, definition)
 	case (it.always || s.mode == Accept) && !it.blocked:
 		fresh = true
-		detail := "the configuration accepts changes of this server"
+		detail := "the configuration accepts changes to this server"
 		if it.always {
-			detail = "changes of this tool are always accepted"
+			detail = "changes to this tool are always accepted"
 		}
 		b.recordEvent(s, k, it, EventAccepted, detail, &it.hash, &h)
 		it.trust(h, definition)
@@ -255,9 +255,9 @@ func (b *Baseline) judgeDefinition(s *serverBaseline, k recordKey, raw, definiti
 	case it.pending == nil:
 		return ""
 	case s.mode == Block:
-		return "it has changed since it was trusted, and changes of this server are blocked"
+		return "it has changed since it was trusted, and changes to this server are blocked"
 	}
-	return "it has changed since it was trusted, and waits for the user to accept it"
+	return "it has changed since it was trusted, and is waiting for the user to accept it"
 }
 
 func (b *Baseline) wakeWriter() {

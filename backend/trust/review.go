@@ -234,7 +234,7 @@ func (b *Baseline) review(a Review) error {
 		}
 		detail := ""
 		if a.Decision == ReviewAlways {
-			detail = "and every later change of it"
+			detail = "including all later changes"
 		}
 		b.recordEvent(s, k, it, EventAccepted, detail, &old, &it.hash)
 	case ReviewBlock:

@@ -30,7 +30,7 @@ func TestReturningDefinitionIsTrusted(t *testing.T) {
 }
 
 func TestReasonNamesWhoDecides(t *testing.T) {
-	for mode, want := range map[string]string{Ask: "waits for the user", Block: "changes of this server are blocked"} {
+	for mode, want := range map[string]string{Ask: "is waiting for the user", Block: "changes to this server are blocked"} {
 		b := newBaseline(t)
 		b.Apply([]Rule{{Server: "files", Mode: mode}})
 		mustJudge(t, b, tool("read", "Reads."))

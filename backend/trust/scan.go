@@ -205,7 +205,7 @@ func (s *scanner) key(path, key string) {
 
 func (s *scanner) lookalike(path, word string) {
 	if mixesAlphabets(word) {
-		s.add(Lookalike, "Its name mixes letters of two alphabets that look alike.", Visible(path), Visible(word))
+		s.add(Lookalike, "Its name mixes look-alike letters of two alphabets.", Visible(path), Visible(word))
 	}
 }
 
@@ -216,15 +216,15 @@ func (s *scanner) text(path, text string) {
 		s.add(HiddenText, "It contains "+hidden+".", Visible(path), "")
 	}
 	if at, ok := findOffscreenText(text); ok {
-		s.add(HiddenText, "Its text continues far out of sight.", Visible(path), excerpt(text, at, min(len(text), at+maxQuote)))
+		s.add(HiddenText, "Its text continues after a long run of white space, where it is out of sight.", Visible(path), excerpt(text, at, min(len(text), at+maxQuote)))
 	}
 	if strings.HasSuffix(path, "description") || path == "title" || path == "text" {
 		if m := encodedData().FindStringIndex(text); m != nil && !strings.Contains(text[max(0, m[0]-60):m[0]], "://") && distinctChars(text[m[0]:m[1]]) > 12 {
-			s.add(Encoded, "It contains a long encoded text.", Visible(path), excerpt(text, m[0], min(m[1], m[0]+40)))
+			s.add(Encoded, "It contains a long block of encoded text.", Visible(path), excerpt(text, m[0], min(m[1], m[0]+40)))
 		}
 		for _, word := range strings.Fields(text) {
 			if mixesAlphabets(strings.Trim(word, ".,;:!?()\"'`")) {
-				s.add(Lookalike, "A word mixes letters of two alphabets that look alike.", Visible(path), Visible(word))
+				s.add(Lookalike, "A word mixes look-alike letters of two alphabets.", Visible(path), Visible(word))
 				break
 			}
 		}

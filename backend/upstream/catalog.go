@@ -139,14 +139,14 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 			return nil, nil, &rpcError{Message: err.Error()}
 		}
 		if r.full {
-			warnings = append(warnings, fmt.Sprintf("%d %s and no more: the list is larger than %d entries or %d bytes", len(r.items), l.noun, maxItems, maxListBytes))
+			warnings = append(warnings, fmt.Sprintf("only the first %d %s are used: the list is larger than %d entries or %d bytes", len(r.items), l.noun, maxItems, maxListBytes))
 			break
 		}
 		if cursor == nil {
 			break
 		}
 		if cursors[string(cursor)] {
-			warnings = append(warnings, fmt.Sprintf("list of %s does not end: the server returned the same cursor twice", l.noun))
+			warnings = append(warnings, fmt.Sprintf("the list of %s never ends: the server returned the same cursor twice", l.noun))
 			break
 		}
 		if page == maxPages {
@@ -159,7 +159,7 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 		c.headerParams.Store(&r.headerParams)
 	}
 	if len(r.skipped) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d %s: %s", len(r.items), r.total, l.noun, r.skipped[0]))
+		warnings = append(warnings, fmt.Sprintf("only %d of %d %s are used: %s", len(r.items), r.total, l.noun, r.skipped[0]))
 	}
 	return r.items, warnings, nil
 }

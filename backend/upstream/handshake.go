@@ -131,7 +131,7 @@ func (c *Conn) discover(ctx context.Context) error {
 		found = found || v == core.ModernVersion
 	}
 	if !found {
-		return fmt.Errorf("the server supports none of our protocol versions, only %.100q", result.Versions)
+		return fmt.Errorf("the server supports none of Drawbridge's protocol versions, only %.100q", result.Versions)
 	}
 	c.storeHandshake(result.Capabilities, result.Meta[wire.MetaServerInfo], result.Instructions)
 	return nil

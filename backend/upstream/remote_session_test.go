@@ -196,7 +196,7 @@ func TestHostileRemoteServersAreContained(t *testing.T) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(308)
 		}, "redirects to another origin"},
-		"redirect without end": {func(w http.ResponseWriter, _ string) { w.Header().Set("Location", "/mcp"); w.WriteHeader(307) }, "redirects without end"},
+		"redirect without end": {func(w http.ResponseWriter, _ string) { w.Header().Set("Location", "/mcp"); w.WriteHeader(307) }, "redirects too often"},
 		"headers without bound": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("X", strings.Repeat("x", 1<<20))
 			w.WriteHeader(200)

@@ -19,7 +19,7 @@ func (r *Remote) checkTransportSecurity(server string) error {
 	return &core.Error{
 		Code:    core.CodeValidation,
 		Message: fmt.Sprintf("cannot reach server %q: its url is plain http to another machine", server),
-		Hint:    `Use https, or set "allowInsecure": true where the network in between is trusted.`,
+		Hint:    `Use https, or set "allowInsecure": true if you trust the network in between.`,
 		Fields:  []core.FieldError{{Field: "url", Error: "plain http to another machine"}},
 	}
 }

@@ -196,7 +196,7 @@ func TestMalformedToolIsSkipped(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: inProcess("malformed-tools")})
 	w := c.Catalog().Warnings
-	if len(c.Catalog().Tools) != 8 || len(w) != 1 || !strings.HasPrefix(w[0], "8 of 9 tools: entry 5 ") {
+	if len(c.Catalog().Tools) != 8 || len(w) != 1 || !strings.HasPrefix(w[0], "only 8 of 9 tools are used: entry 5 ") {
 		t.Errorf("%d tools, %v", len(c.Catalog().Tools), w)
 	}
 }

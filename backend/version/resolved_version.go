@@ -196,7 +196,7 @@ func Latest(ctx context.Context, spec Spec) (string, error) {
 		name, _, _ := strings.Cut(spec.Package, "[")
 		cmd = hideconsole.HideWindow(exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name))
 	default:
-		return "", fmt.Errorf("%s is asked for no version", spec.Launcher)
+		return "", fmt.Errorf("cannot query the newest version for the launcher %s", spec.Launcher)
 	}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()

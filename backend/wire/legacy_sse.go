@@ -74,7 +74,7 @@ func OpenLegacySSE(ctx context.Context, o RemoteOptions) (*LegacySSE, error) {
 		err := statusError(e.o.Server, resp)
 		resp.Body.Close()
 		if own, ok := errors.AsType[*core.Error](err); ok && own.Code == core.CodeUnavailable && own.Hint == "" {
-			own.Hint = `If the server speaks streamable HTTP, its type is "http".`
+			own.Hint = `If the server uses streamable HTTP, set its type to "http".`
 		}
 		return fail(err)
 	}
@@ -98,7 +98,7 @@ func (e *LegacySSE) readEndpoint(events *EventReader, at *url.URL) (string, erro
 		ev, err := events.Next()
 		if err != nil {
 			return "", &core.Error{Code: core.CodeUnavailable, Cause: err, Retriable: true,
-				Message: fmt.Sprintf("server %q sent no endpoint URL", e.o.Server), Hint: `If the server speaks streamable HTTP, its type is "http".`}
+				Message: fmt.Sprintf("server %q sent no endpoint URL", e.o.Server), Hint: `If the server uses streamable HTTP, set its type to "http".`}
 		}
 		if ev.Name != "endpoint" {
 			continue
@@ -110,7 +110,7 @@ func (e *LegacySSE) readEndpoint(events *EventReader, at *url.URL) (string, erro
 		}
 		return to.String(), nil
 	}
-	return "", core.Errorf(core.CodeUnavailable, "server %q sent no endpoint URL", e.o.Server)
+	return "", core.Errorf(core.CodeUnavailable, "server %q sent no endpoint URL; if it uses streamable HTTP, set its type to \"http\"", e.o.Server)
 }
 
 func (e *LegacySSE) newRequest(ctx context.Context, method, to string, body []byte) (*http.Request, error) {

@@ -78,7 +78,7 @@ func Elements(list []byte, visit func(element core.Span) error) error {
 			return err
 		}
 		if i = s.space(i); i >= len(list) {
-			_, err = s.fail(i, "array without end")
+			_, err = s.fail(i, "unterminated array")
 			return err
 		}
 		switch list[i] {

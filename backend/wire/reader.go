@@ -33,7 +33,7 @@ const (
 	keepTail   = 256
 )
 
-var errEndlessLine = errors.New("the server sent a line that does not end")
+var errEndlessLine = errors.New("the server sent a message that is far larger than the limit")
 
 // frame is one message as it was read.
 type frame struct {
@@ -155,7 +155,7 @@ func (l *lineReader) body(n int64) (frame, error) {
 	for header := 0; ; {
 		part, err := l.r.ReadSlice('\n')
 		if err != nil {
-			return frame{}, fmt.Errorf("header block without end: %w", unexpectedEOF(err))
+			return frame{}, fmt.Errorf("unterminated header block: %w", unexpectedEOF(err))
 		}
 		if len(bytes.TrimRight(part, "\r\n")) == 0 {
 			break

@@ -42,7 +42,7 @@ func unreachableError(server string, err error) error {
 			Hint:    "If it has moved, change its url. Its headers are never sent to another origin."}
 	}
 	if errors.Is(err, errTooManyRedirects) {
-		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q redirects without end", server), Cause: err}
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q redirects too often; check its url", server), Cause: err}
 	}
 	if own, ok := errors.AsType[*core.Error](err); ok {
 		return own // an error of the HTTP client is more specific, for example that the user has to sign in
@@ -71,7 +71,7 @@ func statusError(server string, resp *http.Response) error {
 	e.Cause = &StatusError{Status: resp.StatusCode, After: after}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		e.Code, e.Hint = core.CodeUnauthorized, "Log in to the server, or check the headers in its configuration."
+		e.Code, e.Hint = core.CodeUnauthorized, "Sign in to the server, or check the headers in its configuration."
 	case resp.StatusCode == http.StatusTooManyRequests:
 		e.Code, e.Retriable = core.CodeRateLimited, true
 		if after > 0 {
@@ -83,7 +83,7 @@ func statusError(server string, resp *http.Response) error {
 			e.Hint = fmt.Sprintf("Try again in %s.", after)
 		}
 	case resp.StatusCode == http.StatusOK:
-		e.Message = fmt.Sprintf("server %q answered %.60s, which is not an MCP message", server, cmp.Or(mediaType(resp), "something without a content type"))
+		e.Message = fmt.Sprintf("server %q responded with %.60s, which is not an MCP message", server, cmp.Or(mediaType(resp), "something without a content type"))
 		e.Hint = "Check that the url is that of an MCP endpoint."
 	}
 	return e

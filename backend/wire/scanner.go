@@ -172,7 +172,7 @@ func (s *scanner) str(i int) (int, error) {
 	for {
 		i = skipPlain(b, i)
 		if i >= len(b) {
-			return s.fail(i, "string without end")
+			return s.fail(i, "unterminated string")
 		}
 		switch c := b[i]; {
 		case c == '"':
@@ -258,7 +258,7 @@ func (s *scanner) array(i, depth int) (int, error) {
 		}
 		i = s.space(i)
 		if i >= len(s.b) {
-			return s.fail(i, "array without end")
+			return s.fail(i, "unterminated array")
 		}
 		switch s.b[i] {
 		case ',':
@@ -299,7 +299,7 @@ func (s *scanner) object(i, depth int) (int, error) {
 // where the value starts.
 func (s *scanner) key(i int) (key core.Span, value int, err error) {
 	if i >= len(s.b) {
-		value, err = s.fail(i, "object without end")
+		value, err = s.fail(i, "unterminated object")
 		return key, value, err
 	}
 	if s.b[i] != '"' {
@@ -323,7 +323,7 @@ func (s *scanner) key(i int) (key core.Span, value int, err error) {
 func (s *scanner) more(i int) (next int, done bool, err error) {
 	i = s.space(i)
 	if i >= len(s.b) {
-		next, err = s.fail(i, "object without end")
+		next, err = s.fail(i, "unterminated object")
 		return next, false, err
 	}
 	switch s.b[i] {

@@ -280,7 +280,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		run(t, command(t, append(d.env(), env...), binary, "--data", d.data), 0)
 		s.oneWindow()
 		d.desktopSays(`"tray":false,"trayProblem":"there is no session bus"`)
-		if got := d.ask("GET", "status", nil); !strings.Contains(got, "There is no tray icon") {
+		if got := d.ask("GET", "status", nil); !strings.Contains(got, "No tray icon is shown") {
 			t.Errorf("no notice says why: %s", got)
 		}
 		run(t, command(t, append(d.env(), env...), binary, "quit", "--data", d.data), 0)
@@ -349,7 +349,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		}
 		out := run(t, command(t, append(d.env(), "DISPLAY=:9999", path), program, "--data", d.data), 0)
 		opens(d)
-		if !strings.Contains(out, "The window cannot be shown") || !strings.Contains(out, "/#code=") {
+		if !strings.Contains(out, "Cannot show the window") || !strings.Contains(out, "/#code=") {
 			t.Errorf("it does not say why the browser opens:\n%s", out)
 		}
 	})

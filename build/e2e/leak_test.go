@@ -351,7 +351,7 @@ func bothKilled(t *testing.T, n int) {
 	if swept == 0 {
 		t.Error("there was never anything to sweep: the kill of both proves nothing")
 	}
-	if !strings.Contains(l.log.String(), "earlier run left behind") {
+	if !strings.Contains(l.log.String(), "left over from an earlier run") {
 		t.Error("the start after both were killed does not say what it cleaned up")
 	}
 }

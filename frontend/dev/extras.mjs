@@ -163,7 +163,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
                       ? 'not client'
                       : 'passes',
               ...(k === 5
-                ? { note: say('Log lines reach a client while its call is the only one.') }
+                ? { note: say('Log messages reach a client only while its call is the only one.') }
                 : {}),
             })),
           })),
@@ -352,7 +352,7 @@ function toolTrust(scene, evil) {
   ];
 }
 
-/** What waits for the user besides the questions of servers. */
+/** What waits for the user besides the questions from servers. */
 export function moreQuestions(scene, evil) {
   const hostile = scene === 'hostile';
   const say = (text) => (hostile ? evil : text);

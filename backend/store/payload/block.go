@@ -13,7 +13,7 @@ import (
 const BlockBytes = 128 << 10
 
 // ErrBadLocation means that a payload cannot be read from its block.
-var ErrBadLocation = errors.New("the place of a payload cannot be read")
+var ErrBadLocation = errors.New("the stored location of a payload is not valid")
 
 // Location is the position of the payloads of a call in a block.
 type Location struct {

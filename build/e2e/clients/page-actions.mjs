@@ -350,7 +350,7 @@ await step('a check is made of a call, runs well, is changed to fail, and is rem
   await saved('checked by the page')
   await page.getByText(/Passed · .*run manually/).waitFor()
   const report = await saved('nobody says this')
-  await report.getByText('text 1 of those expected is not in the result').waitFor()
+  await report.getByText('expected text 1 is not in the result').waitFor()
   await page.getByText(/Failed · .*run manually/).waitFor()
   await accessible('/checks')
   const [check] = (await api('GET', '/api/v1/checks')).items
@@ -419,7 +419,7 @@ await step('a backup of the history is written, and never over a file', async ()
   allowed.add(409)
   await path.fill(file)
   await recording.getByRole('button', { name: 'Back up' }).click()
-  await recording.getByText(/there is such a file already\. Choose another file/).waitFor()
+  await recording.getByText(/the file already exists\. Choose another file/).waitFor()
   allowed.clear()
 })
 await step('this computer is examined', async () => {

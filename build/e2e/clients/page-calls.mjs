@@ -152,7 +152,7 @@ await step('calls are narrowed by every filter, and each is taken away again', a
 await step('calls are narrowed by moments of their own, and saved as a timeline', async () => {
   await go('/calls')
   const from = part('Filters').getByLabel('From', { exact: true })
-  await button('From … to', part('Filters')).click()
+  await button('Custom range', part('Filters')).click()
   await from.fill(minutesOn(60))
   await page.waitForURL(/from=/)
   await until('none is as late', async () => (await page.locator('[data-call]').count()) === 0)
@@ -235,7 +235,7 @@ await step('usage is summed up, sorted and narrowed, and a bar leads to its call
 })
 await step('usage is summed up between moments of its own', async () => {
   await go('/usage')
-  await radio('From … to').click()
+  await radio('Custom range').click()
   await page.waitForURL(/(?=.*from=)(?=.*to=)/)
   await page.getByLabel('From', { exact: true }).fill(minutesOn(-2880))
   await page.getByLabel('To', { exact: true }).fill(minutesOn(-1440))

@@ -164,7 +164,7 @@ await step('what the file runs anew is told until somebody has seen it', async (
   for (const { subject } of await notices()) await api('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`)
   const file = await readFile(order.config, 'utf8')
   await writeFile(order.config, file.replace(/"mcpServers": ?\{/, (block) => `${block}"newcomer": {"command": ${JSON.stringify(order.binary)}, "args": ["demo-server"]},`))
-  const told = page.getByText(/^Server "newcomer" runs a new command/)
+  const told = page.getByText(/^Server "newcomer" is running a new command/)
   await told.waitFor()
   await button('Dismiss').click()
   await told.waitFor({ state: 'detached' })

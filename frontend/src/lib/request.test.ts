@@ -45,9 +45,9 @@ describe('request', () => {
   });
 
   it('says what went wrong, and then what to do next', async () => {
-    answer('{"detail":"no window of Drawbridge is open","hint":"Type the path instead."}', 503);
+    answer('{"detail":"no Drawbridge window is open","hint":"Type the path instead."}', 503);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toBe(
-      'No window of Drawbridge is open. Type the path instead.',
+      'No Drawbridge window is open. Type the path instead.',
     );
     answer('{"detail":"It is full.","hint":"Make room."}', 503);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toBe(

@@ -135,6 +135,6 @@ it('tools are grouped by server, prefix or effect, and none is lost', () => {
   ]);
   expect(shape('effect')).toEqual([
     ['Read-only', 2],
-    ['No effect stated', 1],
+    ['Effect unknown', 1],
   ]);
 });

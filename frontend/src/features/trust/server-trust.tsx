@@ -100,7 +100,8 @@ function acceptedByPerson(log: ToolEvent[], tool: string): boolean {
     tool ? event.kind === 'tool' && event.name === tool : event.kind === 'instructions',
   );
   return (
-    newest?.action === 'accepted' && ['', 'and every later change of it'].includes(newest.detail)
+    newest?.action === 'accepted' &&
+    ['', 'including all later changes', 'and every later change of it'].includes(newest.detail)
   );
 }
 

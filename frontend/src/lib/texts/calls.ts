@@ -21,7 +21,8 @@ export const callsTexts = {
     countsNone: 'Nothing to count.',
     countsAll: 'Counts of all matches.',
     countsNewest: (n: string) => `Counts of the newest ${n} matches.`,
-    countsHours: 'Counts finished calls by full hour, or by full minute within the last 48 hours.',
+    countsHours:
+      'Only finished calls are counted, by full hour, or by full minute within the last 48 hours.',
     chips: {
       q: (q: string) => `“${q}”`,
       server: (name: string) => `Server: ${name}`,
@@ -157,7 +158,7 @@ export const callsTexts = {
     one: 'Session',
     emptyTitle: 'No sessions yet',
     emptyBody:
-      'A session lists the calls of one client connection in order. Clients that use protocol 2026-07-28, and commands, have no sessions; find their calls under Calls.',
+      'A session lists the calls of one client connection in order. Clients that use MCP 2026-07-28, and calls made with the drawbridge command, have no sessions; find their calls under Calls.',
     failed: (n: string) => `${n} failed`,
     lasted: (time: string) => `in ${time}`,
     gone: 'No calls of this session remain',
@@ -242,7 +243,7 @@ export const callsTexts = {
     noResult: 'The result was not recorded in full.',
     cutArguments: 'Its arguments were not recorded in full, so it cannot be repeated.',
     redacted: 'Its arguments were recorded without secrets, so it cannot be repeated.',
-    choose: 'Select the calls of the check.',
+    choose: 'Select the calls for this check.',
     chosen: (n: number) => (n === 1 ? '1 selected' : `${n} selected`),
     chooseOne: (name: string) => `Select ${name}`,
     tooMany: (n: number) => `A check can have at most ${n} calls.`,

@@ -205,7 +205,7 @@ export const clientsTexts = {
     take: 'Import file',
     taking: 'Importing…',
     taken: (n: number) => (n === 1 ? '1 item imported.' : `${n} items imported.`),
-    stillNeeded: (names: string) => `Still required, under Secrets: ${names}.`,
+    stillNeeded: (names: string) => `Secrets that you still have to set, under Secrets: ${names}.`,
     undo: 'Undo import',
     undone: 'Configuration restored.',
     another: 'Choose another file',

@@ -172,7 +172,7 @@ export const generalTexts = {
     '24h': '24 hours',
     '7d': '7 days',
     '30d': '30 days',
-    own: 'From … to',
+    own: 'Custom range',
   },
   chart: {
     hint: 'Use the left and right arrow keys to read the values.',

@@ -34,7 +34,7 @@ export const toolsTexts = {
     group: 'Group by',
     groups: { server: 'Server', prefix: 'Prefix', effect: 'Effect' },
     noPrefix: 'No prefix',
-    noEffect: 'No effect stated',
+    noEffect: 'Effect unknown',
     source: 'Server',
     tokens: (n: string) => `~${n} tokens`,
     tokensHint: 'Estimated size of its definition in a model’s context: characters divided by four',
@@ -44,7 +44,7 @@ export const toolsTexts = {
     reset: 'Reset',
     format: 'Format',
     effects: { readOnly: 'Read-only', destructive: 'Destructive', openWorld: 'External access' },
-    serverClaims: 'Declared by the server, not verified, or set in the configuration',
+    serverClaims: 'Declared by the server (not verified), or set in the configuration',
   },
   toolUse: {
     title: 'Used in the last 30 days',
