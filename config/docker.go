@@ -95,7 +95,7 @@ func (r *reader) docker(e *entry, m member) {
 		r.report(at("context"), "docker.context", false, "keep one of them", "both 'host' and 'context' in docker server '%s'", e.Label)
 	}
 	for _, mount := range d.Mounts {
-		if complaint := mountSyntax(mount); complaint != "" {
+		if complaint := validateMount(mount); complaint != "" {
 			r.errorf(at("mounts"), "docker.mounts", "'mounts' in server '%s' %s", e.Label, complaint)
 		}
 	}
@@ -113,8 +113,8 @@ func (r *reader) docker(e *entry, m member) {
 	d.Mounts, d.Network, d.Memory, d.CPUs, d.NoInit, d.Pull = nil, "", "", "", false, ""
 }
 
-// mountSyntax reports an invalid mount. Parts with variables are validated when they are used.
-func mountSyntax(mount string) string {
+// validateMount returns what is wrong with a mount, or "". Parts with variables are validated when they are used.
+func validateMount(mount string) string {
 	if strings.Contains(mount, "${") {
 		return ""
 	}

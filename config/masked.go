@@ -11,7 +11,7 @@ import (
 )
 
 // Masked returns a configuration file as JSON that is safe to share: without comments, and masked
-// by redact.SharedConfig, whose other results it returns too. The error for an invalid file does
+// by redact.MaskConfig, whose other results it returns too. The error for an invalid file does
 // not repeat its content.
 func Masked(file string, src []byte) (text []byte, values, variables []string, err error) {
 	plain := src
@@ -29,7 +29,7 @@ func Masked(file string, src []byte) (text []byte, values, variables []string, e
 	if err != nil {
 		return nil, nil, nil, Problems{{File: file, Message: "it cannot be parsed, so its contents are not shown"}}
 	}
-	document, values, variables = redact.SharedConfig(document)
+	document, values, variables = redact.MaskConfig(document)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

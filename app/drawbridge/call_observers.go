@@ -21,7 +21,7 @@ import (
 // debugged servers, and secrets that must not be recorded.
 type callObservers struct {
 	validator *history.ResultValidator
-	timeline  *history.Timeline
+	frameLog  *history.FrameLog
 	secrets   *secretFeed
 
 	views   *registry.Registry
@@ -33,7 +33,7 @@ func newCallObservers(kept *store.Store, views *registry.Registry, bus *event.Bu
 	feed.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
 	return &callObservers{
 		validator: history.NewResultValidator(kept.Recorder(), kept, log),
-		timeline:  &history.Timeline{Redact: kept.Recorder().Redact},
+		frameLog:  &history.FrameLog{Redact: kept.Recorder().Redact},
 		secrets:   feed,
 		views:     views,
 	}
@@ -99,13 +99,13 @@ func (r *callObservers) apply(c *config.Config) {
 		}
 	}
 	r.validator.SetLevels(levels)
-	r.timeline.Watch(debugged, c.History.DebugClients)
+	r.frameLog.Watch(debugged, c.History.DebugClients)
 	r.secrets.apply(c)
 }
 
 // watch returns the bridge's handler with the timeline in front of it.
 func (r *callObservers) watch(front *bridge.Bridge) http.Handler {
-	return r.timeline.Clients(front, loopback.ClientHeader, front.ClientOf)
+	return r.frameLog.Clients(front, loopback.ClientHeader, front.ClientOf)
 }
 
 // start runs the parts, each with a name in life. They stop in reverse order: results are validated

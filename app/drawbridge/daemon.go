@@ -124,7 +124,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	logs.Redact(recorder.Redact)
 	dialer := &dial.Dialer{
 		Secret:   records.secrets.guarding(vault),
-		Observer: records.timeline, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
+		Observer: records.frameLog, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
 		Private:          []string{o.Folders.Config, o.Folders.Data, o.Folders.State},
 		DefaultWorkspace: filepath.Join(o.Folders.State, "lobby"),
@@ -226,7 +226,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
 		Reach: files, Sizes: front, Directory: marketplace.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
-		Redact: recorder.Redact, Timeline: records.timeline, Watchman: checks,
+		Redact: recorder.Redact, FrameLog: records.frameLog, Watchman: checks,
 		Notices: func() []event.Notice {
 			all := slices.Concat(earlier.notices(), vaultNotices(vault), me.notices())
 			if n := loginNotice(process.LoginFailure()); n.Message != "" {

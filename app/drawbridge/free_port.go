@@ -23,7 +23,7 @@ import (
 func offerFreePort(ctx context.Context, o cli.ServeOptions, command string) error {
 	address := o.Listen
 	if address == "" {
-		if isNew(o) {
+		if isFirstRun(o) {
 			return nil
 		}
 		if c, err := o.Sources.Load(); err == nil {

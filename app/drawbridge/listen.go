@@ -25,7 +25,7 @@ func listen(o cli.ServeOptions, files *reload.Reloader, log *slog.Logger) (net.L
 		address = files.Current().Bridge.Listen
 	}
 	listener, err := loopback.Listen(address)
-	if errors.Is(err, loopback.ErrPortTaken) && (o.Listen != "" || !isNew(o)) {
+	if errors.Is(err, loopback.ErrPortTaken) && (o.Listen != "" || !isFirstRun(o)) {
 		return nil, withFreePort(err, address, "drawbridge serve")
 	}
 	if !errors.Is(err, loopback.ErrPortTaken) {
@@ -42,8 +42,8 @@ func listen(o cli.ServeOptions, files *reload.Reloader, log *slog.Logger) (net.L
 	return listener, nil
 }
 
-// isNew reports whether there is neither a configuration nor a client that could know our port.
-func isNew(o cli.ServeOptions) bool {
+// isFirstRun reports whether there is neither a configuration nor a client that could know our port.
+func isFirstRun(o cli.ServeOptions) bool {
 	if o.Sources.JSON != "" || o.Sources.File != "" {
 		return false
 	}

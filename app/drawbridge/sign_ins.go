@@ -37,7 +37,7 @@ func newLogins(data string, vault *secret.Store, log *slog.Logger) *logins {
 			}
 		},
 	})
-	l.guests = oauth.New(oauth.Options{Vault: nothing{}, Log: log})
+	l.guests = oauth.New(oauth.Options{Vault: emptyVault{}, Log: log})
 	return l
 }
 
@@ -79,16 +79,16 @@ func (g guest) Client(ctx context.Context, _ *config.Server, address, _ string) 
 }
 
 // nothing is a vault that stores nothing.
-type nothing struct{}
+type emptyVault struct{}
 
-func (nothing) Get(context.Context, string) (string, error) {
-	return "", core.Errorf(core.CodeNotFound, "nothing is kept")
+func (emptyVault) Get(context.Context, string) (string, error) {
+	return "", core.Errorf(core.CodeNotFound, "nothing is stored")
 }
-func (nothing) Set(context.Context, string, string) error       { return nil }
-func (nothing) Remove(context.Context, ...string) (bool, error) { return false, nil }
-func (nothing) Move(context.Context, string, string) error      { return nil }
-func (nothing) Names(context.Context) ([]string, error)         { return nil, nil }
-func (nothing) Ready(context.Context) error                     { return nil }
+func (emptyVault) Set(context.Context, string, string) error       { return nil }
+func (emptyVault) Remove(context.Context, ...string) (bool, error) { return false, nil }
+func (emptyVault) Move(context.Context, string, string) error      { return nil }
+func (emptyVault) Names(context.Context) ([]string, error)         { return nil, nil }
+func (emptyVault) Ready(context.Context) error                     { return nil }
 
 func (l *logins) Await(ctx context.Context, id string) error { return l.keeper.Await(ctx, id) }
 

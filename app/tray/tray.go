@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) error {
 				o.Log.Warn("The tray icon stopped unexpectedly", "reason", r)
 			}
 		}()
-		systray.Run(v.build, func() { endSession(ctx, o, sessionEnd) })
+		systray.Run(v.build, func() { stopAtLogout(ctx, o, logoutTimeout) })
 	}
 	if runtime.GOOS == "darwin" {
 		go func() {
@@ -73,14 +73,14 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// sessionEnd is the time limit for the program to stop when the user logs out. Windows waits 5 s
+// logoutTimeout is the time limit for the program to stop when the user logs out. Windows waits 5 s
 // for each program.
-const sessionEnd = 4 * time.Second
+const logoutTimeout = 4 * time.Second
 
-// endSession is called in systray's event loop when the icon is removed. If we did not cause that, the
+// stopAtLogout is called in systray's event loop when the icon is removed. If we did not cause that, the
 // user's session ends, and Windows and macOS end this process as soon as leave returns. Therefore
 // the program stops in order first.
-func endSession(ctx context.Context, o Options, within time.Duration) {
+func stopAtLogout(ctx context.Context, o Options, within time.Duration) {
 	if ctx.Err() != nil {
 		return
 	}

@@ -56,12 +56,12 @@ func TestProgramStopsCleanlyWithDesktopSession(t *testing.T) {
 		quits := 0
 		o := Options{Quit: func() { quits++; cancel() }}
 		began := time.Now()
-		endSession(ctx, o, sessionEnd)
-		if took := time.Since(began); quits != 1 || took != sessionEnd {
+		stopAtLogout(ctx, o, logoutTimeout)
+		if took := time.Since(began); quits != 1 || took != logoutTimeout {
 			t.Errorf("%d quits, %s", quits, took)
 		}
 		began = time.Now()
-		endSession(ctx, o, sessionEnd)
+		stopAtLogout(ctx, o, logoutTimeout)
 		if took := time.Since(began); quits != 1 || took != 0 {
 			t.Errorf("after our own end: %d quits, %s", quits, took)
 		}

@@ -151,7 +151,7 @@ type Options struct {
 	Usage    func(id string) (process.Usage, error) // resource usage of servers
 	Metrics  Metrics                                // optional: /metrics; 404 without it
 	Redact   func(string) string                    // optional: redacts text that was not recorded yet
-	Timeline *history.Timeline                      // messages of traced clients
+	FrameLog *history.FrameLog                      // messages of traced clients
 	Watchman *history.CheckRunner                   // optional: stores the results of checks
 	Notices  func() []event.Notice                  // optional: further notices for the user
 	Log      *slog.Logger                           // optional

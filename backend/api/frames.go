@@ -34,7 +34,7 @@ func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]]
 	}
 	list := List[Message]{Items: []Message{}}
 	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
-	page, next := a.Timeline.Frames(in.Session, in.Server, before, in.Limit)
+	page, next := a.FrameLog.Frames(in.Session, in.Server, before, in.Limit)
 	for _, f := range page {
 		list.Items = append(list.Items, Message{strconv.FormatInt(f.ID, 10), f.At, f.From, f.Session, f.Client, f.Server, f.Bytes, f.Text, f.HTTP})
 	}

@@ -85,7 +85,7 @@ func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/policy/try", "Show what rules on arguments would have done with recorded calls", a.tryRules)
 	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would admit a call", a.explain)
 	op(a, doc, "POST", "/api/v1/servers/{id}/reset", "Close a server's circuit breaker", a.resetBreaker)
-	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.toolSettings)
+	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
 	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of a tool in the configuration", a.setTool)
 	op(a, doc, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)
 	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Revoke temporary approvals", a.forgetGrants)
@@ -221,7 +221,7 @@ func (a *API) catalogOf(server string) *core.Catalog {
 	return offers[i].Catalog
 }
 
-func (a *API) toolSettings(_ context.Context, in *serverInput) (*answer[List[ToolSetting]], error) {
+func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List[ToolSetting]], error) {
 	c, ok := a.Files.Current().Server(in.ID)
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
@@ -317,7 +317,7 @@ func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSettin
 	if err := a.Files.SetTool(ctx, in.ID, in.Body.Tool, set); err != nil {
 		return nil, err
 	}
-	list, err := a.toolSettings(ctx, &serverInput{ID: in.ID})
+	list, err := a.listToolSettings(ctx, &serverInput{ID: in.ID})
 	if err != nil {
 		return nil, err
 	}

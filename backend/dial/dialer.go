@@ -157,7 +157,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		}
 		// A second connection, in another era, uses the program that runs already.
 		if c.Command != "" && r.Era == "" {
-			conn, err := d.dialServed(ctx, c, env, started, o)
+			conn, err := d.dialLocalHTTP(ctx, c, env, started, o)
 			return Session{Conn: conn, Process: started.describe()}, d.waitForLogin(c.ID, err)
 		}
 	default:

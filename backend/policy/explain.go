@@ -76,7 +76,7 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 		Server: server, Tool: tool, Client: client, Passes: true,
 		TimeoutMs: t.timeout.Milliseconds(), MaxMs: t.ceiling.Milliseconds(), Attempts: 1 + t.retry.Attempts,
 	}
-	target, _ := p.checkOffered(call, s)
+	target, _ := p.lookupTarget(call, s)
 	byArguments := decideByArguments(rules.arguments, s, call)
 	if rq.Arguments == nil {
 		byArguments = rules.decideWithoutArguments(s, call)
@@ -116,7 +116,7 @@ func (p *Policy) explainOffered(call *core.Call, s *server) Verdict {
 		}
 		return v
 	}
-	target, err := p.checkOffered(call, s)
+	target, err := p.lookupTarget(call, s)
 	switch {
 	case core.CodeOf(err) == core.CodeRejected:
 		message, hint := core.Describe(err)

@@ -83,7 +83,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 		plan.Timeout, plan.TimeoutKey = plan.Ceiling, plan.CeilingKey
 	}
 
-	target, err := p.checkOffered(call, s)
+	target, err := p.lookupTarget(call, s)
 	if err != nil {
 		return plan, err
 	}
@@ -133,7 +133,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (pl
 // Listed repeats the checks that Admit skips if the server has not been listed yet.
 func (p *Policy) Listed(call *core.Call) error {
 	s := p.rules.Load().server(call.Server)
-	target, err := p.checkOffered(call, s)
+	target, err := p.lookupTarget(call, s)
 	if err != nil {
 		return err
 	}

@@ -66,3 +66,94 @@ func TestEndOrphansSparesReusedGroupID(t *testing.T) {
 		t.Error("it was ended")
 	}
 }
+
+func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
+	t.Parallel()
+	s := raise(t, "sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 3+3+2)
+	// Both are stopped first, so that neither can react to the exit of the other.
+	_ = syscall.Kill(s.daemon, syscall.SIGSTOP)
+	_ = s.watchdog.Process.Kill()
+	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
+	eventually.TrueWithin(t, 30*time.Second, "daemon gone", func() bool {
+		p, ok := readProcess(s.daemon)
+		return !ok || p.zombie
+	})
+	if len(s.alive()) == 0 {
+		t.Skip("nothing was left behind")
+	}
+	// Processes of another installation on this machine must not be ended.
+	other, dir := start(t, newTestSpawner(t), "sh>deaf", 2)
+
+	// Processes of an earlier run are older than the daemon that ends them, as those of this test
+	// are older than a new process.
+	sweeper := exec.Command(os.Args[0])
+	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+filepath.Join(s.dir, "ledger.json"), quickExit)
+	out, err := sweeper.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if alive := s.alive(); len(alive) > 0 {
+		t.Errorf("left: %v\n%s", alive, out)
+	}
+	if !strings.Contains(string(out), "s0") || !strings.Contains(string(out), "s2") {
+		t.Errorf("swept: %s", out)
+	}
+	if alive := pidsIn(dir); len(alive) != 2 {
+		t.Errorf("another daemon lost its server: %v", alive)
+	}
+	_ = other.Stop(t.Context())
+}
+
+// A pid in the ledger may have been reused: a process with another start time must not be ended.
+func TestEndOrphansSparesReusedPID(t *testing.T) {
+	dir := t.TempDir()
+	stranger := selfCommand("deaf")
+	stranger.Env = append(withoutVariables(stranger.Env, "READY"), "READY="+dir, quickExit)
+	if err := stranger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stranger.Process.Kill()
+		_ = stranger.Wait()
+	})
+	awaitReady(dir, 1)
+	p, ok := readProcess(stranger.Process.Pid)
+	if !ok {
+		t.Fatal("it does not run")
+	}
+	path := filepath.Join(t.TempDir(), "ledger.json")
+	src := fmt.Sprintf(`{"boot":%q,"processes":[{"pid":%d,"start":%d,"name":"x","mark":"y"}]}`, bootID(), p.pid, p.start-1)
+	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if swept, err := NewSpawner(Options{Ledger: path}).EndOrphans(); err != nil || len(swept) != 0 {
+		t.Errorf("swept %v, %v", swept, err)
+	}
+	if now, ok := readProcess(p.pid); !ok || now.zombie {
+		t.Error("it was ended")
+	}
+}
+
+func TestLedgerOfPreviousBootIsIgnored(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.json")
+	if err := os.WriteFile(path, []byte(`{"boot":"another","processes":[{"pid":1,"start":1,"name":"x","mark":"y"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := (&ledger{path: path}).readEarlier(); err != nil || len(entries) != 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestEndOrphansSurvivesCorruptLedger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.json")
+	if err := os.WriteFile(path, []byte(`{"boot":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := NewSpawner(Options{Ledger: path})
+	if _, err := s.EndOrphans(); err == nil {
+		t.Error("a broken ledger is not told")
+	}
+	if swept, err := s.EndOrphans(); err != nil || len(swept) != 0 {
+		t.Errorf("the second time: %v, %v", swept, err)
+	}
+}

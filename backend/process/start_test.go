@@ -88,3 +88,13 @@ func TestResolveReportsUsedPATH(t *testing.T) {
 		t.Errorf("found %q through a relative folder of the PATH", got)
 	}
 }
+
+func TestStartAfterCloseIsRefused(t *testing.T) {
+	s := newTestSpawner(t)
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(Spec{Name: "x", Path: os.Args[0]}); !errors.Is(err, errClosed) {
+		t.Errorf("err = %v", err)
+	}
+}

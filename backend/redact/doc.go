@@ -4,7 +4,7 @@
 //	history, logs, API, metrics   [Text], [AppendJSON], [Values]: "[redacted]"
 //	diffs of configuration files  [Lines]: "***"
 //	imported and exported servers [Replacer]: a reference to the stored secret
-//	diagnostic bundles            [SharedConfig], [Mask], then [Text]: "[masked]"
+//	diagnostic bundles            [MaskConfig], [Mask], then [Text]: "[masked]"
 //
 // A secret is recognized in three ways: by the name before it ([NamesSecret]), by its format, such
 // as "ghp_…", and by its value, if it is known.

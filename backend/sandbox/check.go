@@ -12,7 +12,7 @@ const (
 
 // Check returns which of the rules this system cannot enforce, as ends of the sentence "it cannot
 // ...", and whether what it can enforce is enough: files and, if the rules mention it, the network.
-func Check(r Rules) (missing []string, enough bool) { return check(kernelVersion(), r) }
+func Check(r Rules) (missing []string, enough bool) { return check(landlockABIVersion(), r) }
 
 func check(version int, r Rules) (missing []string, enough bool) {
 	if version == 0 && runtime.GOOS != "linux" {
@@ -40,4 +40,4 @@ func check(version int, r Rules) (missing []string, enough bool) {
 }
 
 // Available reports whether the system has Landlock in any version.
-func Available() bool { return kernelVersion() > 0 }
+func Available() bool { return landlockABIVersion() > 0 }

@@ -19,8 +19,8 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// kernelVersion returns the version of the interface; 0 if there is none.
-func kernelVersion() int {
+// landlockABIVersion returns the ABI version of Landlock; 0 if the kernel has no Landlock.
+func landlockABIVersion() int {
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
@@ -44,7 +44,7 @@ func rightsOf(version int) uint64 {
 // system cannot enforce, as Check says, is left out. It also sets no_new_privs: programs started
 // later gain no rights from setuid.
 func restrict(r Rules) error {
-	version := kernelVersion()
+	version := landlockABIVersion()
 	if version == 0 {
 		return errors.New("the kernel has no Landlock")
 	}

@@ -4,7 +4,7 @@ package sandbox
 
 import "errors"
 
-func kernelVersion() int { return 0 }
+func landlockABIVersion() int { return 0 }
 
 func filtersSockets() bool { return false }
 

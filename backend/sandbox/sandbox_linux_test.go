@@ -287,8 +287,8 @@ func confined(t *testing.T, r Rules, cmd *exec.Cmd) (string, error) {
 
 func needLandlock(t *testing.T) {
 	t.Helper()
-	if kernelVersion() < scopeVersion {
-		t.Skipf("this kernel has version %d of Landlock; the test needs %d", kernelVersion(), scopeVersion)
+	if landlockABIVersion() < scopeVersion {
+		t.Skipf("this kernel has version %d of Landlock; the test needs %d", landlockABIVersion(), scopeVersion)
 	}
 }
 

@@ -200,7 +200,7 @@ func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[cor
 		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, Action: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(offered.Tools))})
 	}
 	s.known = s.known || len(offered.Tools)+len(offered.Prompts)+len(offered.Resources)+len(offered.Templates)+len(offered.Instructions) > 0
-	b.trimRecords(s)
+	b.trimAbsentRecords(s)
 	b.changedServers[server] = true
 	return withheld, mute
 }

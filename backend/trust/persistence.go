@@ -103,10 +103,10 @@ func truncateDefinition(definition []byte) []byte {
 	return slices.Clone(definition[:min(len(definition), maxDefinition)])
 }
 
-// trimRecords limits the records of items that a server no longer lists to maxRecords. The newest
+// trimAbsentRecords limits the records of items that a server no longer lists to maxRecords. The newest
 // records are deleted first: a server that lists thousands of names for a moment must not cause the
 // deletion of older records, because their tools would then be trusted again on first use.
-func (b *Baseline) trimRecords(s *serverBaseline) {
+func (b *Baseline) trimAbsentRecords(s *serverBaseline) {
 	if len(s.items) <= maxRecords {
 		return
 	}

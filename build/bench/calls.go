@@ -66,7 +66,7 @@ func (b *bench) measure(ctx context.Context, c cell) (result, error) {
 	r := result{cell: c}
 	for round := range b.rounds {
 		for _, side := range []string{"floor", "drawbridge"} {
-			m, err := b.measureSide(ctx, side, c, setup{})
+			m, err := b.measureSide(ctx, side, c, targetOptions{})
 			if err != nil {
 				return r, fmt.Errorf("%s, round %d: %w", side, round+1, err)
 			}
@@ -84,7 +84,7 @@ func (b *bench) measure(ctx context.Context, c cell) (result, error) {
 }
 
 // measureSide starts one side, warms it up, loads it and stops it.
-func (b *bench) measureSide(ctx context.Context, side string, c cell, s setup) (measurement, error) {
+func (b *bench) measureSide(ctx context.Context, side string, c cell, s targetOptions) (measurement, error) {
 	program, runs := b.program, side
 	if side == "floor" && b.before != "" {
 		program, runs = b.before, "drawbridge"

@@ -91,7 +91,7 @@ func measureStarts(ctx context.Context, b *bench) ([]finding, error) {
 		var fresh time.Duration
 		var warm []time.Duration
 		for round := range 2 * b.rounds {
-			took, err := startOnce(ctx, b, setup{servers: toolServers(row.servers, 1), data: data}, row.servers)
+			took, err := startOnce(ctx, b, targetOptions{servers: toolServers(row.servers, 1), data: data}, row.servers)
 			if err != nil {
 				return list, err
 			}
@@ -111,7 +111,7 @@ func measureStarts(ctx context.Context, b *bench) ([]finding, error) {
 	return list, nil
 }
 
-func startOnce(ctx context.Context, b *bench, s setup, tools int) (time.Duration, error) {
+func startOnce(ctx context.Context, b *bench, s targetOptions, tools int) (time.Duration, error) {
 	port, err := freePort()
 	if err != nil {
 		return 0, err
@@ -191,7 +191,7 @@ func measureKills(ctx context.Context, b *bench) ([]finding, error) {
 // killOnce does that once. A server that crashed less than a minute before is restarted with a
 // delay.
 func killOnce(ctx context.Context, b *bench) (took time.Duration, failed int, err error) {
-	t, err := start(ctx, "drawbridge", b.program, setup{})
+	t, err := start(ctx, "drawbridge", b.program, targetOptions{})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -242,7 +242,7 @@ func measureEdits(ctx context.Context, b *bench) ([]finding, error) {
 }
 
 func editOnce(ctx context.Context, b *bench) (time.Duration, error) {
-	s := setup{servers: toolServers(1, 1)}
+	s := targetOptions{servers: toolServers(1, 1)}
 	t, err := start(ctx, "drawbridge", b.program, s)
 	if err != nil {
 		return 0, err
@@ -295,7 +295,7 @@ func editOnce(ctx context.Context, b *bench) (time.Duration, error) {
 
 // measureShims measures calls through the stdio shim.
 func measureShims(ctx context.Context, b *bench) ([]finding, error) {
-	t, err := start(ctx, "drawbridge", b.program, setup{})
+	t, err := start(ctx, "drawbridge", b.program, targetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func measureShims(ctx context.Context, b *bench) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := startFloor(setup{})
+		f, err := startFloor(targetOptions{})
 		if err != nil {
 			return nil, err
 		}

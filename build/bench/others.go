@@ -32,11 +32,11 @@ func recordingCost(ctx context.Context, b *bench) ([]finding, error) {
 	var ratios []float64
 	lost := 0
 	for range b.rounds {
-		without, err := b.measureSide(ctx, "drawbridge", c, setup{unrecorded: true})
+		without, err := b.measureSide(ctx, "drawbridge", c, targetOptions{unrecorded: true})
 		if err != nil {
 			return nil, err
 		}
-		with, err := b.measureSide(ctx, "drawbridge", c, setup{})
+		with, err := b.measureSide(ctx, "drawbridge", c, targetOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func longList(ctx context.Context, b *bench) ([]finding, error) {
 	var ratios, ours, floors []float64
 	size := 0
 	for range b.rounds {
-		t, err := start(ctx, "drawbridge", b.program, setup{servers: toolServers(1, 500)})
+		t, err := start(ctx, "drawbridge", b.program, targetOptions{servers: toolServers(1, 500)})
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func longList(ctx context.Context, b *bench) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := start(ctx, "floor", b.program, setup{floorBytes: n})
+		f, err := start(ctx, "floor", b.program, targetOptions{floorBytes: n})
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func longList(ctx context.Context, b *bench) ([]finding, error) {
 
 // loadedMemory measures memory after 50,000 calls and after 50,000 more.
 func loadedMemory(ctx context.Context, b *bench) ([]finding, error) {
-	t, err := start(ctx, "drawbridge", b.program, setup{})
+	t, err := start(ctx, "drawbridge", b.program, targetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func idleMemory(ctx context.Context, b *bench) ([]finding, error) {
 		servers int
 		most    float64
 	}{{1, 26}, {10, 28}} {
-		t, err := start(ctx, "drawbridge", b.program, setup{servers: toolServers(row.servers, 5)})
+		t, err := start(ctx, "drawbridge", b.program, targetOptions{servers: toolServers(row.servers, 5)})
 		if err != nil {
 			return list, err
 		}
@@ -145,7 +145,7 @@ func idleMemory(ctx context.Context, b *bench) ([]finding, error) {
 
 // idleCPU measures the processor time of the idle daemon.
 func idleCPU(ctx context.Context, b *bench) ([]finding, error) {
-	t, err := start(ctx, "drawbridge", b.program, setup{servers: toolServers(10, 5)})
+	t, err := start(ctx, "drawbridge", b.program, targetOptions{servers: toolServers(10, 5)})
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func idleCPU(ctx context.Context, b *bench) ([]finding, error) {
 // growth measures the cost of many servers and tools.
 func growth(ctx context.Context, b *bench) ([]finding, error) {
 	began := time.Now()
-	t, err := launch(ctx, b.program, setup{servers: toolServers(200, 10)})
+	t, err := launch(ctx, b.program, targetOptions{servers: toolServers(200, 10)})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func trayMemory(ctx context.Context, b *bench) ([]finding, error) {
 	}()
 	var took [2]memory
 	for i, shown := range []bool{false, true} {
-		t, err := start(ctx, "drawbridge", b.program, setup{servers: toolServers(1, 5), tray: shown})
+		t, err := start(ctx, "drawbridge", b.program, targetOptions{servers: toolServers(1, 5), tray: shown})
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func windowMemory(ctx context.Context, b *bench) ([]finding, error) {
 	if err != nil {
 		return []finding{{what: what, measured: "not measured: there is no xvfb-run"}}, nil
 	}
-	t, err := start(ctx, "drawbridge", b.program, setup{})
+	t, err := start(ctx, "drawbridge", b.program, targetOptions{})
 	if err != nil {
 		return nil, err
 	}

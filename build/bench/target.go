@@ -29,8 +29,8 @@ type target struct {
 	stop  func()
 }
 
-// setup describes how to start a side.
-type setup struct {
+// targetOptions describes how to start a side.
+type targetOptions struct {
 	floorBytes int            // the floor responds with this many bytes instead of an echo
 	servers    map[string]any // servers of Drawbridge; nil means an echo server
 	unrecorded bool
@@ -39,14 +39,14 @@ type setup struct {
 	tray       bool
 }
 
-func start(ctx context.Context, side, program string, s setup) (*target, error) {
+func start(ctx context.Context, side, program string, s targetOptions) (*target, error) {
 	if side == "floor" {
 		return startFloor(s)
 	}
 	return startDrawbridge(ctx, program, s)
 }
 
-func startFloor(s setup) (*target, error) {
+func startFloor(s targetOptions) (*target, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func toolServers(n, tools int) map[string]any {
 }
 
 // configure writes the configuration to a folder.
-func configure(data string, s setup) error {
+func configure(data string, s targetOptions) error {
 	if s.servers == nil {
 		s.servers = map[string]any{"up": echoServer()}
 	}
@@ -110,7 +110,7 @@ func configure(data string, s setup) error {
 }
 
 // launch starts the daemon without waiting for it.
-func launch(ctx context.Context, program string, s setup) (*target, error) {
+func launch(ctx context.Context, program string, s targetOptions) (*target, error) {
 	data, err := s.data, error(nil)
 	if data == "" {
 		if data, err = os.MkdirTemp("", "drawbridge-bench"); err != nil {
@@ -149,7 +149,7 @@ func launch(ctx context.Context, program string, s setup) (*target, error) {
 	return t, nil
 }
 
-func startDrawbridge(ctx context.Context, program string, s setup) (*target, error) {
+func startDrawbridge(ctx context.Context, program string, s targetOptions) (*target, error) {
 	t, err := launch(ctx, program, s)
 	if err != nil {
 		return nil, err

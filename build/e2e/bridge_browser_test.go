@@ -56,7 +56,7 @@ func attack(t testing.TB, scenes []scene) map[string]attacked {
 	// Most attacks wait for something that does not come.
 	ctx, cancel := context.WithTimeout(t.Context(), max(3*time.Minute, limit(time.Minute)))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, node, abs("clients/bridge_attacks.mjs"))
+	cmd := exec.CommandContext(ctx, node, abs("clients/browser_attacks.mjs"))
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "CHROMIUM=" + browser}
 	cmd.Stdin = strings.NewReader(string(order))
 	var list []attacked

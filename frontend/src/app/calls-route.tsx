@@ -17,7 +17,7 @@ export function CallsRoute() {
   const { epoch } = useConnection();
   const { id } = useParams({ strict: false });
   const labelOf = useServerLabel();
-  const toolOf = useToolOf();
+  const toolOf = useToolLookup();
   const navigate = getRouteApi('/calls').useNavigate();
   const close = useCallback(() => navigate({ to: '/calls', search: (old) => old }), [navigate]);
   return (
@@ -45,7 +45,7 @@ export function CallsRoute() {
  * The name under which a call's tool is offered now, which is not the one that was called at
  * the address of a single server, and whether it says of itself that it changes nothing.
  */
-function useToolOf(): (call: Call) => { name: string; readOnly: boolean } {
+function useToolLookup(): (call: Call) => { name: string; readOnly: boolean } {
   const { data: tools } = useQuery(toolsQuery);
   return useCallback(
     (call) => {

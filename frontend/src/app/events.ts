@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { applyCallSnapshot, applyCalls } from '@/features/calls/events';
 import { applyQuestion } from '@/features/questions/events';
-import { applyRemoved, applyServer, applyServers } from '@/features/servers/events';
+import { applyRemoved, applyServer, replaceServers } from '@/features/servers/events';
 import { applyCatalogs } from '@/features/tools/events';
 import type { ServerSentEvent } from '@/lib/sse';
 import type { Call, Question, ServerStatus, Snapshot } from '@/types/api';
@@ -57,7 +57,7 @@ export function applyEvents(client: QueryClient, events: ServerSentEvent[]): voi
 function applySnapshot(client: QueryClient, snapshot: Snapshot): void {
   client.cancelQueries({ queryKey: ['status'] });
   client.setQueryData(['status'], snapshot.status);
-  applyServers(client, snapshot.status.servers ?? []);
+  replaceServers(client, snapshot.status.servers ?? []);
   applyCallSnapshot(client, snapshot.calls ?? []);
   for (const key of ['tools', 'clients', 'connections', 'config', 'questions']) {
     client.invalidateQueries({ queryKey: [key] });

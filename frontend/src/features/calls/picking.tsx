@@ -4,7 +4,7 @@ import { texts } from '@/lib/texts';
 const t = texts.checks;
 
 /** A check has at most so many calls. */
-export const mostPicked = 200;
+export const maxPicked = 200;
 
 /** What stands above a story whose calls are being chosen. */
 export function PickingBar({
@@ -20,7 +20,7 @@ export function PickingBar({
     <div className="flex flex-wrap items-center gap-2 border-b bg-sunken px-4 py-2 text-sm md:px-5">
       <p role="status" className="min-w-0 flex-1">
         {chosen === 0 ? t.choose : t.chosen(chosen)}
-        {chosen >= mostPicked && <span className="text-warn"> {t.tooMany(mostPicked)}</span>}
+        {chosen >= maxPicked && <span className="text-warn"> {t.tooMany(maxPicked)}</span>}
       </p>
       <Button small look="quiet" onClick={onCancel}>
         {texts.actions.cancel}

@@ -17,7 +17,7 @@ import { canRepeat } from './copy-as';
 import { Erase } from './erase';
 import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
-import { mostPicked, PickingBar } from './picking';
+import { maxPicked, PickingBar } from './picking';
 import { SessionFrames } from './session-frames';
 
 const t = texts.sessions;
@@ -115,7 +115,7 @@ export function SessionStory({
             before={calls[index - 1]}
             start={start}
             picked={picked && canCheck(call) ? picked.has(call.id) : undefined}
-            full={(picked?.size ?? 0) >= mostPicked}
+            full={(picked?.size ?? 0) >= maxPicked}
             onPick={() =>
               setPicked((old) => {
                 const next = new Set(old);

@@ -56,7 +56,7 @@ export function CheckItem({
       <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
         <div className="min-w-0 flex-1 basis-56">
           <h2 className="font-semibold [overflow-wrap:anywhere]">{title}</h2>
-          <HowItWent last={check.last} steps={steps.length} />
+          <LastRunResult last={check.last} steps={steps.length} />
           <p className="text-xs text-ink3">
             {t.steps(steps.length)} · {t.autoShort[check.auto ?? ''] ?? check.auto}
           </p>
@@ -138,7 +138,7 @@ function useNameOf(): (step: { server: string; tool: string }) => string {
   return ({ server, tool }) => plain(`${nameOf(server)} / ${tool}`.slice(0, 300));
 }
 
-function HowItWent({ last, steps }: { last: LastRun | undefined; steps: number }) {
+function LastRunResult({ last, steps }: { last: LastRun | undefined; steps: number }) {
   const now = useNow();
   if (!last) {
     return (

@@ -1,9 +1,9 @@
 import { moment } from '@/lib/format';
 import type { Client } from '@/types/api';
 
-const recent = 5 * 60_000;
+const onlineWindowMs = 5 * 60_000;
 
 /** Whether a client is there: only older protocols have sessions, so a call tells it, too. */
 export function isOnline(client: Pick<Client, 'sessions' | 'lastSeen'>, now: number): boolean {
-  return client.sessions > 0 || now - (moment(client.lastSeen) ?? 0) < recent;
+  return client.sessions > 0 || now - (moment(client.lastSeen) ?? 0) < onlineWindowMs;
 }

@@ -12,7 +12,7 @@ import { toast } from '@/lib/toast';
 import type { Profile } from '@/types/api';
 import { profilesQuery } from './api';
 import { type Entry, type Known, offers, switchTools } from './entry';
-import { Field, input } from './profile-field';
+import { Field, inputClasses } from './profile-field';
 import { ModeChoice } from './profile-mode';
 import { Use } from './profile-use';
 import { RemoveProfile } from './remove-profile';
@@ -152,7 +152,7 @@ function Editor({
                 spellCheck={false}
                 autoComplete="off"
                 onChange={(event) => setName(event.target.value)}
-                className={input}
+                className={inputClasses}
               />
             )}
           </Field>
@@ -165,7 +165,7 @@ function Editor({
               maxLength={500}
               autoComplete="off"
               onChange={(event) => change({ description: event.target.value })}
-              className={input}
+              className={inputClasses}
             />
           )}
         </Field>
@@ -234,7 +234,7 @@ function Editor({
                   folders: event.target.value === '' ? undefined : event.target.value.split('\n'),
                 })
               }
-              className={classes(input, 'h-auto py-1.5 font-mono text-xs')}
+              className={classes(inputClasses, 'h-auto py-1.5 font-mono text-xs')}
             />
           )}
         </Field>

@@ -3,7 +3,7 @@ import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
-export const input =
+export const inputClasses =
   'h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm text-ink aria-invalid:border-bad';
 
 /** A field with its name, and what is wrong in it or what it is for. */

@@ -12,7 +12,7 @@ import { type Scope, useAnswer, wholeQuery } from './api';
 import { TimeLeft } from './time-left';
 
 const t = texts.questions.call;
-const effects = {
+const effectClasses = {
   destructive: 'bg-bad-soft text-bad',
   'read-only': 'bg-ok-soft text-ok',
   unknown: 'bg-warn-soft text-warn',
@@ -47,7 +47,7 @@ export function CallCard({
         </h2>
         <span
           title={texts.tools.serverClaims}
-          className={classes('rounded px-1.5 py-0.5 text-xs font-medium', effects[effect])}
+          className={classes('rounded px-1.5 py-0.5 text-xs font-medium', effectClasses[effect])}
         >
           {t.effects[effect]}
         </span>

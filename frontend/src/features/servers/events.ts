@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import type { ServerDetail, ServerStatus } from '@/types/api';
 
 /** The snapshot replaces what was known: servers that vanished while we were away are gone. */
-export function applyServers(client: QueryClient, servers: ServerStatus[]): void {
+export function replaceServers(client: QueryClient, servers: ServerStatus[]): void {
   client.cancelQueries({ queryKey: ['servers'] });
   client.setQueryData<ServerStatus[]>(['servers'], servers);
   client.invalidateQueries({ queryKey: ['server'] });

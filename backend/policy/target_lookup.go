@@ -9,10 +9,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// checkOffered refuses a call of a tool or prompt that the server does not list or that the
-// configuration hides. The Raw of the returned target is nil if the server has not been listed yet,
+// lookupTarget returns the tool, prompt or resource of a call. It refuses one that the server does
+// not list or that the configuration hides. The Raw of the returned target is nil if the server has not been listed yet,
 // so that the call has to be checked again later.
-func (p *Policy) checkOffered(call *core.Call, s *server) (registry.Target, error) {
+func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, error) {
 	if call.Local != nil {
 		return anyTarget, nil
 	}

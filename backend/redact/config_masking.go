@@ -19,11 +19,11 @@ var (
 	tokenLike  = lazyregexp.New(`[A-Za-z0-9+/_=.~-]{20,}`)
 )
 
-// SharedConfig masks every value of a decoded configuration that is or may be a secret, so that it
+// MaskConfig masks every value of a decoded configuration that is or may be a secret, so that it
 // is safe to share. That includes all values of environments and headers except references such as
 // ${TOKEN}. It changes document, and returns the result, the masked values and the names of
 // referenced variables, so that both can be masked elsewhere.
-func SharedConfig(document any) (safe any, values, variables []string) {
+func MaskConfig(document any) (safe any, values, variables []string) {
 	m := masker{}
 	safe = m.value("", document)
 	return safe, m.values, m.variables

@@ -21,8 +21,8 @@ import (
 // serveRetryInterval is the interval of attempts to connect to an address that does not answer yet.
 const serveRetryInterval = 100 * time.Millisecond
 
-// dialServed starts the program and connects to its url.
-func (d *Dialer) dialServed(ctx context.Context, c *config.Server, env environment, s *startedProcess, o upstream.Options) (Conn, error) {
+// dialLocalHTTP starts the program and connects to its url.
+func (d *Dialer) dialLocalHTTP(ctx context.Context, c *config.Server, env environment, s *startedProcess, o upstream.Options) (Conn, error) {
 	host, err := hostPort(o.Remote.URL)
 	if err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestTimelineIsBoundedRedactedAndInOrder(t *testing.T) {
-	tl := &Timeline{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") }}
+func TestFrameLogIsBoundedRedactedAndInOrder(t *testing.T) {
+	tl := &FrameLog{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") }}
 	for i := range 3 * maxFrames {
 		tl.Add(Frame{Server: "files", From: "server", Bytes: i}, []byte(fmt.Sprintf(`{"n":%d,"p":"hunter2"}`, i)))
 	}
@@ -44,7 +44,7 @@ func TestTimelineIsBoundedRedactedAndInOrder(t *testing.T) {
 }
 
 func TestMessagesOfTracedClientAreKeptInOrder(t *testing.T) {
-	tl := &Timeline{}
+	tl := &FrameLog{}
 	bridge := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "initialize") {

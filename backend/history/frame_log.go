@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a Timeline.
+// Limits of a FrameLog.
 const (
 	maxFrames     = 2000
 	maxFrameBytes = 8 << 20 // total size of all texts in bytes
@@ -29,9 +29,9 @@ type Frame struct {
 	Text    string // redacted, at most MaxFrame bytes
 }
 
-// Timeline keeps the most recent messages of the watched servers and clients in memory. For all
+// FrameLog keeps the most recent messages of the watched servers and clients in memory. For all
 // others, it only loads an atomic pointer. Its methods are safe for concurrent use.
-type Timeline struct {
+type FrameLog struct {
 	// Redact removes secrets from a text. It must be set before use; nil removes nothing.
 	Redact func(string) string
 
@@ -47,7 +47,7 @@ type watched struct{ servers, clients map[string]bool }
 
 // Watch replaces the set of servers and clients whose messages are recorded. Recorded messages of
 // others remain until newer ones replace them.
-func (t *Timeline) Watch(servers, clients []string) {
+func (t *FrameLog) Watch(servers, clients []string) {
 	if len(servers) == 0 && len(clients) == 0 {
 		t.watched.Store(nil)
 		return
@@ -63,19 +63,19 @@ func (t *Timeline) Watch(servers, clients []string) {
 }
 
 // Server reports whether the messages of a server are recorded.
-func (t *Timeline) Server(id string) bool {
+func (t *FrameLog) Server(id string) bool {
 	w := t.watched.Load()
 	return w != nil && w.servers[id]
 }
 
 // anyClientWatched reports whether the messages of any client are recorded.
-func (t *Timeline) anyClientWatched() bool {
+func (t *FrameLog) anyClientWatched() bool {
 	w := t.watched.Load()
 	return w != nil && len(w.clients) > 0
 }
 
 // clientWatched reports whether the messages of a client are recorded, under any of its names.
-func (t *Timeline) clientWatched(names ...string) bool {
+func (t *FrameLog) clientWatched(names ...string) bool {
 	w := t.watched.Load()
 	for _, name := range names {
 		if w != nil && name != "" && w.clients[strings.ToLower(name)] {
@@ -87,7 +87,7 @@ func (t *Timeline) clientWatched(names ...string) bool {
 
 // Add records a frame with the given text, which may be truncated already. It does not retain
 // text.
-func (t *Timeline) Add(f Frame, text []byte) {
+func (t *FrameLog) Add(f Frame, text []byte) {
 	f.Text = strings.ToValidUTF8(string(text[:min(len(text), MaxFrame+frameAhead)]), "\ufffd")
 	if t.Redact != nil {
 		f.Text = t.Redact(f.Text)
@@ -119,7 +119,7 @@ func (t *Timeline) Add(f Frame, text []byte) {
 
 // Message records a message between a server and Drawbridge. head is the beginning of the message
 // and bytes its size.
-func (t *Timeline) Message(server string, sent bool, at time.Time, http string, head []byte, bytes int) {
+func (t *FrameLog) Message(server string, sent bool, at time.Time, http string, head []byte, bytes int) {
 	from := "server"
 	if sent {
 		from = "drawbridge"
@@ -129,7 +129,7 @@ func (t *Timeline) Message(server string, sent bool, at time.Time, http string, 
 
 // Frames returns the frames of a session, or of a server, newest first. before and next are
 // cursors: next is the value of before for the next page, or 0 if there is none.
-func (t *Timeline) Frames(session, server string, before int64, limit int) (page []Frame, next int64) {
+func (t *FrameLog) Frames(session, server string, before int64, limit int) (page []Frame, next int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := len(t.frames) - 1; i >= 0; i-- {

@@ -18,13 +18,13 @@ const sessionHeader = "Mcp-Session-Id"
 // calls next. token is the name of the header that contains the name of the request's token;
 // clientOf returns the client of a legacy session. While no client is watched, requests are passed
 // on unchanged.
-func (t *Timeline) Clients(next http.Handler, token string, clientOf func(session string) core.Client) http.Handler {
+func (t *FrameLog) Clients(next http.Handler, token string, clientOf func(session string) core.Client) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !t.anyClientWatched() {
 			next.ServeHTTP(w, r)
 			return
 		}
-		x := &exchange{timeline: t, w: w, startedAt: time.Now().UTC(), token: r.Header.Get(token), session: r.Header.Get(sessionHeader)}
+		x := &exchange{log: t, w: w, startedAt: time.Now().UTC(), token: r.Header.Get(token), session: r.Header.Get(sessionHeader)}
 		if server, ok := strings.CutPrefix(r.URL.Path, "/s/"); ok {
 			x.server, _, _ = strings.Cut(server, "/")
 		}
@@ -43,7 +43,7 @@ func (t *Timeline) Clients(next http.Handler, token string, clientOf func(sessio
 // exchange is one HTTP request and its response. The response may be written by several
 // goroutines.
 type exchange struct {
-	timeline  *Timeline
+	log       *FrameLog
 	w         http.ResponseWriter
 	body      io.ReadCloser
 	startedAt time.Time
@@ -102,7 +102,7 @@ func (x *exchange) addRequest() {
 	if x.session == "" {
 		x.session = x.w.Header().Get(sessionHeader)
 	}
-	x.isWatched = x.timeline.clientWatched(x.token, x.client.Name)
+	x.isWatched = x.log.clientWatched(x.token, x.client.Name)
 	if x.isWatched && x.request.size > 0 {
 		x.addFrame("client", x.startedAt, &x.request)
 	}
@@ -113,7 +113,7 @@ func (x *exchange) addFrame(from string, at time.Time, what *prefix) {
 	if name == "" {
 		name = x.token
 	}
-	x.timeline.Add(Frame{At: at, From: from, Session: x.session, Client: name, Server: x.server, Bytes: what.size}, what.head)
+	x.log.Add(Frame{At: at, From: from, Session: x.session, Client: name, Server: x.server, Bytes: what.size}, what.head)
 }
 
 // Header implements http.ResponseWriter.

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCallResultIsPrintedOnce(t *testing.T) {
+	f := newFake(t)
+	f.answer("POST /api/v1/call", `{"success":true,"output":"notes.txt\n","data":{"content":"notes.txt"},"raw":{}}`)
+	if got := f.run(false, "call", "files", "list"); got.out != "notes.txt\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCallReportsResultNotMatchingSchema(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
+	if got := f.run(true, "history", "7"); got.code != 0 || !strings.Contains(got.out, "\ninvalid: the result does not match the tool's outputSchema: sum must be number\n") {
+		t.Errorf("%+v", got)
+	}
+}
