@@ -244,7 +244,7 @@ func TestRightToLeftNameKeepsSentenceOrder(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateCrashed, Reason: "x"})
 		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateCrashed, Reason: "x"})
-		d.expectLog("\u200eשלום is not running: x", "Grüße does not run: x")
+		d.expectLog("\u200eשלום is not running: x", "Grüße is not running: x")
 	})
 }
 
@@ -299,7 +299,7 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		d.setConnectError(nil)
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("a is not running: 1", "z does not run: 0")
+		d.expectLog("a is not running: 1", "z is not running: 0")
 		if tries := d.setConnectError(nil) - before; tries != 2 || !d.watcher.Reachable() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
 		}
