@@ -240,7 +240,7 @@ func (x *exchange) canServeFast() bool {
 
 // isForDispatch reports whether dispatch handles the method at the endpoint, rather than go-sdk.
 func (x *exchange) isForDispatch() bool {
-	return isBridgeMethod(x.env.Method) || isExtensionMethod(x.env.Method)
+	return isBridgeMethod(x.env.Method) || x.endpoint.server != "" && isExtensionMethod(x.env.Method)
 }
 
 // hasUsableParams reports whether the params are an object, or absent where they may be.

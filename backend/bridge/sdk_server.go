@@ -242,6 +242,7 @@ func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x
 		result.Capabilities = endpointCapabilities(result.Capabilities, x.endpoint, offers)
 		result.Capabilities.Extensions = sharedExtensions(core.Modern, wire.Bytes(x.rawParams(), x.params.ClientCapabilities), offers)
 		result.Instructions = endpointInstructions(x.endpoint, offers)
+		result.CacheScope = "private" // it depends on the client and its profile
 	}
 	return res, err
 }
