@@ -135,8 +135,7 @@ function troubled() {
       label: 'Jira',
       transport: 'docker',
       state: 'waiting',
-      reason: 'The container "jira-mcp" is not running.',
-      hint: 'Start it, or let docker.image make one: docker start jira-mcp.',
+      reason: 'the container is not running: "jira-mcp"',
       since: ago(31 * minute),
     }),
     server('weather', {

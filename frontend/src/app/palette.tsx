@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
-import { Search } from 'lucide-react';
+import { Search, Server, SunMoon, Wrench } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Modal } from '@/components/modal';
 import { serversQuery } from '@/features/servers/api';
-import { actionsFor } from '@/features/servers/server-actions';
+import { actionIcons, actionsFor } from '@/features/servers/server-actions';
 import { toolsQuery } from '@/features/tools/api';
 import { plain } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
@@ -69,6 +69,7 @@ function Inside({ close }: { close: () => void }) {
             }}
             className="flex cursor-pointer items-baseline gap-3 rounded-md px-3 py-2 text-sm aria-selected:bg-accent-soft"
           >
+            <command.icon className="size-4 shrink-0 self-center text-ink3" aria-hidden />
             <span className="min-w-0 flex-1 truncate">{plain(command.text.slice(0, 200))}</span>
             <span className="shrink-0 text-xs text-ink2">{command.kind}</span>
           </Command.Item>
@@ -84,10 +85,11 @@ function useCommands(): PaletteCommand[] {
   const { data: servers } = useQuery(serversQuery);
   const { data: tools } = useQuery(toolsQuery);
   return useMemo(() => {
-    const list: PaletteCommand[] = pages.map(({ to, text }) => ({
+    const list: PaletteCommand[] = pages.map(({ to, text, icon }) => ({
       id: `page ${to}`,
       text,
       kind: t.kinds.page,
+      icon,
       run: () => navigate({ to }),
     }));
     for (const server of servers ?? []) {
@@ -96,6 +98,7 @@ function useCommands(): PaletteCommand[] {
         id: `server ${server.id}`,
         text: label,
         kind: t.kinds.server,
+        icon: Server,
         run: () => navigate({ to: '/servers/$id', params: { id: server.id } }),
       });
       for (const action of actionsFor(server.state)) {
@@ -103,6 +106,7 @@ function useCommands(): PaletteCommand[] {
           id: `${action} ${server.id}`,
           text: `${texts.actions[action]} ${label}`,
           kind: t.kinds.action,
+          icon: actionIcons[action],
           run: () => {
             request('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`).catch(
               (error: unknown) =>
@@ -117,6 +121,7 @@ function useCommands(): PaletteCommand[] {
         id: `theme ${theme}`,
         text: t.theme(texts.settings.themes[theme]),
         kind: t.kinds.action,
+        icon: SunMoon,
         run: () => setTheme(theme),
       });
     }
@@ -125,6 +130,7 @@ function useCommands(): PaletteCommand[] {
         id: `tool ${tool.name}`,
         text: tool.name,
         kind: t.kinds.tool,
+        icon: Wrench,
         run: () => navigate({ to: '/tools', search: { tool: tool.name } }),
       });
     }

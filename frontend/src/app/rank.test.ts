@@ -1,8 +1,9 @@
+import { Server } from 'lucide-react';
 import { expect, it } from 'vitest';
 import { best, type PaletteCommand } from './rank';
 
 const named = (...names: string[]): PaletteCommand[] =>
-  names.map((text) => ({ id: text, text, kind: '', run: () => undefined }));
+  names.map((text) => ({ id: text, text, kind: '', icon: Server, run: () => undefined }));
 const texts = (typed: string) =>
   best(named('Restart GitHub', 'GitHub', 'github__get_hub', 'Settings'), typed, 9).map(
     (c) => c.text,

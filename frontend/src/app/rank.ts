@@ -1,7 +1,10 @@
+import type { LucideIcon } from 'lucide-react';
+
 export interface PaletteCommand {
   id: string;
   text: string;
   kind: string;
+  icon: LucideIcon;
   run: () => void;
 }
 

@@ -19,8 +19,14 @@ import type {
 export const clientsQuery = queryOptions({
   queryKey: ['clients'],
   queryFn: ({ signal }) => requestList<Client>('/api/v1/clients', signal),
+  select: withoutOwn,
   refetchInterval: 5000,
 });
+
+/** What the page and the command line call themselves is no client of the user's. */
+function withoutOwn(clients: Client[]): Client[] {
+  return clients.filter(({ name }) => name !== 'drawbridge-ui' && name !== 'drawbridge-cli');
+}
 
 /** The client applications of this machine; looked for anew while the page is open. */
 export const connectionsQuery = queryOptions({

@@ -40,9 +40,9 @@ export function ClientsPage({
       <PageHeader title={t.title} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
+          <Connections />
           {clients.length === 0 ? <NoClients /> : <ClientTable clients={clients} />}
           {views}
-          <Connections />
           <Features labelOf={labelOf} />
           <ConnectHelp url={status.url} requireToken={status.requireToken} />
         </div>

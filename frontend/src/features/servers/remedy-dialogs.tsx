@@ -12,7 +12,6 @@ import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { useSaveEntry } from './add';
 import { useServerAction } from './api';
-import type { Program } from './remedy';
 
 const t = texts.servers.remedy;
 
@@ -95,38 +94,46 @@ export function SetKey({
   );
 }
 
-/** How to install the program that a server needs. It is never run from here. */
-export function Install({
+/** A command that helps, to be run in a terminal: it is never run from here. */
+export function InTerminal({
   server,
-  program: { product, command, address },
+  action,
+  title,
+  command,
+  address,
   onClose,
 }: {
   server: ServerStatus;
-  program: Program;
+  action: string;
+  title: string;
+  command: string;
+  address?: string;
   onClose: () => void;
 }) {
   const restart = useServerAction(server);
   return (
-    <Modal label={t.install(product)} onClose={onClose} className="max-w-lg">
+    <Modal label={action} onClose={onClose} className="max-w-lg">
       <div className="space-y-3 p-5">
-        <h2 className="text-lg font-semibold">{t.installTitle(product)}</h2>
+        <h2 className="text-lg font-semibold">{title}</h2>
         {command && (
           <>
-            <p className="text-sm text-ink2">{t.installBody}</p>
-            <CopyField text={plain(command)} label={t.installCommand} />
+            <p className="text-sm text-ink2">{t.run}</p>
+            <CopyField text={plain(command)} label={t.command} />
           </>
         )}
-        <p className="text-sm text-ink2">
-          {t.installDocs}{' '}
-          <a
-            className="text-accent underline underline-offset-2 [overflow-wrap:anywhere]"
-            href={address}
-            target="_blank"
-            rel="noopener noreferrer"
-          >
-            {address}
-          </a>
-        </p>
+        {address && (
+          <p className="text-sm text-ink2">
+            {t.docs}{' '}
+            <a
+              className="text-accent underline underline-offset-2 [overflow-wrap:anywhere]"
+              href={address}
+              target="_blank"
+              rel="noopener noreferrer"
+            >
+              {address}
+            </a>
+          </p>
+        )}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{texts.actions.close}</Button>
           <Button
@@ -135,7 +142,7 @@ export function Install({
             disabled={restart.isPending}
             onClick={() => restart.mutate('restart', { onSuccess: onClose })}
           >
-            {t.installed}
+            {t.again}
           </Button>
         </div>
       </div>

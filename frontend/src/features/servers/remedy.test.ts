@@ -39,6 +39,11 @@ it.each([
   expect(crashed({ hint })).toEqual({ kind: 'install', product, command, address });
 });
 
+it('a container is started', () => {
+  const reason = 'the container is not running: "box"';
+  expect(crashed({ state: 'waiting', reason })).toEqual({ kind: 'container', name: 'box' });
+});
+
 it('a mistake in the entry is edited, a new command reviewed, and what runs needs nothing', () => {
   expect(crashed({ hint: 'Correct args of the server.' })).toEqual({ kind: 'configure' });
   expect(crashed({ hint: 'Start Docker: sudo systemctl start docker' })).toBeUndefined();

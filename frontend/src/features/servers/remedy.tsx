@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { Download, KeyRound, PenLine, ShieldQuestion } from 'lucide-react';
+import { Download, KeyRound, PenLine, Play, ShieldQuestion } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { stateTone } from '@/components/state-badge';
@@ -10,19 +10,14 @@ import { wantsLogin } from './sign-in';
 
 const t = texts.servers.remedy;
 const SetKey = lazy(async () => ({ default: (await import('./remedy-dialogs')).SetKey }));
-const Install = lazy(async () => ({ default: (await import('./remedy-dialogs')).Install }));
-
-export interface Program {
-  product: string;
-  /** Installs it; "" where only its documentation is known. */
-  command: string;
-  address: string;
-}
+const InTerminal = lazy(async () => ({ default: (await import('./remedy-dialogs')).InTerminal }));
 
 export type Remedy =
   | { kind: 'signIn' | 'approve' | 'configure' }
+  | { kind: 'container'; name: string }
   | { kind: 'key'; name: string; isSecret: boolean }
-  | ({ kind: 'install' } & Program);
+  /** `command` installs it; "" where only its documentation is known. */
+  | { kind: 'install'; product: string; command: string; address: string };
 
 /** The one action that helps a server that has a problem, as far as its reason and hint tell. */
 export function remedyOf(server: ServerStatus): Remedy | undefined {
@@ -37,6 +32,8 @@ export function remedyOf(server: ServerStatus): Remedy | undefined {
   if (secret) return { kind: 'key', name: secret, isSecret: true };
   const missing = /drawbridge secret set (\w+)\. Then add/.exec(hint)?.[1];
   if (missing) return { kind: 'key', name: missing, isSecret: false };
+  const container = /the container is not running: "([\w.-]+)"/.exec(reason)?.[1];
+  if (container) return { kind: 'container', name: container };
   const program = /Install ([\w .+]+): (?:(.+) \()?(https:\/\/[\w./-]+\w)\)?\.?$/.exec(hint);
   if (program?.[1] && program[3])
     return { kind: 'install', product: program[1], command: program[2] ?? '', address: program[3] };
@@ -75,13 +72,15 @@ export function RemedyButton({ server, own = false }: { server: ServerStatus; ow
         </Link>
       );
     default: {
-      const Icon = remedy.kind === 'key' ? KeyRound : Download;
+      const Icon = { key: KeyRound, install: Download, container: Play }[remedy.kind];
       const close = () => setOpen(false);
       return (
         <>
           <Button small look="primary" className="relative z-10" onClick={() => setOpen(true)}>
             <Icon className="size-3.5" aria-hidden />
-            {remedy.kind === 'key' ? t.setKey(remedy.name) : t.install(remedy.product)}
+            {remedy.kind === 'key' && t.setKey(remedy.name)}
+            {remedy.kind === 'install' && t.install(remedy.product)}
+            {remedy.kind === 'container' && t.container}
           </Button>
           <Suspense>
             {open && remedy.kind === 'key' && (
@@ -93,7 +92,23 @@ export function RemedyButton({ server, own = false }: { server: ServerStatus; ow
               />
             )}
             {open && remedy.kind === 'install' && (
-              <Install server={server} program={remedy} onClose={close} />
+              <InTerminal
+                server={server}
+                action={t.install(remedy.product)}
+                title={t.installTitle(remedy.product)}
+                command={remedy.command}
+                address={remedy.address}
+                onClose={close}
+              />
+            )}
+            {open && remedy.kind === 'container' && (
+              <InTerminal
+                server={server}
+                action={t.container}
+                title={t.containerTitle(remedy.name)}
+                command={`docker start ${remedy.name}`}
+                onClose={close}
+              />
             )}
           </Suspense>
         </>

@@ -5,7 +5,7 @@ import { texts } from '@/lib/texts';
 import type { ServerStatus, State } from '@/types/api';
 import { type ServerAction, useServerAction } from './api';
 
-const icons = {
+export const actionIcons = {
   start: Play,
   stop: Square,
   restart: RotateCw,
@@ -33,7 +33,7 @@ export function ServerButtons({ server }: { server: ServerStatus }) {
   return (
     <>
       {actionsFor(server.state).map((name, index) => {
-        const Icon = icons[name];
+        const Icon = actionIcons[name];
         return (
           <Button
             key={name}
@@ -56,7 +56,7 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
   const action = useServerAction(server);
   const [first, ...others] = actionsFor(server.state);
   const label = server.label || server.id;
-  const FirstIcon = first && icons[first];
+  const FirstIcon = first && actionIcons[first];
   return (
     <div className="flex items-center">
       {first && FirstIcon && (
@@ -72,7 +72,7 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
         <Menu
           items={others.map((name) => ({
             text: texts.actions[name],
-            icon: icons[name],
+            icon: actionIcons[name],
             onSelect: () => action.mutate(name),
           }))}
         >
