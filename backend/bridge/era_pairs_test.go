@@ -23,6 +23,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
+// singleUpstream is one server behind the real call path: multiplexer, policy and gateway.
+type singleUpstream struct{ conn *upstream.Conn }
+
+func (r singleUpstream) For(context.Context, *core.Call) (gateway.Upstream, error) {
+	return r.conn, nil
+}
+func (singleUpstream) Record(*core.Call, core.Reply) {}
+
 // pipeServer is a go-sdk server at the other end of two pipes.
 type pipeServer struct {
 	stdin  io.WriteCloser
