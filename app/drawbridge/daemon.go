@@ -36,6 +36,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/updates"
 	"github.com/drawbridge-mcp/drawbridge/config"
 	"github.com/drawbridge-mcp/drawbridge/frontend"
@@ -129,6 +130,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Private:          []string{o.Folders.Config, o.Folders.Data, o.Folders.State},
 		DefaultWorkspace: filepath.Join(o.Folders.State, "lobby"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
+		DefinitionHash: trust.DefinitionHash, Package: packageOf,
 		Recording: recordingOf(history),
 		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
 			return liveCall(ctx, calls, servers, server, method, name, params)

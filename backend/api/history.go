@@ -79,6 +79,7 @@ type CallFilter struct {
 	Session   string    `query:"session" maxLength:"200"`
 	Workspace string    `query:"workspace" maxLength:"1000" doc:"Working directory of the client"`
 	Tag       string    `query:"tag" maxLength:"50"`
+	Version   string    `query:"version" maxLength:"200" doc:"Version that the server reports, version of its package, package@version, or the first 8 or more characters of the hash of a definition"`
 	Outcome   string    `query:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected"`
 	MinTookNs int64     `query:"minTookNs" minimum:"0"`
 	MaxTookNs int64     `query:"maxTookNs" minimum:"0"`
@@ -87,7 +88,7 @@ type CallFilter struct {
 
 func (f *CallFilter) query() store.Query {
 	return store.Query{
-		From: f.From, To: f.To, Server: f.Server, Client: f.Client, Tool: f.Tool, Session: f.Session, Workspace: f.Workspace, Tag: f.Tag,
+		From: f.From, To: f.To, Server: f.Server, Client: f.Client, Tool: f.Tool, Session: f.Session, Workspace: f.Workspace, Tag: f.Tag, Version: f.Version,
 		Outcome: core.Outcome(f.Outcome), MinTook: time.Duration(f.MinTookNs), MaxTook: time.Duration(f.MaxTookNs), Text: f.Text,
 	}
 }

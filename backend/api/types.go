@@ -98,10 +98,19 @@ type Call struct {
 	TraceID       string       `json:"traceId"`
 	Workspace     string       `json:"workspace" doc:"Working directory of the client"`
 
+	ServedBy  *ServedBy     `json:"servedBy,omitempty" doc:"What answered; missing if no server did, and for calls of earlier versions of Drawbridge"`
 	Cached    bool          `json:"cached" doc:"Answered from the cache, without calling the server"`
 	Approval  core.Approval `json:"approval" enum:",once,minutes,session,always,denied,expired,nobody" doc:"Decision of the user; empty if no approval was required"`
 	Invalid   string        `json:"invalid,omitempty" doc:"Violation of the tool's outputSchema; set shortly after the call ends"`
 	InvalidAs string        `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration treats such violations"`
+}
+
+// ServedBy is the version of a server and of its tool.
+type ServedBy struct {
+	Name       string `json:"name" doc:"Name that the server reports"`
+	Version    string `json:"version" doc:"Version that the server reports"`
+	Package    string `json:"package" doc:"Package with its version, or image, as far as known"`
+	Definition string `json:"definition" doc:"Hash of the definition of the tool, hexadecimal; the same as in the tool changes"`
 }
 
 // CallDetail is a call with its recorded, redacted payloads.
@@ -207,6 +216,13 @@ func (j *JSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+func newServedBy(by *core.ServedBy) *ServedBy {
+	if by == nil {
+		return nil
+	}
+	return &ServedBy{by.Name, by.Version, by.Package, store.FormatDefinition(by.Definition)}
+}
+
 func newCall(c *core.Call) Call {
 	invalid := core.Verdict{}
 	if c.Verdict != nil {
@@ -217,7 +233,7 @@ func newCall(c *core.Call) Call {
 		Session: c.Session, Era: c.Era, Server: c.Server, Tool: c.Name, PublicName: c.PublicName, Method: c.Method,
 		FromServer: c.FromServer, Outcome: c.Outcome, Code: c.Code, Reason: c.Reason, TookNs: int64(c.Took), QueuedNs: int64(c.Queued),
 		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID, Workspace: c.Workspace,
-		Cached: c.Cached, Approval: c.Approval,
+		ServedBy: newServedBy(c.ServedBy), Cached: c.Cached, Approval: c.Approval,
 		Invalid: invalid.Problem, InvalidAs: invalid.Level,
 	}
 }

@@ -64,6 +64,8 @@ func (p *program) history() *cobra.Command {
 			switch {
 			case follow && asCSV:
 				return usageError{errors.New("--follow cannot be combined with --csv")}
+			case follow && filter.version != "":
+				return usageError{errors.New("--follow cannot be combined with --server-version")}
 			case follow && filter.tag != "":
 				return usageError{errors.New("--follow cannot be combined with --tag: tags are added after a call ends")}
 			case follow:
@@ -99,6 +101,18 @@ func (p *program) calls(ctx context.Context, query url.Values) error {
 	return t.print(p.Stdout, p.Terminal())
 }
 
+// servedBy describes what answered a call.
+func servedBy(by *api.ServedBy) string {
+	text := "answered by " + strings.TrimSpace(by.Name+" "+by.Version)
+	if by.Package != "" {
+		text += " (" + by.Package + ")"
+	}
+	if by.Definition != "" {
+		text += ", definition " + by.Definition
+	}
+	return text
+}
+
 func (p *program) oneCall(ctx context.Context, id string) error {
 	var c callRow
 	if done, err := p.fetch(ctx, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, &c); done || err != nil {
@@ -110,6 +124,9 @@ func (p *program) oneCall(ctx context.Context, id string) error {
 	}
 	if c.Invalid != "" {
 		fmt.Fprintln(p.Stdout, "invalid: the result does not match the tool's outputSchema: "+escapeLine(c.Invalid))
+	}
+	if by := c.ServedBy; by != nil {
+		fmt.Fprintln(p.Stdout, escapeLine(servedBy(by)))
 	}
 	for _, part := range []struct{ title, text string }{{"Arguments", c.Arguments}, {"Result", c.Result}, {"Error", c.Error}} {
 		if part.text == "" {

@@ -18,6 +18,7 @@ var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.Outcom
 type callFilter struct {
 	server, client, tool, outcome, text string
 	session, workspace, tag, from, to   string
+	version                             string
 	least, most                         time.Duration
 }
 
@@ -30,6 +31,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`")
 	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
+	f.StringVar(&c.version, "server-version", "", "only calls that this `VERSION` of a server answered: as the server reports it, of its package, or the beginning of the hash of a definition")
 	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
 	f.StringVar(&c.to, "to", "", "only calls before this `TIME`, in the format of --from")
 	f.DurationVar(&c.least, "min-took", 0, "only calls that took at least this `DURATION`, such as 500ms")
@@ -46,7 +48,7 @@ func (c *callFilter) query() (url.Values, error) {
 			query.Set(key, value)
 		}
 	}
-	for key, value := range map[string]string{"server": c.server, "client": c.client, "tool": c.tool, "outcome": c.outcome, "q": c.text, "session": c.session, "workspace": c.workspace, "tag": c.tag} {
+	for key, value := range map[string]string{"server": c.server, "client": c.client, "tool": c.tool, "outcome": c.outcome, "q": c.text, "session": c.session, "workspace": c.workspace, "tag": c.tag, "version": c.version} {
 		set(key, value)
 	}
 	for key, value := range map[string]string{"from": c.from, "to": c.to} {

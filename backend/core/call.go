@@ -132,8 +132,16 @@ type Call struct {
 	Verdict  *Verdict      // result of the checks on the result; nil if they found nothing
 	Protocol string        // protocol revision of the client, or ""; not recorded
 	Repaired bool          // the request or the reply contained invalid Unicode, which was replaced
+	ServedBy *ServedBy     // what answered; nil if no server did. It is not changed after it is set
 	Cached   bool          // answered from the cache, without the server
 	Approval Approval      // "" if the user was not asked
+}
+
+// ServedBy identifies the version of a server and of its tool.
+type ServedBy struct {
+	Name, Version string   // as the server reported them in the handshake
+	Package       string   // package with its version, or image; "" if unknown
+	Definition    [16]byte // hash of the definition of the tool, as trust hashes it; zero for other requests
 }
 
 // Verdict describes how a result differs from what its tool declares.

@@ -71,6 +71,11 @@ type Dialer struct {
 	Recording func(ctx context.Context, from config.Replay) (*cassette.Recording, error)
 	Live      func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 
+	// DefinitionHash and Package identify what answers calls; see core.ServedBy. pids are the
+	// processes of the server. Both may be nil.
+	DefinitionHash func(raw []byte) [16]byte
+	Package        func(c *config.Server, pids []int) string
+
 	trial   bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
 	running runningProcesses
 	// loginEnv reads the environment of the login shell, and expire marks it as outdated. nil
@@ -110,7 +115,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	o := upstream.Options{
 		Server: c.ID, Era: r.Era, Unlisted: r.Unlisted, Framing: wire.Framing(c.Framing),
 		ClientInfo: d.ClientInfo, Capabilities: d.Capabilities,
-		OnListChanged: r.Changed, Log: d.Log,
+		OnListChanged: r.Changed, Log: d.Log, DefinitionHash: d.DefinitionHash,
 		OnJunk: func(line []byte, reason string) {
 			fmt.Fprintf(stdoutLog, "stdout: %s: %s\n", reason, bytes.TrimRight(line, "\r\n"))
 		},
@@ -178,6 +183,9 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	}
 	if r.Era == "" {
 		d.eras.recordEra(key, conn.Era())
+	}
+	if d.Package != nil {
+		conn.SetPackage(d.Package(c, d.pids(c.ID)))
 	}
 	return Session{Conn: conn, Process: started.describe()}, nil
 }

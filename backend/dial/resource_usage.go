@@ -47,6 +47,18 @@ func (r *runningProcesses) get(server string) []localProcess {
 	return slices.Clone(r.byServer[server])
 }
 
+// pids returns the local processes of a server.
+func (d *Dialer) pids(server string) (list []int) {
+	usage, err := d.Usage(server)
+	if err != nil {
+		return nil // it has none, or is exiting
+	}
+	for _, p := range usage.Tree {
+		list = append(list, p.PID)
+	}
+	return list
+}
+
 // Usage returns the resource usage of all processes of a server. It returns an error if the
 // server has no local process.
 func (d *Dialer) Usage(server string) (process.Usage, error) {

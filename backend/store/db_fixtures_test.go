@@ -45,6 +45,8 @@ func populateAllTables(t *testing.T, b *bench) {
 		case 4:
 			c.Outcome, c.Code, c.Reason, c.Stack = core.OutcomeProtocolError, core.CodeInternal, "a mistake", "goroutine 7: here"
 			reply = core.Reply{Error: []byte(`{"code":-32603,"message":"a mistake"}`)}
+		case 6:
+			c.ServedBy = &core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}
 		}
 		b.Recorder().Record(c, reply)
 	}
@@ -105,6 +107,9 @@ func whole(t *testing.T, b *bench, schema int) {
 		}
 		if i == 5 && (r.Verdict == nil || *r.Verdict != core.Verdict{Level: "warn", Problem: "n is no number"}) {
 			t.Errorf("its verdict is %+v", r.Verdict)
+		}
+		if i == 6 && schema >= 9 && (r.ServedBy == nil || *r.ServedBy != core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}) {
+			t.Errorf("it was answered by %+v", r.ServedBy)
 		}
 		if i == 7 && (r.Note.Title != "a title" || !slices.Equal(r.Note.Tags, []string{"kept"})) {
 			t.Errorf("its note is %+v", r.Note)

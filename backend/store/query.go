@@ -19,6 +19,7 @@ type Query struct {
 	Session   string
 	Workspace string // folder in which the client worked
 	Tag       string
+	Version   string        // version of the server, version of the package, or beginning of a definition's hash (8 characters)
 	MinTook   time.Duration // 0: no bound; the same for MaxTook
 	MaxTook   time.Duration
 	// Text contains words that must all occur in the names, reason, arguments or reply of a call.
@@ -68,7 +69,7 @@ func (q *Query) Check() error {
 // fromRollups reports whether the query filters only by time, server, tool, client and outcome, so
 // that rollups can answer it.
 func (q *Query) fromRollups() bool {
-	return q.Text == "" && q.Session == "" && q.Workspace == "" && q.Tag == "" && q.MinTook == 0 && q.MaxTook == 0
+	return q.Text == "" && q.Session == "" && q.Workspace == "" && q.Tag == "" && q.Version == "" && q.MinTook == 0 && q.MaxTook == 0
 }
 
 // tooLong returns a validation error for a field with more than most characters.

@@ -22,7 +22,7 @@ const (
 const callColumns = `c.id, c.at, coalesce(s.current_name, s.name), t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
 	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, ''),
-	coalesce(h.cached, 0), coalesce(h.approval, '')`
+	coalesce(h.cached, 0), coalesce(h.approval, ''), p.name, p.version, p.package, p.definition`
 
 const callTables = ` FROM call c
 	JOIN server s ON s.id = c.server_id
@@ -32,7 +32,8 @@ const callTables = ` FROM call c
 	LEFT JOIN workspace w ON w.id = c.workspace_id
 	JOIN body b ON b.id = c.id
 	LEFT JOIN verdict v ON v.call_id = c.id
-	LEFT JOIN call_attributes h ON h.call_id = c.id`
+	LEFT JOIN call_attributes h ON h.call_id = c.id
+	LEFT JOIN version p ON p.id = c.version_id`
 
 // Calls returns calls from newest to oldest, without payloads. next is the value of Query.Before
 // for the next page, or 0 if there is none. A page of a full-text search may be short or empty
@@ -175,6 +176,9 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	if q.Tag != "" {
 		add(`c.id IN (SELECT call_id FROM tag WHERE name = ?)`, q.Tag)
 	}
+	if q.Version != "" {
+		add(`c.version_id IN (SELECT p.id FROM version p WHERE `+strings.ReplaceAll(versionFilter, `?1`, `?`)+`)`, q.Version, q.Version, q.Version, q.Version, q.Version, q.Version, q.Version)
+	}
 	if q.Outcome != "" {
 		if q.Outcome != core.OutcomeOK {
 			add(`c.outcome <> 1`) // allows SQLite to use the partial index of failed calls
@@ -197,6 +201,8 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	}{
 		{q.Tool != "", `c.target_id`, `SELECT t.id FROM target t JOIN server s ON s.id = t.server_id WHERE t.name = ? AND (? = '' OR coalesce(s.current_name, s.name) = ?) LIMIT 200`, []any{q.Tool, q.Server, q.Server}},
 		{q.Server != "" && q.Tool == "", `c.server_id`, `SELECT id FROM server WHERE coalesce(current_name, name) = ?`, []any{q.Server}},
+		// The servers of the version, so that SQLite uses their index.
+		{q.Version != "" && q.Server == "" && q.Tool == "", `c.server_id`, `SELECT DISTINCT p.server_id FROM version p WHERE ` + versionFilter, []any{q.Version}},
 		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
 		{q.Session != "", `c.session_id`, `SELECT id FROM session WHERE name = ?`, []any{q.Session}},
 		{q.Workspace != "", `c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
@@ -216,12 +222,15 @@ func scanCall(row scanner, c *core.Call, more ...any) error {
 	var modern bool
 	var outcome, level int
 	var problem string
+	var name, version, packageName sql.NullString
+	var definition []byte
 	err := row.Scan(append([]any{&c.ID, &at, &c.Server, &c.Method, &c.Name, &c.Client.Token, &c.Client.Name, &c.Client.Version, &c.Session, &c.Workspace,
 		&modern, &c.FromServer, &outcome, &c.Code, &took, &queued, &c.BytesIn, &c.BytesOut, &c.Attempts, &c.Progress,
-		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval}, more...)...)
+		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval, &name, &version, &packageName, &definition}, more...)...)
 	if level > 0 {
 		c.Verdict = &core.Verdict{Level: verdictNames[level], Problem: problem}
 	}
+	c.ServedBy = scanServedBy(name, version, packageName, definition)
 	c.At = time.UnixMicro(at).UTC()
 	c.Took, c.Queued = time.Duration(took), time.Duration(queued)
 	c.Outcome = outcomeNames[outcome]

@@ -25,19 +25,19 @@ type inserter struct {
 	throttle    writeThrottle
 
 	dimensions map[dimension]int64
-	namesGen   uint64 // value of Store.namesGen when dimensions was created
+	versions   map[versionKey]any // of int64, so that binding one allocates nothing
+	namesGen   uint64             // value of Store.namesGen when dimensions and versions were created
 }
 
 // maxDimensions bounds the number of cached names.
 const maxDimensions = 4096
 
-// dimensionCache returns the cache of row ids by name. The cache is dropped when namesGen has
-// changed, because rows may have been deleted.
-func (in *inserter) dimensionCache(gen uint64) map[dimension]int64 {
-	if in.dimensions == nil || in.namesGen != gen || len(in.dimensions) > maxDimensions {
-		in.dimensions, in.namesGen = make(map[dimension]int64), gen
+// refreshCaches drops the caches of row ids by name when namesGen has changed, because rows may
+// have been deleted.
+func (in *inserter) refreshCaches(gen uint64) {
+	if in.dimensions == nil || in.namesGen != gen || len(in.dimensions)+len(in.versions) > maxDimensions {
+		in.dimensions, in.versions, in.namesGen = make(map[dimension]int64), make(map[versionKey]any), gen
 	}
-	return in.dimensions
 }
 
 // insertRows is the maximum number of calls per statement.
@@ -67,9 +67,9 @@ type insertBuffer struct {
 // Columns and value lists of the INSERT statements. Values that nearly all calls share are
 // literals, because binding a value costs as much as storing it.
 const (
-	callInsertColumns = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress`
-	callRow           = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
-	commonCallRow     = `(?,?,?,?,?,?,NULL,?,0,?,'',?,?,?,?,1,0)`
+	callInsertColumns = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress, version_id`
+	callRow           = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	commonCallRow     = `(?,?,?,?,?,?,NULL,?,0,?,'',?,?,?,?,1,0,?)`
 	bodyInsertColumns = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_enc, reply_enc, arguments_size, arguments_hash, reply_size, reply_hash, arguments, reply`
 	bodyRow           = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 	shortBodyRow      = `(?,?,?,'','','',0,0,0,NULL,NULL,NULL,NULL,?,?)`

@@ -69,7 +69,8 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	if !stopCancel() {
 		return ctx.Err()
 	}
-	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.dimensionCache(s.namesGen.Load()), sums: make(rollups)}
+	h.insert.refreshCaches(s.namesGen.Load())
+	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.dimensions, sums: make(rollups)}
 	h.insert.throttle = writeThrottle{mayPause: s.recorder.lowPressure, remaining: maxPauses}
 	err = conn.Raw(func(driverConn any) error { return h.insert.prepare(driverConn) })
 	if err != nil {
@@ -123,7 +124,8 @@ type writer struct {
 // callRefs contains the ids of the rows that a call refers to.
 type callRefs struct {
 	server, target, client int64
-	session, workspace     any // int64, or nil if there is none
+	// int64, or nil if there is none
+	session, workspace, version any
 }
 
 // dimension identifies a row of server, client, target, session or workspace by its names.
@@ -160,6 +162,11 @@ func (w *writer) resolve(batch []entry) (int, error) {
 				return 0, err
 			}
 		}
+		if c.ServedBy != nil {
+			if r.version, err = w.versionID(versionKey{r.server, *c.ServedBy}); err != nil {
+				return 0, err
+			}
+		}
 		w.refs = append(w.refs, r)
 	}
 	return len(w.refs), nil
@@ -187,7 +194,7 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 	outcome := int64(outcomes[c.Outcome])
 	if !e.retried && r.workspace == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
 		w.in.commonCall.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == core.Modern,
-			outcome, int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut))
+			outcome, int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut), r.version)
 	} else {
 		rows := &w.in.call
 		if e.retried {
@@ -195,7 +202,7 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 		}
 		rows.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
 			c.Era == core.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
-			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress))
+			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress), r.version)
 		if e.retried {
 			if n, err := rows.flush(); err != nil || n == 0 {
 				return false, err

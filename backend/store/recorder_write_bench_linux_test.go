@@ -27,6 +27,7 @@ func BenchmarkWrite(b *testing.B) {
 			c.Params = []byte(`{"name":"add","arguments":{"text":"` + text + `"}}`)
 			c.Arguments = core.Span{Start: 26, End: len(c.Params) - 1}
 			c.Progress, c.TraceID, c.Shim = 0, "", "" // as in nearly every call
+			c.ServedBy = &core.ServedBy{Name: "secure-filesystem-server", Version: "0.2.0", Package: "@modelcontextprotocol/server-filesystem@2026.8.31", Definition: [16]byte{1, 2, 3}}
 			sessions := make([]string, 64)
 			for i := range sessions {
 				sessions[i] = "session-" + strconv.Itoa(i)

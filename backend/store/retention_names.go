@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"strconv"
 	"time"
 )
 
@@ -26,6 +27,8 @@ var unusedNames = []struct{ table, ids string }{
 		AND id NOT IN (SELECT target_id FROM rollup) LIMIT ?`},
 	{"client", `SELECT id FROM client k WHERE NOT EXISTS (SELECT 1 FROM call WHERE client_id = k.id)
 		AND id NOT IN (SELECT client_id FROM rollup) LIMIT ?`},
+	{"version", `SELECT id FROM version WHERE (SELECT count(*) > ` + strconv.Itoa(maxVersions) + ` FROM version)
+		AND id NOT IN (SELECT version_id FROM call WHERE version_id IS NOT NULL) LIMIT ?`},
 	{"workspace", `SELECT id FROM workspace WHERE id NOT IN (SELECT workspace_id FROM call WHERE workspace_id IS NOT NULL) LIMIT ?`},
 	{"server", `SELECT id FROM server s WHERE NOT EXISTS (SELECT 1 FROM target WHERE server_id = s.id)
 		AND NOT EXISTS (SELECT 1 FROM call WHERE server_id = s.id) LIMIT ?`},

@@ -21,6 +21,9 @@ func hashOf(definition []byte) Hash {
 	return Hash(sum[:16])
 }
 
+// DefinitionHash returns the hash by which the definition of a tool is known.
+func DefinitionHash(raw []byte) [16]byte { return hashOf(canonical(raw)) }
+
 // unhashedMembers are the members of a tool or prompt that are not hashed: the name is the key of the
 // record, and the others are not shown to the model.
 var unhashedMembers = []string{"name", "_meta", "icons"}

@@ -9,14 +9,14 @@ import (
 )
 
 // Send sends call to the server in the era of the connection and returns the raw reply. It sets
-// call.Instance and changes nothing else in call. Messages that belong to the call are passed to
+// call.Instance and call.ServedBy, and changes nothing else in call. Messages that belong to the call are passed to
 // sink, which may be nil, before Send returns.
 //
 // The _meta members that a modern server requires are added to a legacy call, and removed from a
 // modern call to a legacy server. The result is unchanged: a modern result has a resultType,
 // whatever the era of the call.
 func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
-	call.Instance = c.id
+	call.Instance, call.ServedBy = c.id, c.servedBy(call)
 	params, token, known := []byte(call.Params), call.ProgressToken, false
 	switch {
 	case c.era == core.Modern && call.Era == core.Modern && call.HasModernMeta:

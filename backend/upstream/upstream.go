@@ -86,6 +86,9 @@ type Options struct {
 	// OnJunk is called with output of the server that is not a message, truncated to 512 bytes.
 	OnJunk func(line []byte, reason string)
 
+	// DefinitionHash returns the hash of a tool's definition for core.ServedBy. May be nil.
+	DefinitionHash func(raw []byte) [16]byte
+
 	Log *slog.Logger
 }
 
@@ -112,6 +115,9 @@ type Conn struct {
 	version   string
 	handshake handshake
 	catalog   atomic.Pointer[core.Catalog]
+
+	packageName string                   // see SetPackage
+	served      atomic.Pointer[servedBy] // see servedBy
 
 	cancel        context.CancelFunc // stops the goroutines in running
 	running       sync.WaitGroup

@@ -148,6 +148,7 @@ export interface Call {
   publicName: string;
   queuedNs: number;
   reason: string;
+  servedBy?: ServedBy;
   server: string;
   session: string;
   /**
@@ -164,6 +165,24 @@ export interface Call {
    * Working directory of the client
    */
   workspace: string;
+}
+export interface ServedBy {
+  /**
+   * Hash of the definition of the tool, hexadecimal; the same as in the tool changes
+   */
+  definition: string;
+  /**
+   * Name that the server reports
+   */
+  name: string;
+  /**
+   * Package with its version, or image, as far as known
+   */
+  package: string;
+  /**
+   * Version that the server reports
+   */
+  version: string;
 }
 export interface CallDetail {
   /**
@@ -223,6 +242,7 @@ export interface CallDetail {
    * JSON text
    */
   result?: string;
+  servedBy?: ServedBy;
   server: string;
   session: string;
   /**
@@ -290,6 +310,10 @@ export interface CallRequest {
   arguments?: {
     [k: string]: unknown;
   };
+  /**
+   * Whether the call needs the same approvals as a call of a client
+   */
+  asClient?: boolean;
   /**
    * Server id or name
    */

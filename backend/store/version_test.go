@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+func TestCallsKnowWhichVersionAnswered(t *testing.T) {
+	t.Parallel()
+	b := open(t, filepath.Join(t.TempDir(), "history.db"))
+	defer b.stop()
+	old := core.ServedBy{Name: "fs", Version: "1.4.1", Package: "@scope/fs@1.4.1", Definition: [16]byte{0xab, 0xcd, 1, 2, 3}}
+	newer := old
+	newer.Version, newer.Package, newer.Definition = "1.4.2", "@scope/fs@2026.1.2", [16]byte{0x12, 0x34, 5, 6, 7}
+	rare := newer
+	for i := range 8 {
+		c := aCall(i)
+		switch {
+		case i == 0: // no server answered
+		case i < 3:
+			c.ServedBy = &old
+		case i == 7:
+			c.Progress, c.Attempts, c.Server, c.ServedBy = 0, 2, "other", &rare // written by another statement
+		default:
+			c.Progress, c.ServedBy = 0, &newer
+		}
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	for _, c := range []struct {
+		version, server, tool string
+		want                  []int
+	}{
+		{version: "1.4.1", want: []int{2, 1}},
+		{version: "@scope/fs@2026.1.2", want: []int{7, 6, 5, 4, 3}},
+		{version: "2026.1.2", server: "files", want: []int{6, 5, 4, 3}},
+		{version: "1.4.2", server: "other", want: []int{7}},
+		{version: "1.4.2", tool: "echo", want: []int{7, 6, 5, 4, 3}},
+		{version: "abcd0102", want: []int{2, 1}},
+		{version: "abcd"}, // too short for a hash
+		{version: "1.4"},
+		{version: "%"},
+	} {
+		calls, _, err := b.Calls(t.Context(), Query{Version: c.version, Server: c.server, Tool: c.tool})
+		var got []int
+		for _, one := range calls {
+			got = append(got, int(one.ID-aCall(0).ID)/1000)
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
+	for i, want := range map[int]*core.ServedBy{0: nil, 1: &old, 5: &newer, 7: &rare} {
+		got, err := b.Call(t.Context(), aCall(i).ID)
+		if err != nil || (got.ServedBy == nil) != (want == nil) || want != nil && *got.ServedBy != *want {
+			t.Errorf("call %d was answered by %+v, want %+v: %v", i, got.ServedBy, want, err)
+		}
+	}
+	var rows int
+	if _, err := b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM version`); err != nil || rows != 3 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	if facets, err := b.Facets(t.Context(), Query{Version: "1.4.1"}); err != nil || facets.Total != 2 {
+		t.Errorf("%+v, %v", facets, err)
+	}
+}
+
+func TestVersionsOfDeletedCallsAreDeleted(t *testing.T) {
+	t.Parallel()
+	b := open(t, filepath.Join(t.TempDir(), "history.db"))
+	defer b.stop()
+	for i := range maxVersions + 1 {
+		c := aCall(i)
+		c.ServedBy = &core.ServedBy{Version: fmt.Sprint(i)}
+		b.Recorder().Record(c, aReply)
+		if i%1000 == 0 {
+			flushed(t, b)
+		}
+	}
+	flushed(t, b)
+	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(3).ID, aCall(4).ID}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.deleteUnusedNames(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var rows int
+	if _, err := b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM version`); err != nil || rows != maxVersions-1 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	c := aCall(3)
+	c.ID += 7_000_000
+	c.ServedBy = &core.ServedBy{Version: "3"} // its row was deleted
+	b.Recorder().Record(c, aReply)
+	flushed(t, b)
+	if got, err := b.Call(t.Context(), c.ID); err != nil || got.ServedBy == nil || got.ServedBy.Version != "3" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestCallsOfEarlierSchemasHaveNoVersionAndAreNotRewritten(t *testing.T) {
+	t.Parallel()
+	path := oldHistory(t, 8)
+	before := otherProgram(t, path, "immediate")
+	var sql string
+	if err := before.QueryRow(`SELECT sql FROM sqlite_schema WHERE name = 'call'`).Scan(&sql); err != nil || strings.Contains(sql, "version_id") {
+		t.Fatal(sql, err)
+	}
+	_ = before.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	b := open(t, path)
+	defer b.stop()
+	got, err := b.Call(ctx, aCall(7).ID)
+	if err != nil || got.ServedBy != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c := aCall(500)
+	c.ServedBy = &core.ServedBy{Version: "2"}
+	b.Recorder().Record(c, aReply)
+	flushed(t, b)
+	if got, err = b.Call(ctx, c.ID); err != nil || got.ServedBy == nil || *got.ServedBy != *c.ServedBy {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
