@@ -38,6 +38,12 @@ flow(
     await dialog.getByRole('link', { name: 'https://docs.astral.sh/uv' }).waitFor();
     await inspect(page, 'all');
     await page.keyboard.press('Escape');
+    await page.goto(`${mock.url}/#/`);
+    await page.getByRole('button', { name: 'Start container…' }).press('Enter');
+    const container = page.getByRole('dialog', { name: 'Start container…' });
+    await container.getByText('docker start jira-mcp').waitFor();
+    await container.getByRole('button', { name: 'Close' }).press('Enter');
+    await container.waitFor({ state: 'detached' });
     await page.goto(`${mock.url}/#/servers/browser`);
     const problem = page.getByRole('region', { name: 'State' });
     await problem.getByText("Error: Cannot find module 'playwright'").waitFor();
