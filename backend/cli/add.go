@@ -34,9 +34,9 @@ func (p *program) add() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
 		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | -", Short: "Add servers to the configuration and test them",
-		Long: "Add servers to the configuration: a command to run, the address of a remote server, or the configuration\n" +
+		Long: "Add servers to the configuration: a command to run, the URL of a remote server, or the configuration\n" +
 			"block from a README, as JSON, TOML or YAML. Use - to read the block from standard input.\n\n" +
-			"Without NAME, a server is named after its package, image or address. All arguments after a command\n" +
+			"Without NAME, a server is named after its package, image or URL. All arguments after a command\n" +
 			"belong to the command. Literal tokens and passwords are stored as secrets.",
 		Example: "  drawbridge add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n" +
 			"  drawbridge add npx -y @upstash/context7-mcp\n" +

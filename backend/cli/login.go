@@ -24,7 +24,7 @@ func (p *program) login() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
 		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server", Args: argCount(1, 1),
-		Long: "Sign in to a remote server. The address is printed, with the host that will ask for your password. The browser opens\n" +
+		Long: "Sign in to a remote server. The URL is printed, with the host that will ask for your password. The browser opens\n" +
 			"when you press Enter, or immediately with --open. The command ends when you have signed in.",
 		Example: "  drawbridge login github\n  drawbridge login github --open",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,7 +67,7 @@ func (p *program) login() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&open, "open", false, "open the address in the browser without asking")
+	cmd.Flags().BoolVar(&open, "open", false, "open the URL in the browser without asking")
 	return cmd
 }
 

@@ -78,7 +78,7 @@ func (p *program) profiles() *cobra.Command {
 	var profile, list string
 	use := &cobra.Command{
 		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with the client alone, reset both", Args: argCount(1, 2),
-		Long: "Assign a client, by the name of its token, to a profile: it can then use only this profile, whichever address it connects to. Without PROFILE, the assignment is removed.",
+		Long: "Assign a client, by the name of its token, to a profile: it can then use only this profile, whichever endpoint it uses. Without PROFILE, the assignment is removed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				if profile != "" && profile != args[1] {
@@ -234,7 +234,7 @@ func (p *program) install() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "", "the `NAME` of the new server")
-	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or address to use, starting at 0")
+	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or URL to use, starting at 0")
 	f.StringArrayVar(&values, "set", nil, "a required setting, as `KEY=VALUE`; may be repeated")
 	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd

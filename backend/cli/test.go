@@ -24,7 +24,7 @@ func (p *program) test() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test SERVER | URL | -- COMMAND [ARGS...]", Short: "Start a server once to test it and list what it offers; nothing is saved",
 		Long: "Start or connect to a server once, show what it offers, and stop it. Nothing is saved.\n" +
-			"The server is given by its name in the configuration, an address, a command, or a Docker image.\n" +
+			"The server is given by its name in the configuration, a URL, a command, or a Docker image.\n" +
 			"If Drawbridge is not running, this command starts the server itself, with the current configuration.",
 		Example: "  drawbridge test files\n  drawbridge test https://example.com/mcp\n  drawbridge test -- npx -y @modelcontextprotocol/server-filesystem /tmp\n  drawbridge test --image mcp/time",
 		Args: func(cmd *cobra.Command, args []string) error {

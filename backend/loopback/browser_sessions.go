@@ -160,7 +160,7 @@ func (s *BrowserSessions) exchange(secret string) (cookie *http.Cookie, key stri
 		}
 		return nil, "", &core.Error{
 			Code: core.CodeUnauthorized, Message: "this code was already used or has expired",
-			Hint: "Open the page again from the tray, or run drawbridge open.",
+			Hint: "Open Drawbridge again from the tray, or run drawbridge open.",
 		}
 	}
 	value := newSecret()

@@ -121,7 +121,7 @@ flow(
     await chart.press('Enter');
     await page.waitForURL(/#\/calls\?.*from=/);
     await page.goto(`${mock.url}/#/?range=7d`);
-    await page.getByRole('radio', { name: 'From … to' }).press('Enter');
+    await page.getByRole('radio', { name: 'Custom range' }).press('Enter');
     await page.waitForURL(/#\/usage\?from=/);
   },
 );

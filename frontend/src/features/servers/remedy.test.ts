@@ -18,7 +18,7 @@ it('a missing variable or secret is set', () => {
     isSecret: true,
   });
   const hint =
-    'Store the value with: drawbridge secret set API_KEY. Then add "API_KEY": "${secret:API_KEY}" to env of the server, or to Environment where the page edits it.';
+    'Store the value with: drawbridge secret set API_KEY. Then add "API_KEY": "${secret:API_KEY}" to env of the server, or under Environment on its page in Drawbridge.';
   expect(crashed({ hint })).toEqual({ kind: 'key', name: 'API_KEY', isSecret: false });
 });
 
@@ -45,7 +45,7 @@ it('a container is started', () => {
 });
 
 it('a mistake in the entry is edited, a new command reviewed, and what runs needs nothing', () => {
-  expect(crashed({ hint: 'Correct args of the server.' })).toEqual({ kind: 'configure' });
+  expect(crashed({ hint: "Correct the server's args." })).toEqual({ kind: 'configure' });
   expect(crashed({ hint: 'Start Docker: sudo systemctl start docker' })).toBeUndefined();
   expect(crashed({ state: 'needs-approval' })).toEqual({ kind: 'approve' });
   expect(crashed({ state: 'needs-login' })).toEqual({ kind: 'signIn' });
