@@ -77,7 +77,7 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 	if missing := can.missingFor(method, params); missing != "" || s == nil {
 		return c.bridge.askUser(ctx, c.server, c.rq, method, params, missing)
 	}
-	params = c.publicTask(params)
+	params = c.publicTask(c.bridge.publicQuestion(c.rq, c.server, params))
 	id, answer := s.registerRequest(c.bridge.nonce)
 	defer s.forgetRequest(id)
 	ask := make([]byte, 0, len(params)+len(method)+96)

@@ -31,6 +31,15 @@ func withPublicURI(params []byte, public string) []byte {
 	return wire.Splice(nil, params, wire.Edit{Span: spans.URI, With: wire.AppendString(nil, public)})
 }
 
+// publicQuestion returns the params of a server's request to a legacy client, with the URIs that the
+// client knows.
+func (b *Bridge) publicQuestion(rq *request, server string, params []byte) []byte {
+	if rq.endpoint.server != "" {
+		return params
+	}
+	return rewriteURIs(b.view(rq.endpoint, rq.client.Token), server, params, (*uriRewriter).question)
+}
+
 var uriKey, appURI = []byte(`"uri"`), []byte(`"ui:`)
 
 func rewriteURIs(view *registry.View, server string, raw []byte, visit func(*uriRewriter, core.Span)) []byte {
@@ -62,7 +71,9 @@ func (r *uriRewriter) result(s core.Span) {
 		case "contents": // of a resource
 			r.elements(value, r.resource)
 		case "messages": // of a prompt
-			r.elements(value, func(message core.Span) { r.member(message, "content", r.contentBlock) })
+			r.messages(value)
+		case "inputRequests": // of a call that needs input
+			r.members(value, func(_ string, request core.Span) { r.member(request, "params", r.question) })
 		case "_meta":
 			for _, ref := range registry.AppReferences(wire.Bytes(r.raw, value)) {
 				r.uri(core.Span{Start: value.Start + ref.Start, End: value.Start + ref.End})
@@ -77,6 +88,22 @@ func (r *uriRewriter) task(s core.Span) {
 	r.member(s, "error", r.rpcError)
 }
 
+// question handles the params of a request to the client. Those of sampling have messages.
+func (r *uriRewriter) question(s core.Span) { r.member(s, "messages", r.messages) }
+
+func (r *uriRewriter) messages(s core.Span) {
+	r.elements(s, func(message core.Span) { r.member(message, "content", r.contentBlocks) })
+}
+
+// contentBlocks handles one content block or a list of them.
+func (r *uriRewriter) contentBlocks(s core.Span) {
+	if r.raw[s.Start] == '[' {
+		r.elements(s, r.contentBlock)
+	} else {
+		r.contentBlock(s)
+	}
+}
+
 // rpcError handles the error of a resource that was not found.
 func (r *uriRewriter) rpcError(s core.Span) {
 	r.member(s, "data", r.resource)
@@ -89,6 +116,8 @@ func (r *uriRewriter) contentBlock(s core.Span) {
 			r.resource(s)
 		case `"resource"`:
 			r.member(s, "resource", r.resource)
+		case `"tool_result"`: // of sampling
+			r.member(s, "content", r.contentBlocks)
 		}
 	})
 }

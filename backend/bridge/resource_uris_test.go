@@ -89,3 +89,40 @@ func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
 		t.Errorf("the server's own address changes URIs: %s", own)
 	}
 }
+
+// A server's request for sampling has the URIs that the client can read, in both eras and in the result
+// of a modern server; text and arguments of tools are not changed.
+func TestSamplingRequestsHavePublicURIs(t *testing.T) {
+	const link, board = `{"type":"resource_link","uri":"URI","n":1.0}`, `board://1`
+	const messages = `{"messages":[{"role":"user","content":` + link + `},{"role":"user","content":[{"type":"text","text":"board://1"},{"type":"tool_use","input":{"uri":"board://1"}},{"type":"tool_result","content":[` + link + `]}]}]}`
+	params := strings.ReplaceAll(messages, "URI", board)
+	s := newAccountsFixture(t)
+	accounts := s.gateway.answer
+	s.gateway.answer = func(ctx context.Context, c *core.Call, sink core.Sink) (core.Reply, error) {
+		switch c.Name {
+		case "show":
+			return sink.Ask(ctx, "sampling/createMessage", json.RawMessage(params))
+		case "ask":
+			return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{"k":{"method":"sampling/createMessage","params":` + params + `}}}`)}, nil
+		}
+		return accounts(ctx, c, sink)
+	}
+	for path, public := range map[string]string{"/mcp": "board://office__1", "/s/office/mcp": board} {
+		want := strings.ReplaceAll(messages, "URI", public)
+		prefix := map[string]string{"/mcp": "office__"}[path]
+		for _, method := range [][2]string{{"tools/call", prefix + "show"}, {"prompts/get", prefix + "ask"}} {
+			body := strings.Replace(modernBody(method[0], `"name":"`+method[1]+`"`), `clientCapabilities":{}`, `clientCapabilities":{"sampling":{}}`, 1)
+			if got := onlyMessage(t, s.post(path, body, versionHeader, core.ModernVersion, methodHeader, method[0], nameHeader, method[1])); !strings.Contains(got, `"params":`+want) {
+				t.Errorf("%s, modern, %s: %s", path, method[0], got)
+			}
+		}
+		session := s.openSession(path, `{"sampling":{}}`)
+		for m := range events(s.post(path, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+prefix+`show"}}`, session...).Body) {
+			if !strings.Contains(m, `"sampling/createMessage","params":`+want) {
+				t.Errorf("%s, legacy: %s", path, m)
+			}
+			break
+		}
+		s.request("DELETE", path, "", session...)
+	}
+}
