@@ -5,6 +5,7 @@ import {
   Clock,
   LoaderCircle,
   type LucideIcon,
+  PowerOff,
   ShieldX,
   Unplug,
 } from 'lucide-react';
@@ -18,6 +19,7 @@ const looks: Record<Outcome, { color: string; icon: LucideIcon }> = {
   ok: { color: 'text-ok', icon: CircleCheck },
   tool_error: { color: 'text-bad', icon: CircleAlert },
   protocol_error: { color: 'text-bad', icon: Unplug },
+  unavailable: { color: 'text-bad', icon: PowerOff },
   timeout: { color: 'text-warn', icon: Clock },
   cancelled: { color: 'text-ink3', icon: CircleSlash },
   rejected: { color: 'text-warn', icon: ShieldX },

@@ -150,7 +150,7 @@ function Content({
       <Compare call={call} labelOf={labelOf} />
       <Payloads call={call} loading={loading} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}
-      {call.outcome !== '' && (
+      {call.outcome !== '' && call.outcome !== 'unavailable' && (
         <Section title={t.timing}>
           <Timing call={call} />
         </Section>

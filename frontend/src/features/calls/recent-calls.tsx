@@ -35,6 +35,7 @@ const fills: Record<Outcome, string> = {
   ok: 'fill-ok opacity-45',
   tool_error: 'fill-bad',
   protocol_error: 'fill-bad',
+  unavailable: 'fill-bad',
   timeout: 'fill-warn',
   cancelled: 'fill-strong',
   rejected: 'fill-warn',

@@ -145,6 +145,7 @@ export const generalTexts = {
     ok: 'OK',
     tool_error: 'Tool error',
     protocol_error: 'Protocol error',
+    unavailable: 'Unavailable',
     timeout: 'Timeout',
     cancelled: 'Cancelled',
     rejected: 'Rejected',
