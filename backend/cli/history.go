@@ -42,13 +42,19 @@ func (p *program) history() *cobra.Command {
 	var limit int
 	var follow, asCSV bool
 	cmd := &cobra.Command{
-		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: argCount(0, 1),
+		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: cobra.ArbitraryArgs,
+		Long: "Show the newest calls, or one call with its arguments and result.\n\n" +
+			"Instead of ID, filters can be given in the language of the page's Calls: words, server:NAME, tool:NAME, client:NAME, session:ID, folder:PATH, tag:TAG,\n" +
+			"outcome:OUTCOME (error is tool_error), took:>1s and took:<1s; values with spaces are in \"quotes\".\nA single word is found with --search.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
+			if len(args) == 1 && !strings.ContainsAny(args[0], ": ") {
 				if _, err := strconv.ParseUint(args[0], 10, 63); err != nil {
 					return usageError{fmt.Errorf("%q is not a call id; ids are in the last column of drawbridge history", args[0])}
 				}
 				return p.oneCall(cmd.Context(), args[0])
+			}
+			if err := filter.parse(strings.Join(args, " ")); err != nil {
+				return err
 			}
 			if limit < 1 || limit > maxCalls {
 				return usageError{fmt.Errorf("--limit must be from 1 to %d", maxCalls)}

@@ -3,8 +3,10 @@ package cli
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -36,6 +38,42 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.to, "to", "", "only calls before this `TIME`, in the format of --from")
 	f.DurationVar(&c.least, "min-took", 0, "only calls that took at least this `DURATION`, such as 500ms")
 	f.DurationVar(&c.most, "max-took", 0, "only calls that took at most this `DURATION`")
+}
+
+// filterToken matches NAME:VALUE and NAME:"VALUE".
+var filterToken = regexp.MustCompile(`(^|\s)([a-z]+):("[^"]*"|[^\s"]+)`)
+
+// parse adds the filters of a text in the filter language of the page; see history. The remaining
+// text is searched for.
+func (c *callFilter) parse(text string) error {
+	var wrong error
+	text = filterToken.ReplaceAllStringFunc(text, func(token string) string {
+		name, value, _ := strings.Cut(strings.TrimSpace(token), ":")
+		value = strings.Trim(value, `"`)
+		into := map[string]*string{"server": &c.server, "tool": &c.tool, "client": &c.client, "session": &c.session, "folder": &c.workspace, "tag": &c.tag, "outcome": &c.outcome}[name]
+		switch {
+		case name == "outcome" && value == "error":
+			c.outcome = string(core.OutcomeToolError)
+		case into != nil:
+			*into = value
+		case name == "took" && (strings.HasPrefix(value, ">") || strings.HasPrefix(value, "<")):
+			took, err := time.ParseDuration(value[1:])
+			if err != nil {
+				wrong = usageError{fmt.Errorf("%q is not a duration such as took:>500ms", token)}
+			} else if value[0] == '>' {
+				c.least = took
+			} else {
+				c.most = took
+			}
+		default:
+			return token // a word such as https:
+		}
+		return " "
+	})
+	if text = strings.TrimSpace(text); text != "" {
+		c.text = strings.TrimSpace(c.text + " " + text)
+	}
+	return wrong
 }
 
 func (c *callFilter) query() (url.Values, error) {

@@ -5,6 +5,26 @@ import (
 	"time"
 )
 
+func TestFilterLanguageOfThePageIsUnderstood(t *testing.T) {
+	for text, want := range map[string]string{
+		`server:files outcome:error took:>1s "text"`:         "minTookNs=1000000000&outcome=tool_error&q=%22text%22&server=files",
+		`two words tool:read client:"Claude Code" took:<5ms`: "client=Claude+Code&maxTookNs=5000000&q=two+words&tool=read",
+		`https://x.org/a:b outcome:unavailable`:              "outcome=unavailable&q=https%3A%2F%2Fx.org%2Fa%3Ab",
+		``:                                                   "",
+	} {
+		var f callFilter
+		if err := f.parse(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if q, err := f.query(); err != nil || q.Encode() != want {
+			t.Errorf("%s: %s, %v; want %s", text, q.Encode(), err, want)
+		}
+	}
+	if (&callFilter{}).parse("took:>soon") == nil {
+		t.Error("took:>soon is taken")
+	}
+}
+
 func TestTimesAreParsedInCommonForms(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.Local).UTC().Format(time.RFC3339Nano)

@@ -47,6 +47,19 @@ flow(
   },
 );
 
+flow('filters can be typed into the search', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/calls`);
+  const box = page.getByRole('searchbox');
+  await box.fill('server:filesystem outcome:error gate');
+  await box.press('Enter');
+  await page.waitForURL(/outcome=tool_error/);
+  const chips = page.getByRole('list', { name: 'Active filters' });
+  await chips.getByText('Server: filesystem').waitFor();
+  await chips.getByText('Tool error').waitFor();
+  await becomes(() => box.inputValue(), 'gate');
+  await inspect(page);
+});
+
 flow('the history is read to its end while scrolling', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
   const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');

@@ -12,11 +12,16 @@ export function SearchField({
   value,
   onChange,
   label,
+  hint,
+  onEnter,
   delayMs = 250,
 }: {
   value: string;
   onChange: (value: string) => void;
   label: string;
+  /** A tooltip: what may be typed. */
+  hint?: string;
+  onEnter?: (text: string) => void;
   delayMs?: number;
 }) {
   const [text, setText] = useState(value);
@@ -66,7 +71,12 @@ export function SearchField({
         spellCheck={false}
         autoComplete="off"
         onChange={(event) => setText(event.target.value)}
+        title={hint}
         onKeyDown={(event) => {
+          if (event.key === 'Enter' && onEnter) {
+            sent.current = text;
+            onEnter(text);
+          }
           if (event.key === 'Escape' && text !== '') {
             event.stopPropagation();
             setText('');

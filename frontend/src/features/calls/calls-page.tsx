@@ -14,7 +14,7 @@ import { historyStateQuery } from './api';
 import { CallList } from './call-list';
 import { ExportMenu } from './export-menu';
 import { FacetPanel } from './facets';
-import { type CallFilters, callFilters } from './filters';
+import { type CallFilters, callFilters, readTokens } from './filters';
 import { useCalls } from './use-calls';
 
 const route = getRouteApi('/calls');
@@ -44,7 +44,13 @@ export function CallsPage({
     },
     [navigate, selected],
   );
-  const setSearch = useCallback((text: string) => change({ q: text || undefined }), [change]);
+  const setSearch = useCallback(
+    (text: string) => {
+      const { found, rest } = readTokens(text);
+      change({ ...found, q: rest || undefined });
+    },
+    [change],
+  );
   const filtered = Object.values(filters).some(Boolean);
   // Beside an open detail there is no room for a third column.
   const roomy = useWideScreen() && selected === undefined;
@@ -54,7 +60,13 @@ export function CallsPage({
   return (
     <>
       <PageHeader title={t.title} full>
-        <SearchField label={t.search} value={filters.q ?? ''} onChange={setSearch} />
+        <SearchField
+          label={t.search}
+          hint={t.searchHint}
+          value={filters.q ?? ''}
+          onChange={setSearch}
+          onEnter={(text) => setSearch(`${text} `)}
+        />
         <Button
           aria-expanded={open}
           className={open ? 'bg-hover!' : undefined}

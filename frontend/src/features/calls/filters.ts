@@ -42,6 +42,40 @@ export function callFilters(search: Record<string, unknown>): CallFilters {
   return filters;
 }
 
+const tokenNames: Record<string, keyof CallFilters> = {
+  server: 'server',
+  tool: 'tool',
+  client: 'client',
+  session: 'session',
+  folder: 'workspace',
+  tag: 'tag',
+  outcome: 'outcome',
+};
+const units = { ms: 1, s: 1000, m: 60_000 };
+
+/**
+ * Takes filters such as server:files, outcome:error, took:>1s or client:"Claude Code" out of a
+ * text, as `drawbridge history` does. Only what is followed by a space is complete.
+ */
+export function readTokens(text: string): { found: CallFilters; rest: string } {
+  const found: CallFilters = {};
+  const rest = text.replace(
+    /(^|\s)([a-z]+):("[^"]*"|[^\s"]+)(?=\s)/g,
+    (token, _, name: string, raw: string) => {
+      const value = raw.replaceAll('"', '');
+      const key = Object.hasOwn(tokenNames, name) ? tokenNames[name] : undefined;
+      const took = name === 'took' && /^>(\d+(?:\.\d+)?)(ms|s|m)$/.exec(value);
+      if (took) found.slow = String(Number(took[1]) * units[took[2] as keyof typeof units]);
+      else if (key && value) {
+        const error = key === 'outcome' && value === 'error';
+        found[key] = (error ? 'tool_error' : value) as CallFilters['range'];
+      } else return token;
+      return '';
+    },
+  );
+  return { found, rest: Object.keys(found).length > 0 ? rest.trim() : text };
+}
+
 /** Whether a call passes every filter but full text and tag, which only the daemon can look for. */
 export function matchesCall(call: Call, filters: CallFilters, now = Date.now()): boolean {
   for (const name of ['server', 'client', 'tool', 'session', 'workspace'] as const) {

@@ -4,6 +4,7 @@ export const callsTexts = {
     title: 'Calls',
     one: 'Call',
     search: 'Search arguments and results',
+    searchHint: 'Words, or filters such as server:files outcome:error took:>1s',
     filters: 'Filters',
     narrowedBy: 'Active filters',
     takeAway: 'Remove this filter',
