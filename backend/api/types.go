@@ -85,7 +85,7 @@ type Call struct {
 	PublicName    string       `json:"publicName"`
 	Method        string       `json:"method"`
 	FromServer    bool         `json:"fromServer"`
-	Outcome       core.Outcome `json:"outcome" enum:",ok,tool_error,protocol_error,unavailable,timeout,cancelled,rejected" doc:"Empty while in flight"`
+	Outcome       core.Outcome `json:"outcome" enum:",ok,tool_error,protocol_error,timeout,cancelled,rejected" doc:"Empty while in flight"`
 	Code          core.Code    `json:"code"`
 	Reason        string       `json:"reason"`
 	TookNs        int64        `json:"tookNs"`

@@ -64,7 +64,7 @@ func summarizeCall(c *core.Call) callSummary {
 
 // outcomes holds the outcomes that history_search accepts.
 var outcomes = []core.Outcome{
-	core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeUnavailable, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected,
+	core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected,
 }
 
 func (o *Own) search(ctx context.Context, who core.Client, arguments []byte) (any, error) {

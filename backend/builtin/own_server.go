@@ -59,7 +59,7 @@ var tools = []tool{
 		`"hours":{"type":"integer","minimum":1,"maximum":720,"default":24},"server":{"type":"string","description":"only this server"}`, (*Own).analytics},
 	{"history_search", "Search the call history", "Searches your earlier calls, newest first. The text is matched against names, arguments and results.",
 		`"text":{"type":"string","maxLength":1000},"server":{"type":"string"},"tool":{"type":"string"},` +
-			`"outcome":{"enum":["ok","tool_error","protocol_error","unavailable","timeout","cancelled","rejected"]},` +
+			`"outcome":{"enum":["ok","tool_error","protocol_error","timeout","cancelled","rejected"]},` +
 			`"before":{"type":"string","description":"next of the previous page"},"limit":{"type":"integer","minimum":1,"maximum":100,"default":20}`, (*Own).search},
 	{"explain", "Explain a server or a call", "Explains the state of a server, or the outcome of one of your calls.",
 		`"server":{"type":"string"},"call":{"type":"string","description":"id of a call"}`, (*Own).explain},

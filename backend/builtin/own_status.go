@@ -105,8 +105,6 @@ func explainOutcome(r *store.Record) string {
 		return "The tool ran and reported an error." + reason
 	case core.OutcomeProtocolError:
 		return "The server rejected the request, or the connection to it failed." + reason
-	case core.OutcomeUnavailable:
-		return "The server was not running or not connected, and did not get the call." + reason
 	case core.OutcomeTimeout:
 		return "The server did not answer in time." + reason
 	case core.OutcomeCancelled:

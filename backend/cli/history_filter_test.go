@@ -9,8 +9,8 @@ func TestFilterLanguageOfThePageIsUnderstood(t *testing.T) {
 	for text, want := range map[string]string{
 		`server:files outcome:error took:>1s "text"`:         "minTookNs=1000000000&outcome=tool_error&q=%22text%22&server=files",
 		`two words tool:read client:"Claude Code" took:<5ms`: "client=Claude+Code&maxTookNs=5000000&q=two+words&tool=read",
-		`https://x.org/a:b outcome:unavailable`:              "outcome=unavailable&q=https%3A%2F%2Fx.org%2Fa%3Ab",
-		``:                                                   "",
+		`https://x.org/a:b outcome:protocol_error`:           "outcome=protocol_error&q=https%3A%2F%2Fx.org%2Fa%3Ab",
+		``: "",
 	} {
 		var f callFilter
 		if err := f.parse(text); err != nil {

@@ -28,7 +28,6 @@ const (
 	OutcomeOK            Outcome = "ok"             // a result
 	OutcomeToolError     Outcome = "tool_error"     // a result with isError
 	OutcomeProtocolError Outcome = "protocol_error" // a JSON-RPC error, or the connection was lost
-	OutcomeUnavailable   Outcome = "unavailable"    // the server was not running or not connected; it did not get the call
 	OutcomeTimeout       Outcome = "timeout"        // the deadline of Drawbridge passed
 	OutcomeCancelled     Outcome = "cancelled"      // the client cancelled the call
 	OutcomeRejected      Outcome = "rejected"       // policy refused the call; Code and Reason have the details

@@ -93,7 +93,7 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 		"broken":      {func(f *fixture) { f.send = failWith(errors.New("pipe /home/me broke")) }, core.OutcomeProtocolError, core.CodeInternal, "something went wrong inside Drawbridge", 0},
 		"refused":     {func(f *fixture) { f.admitErr = core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
 		"not offered": {func(f *fixture) { f.plan.Unlisted, f.listedErr = true, core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
-		"unavailable": {func(f *fixture) { f.findErr = unavailable }, core.OutcomeUnavailable, core.CodeUnavailable, "server is away", 0},
+		"unavailable": {func(f *fixture) { f.findErr = unavailable }, core.OutcomeProtocolError, core.CodeUnavailable, "server is away", 0},
 		"cancelled":   {func(f *fixture) { f.send = failWith(context.Canceled) }, core.OutcomeCancelled, core.CodeCancelled, "the request was cancelled", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -83,8 +83,6 @@ func failureOutcome(code core.Code, at callStage) core.Outcome {
 		return core.OutcomeRejected
 	case code == core.CodeTimeout:
 		return core.OutcomeTimeout
-	case at == stageWaiting && (code == core.CodeUnavailable || code == core.CodeUnauthorized):
-		return core.OutcomeUnavailable
 	}
 	return core.OutcomeProtocolError
 }

@@ -30,7 +30,7 @@ type Step struct {
 // Expect contains the conditions that the result of a step must meet. Unset fields are not
 // checked, except Outcome.
 type Expect struct {
-	Outcome  core.Outcome `json:"outcome,omitempty" enum:"ok,tool_error,protocol_error,unavailable,timeout,rejected" doc:"Default: ok"`
+	Outcome  core.Outcome `json:"outcome,omitempty" enum:"ok,tool_error,protocol_error,timeout,rejected" doc:"Default: ok"`
 	Contains []string     `json:"contains,omitempty" maxItems:"50" doc:"Strings that the result must contain"`
 	Result   string       `json:"result,omitempty" doc:"JSON text: the complete result"`
 	MaxNs    int64        `json:"maxTookNs,omitempty" minimum:"0"`

@@ -101,8 +101,6 @@ func harStatus(o core.Outcome) int {
 		return 200
 	case core.OutcomeRejected:
 		return 403
-	case core.OutcomeUnavailable:
-		return 503
 	case core.OutcomeTimeout:
 		return 504
 	case core.OutcomeCancelled:

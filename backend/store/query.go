@@ -52,7 +52,7 @@ func (q *Query) bounds() (after, before int64) {
 // Check validates the query. It returns a *core.Error that names the invalid field, or nil.
 func (q *Query) Check() error {
 	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" {
-		return invalid("outcome", "must be one of ok, tool_error, protocol_error, unavailable, timeout, cancelled, rejected")
+		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected")
 	}
 	if utf8.RuneCountInString(q.Text) > MaxText {
 		return tooLong("q", MaxText)

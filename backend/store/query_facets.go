@@ -132,7 +132,7 @@ func (t *tally) countFromRollups(ctx context.Context, db queryer, now time.Time)
 	if to.IsZero() {
 		to = now
 	}
-	return eachCount(ctx, db, spanRanges(from, to, now), func(target, client int64, outcomes [outcomeCount]int64) {
+	return eachCount(ctx, db, spanRanges(from, to, now), func(target, client int64, outcomes [6]int64) {
 		for i, n := range outcomes {
 			if n > 0 {
 				t.add(target, client, outcomeNames[i+1], n)

@@ -14,11 +14,7 @@ import (
 var outcomes = map[core.Outcome]int{
 	core.OutcomeOK: 1, core.OutcomeToolError: 2, core.OutcomeProtocolError: 3,
 	core.OutcomeTimeout: 4, core.OutcomeCancelled: 5, core.OutcomeRejected: 6,
-	core.OutcomeUnavailable: outcomeCount,
 }
-
-// outcomeCount is the number of outcomes. Rollups of older versions contain fewer.
-const outcomeCount = 7
 
 var outcomeNames = func() map[int]core.Outcome {
 	m := make(map[int]core.Outcome, len(outcomes))

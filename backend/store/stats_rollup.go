@@ -33,9 +33,9 @@ type rollupKey struct {
 
 // sum is the aggregate of a set of calls.
 type sum struct {
-	outcomes [outcomeCount]int64 // number of calls by outcome, in the order of the numbers in outcomes, beginning with ok
-	took     int64               // nanoseconds
-	last     int64               // microseconds since 1970
+	outcomes [6]int64 // number of calls by outcome, in the order of the numbers in outcomes, beginning with ok
+	took     int64    // nanoseconds
+	last     int64    // microseconds since 1970
 	bins     histogram.Histogram
 }
 
@@ -60,7 +60,7 @@ func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 	s.bins.Add(took, n)
 }
 
-func decodeOutcomes(blob []byte) (outcomes [outcomeCount]int64) {
+func decodeOutcomes(blob []byte) (outcomes [6]int64) {
 	for i := range outcomes {
 		n, size := binary.Uvarint(blob)
 		if size <= 0 {
@@ -84,7 +84,7 @@ func (s *sum) encodeOutcomes() []byte {
 type rollupRow struct {
 	at, target, client int64
 	took, last         int64
-	outcomes           [outcomeCount]int64
+	outcomes           [6]int64
 	bins               []histogram.BinCount
 }
 
@@ -113,7 +113,7 @@ func eachRollup(ctx context.Context, db queryer, ranges []spanRange, f func(*rol
 
 // eachCount calls f with the number of calls by outcome of each rollup in ranges. It does not
 // decode histograms.
-func eachCount(ctx context.Context, db queryer, ranges []spanRange, f func(target, client int64, outcomes [outcomeCount]int64)) error {
+func eachCount(ctx context.Context, db queryer, ranges []spanRange, f func(target, client int64, outcomes [6]int64)) error {
 	var target, client int64
 	var outcomes sql.RawBytes
 	return eachSpan(ctx, db, ranges, `target_id, client_id, outcomes`, func(row scanner) error {

@@ -164,24 +164,3 @@ func TestFacetsApplyAllOtherFilters(t *testing.T) {
 		}
 	}
 }
-
-func TestUnavailableServersHaveTheirOwnOutcome(t *testing.T) {
-	t.Parallel()
-	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
-	for n := range 3 {
-		c := aCall(n)
-		if n == 1 {
-			c.Outcome, c.Code = core.OutcomeUnavailable, core.CodeUnavailable
-		}
-		b.Recorder().Record(c, aReply)
-	}
-	flushed(t, b)
-	calls, _, err := b.Calls(t.Context(), Query{Outcome: core.OutcomeUnavailable})
-	if err != nil || len(calls) != 1 || calls[0].ID != aCall(1).ID {
-		t.Errorf("%+v, %v", calls, err)
-	}
-	f, err := b.Facets(t.Context(), Query{})
-	if err != nil || f.Total != 3 || len(f.Outcomes) != 2 || f.Outcomes[1] != (Facet{Value: "unavailable", Calls: 1}) {
-		t.Errorf("facets %+v, %v", f, err)
-	}
-}

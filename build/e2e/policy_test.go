@@ -102,7 +102,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 		{name: "cancelled", tool: "slow__echo", arguments: object{"giveUpAfterMs": 500}, thrown: "-32001", outcome: "cancelled", code: "cancelled", reason: "cancelled"},
 		{name: "degraded", tool: "odd__i", text: "(code=degraded)", outcome: "rejected", code: "degraded", reason: "its list is incomplete"},
 		{name: "unauthorized", tool: "out__echo", text: "(code=unauthorized)", outcome: "protocol_error", code: "unauthorized", reason: "it requires you to sign in"},
-		{name: "unavailable", tool: "away__x", text: "away is temporarily unavailable. Please try again later. (code=unavailable retriable=true)", outcome: "unavailable", code: "unavailable", reason: `server "away"`},
+		{name: "unavailable", tool: "away__x", text: "away is temporarily unavailable. Please try again later. (code=unavailable retriable=true)", outcome: "protocol_error", code: "unavailable", reason: `server "away"`},
 	}
 	order := make([]toolCall, len(cases))
 	for i, c := range cases {

@@ -1,6 +1,6 @@
 // What the mock daemon answers of its history: counts, sums, sessions, notes.
 
-const failed = new Set(['tool_error', 'protocol_error', 'unavailable', 'timeout', 'rejected']);
+const failed = new Set(['tool_error', 'protocol_error', 'timeout', 'rejected']);
 
 export function matching(calls, query, skip, payloads) {
   const wants = (name) => name !== skip && query.get(name);

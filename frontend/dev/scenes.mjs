@@ -304,7 +304,6 @@ const endings = [
   'tool_error',
   'timeout',
   'protocol_error',
-  'unavailable',
   'cancelled',
   'rejected',
 ];
@@ -320,7 +319,6 @@ const paces = {
 const reasons = {
   tool_error: "ENOENT: no such file or directory, open '/home/ada/projects/bridge/notes.md'",
   timeout: 'The server did not answer within 60 seconds.',
-  unavailable: 'server "postgres" is not running (crashed)',
   protocol_error: 'The server said: Invalid params (-32602).',
   cancelled: 'The client no longer wanted it.',
   rejected: 'Too many calls in a short time.',
@@ -474,13 +472,7 @@ export function makeScene(scene) {
       ...call,
       outcome,
       reason: scene === 'hostile' ? evil : (reasons[outcome] ?? ''),
-      code:
-        {
-          timeout: 'timeout',
-          unavailable: 'unavailable',
-          cancelled: 'cancelled',
-          rejected: 'rate_limited',
-        }[outcome] ?? '',
+      code: { timeout: 'timeout', cancelled: 'cancelled', rejected: 'rate_limited' }[outcome] ?? '',
       tookNs,
       queuedNs: next() > 0.8 ? Math.floor(tookNs * 0.3) : 0,
       bytesOut: Math.floor(10 ** (2 + next() * 4)),

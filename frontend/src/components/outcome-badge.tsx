@@ -19,7 +19,6 @@ const looks: Record<Outcome, { color: string; icon: LucideIcon }> = {
   ok: { color: 'text-ok', icon: CircleCheck },
   tool_error: { color: 'text-bad', icon: CircleAlert },
   protocol_error: { color: 'text-bad', icon: Unplug },
-  unavailable: { color: 'text-bad', icon: PowerOff },
   timeout: { color: 'text-warn', icon: Clock },
   cancelled: { color: 'text-ink3', icon: CircleSlash },
   rejected: { color: 'text-warn', icon: ShieldX },
@@ -30,8 +29,22 @@ export function outcomeIcon(outcome: Outcome): { color: string; icon: LucideIcon
   return ownValue(looks, outcome) ?? { color: 'text-ink3', icon: CircleSlash };
 }
 
-export function OutcomeBadge({ outcome, className }: { outcome: Outcome; className?: string }) {
-  const look = outcomeIcon(outcome);
+/** Whether a call did not reach its server, because that was not running or not connected. */
+function notReached(outcome: Outcome, code: string | undefined): boolean {
+  return outcome === 'protocol_error' && (code === 'unavailable' || code === 'unauthorized');
+}
+
+export function OutcomeBadge({
+  outcome,
+  code,
+  className,
+}: {
+  outcome: Outcome;
+  code?: string;
+  className?: string;
+}) {
+  const unavailable = notReached(outcome, code);
+  const look = unavailable ? { color: 'text-bad', icon: PowerOff } : outcomeIcon(outcome);
   const Icon = look.icon;
   return (
     <span
@@ -42,7 +55,7 @@ export function OutcomeBadge({ outcome, className }: { outcome: Outcome; classNa
       )}
     >
       <Icon className={classes('size-4 shrink-0', outcome === '' && 'animate-spin')} aria-hidden />
-      {texts.outcomes[outcome] ?? outcome}
+      {unavailable ? texts.outcomeUnavailable : (texts.outcomes[outcome] ?? outcome)}
     </span>
   );
 }

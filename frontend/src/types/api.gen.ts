@@ -143,7 +143,7 @@ export interface Call {
   /**
    * Empty while in flight
    */
-  outcome: '' | 'ok' | 'tool_error' | 'protocol_error' | 'unavailable' | 'timeout' | 'cancelled' | 'rejected';
+  outcome: '' | 'ok' | 'tool_error' | 'protocol_error' | 'timeout' | 'cancelled' | 'rejected';
   progress: number;
   publicName: string;
   queuedNs: number;
@@ -232,7 +232,7 @@ export interface CallDetail {
   /**
    * Empty while in flight
    */
-  outcome: '' | 'ok' | 'tool_error' | 'protocol_error' | 'unavailable' | 'timeout' | 'cancelled' | 'rejected';
+  outcome: '' | 'ok' | 'tool_error' | 'protocol_error' | 'timeout' | 'cancelled' | 'rejected';
   progress: number;
   publicName: string;
   queuedNs: number;
@@ -409,7 +409,7 @@ export interface Expect {
   /**
    * Default: ok
    */
-  outcome?: 'ok' | 'tool_error' | 'protocol_error' | 'unavailable' | 'timeout' | 'rejected';
+  outcome?: 'ok' | 'tool_error' | 'protocol_error' | 'timeout' | 'rejected';
   /**
    * JSON text: the complete result
    */

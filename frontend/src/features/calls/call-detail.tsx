@@ -83,7 +83,7 @@ export function CallDetail({
       }
       meta={
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
-          <OutcomeBadge outcome={call.outcome} className="font-medium" />
+          <OutcomeBadge outcome={call.outcome} code={call.code} className="font-medium" />
           <span>
             <CallDuration call={call} />
           </span>
@@ -150,7 +150,7 @@ function Content({
       <Compare call={call} labelOf={labelOf} />
       <Payloads call={call} loading={loading} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}
-      {call.outcome !== '' && call.outcome !== 'unavailable' && (
+      {call.outcome !== '' && (
         <Section title={t.timing}>
           <Timing call={call} />
         </Section>

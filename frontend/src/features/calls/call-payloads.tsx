@@ -73,7 +73,7 @@ function Result({ call, loading }: { call: Detail; loading: boolean }) {
         <ResultText text={call.result} />
       ) : (
         <Payload text={call.result} label={t.result} loading={loading}>
-          {call.outcome === 'unavailable' ? t.notReached : t.notRecorded}
+          {t.notRecorded}
         </Payload>
       )}
       <CutNote cut={call.replyCut} />

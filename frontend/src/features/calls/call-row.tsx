@@ -76,6 +76,7 @@ export const CallRow = memo(function CallRow({
       {wide && <span className="truncate text-ink2">{clientName(call)}</span>}
       <OutcomeBadge
         outcome={call.outcome}
+        code={call.code}
         className={wide ? undefined : 'order-2 justify-self-end text-xs'}
       />
       <span

@@ -16,7 +16,7 @@ export interface CallFilters extends Span {
   slow?: string;
 }
 
-const failures = new Set(['tool_error', 'protocol_error', 'unavailable', 'timeout', 'rejected']);
+const failures = new Set(['tool_error', 'protocol_error', 'timeout', 'rejected']);
 
 export function isFailure(call: Call): boolean {
   return failures.has(call.outcome);

@@ -35,7 +35,6 @@ const fills: Record<Outcome, string> = {
   ok: 'fill-ok opacity-45',
   tool_error: 'fill-bad',
   protocol_error: 'fill-bad',
-  unavailable: 'fill-bad',
   timeout: 'fill-warn',
   cancelled: 'fill-strong',
   rejected: 'fill-warn',
@@ -152,7 +151,11 @@ function CallLines({
           <span className="w-16 shrink-0 text-right">
             <CallDuration call={call} />
           </span>
-          <OutcomeBadge outcome={call.outcome} className="w-32 shrink-0 max-sm:w-auto" />
+          <OutcomeBadge
+            outcome={call.outcome}
+            code={call.code}
+            className="w-32 shrink-0 max-sm:w-auto"
+          />
         </li>
       ))}
     </ul>

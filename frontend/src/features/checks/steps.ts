@@ -13,14 +13,7 @@ export interface Wish {
   within: string;
 }
 
-export const outcomes = [
-  'ok',
-  'tool_error',
-  'protocol_error',
-  'unavailable',
-  'timeout',
-  'rejected',
-] as const;
+export const outcomes = ['ok', 'tool_error', 'protocol_error', 'timeout', 'rejected'] as const;
 
 /** A call ends the same way again, unless more is asked for. */
 export function firstWish(call: CallDetail): Wish {

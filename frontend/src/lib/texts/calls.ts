@@ -111,7 +111,6 @@ export const callsTexts = {
     noArguments: 'No arguments were sent.',
     notYet: 'Available when the call has finished.',
     notRecorded: 'Not recorded.',
-    notReached: 'No result: the server was not running or not connected.',
     invalid: 'The result does not match the tool’s output schema.',
     cut: (size: string) => `Truncated: the original size is ${size}.`,
     gone: 'This call is not in the history',

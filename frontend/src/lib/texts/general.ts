@@ -140,12 +140,13 @@ export const generalTexts = {
     sse: 'SSE',
     replay: 'Replay',
   } satisfies Record<Transport, string>,
+  /** A call that did not reach its server. */
+  outcomeUnavailable: 'Unavailable',
   outcomes: {
     '': 'Running',
     ok: 'OK',
     tool_error: 'Tool error',
     protocol_error: 'Protocol error',
-    unavailable: 'Unavailable',
     timeout: 'Timeout',
     cancelled: 'Cancelled',
     rejected: 'Rejected',
