@@ -118,7 +118,8 @@ func (e *Exec) start(ctx context.Context) (err error) {
 	// An Engine that does not know yet that the container is ending reports various errors, also
 	// that the program is missing.
 	if e.containerEnded() {
-		return fmt.Errorf("%w: the container %s stopped during the start: %w", ErrNotRunning, e.spec.Selector, err)
+		// The text of err, not err itself, which may be ErrNoBinary.
+		return fmt.Errorf("%w: the container %s stopped during the start: %s", ErrNotRunning, e.spec.Selector, err.Error())
 	}
 	return err
 }
