@@ -148,14 +148,14 @@ func driveLetter(path string) bool {
 }
 
 func memory(s string) string {
-	if _, ok := Bytes(s); !ok {
+	if _, ok := ParseSize(s); !ok {
 		return `must be a size such as "512m" or "2g"`
 	}
 	return ""
 }
 
-// Bytes reads a size as the docker command does: a number with b, k, m, g or t.
-func Bytes(s string) (int64, bool) {
+// ParseSize reads a size as the docker command does: a number with b, k, m, g or t.
+func ParseSize(s string) (int64, bool) {
 	s = strings.ToLower(strings.TrimSpace(s))
 	s = strings.TrimSuffix(strings.TrimSuffix(s, "b"), "i")
 	shift := 0

@@ -41,7 +41,7 @@ func TestSizesFollowDockerCommand(t *testing.T) {
 		"512m": 512 << 20, "2G": 2 << 30, "64k": 64 << 10, "1048576": 1 << 20, "1gb": 1 << 30, "1GiB": 1 << 30, "100b": 100,
 		"": 0, "m": 0, "-1m": 0, "0": 0, "1.5g": 0, "99999999t": 0, "5x": 0,
 	} {
-		if got, ok := Bytes(text); got != want || ok != (want > 0) {
+		if got, ok := ParseSize(text); got != want || ok != (want > 0) {
 			t.Errorf("%q: %d, %v", text, got, ok)
 		}
 	}

@@ -387,3 +387,14 @@ func TestUnknownKeySuggestsItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// Programs cannot be started with a NUL in an argument, because it would terminate the string.
+func TestProgramTextContainsNoNUL(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{`"command": "a\u0000b"`, `"args": ["a\u0000b"]`, `"env": {"K": "a\u0000b"}`, `"cwd": "/a\u0000b"`, `"inheritEnv": ["A\u0000"]`} {
+		_, problems := Parse("x", []byte(`{"mcpServers": {"s": {"type": "stdio", `+bad+`}, "fine": {"command": "c"}}}`))
+		if len(problems) != 1 || problems[0].Warning || problems[0].Server != "s" || !strings.Contains(problems[0].Message, "must not contain a NUL character") {
+			t.Errorf("%s: %v", bad, problems)
+		}
+	}
+}

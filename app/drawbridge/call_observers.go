@@ -22,14 +22,14 @@ import (
 type callObservers struct {
 	validator *history.ResultValidator
 	frameLog  *history.FrameLog
-	secrets   *secretFeed
+	secrets   *recorderRedaction
 
 	views   *registry.Registry
 	schemas map[string]serverSchemas // by server; used by changed only
 }
 
 func newCallObservers(kept *store.Store, views *registry.Registry, bus *event.Bus, log *slog.Logger, secrets ...SecretHolder) *callObservers {
-	feed := newSecretFeed(kept.Recorder(), log, secrets...)
+	feed := newRecorderRedaction(kept.Recorder(), log, secrets...)
 	feed.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
 	return &callObservers{
 		validator: history.NewResultValidator(kept.Recorder(), kept, log),

@@ -227,7 +227,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history,
-		Reach: files, Sizes: front, Directory: marketplace.Open(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
+		Reach: files, Sizes: front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: records.frameLog, Watchman: checks,
 		Notices: func() []event.Notice {
 			all := slices.Concat(earlier.notices(), vaultNotices(vault), me.notices())

@@ -20,7 +20,7 @@ import (
 // are never returned.
 func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 	s := newSite(t)
-	s.api.Directory = marketplace.Open(filepath.Join(t.TempDir(), "directory.json"))
+	s.api.Directory = marketplace.NewList(filepath.Join(t.TempDir(), "directory.json"))
 	s.api.Secrets = secret.For(t.TempDir(), func(string) string { return "off" })
 	const canary = "canary-55bb02"
 	body := func(entry string) string {

@@ -68,7 +68,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 		return nil, core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
 	}
 	out := newTestResult()
-	server, as, err := trialServer(a.Files.Current(), &in.Body, &out)
+	server, as, err := resolveTrialServer(a.Files.Current(), &in.Body, &out)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx
 		in.Server = id
 	}
 	out := newTestResult()
-	server, as, err := trialServer(c, &in, &out)
+	server, as, err := resolveTrialServer(c, &in, &out)
 	if err == nil && server != nil {
 		out.Transport = server.Type
 		out.setTrial(try(ctx, server, as))
@@ -123,9 +123,9 @@ func newTestResult() TestResult {
 	}
 }
 
-// trialServer returns the server to try; nil if the entry is invalid, which out then reports. as is
+// resolveTrialServer returns the server to try; nil if the entry is invalid, which out then reports. as is
 // the configured server whose sign-in it may use: one with the same URL.
-func trialServer(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
+func resolveTrialServer(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
 	if in.Server != "" {
 		s, ok := now.Server(in.Server)
 		if !ok {

@@ -67,17 +67,3 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 		})
 	}
 }
-
-// TestCheckAcceptsServerNames uses the check of a server that was renamed, and of one that no
-// longer exists.
-func TestCheckAcceptsServerNames(t *testing.T) {
-	f := newFake(t)
-	f.answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)
-	f.answer("POST /api/v1/checks/smoke/run", `{"name":"smoke","ok":true,"steps":[{"server":"my-files","tool":"read","ok":true},{"server":"gone","tool":"x","ok":true}]}`)
-	if got := f.run(true, "check", "run", "smoke"); got.code != 0 || got.out != "ok      My Files read\nok      gone x\n" {
-		t.Errorf("%d %q %q", got.code, got.out, got.errOut)
-	}
-	if got := f.run(true, "check", "run", "smoke", "--json"); !strings.Contains(got.out, `"server":"my-files"`) {
-		t.Errorf("the document has other words: %s", got.out)
-	}
-}

@@ -121,7 +121,7 @@ func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.Image,
 		image.Mounts = append(image.Mounts, dockerexec.Mount{Source: source, Target: target, ReadOnly: readOnly})
 	}
 	if c.Docker.Memory != "" {
-		image.Memory, _ = config.Bytes(c.Docker.Memory) // validated with the configuration
+		image.Memory, _ = config.ParseSize(c.Docker.Memory) // validated with the configuration
 	}
 	if c.Docker.CPUs != "" {
 		image.CPUs, _ = strconv.ParseFloat(c.Docker.CPUs, 64)

@@ -190,7 +190,7 @@ func FuzzRecord(f *testing.F) {
 }
 
 func TestEmbeddedRecordsAreInstallable(t *testing.T) {
-	all, taken := Open(filepath.Join(t.TempDir(), "directory.json")).All()
+	all, taken := NewList(filepath.Join(t.TempDir(), "directory.json")).All()
 	if len(all) < 20 || len(all) > 40 || !taken.IsZero() {
 		t.Fatalf("%d servers, taken %s", len(all), taken)
 	}
@@ -226,7 +226,7 @@ func TestEmbeddedRecordsAreInstallable(t *testing.T) {
 
 func TestFailedRefreshKeepsOldList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "directory.json")
-	l := Open(path)
+	l := NewList(path)
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		next, hostile := `"nextCursor":"2"`, ""
 		if r.URL.Query().Get("cursor") == "2" {
@@ -269,7 +269,7 @@ func TestFailedRefreshKeepsOldList(t *testing.T) {
 			t.Errorf("%s is asked", base)
 		}
 	}
-	if all, _ := Open(path).All(); len(all) != before {
+	if all, _ := NewList(path).All(); len(all) != before {
 		t.Errorf("%d servers, there were %d", len(all), before)
 	}
 }

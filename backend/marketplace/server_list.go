@@ -46,8 +46,8 @@ type Entry struct {
 	Refused string // the reason why it cannot be installed, or ""
 }
 
-// Open returns the list whose snapshot is stored at path.
-func Open(path string) *List {
+// NewList returns the list whose snapshot is stored at path.
+func NewList(path string) *List {
 	return &List{path: path, http: &http.Client{Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 {
 			return errors.New("too many redirects")

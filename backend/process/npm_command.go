@@ -2,14 +2,14 @@ package process
 
 import "strings"
 
-// withoutCmd replaces npm's batch files for Windows, npx.cmd and npm.cmd, by what they start:
+// bypassNpmBatchFile replaces npm's batch files for Windows, npx.cmd and npm.cmd, by what they start:
 // node and the script beside them. Arguments then reach npm unchanged, whereas cmd.exe interprets
 // characters such as & and %. Other commands are returned unchanged.
 //
 // The batch files prefer a globally installed npm over the one beside them, which makes no
 // difference to a server. exists reports whether a file exists; node returns the path of node if
 // it is not in the folder of the batch file, or "".
-func withoutCmd(path string, args []string, exists func(string) bool, node func() string) (string, []string) {
+func bypassNpmBatchFile(path string, args []string, exists func(string) bool, node func() string) (string, []string) {
 	cut := strings.LastIndexAny(path, `\/`) + 1
 	dir, script := path[:cut], ""
 	switch strings.ToLower(path[cut:]) {

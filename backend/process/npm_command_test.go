@@ -29,7 +29,7 @@ func TestNpmCommandFilesRunWithoutCmdInterpreter(t *testing.T) {
 		{"npx.cmd", nodejs + "node.exe", "npx.cmd", ""},            // its folder is unknown
 		{global + "npm.cmd", nodejs + "x", global + "npm.cmd", ""}, // incomplete npm
 	} {
-		program, got := withoutCmd(c.path, args, exists, func() string { return c.node })
+		program, got := bypassNpmBatchFile(c.path, args, exists, func() string { return c.node })
 		want := args
 		if c.script != "" {
 			want = append([]string{c.script}, args...)

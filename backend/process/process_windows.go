@@ -206,9 +206,9 @@ func (p *Process) Usage() (Usage, error) {
 
 func signalOf(*os.ProcessState) string { return "" }
 
-// withoutCmdWrapper returns s without cmd.exe if that is not needed; see withoutCmd.
+// bypassNpmBatchFileWrapper returns s without cmd.exe if that is not needed; see bypassNpmBatchFile.
 func (s Spec) withoutCmdWrapper() Spec {
-	s.Path, s.Args = withoutCmd(s.Path, s.Args, func(path string) bool {
+	s.Path, s.Args = bypassNpmBatchFile(s.Path, s.Args, func(path string) bool {
 		info, err := os.Stat(path)
 		return err == nil && info.Mode().IsRegular()
 	}, func() string {

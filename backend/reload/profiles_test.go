@@ -174,7 +174,7 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 }
 
 // With servers from the environment, a mistake in a file does not lift access restrictions.
-func TestBrokenEnvironmentConfigKeepsClientBindings(t *testing.T) {
+func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := dir + "/config.jsonc"

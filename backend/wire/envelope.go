@@ -46,7 +46,7 @@ func Scan(msg []byte) (Envelope, error) {
 	}
 	s := scanner{b: msg}
 	if n = s.space(n); n < len(msg) {
-		_, err = s.fail(n, "more than one value")
+		_, err = s.parseError(n, "more than one value")
 	}
 	return env, err
 }
@@ -103,7 +103,7 @@ func (s *scanner) envelope(i int, env *Envelope) (int, error) {
 			env.Error = value
 		default:
 			if foldsToAny(name, envelopeNames[:]) {
-				return i, s.refuse(key.Start, "a key that differs from an envelope key only in case")
+				return i, s.invalidRequest(key.Start, "a key that differs from an envelope key only in case")
 			}
 		}
 		if i, done, err = s.more(i); err != nil {
@@ -123,7 +123,7 @@ func (s *scanner) classify(start int, method core.Span, env *Envelope) error {
 		case c == '"', c == '-', '0' <= c && c <= '9':
 		case c == 'n' && method.Empty():
 		default:
-			return s.refuse(env.ID.Start, "an id that is neither string nor number")
+			return s.invalidRequest(env.ID.Start, "an id that is neither string nor number")
 		}
 	}
 	answered := !env.Result.Empty() || !env.Error.Empty()
@@ -136,14 +136,14 @@ func (s *scanner) classify(start int, method core.Span, env *Envelope) error {
 		return nil
 	}
 	if answered {
-		return s.refuse(start, "both a method and a result")
+		return s.invalidRequest(start, "both a method and a result")
 	}
 	if s.b[method.Start] != '"' {
-		return s.refuse(method.Start, "a method that is not a string")
+		return s.invalidRequest(method.Start, "a method that is not a string")
 	}
 	if !env.Params.Empty() {
 		if c := s.b[env.Params.Start]; c != '{' && c != '[' && c != 'n' {
-			return s.refuse(env.Params.Start, "params that are neither object nor array")
+			return s.invalidRequest(env.Params.Start, "params that are neither object nor array")
 		}
 	}
 	env.Method = methodName(s.b[method.Start:method.End])

@@ -24,7 +24,7 @@ func (k *keySet) add(s *scanner, key core.Span) error {
 	b := s.b[key.Start+1 : key.End-1]
 	usual := skipPlain(b, 0) == len(b)
 	if !usual && hasNUL(b) {
-		return s.refuse(key.Start, "a key with U+0000")
+		return s.invalidRequest(key.Start, "a key with U+0000")
 	}
 	for i, other := range k.inline[:k.n] {
 		if usual && k.nonASCII&(1<<i) == 0 {
@@ -35,11 +35,11 @@ func (k *keySet) add(s *scanner, key core.Span) error {
 		} else if !foldEqual(b, s.b[other.Start+1:other.End-1]) {
 			continue
 		}
-		return s.refuse(key.Start, "a key that occurs twice")
+		return s.invalidRequest(key.Start, "a key that occurs twice")
 	}
 	for _, other := range k.overflow {
 		if foldEqual(b, s.b[other.Start+1:other.End-1]) {
-			return s.refuse(key.Start, "a key that occurs twice")
+			return s.invalidRequest(key.Start, "a key that occurs twice")
 		}
 	}
 	if k.n < len(k.inline) {
@@ -51,7 +51,7 @@ func (k *keySet) add(s *scanner, key core.Span) error {
 		return nil
 	}
 	if len(k.overflow) >= maxKeys {
-		return s.refuse(key.Start, "too many keys")
+		return s.invalidRequest(key.Start, "too many keys")
 	}
 	k.overflow = append(k.overflow, key)
 	return nil

@@ -54,7 +54,7 @@ func Members(obj []byte, visit func(Member) error) error {
 	}
 	i, err := s.members(i, 1, visit)
 	if err == nil && s.space(i) < len(obj) {
-		_, err = s.fail(i, "more than one value")
+		_, err = s.parseError(i, "more than one value")
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func Elements(list []byte, visit func(element core.Span) error) error {
 			return err
 		}
 		if i = s.space(i); i >= len(list) {
-			_, err = s.fail(i, "unterminated array")
+			_, err = s.parseError(i, "unterminated array")
 			return err
 		}
 		switch list[i] {
@@ -87,12 +87,12 @@ func Elements(list []byte, visit func(element core.Span) error) error {
 		case ']':
 			done = true
 		default:
-			_, err = s.fail(i, "no comma between array elements")
+			_, err = s.parseError(i, "no comma between array elements")
 			return err
 		}
 	}
 	if s.space(i+1) < len(list) {
-		_, err := s.fail(i+1, "more than one value")
+		_, err := s.parseError(i+1, "more than one value")
 		return err
 	}
 	return nil

@@ -73,7 +73,7 @@ func ScanParams(params []byte) (Params, error) {
 		return nil
 	})
 	if err == nil && s.space(i) < len(params) {
-		_, err = s.fail(i, "more than one value")
+		_, err = s.parseError(i, "more than one value")
 	}
 	if err == nil && !p.Meta.Empty() {
 		err = p.scanMeta(params)

@@ -39,11 +39,11 @@ type scanner struct {
 	newline, broken bool
 }
 
-func (s *scanner) fail(at int, reason string) (int, error) {
+func (s *scanner) parseError(at int, reason string) (int, error) {
 	return at, &Error{Code: CodeParse, Offset: at, Reason: reason}
 }
 
-func (s *scanner) refuse(at int, reason string) error {
+func (s *scanner) invalidRequest(at int, reason string) error {
 	return &Error{Code: CodeInvalidRequest, Offset: at, Reason: reason}
 }
 
@@ -65,7 +65,7 @@ func (s *scanner) space(i int) int {
 // value validates the value that starts at i and returns the index after it.
 func (s *scanner) value(i, depth int) (int, error) {
 	if i >= len(s.b) {
-		return s.fail(i, "unexpected end")
+		return s.parseError(i, "unexpected end")
 	}
 	switch c := s.b[i]; {
 	case c == '"':
@@ -83,12 +83,12 @@ func (s *scanner) value(i, depth int) (int, error) {
 	case c == 'n':
 		return s.literal(i, "null")
 	}
-	return s.fail(i, "not a JSON value")
+	return s.parseError(i, "not a JSON value")
 }
 
 func (s *scanner) literal(i int, word string) (int, error) {
 	if len(s.b)-i < len(word) || string(s.b[i:i+len(word)]) != word {
-		return s.fail(i, "not a JSON value")
+		return s.parseError(i, "not a JSON value")
 	}
 	return i + len(word), nil
 }
@@ -104,12 +104,12 @@ func (s *scanner) number(i int) (int, error) {
 	case i < len(b) && '1' <= b[i] && b[i] <= '9':
 		i = digits(b, i)
 	default:
-		return s.fail(i, "number without digits")
+		return s.parseError(i, "number without digits")
 	}
 	if i < len(b) && b[i] == '.' {
 		from := i + 1
 		if i = digits(b, from); i == from {
-			return s.fail(i, "number without digits after the point")
+			return s.parseError(i, "number without digits after the point")
 		}
 	}
 	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
@@ -119,7 +119,7 @@ func (s *scanner) number(i int) (int, error) {
 		}
 		from := i
 		if i = digits(b, from); i == from {
-			return s.fail(i, "number without digits in the exponent")
+			return s.parseError(i, "number without digits in the exponent")
 		}
 	}
 	return i, nil
@@ -172,7 +172,7 @@ func (s *scanner) str(i int) (int, error) {
 	for {
 		i = skipPlain(b, i)
 		if i >= len(b) {
-			return s.fail(i, "unterminated string")
+			return s.parseError(i, "unterminated string")
 		}
 		switch c := b[i]; {
 		case c == '"':
@@ -180,12 +180,12 @@ func (s *scanner) str(i int) (int, error) {
 		case c == '\\':
 			next, lone, ok := escape(b, i)
 			if !ok {
-				return s.fail(i, "bad escape in a string")
+				return s.parseError(i, "bad escape in a string")
 			}
 			s.broken = s.broken || lone
 			i = next
 		case c < 0x20:
-			return s.fail(i, "control character in a string")
+			return s.parseError(i, "control character in a string")
 		default:
 			r, n := utf8.DecodeRune(b[i:])
 			if r == utf8.RuneError && n == 1 {
@@ -245,7 +245,7 @@ func hex4(b []byte, i int) (rune, bool) {
 
 func (s *scanner) array(i, depth int) (int, error) {
 	if depth >= MaxDepth {
-		return i, s.refuse(i, "nested too deeply")
+		return i, s.invalidRequest(i, "nested too deeply")
 	}
 	i = s.space(i + 1)
 	if i < len(s.b) && s.b[i] == ']' {
@@ -258,7 +258,7 @@ func (s *scanner) array(i, depth int) (int, error) {
 		}
 		i = s.space(i)
 		if i >= len(s.b) {
-			return s.fail(i, "unterminated array")
+			return s.parseError(i, "unterminated array")
 		}
 		switch s.b[i] {
 		case ',':
@@ -266,7 +266,7 @@ func (s *scanner) array(i, depth int) (int, error) {
 		case ']':
 			return i + 1, nil
 		default:
-			return s.fail(i, "no comma between array elements")
+			return s.parseError(i, "no comma between array elements")
 		}
 	}
 }
@@ -274,7 +274,7 @@ func (s *scanner) array(i, depth int) (int, error) {
 // object validates an object of a payload, with any keys.
 func (s *scanner) object(i, depth int) (int, error) {
 	if depth >= MaxDepth {
-		return i, s.refuse(i, "nested too deeply")
+		return i, s.invalidRequest(i, "nested too deeply")
 	}
 	i = s.space(i + 1)
 	if i < len(s.b) && s.b[i] == '}' {
@@ -299,11 +299,11 @@ func (s *scanner) object(i, depth int) (int, error) {
 // where the value starts.
 func (s *scanner) key(i int) (key core.Span, value int, err error) {
 	if i >= len(s.b) {
-		value, err = s.fail(i, "unterminated object")
+		value, err = s.parseError(i, "unterminated object")
 		return key, value, err
 	}
 	if s.b[i] != '"' {
-		value, err = s.fail(i, "object key is not a string")
+		value, err = s.parseError(i, "object key is not a string")
 		return key, value, err
 	}
 	end, err := s.str(i)
@@ -312,7 +312,7 @@ func (s *scanner) key(i int) (key core.Span, value int, err error) {
 	}
 	key = core.Span{Start: i, End: end}
 	if i = s.space(end); i >= len(s.b) || s.b[i] != ':' {
-		value, err = s.fail(i, "no colon after an object key")
+		value, err = s.parseError(i, "no colon after an object key")
 		return key, value, err
 	}
 	return key, s.space(i + 1), nil
@@ -323,7 +323,7 @@ func (s *scanner) key(i int) (key core.Span, value int, err error) {
 func (s *scanner) more(i int) (next int, done bool, err error) {
 	i = s.space(i)
 	if i >= len(s.b) {
-		next, err = s.fail(i, "unterminated object")
+		next, err = s.parseError(i, "unterminated object")
 		return next, false, err
 	}
 	switch s.b[i] {
@@ -332,6 +332,6 @@ func (s *scanner) more(i int) (next int, done bool, err error) {
 	case '}':
 		return i + 1, true, nil
 	}
-	next, err = s.fail(i, "no comma between object members")
+	next, err = s.parseError(i, "no comma between object members")
 	return next, false, err
 }

@@ -6,7 +6,7 @@ import { DetailBoundary, Split } from '@/components/split';
 import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
 import { Explain } from '@/features/policy/explain';
-import { HideUnused } from '@/features/profiles/hide-unused';
+import { HideUnusedTools } from '@/features/profiles/hide-unused-tools';
 import { useServerLabel } from '@/features/servers/api';
 import { OfferTool } from '@/features/servers/server-tools';
 import { ToolAnnotations } from '@/features/servers/tool-annotations';
@@ -49,7 +49,7 @@ export function ToolsRoute() {
         <Boundary epoch={epoch} title={texts.tools.title}>
           <ToolsPage
             labelOf={labelOf}
-            above={<HideUnused tools={costed} days={days} />}
+            above={<HideUnusedTools tools={costed} days={days} />}
             mark={(tool) => <TrustBadges server={tool.server} tool={tool.tool} />}
           />
         </Boundary>

@@ -1,10 +1,10 @@
 import { Fragment } from 'react';
 
-const word = /[\p{L}\p{N}\p{Co}\p{Mn}]+\*?/gu;
+const wordPattern = /[\p{L}\p{N}\p{Co}\p{Mn}]+\*?/gu;
 
 /** What finds the words of a search in a text, as the daemon does: whole words, or word* as a beginning. */
 export function searchPattern(q: string | undefined): RegExp | undefined {
-  const words = (q?.match(word) ?? []).slice(0, 32);
+  const words = (q?.match(wordPattern) ?? []).slice(0, 32);
   if (words.length === 0) return undefined;
   const parts = words.map((w) => (w.endsWith('*') ? w.slice(0, -1) : `${w}(?![\\p{L}\\p{N}])`));
   return new RegExp(`(^|[^\\p{L}\\p{N}])(${parts.join('|')})`, 'giu');

@@ -17,7 +17,7 @@ import { canRepeat } from './copy-as';
 import { Erase } from './erase';
 import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
-import { maxPicked, PickingBar } from './picking';
+import { maxSelectedCalls, SelectionBar } from './selection-bar';
 import { SessionFrames } from './session-frames';
 
 const t = texts.sessions;
@@ -93,7 +93,7 @@ export function SessionStory({
       onClose={onClose}
     >
       {picked && (
-        <PickingBar
+        <SelectionBar
           chosen={picked.size}
           onNext={() => setSaving(true)}
           onCancel={() => setPicked(undefined)}
@@ -115,7 +115,7 @@ export function SessionStory({
             before={calls[index - 1]}
             start={start}
             picked={picked && canCheck(call) ? picked.has(call.id) : undefined}
-            full={(picked?.size ?? 0) >= maxPicked}
+            full={(picked?.size ?? 0) >= maxSelectedCalls}
             onPick={() =>
               setPicked((old) => {
                 const next = new Set(old);

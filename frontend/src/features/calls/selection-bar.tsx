@@ -4,10 +4,10 @@ import { texts } from '@/lib/texts';
 const t = texts.checks;
 
 /** A check has at most so many calls. */
-export const maxPicked = 200;
+export const maxSelectedCalls = 200;
 
 /** What stands above a story whose calls are being chosen. */
-export function PickingBar({
+export function SelectionBar({
   chosen,
   onNext,
   onCancel,
@@ -20,7 +20,9 @@ export function PickingBar({
     <div className="flex flex-wrap items-center gap-2 border-b bg-sunken px-4 py-2 text-sm md:px-5">
       <p role="status" className="min-w-0 flex-1">
         {chosen === 0 ? t.choose : t.chosen(chosen)}
-        {chosen >= maxPicked && <span className="text-warn"> {t.tooMany(maxPicked)}</span>}
+        {chosen >= maxSelectedCalls && (
+          <span className="text-warn"> {t.tooMany(maxSelectedCalls)}</span>
+        )}
       </p>
       <Button small look="quiet" onClick={onCancel}>
         {texts.actions.cancel}

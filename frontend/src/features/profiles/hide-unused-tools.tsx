@@ -10,7 +10,7 @@ import type { PickTool } from './tool-picker';
 const t = texts.profiles;
 
 /** Hides what nobody called in 30 days from every client, in one click, and takes that back. */
-export function HideUnused({ tools, days }: { tools: PickTool[]; days: number | undefined }) {
+export function HideUnusedTools({ tools, days }: { tools: PickTool[]; days: number | undefined }) {
   const hide = useHide();
   const [done, setDone] = useState<{ tools: HiddenTool[]; tokens: number } | undefined>(undefined);
   const unused = tools.filter((tool) => tool.unused);

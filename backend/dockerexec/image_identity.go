@@ -9,8 +9,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Identity identifies an image whose name may refer to another image later.
-type Identity struct {
+// ImageIdentity identifies an image whose name may refer to another image later.
+type ImageIdentity struct {
 	ID      string   // "sha256:...", local to the Engine
 	Digests []string // "mcp/time@sha256:...", in the registries that it was pulled from
 	Tags    []string // "mcp/time:latest", local names
@@ -19,7 +19,7 @@ type Identity struct {
 
 // Digest returns the registry digest of the image for name, or "" if it was not pulled from a
 // registry.
-func (i Identity) Digest(name string) string {
+func (i ImageIdentity) Digest(name string) string {
 	for _, one := range i.Digests {
 		if of, digest, _ := strings.Cut(one, "@"); familiarName(of) == familiarName(name) {
 			return digest
@@ -37,17 +37,17 @@ func familiarName(name string) string {
 // Identify returns the image that the running container of server uses, if it was created from
 // ref, or else the local image that the next container would use. It does not pull. It returns
 // ErrNoImage if the image is not present.
-func Identify(ctx context.Context, engine Engine, server, ref string) (Identity, error) {
+func Identify(ctx context.Context, engine Engine, server, ref string) (ImageIdentity, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	cli, at, err := newClient(engine)
 	if err != nil {
-		return Identity{}, err
+		return ImageIdentity{}, err
 	}
 	defer cli.Close()
 	found, err := cli.ContainerList(ctx, client.ContainerListOptions{Limit: maxContainers, Filters: make(client.Filters).Add("label", ServerLabel+"="+server)})
 	if err != nil {
-		return Identity{}, translateError(at, "", err)
+		return ImageIdentity{}, translateError(at, "", err)
 	}
 	for _, c := range found.Items {
 		// The list shows the current name of the image; the container keeps the one from which it
@@ -58,7 +58,7 @@ func Identify(ctx context.Context, engine Engine, server, ref string) (Identity,
 		}
 		i, err := identify(ctx, cli, at, made.Container.Image)
 		if err != nil { // the image was removed, but the container still runs
-			i = Identity{ID: made.Container.Image}
+			i = ImageIdentity{ID: made.Container.Image}
 		}
 		i.Running = true
 		return i, nil
@@ -66,15 +66,15 @@ func Identify(ctx context.Context, engine Engine, server, ref string) (Identity,
 	return identify(ctx, cli, at, ref)
 }
 
-func identify(ctx context.Context, cli *client.Client, at Engine, ref string) (Identity, error) {
+func identify(ctx context.Context, cli *client.Client, at Engine, ref string) (ImageIdentity, error) {
 	image, err := cli.ImageInspect(ctx, ref)
 	switch {
 	case errdefs.IsNotFound(err):
-		return Identity{}, fmt.Errorf("%w: %q", ErrNoImage, ref)
+		return ImageIdentity{}, fmt.Errorf("%w: %q", ErrNoImage, ref)
 	case err != nil:
-		return Identity{}, translateError(at, ref, err)
+		return ImageIdentity{}, translateError(at, ref, err)
 	}
-	return Identity{ID: image.ID, Digests: image.RepoDigests, Tags: image.RepoTags}, nil
+	return ImageIdentity{ID: image.ID, Digests: image.RepoDigests, Tags: image.RepoTags}, nil
 }
 
 // LatestDigest returns the digest that ref has in its registry now. The Engine queries the

@@ -150,7 +150,7 @@ func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 
 func TestRegistryDigestIsFoundUnderShortName(t *testing.T) {
 	t.Parallel()
-	i := Identity{Digests: []string{"other/x@sha256:1", "docker.io/library/alpine@sha256:2", "mcp/time@sha256:3"}}
+	i := ImageIdentity{Digests: []string{"other/x@sha256:1", "docker.io/library/alpine@sha256:2", "mcp/time@sha256:3"}}
 	for name, want := range map[string]string{"alpine": "sha256:2", "docker.io/mcp/time": "sha256:3", "mcp/tim": "", "x": "", "index.docker.io/other/x": "sha256:1"} {
 		if got := i.Digest(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -17,9 +17,9 @@ import (
 // SecretHolder is a holder of secrets that must never be recorded.
 type SecretHolder interface{ Known() []string }
 
-// secretFeed passes to the recorder the values that it must never record: those of the
+// recorderRedaction passes to the recorder the values that it must never record: those of the
 // configuration, with their variables expanded, and those of other holders.
-type secretFeed struct {
+type recorderRedaction struct {
 	recorder *store.Recorder
 	log      *slog.Logger
 	others   []SecretHolder
@@ -34,13 +34,13 @@ type secretFeed struct {
 	missed int // secrets that exceeded the recorder's capacity, as last logged
 }
 
-func newSecretFeed(recorder *store.Recorder, log *slog.Logger, others ...SecretHolder) *secretFeed {
-	return &secretFeed{recorder: recorder, log: log, others: others, changed: make(chan *config.Config, 1)}
+func newRecorderRedaction(recorder *store.Recorder, log *slog.Logger, others ...SecretHolder) *recorderRedaction {
+	return &recorderRedaction{recorder: recorder, log: log, others: others, changed: make(chan *config.Config, 1)}
 }
 
 // apply applies a new configuration. Variables of our own environment take effect immediately;
 // those of the login shell follow later, because reading them may take seconds.
-func (k *secretFeed) apply(c *config.Config) {
+func (k *recorderRedaction) apply(c *config.Config) {
 	process.SetLoginLimit(c.Global.LoginShellTimeout)
 	k.set(c, os.LookupEnv)
 	select {
@@ -50,7 +50,7 @@ func (k *secretFeed) apply(c *config.Config) {
 	k.changed <- c // never blocks: reload applies one configuration at a time
 }
 
-func (k *secretFeed) run(ctx context.Context) error {
+func (k *recorderRedaction) run(ctx context.Context) error {
 	for {
 		var c *config.Config
 		select {
@@ -79,30 +79,30 @@ func (k *secretFeed) run(ctx context.Context) error {
 	}
 }
 
-func (k *secretFeed) current() *config.Config {
+func (k *recorderRedaction) current() *config.Config {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.now
 }
 
-func (k *secretFeed) set(c *config.Config, lookup func(string) (string, bool)) {
+func (k *recorderRedaction) set(c *config.Config, lookup func(string) (string, bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.now, k.lookup = c, lookup
-	k.tell(c, lookup)
+	k.updateRecorder(c, lookup)
 }
 
 // refresh passes the current secrets of all holders to the recorder.
-func (k *secretFeed) refresh() {
+func (k *recorderRedaction) refresh() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.now != nil {
-		k.tell(k.now, k.lookup)
+		k.updateRecorder(k.now, k.lookup)
 	}
 }
 
 // tell must be called with k.mu held.
-func (k *secretFeed) tell(c *config.Config, lookup func(string) (string, bool)) {
+func (k *recorderRedaction) updateRecorder(c *config.Config, lookup func(string) (string, bool)) {
 	values := secretsOf(c, lookup)
 	for _, o := range k.others {
 		values = append(values, o.Known()...)

@@ -40,32 +40,3 @@ func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog
 	}
 	return reply(list)
 }
-
-func (a *API) serverUsage(context.Context, *none) (*answer[List[ServerUsage]], error) {
-	return reply(List[ServerUsage]{Items: a.usageOf(a.Servers.Statuses())})
-}
-
-// usageOf measures the servers that have a process on this machine.
-func (a *API) usageOf(servers []core.ServerStatus) []ServerUsage {
-	list := []ServerUsage{}
-	for _, s := range servers {
-		if s.PID == 0 && len(s.Instances) == 0 {
-			continue
-		}
-		if u, err := a.Usage(s.ID); err == nil {
-			list = append(list, ServerUsage{Server: s.ID, RSS: u.RSS, CPU: u.CPU, Processes: len(u.Tree)})
-		}
-	}
-	return list
-}
-
-type noticeInput struct {
-	Subject string `path:"subject" maxLength:"100"`
-}
-
-func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*none, error) {
-	if !a.Commands.Dismiss(in.Subject) {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such notice, or it cannot be acknowledged because it describes the current state")
-	}
-	return &none{}, nil
-}
