@@ -83,7 +83,11 @@ func withWatcher(t *testing.T, do func(d *fixture)) {
 			Connect:  d.dial,
 			Snapshot: func() Snapshot { return d.now },
 			Open:     func(to string) { d.opened = append(d.opened, to) },
-			Answer:   func(id string, approve bool) { d.answers = append(d.answers, fmt.Sprint(id, " ", approve)) },
+			Answer: func(id string, approve bool) { // called on a goroutine of its own
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.answers = append(d.answers, fmt.Sprint(id, " ", approve))
+			},
 		}
 		d.watcher = w
 		ctx, cancel := context.WithCancel(t.Context())
