@@ -91,7 +91,7 @@ func DefaultRules() Rules {
 type Policy struct {
 	Rules   Rules
 	Clients map[string]ClientPolicy // by the name of their token
-	// Arguments are the rules on arguments, in the order of evaluation.
+	// Arguments are the argument rules, in the order of evaluation.
 	Arguments []ArgumentRule
 }
 

@@ -82,7 +82,7 @@ type RetrySettings struct {
 
 func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/policy", "State of circuit breakers and call queues", a.policyStatus)
-	op(a, doc, "POST", "/api/v1/policy/try", "Show what rules on arguments would have done with recorded calls", a.tryRules)
+	op(a, doc, "POST", "/api/v1/policy/try", "Show what argument rules would have done with recorded calls", a.tryRules)
 	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would admit a call", a.explain)
 	op(a, doc, "POST", "/api/v1/servers/{id}/reset", "Close a server's circuit breaker", a.resetBreaker)
 	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
@@ -101,8 +101,8 @@ type explainInput struct {
 	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool, or its public name"`
 	Client string `query:"client" maxLength:"128" doc:"Name of a client's token"`
 	// Arguments are JSON text: they may have several readings, which decoding would hide.
-	Arguments string `query:"arguments" maxLength:"65536" doc:"Arguments of the call, the text of a JSON object; without them, rules on arguments decide nothing"`
-	Folder    string `query:"folder" maxLength:"4096" doc:"Absolute path of the client's working folder, for rules on arguments"`
+	Arguments string `query:"arguments" maxLength:"65536" doc:"Arguments of the call, the text of a JSON object; without them, argument rules with a condition do not apply"`
+	Folder    string `query:"folder" maxLength:"4096" doc:"Absolute path of the client's working folder, for argument rules"`
 }
 
 func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Explanation], error) {

@@ -107,7 +107,7 @@ func (p *program) clientsMove() *cobra.Command {
 		}
 		return p.applyPlan(r, plan, f.yes)
 	})
-	cmd.Long = "Move a client's servers to Drawbridge and replace each entry by one with the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\n\"drawbridge clients undo CLIENT [SERVER...]\" reverts all moves, or only those of the named servers."
+	cmd.Long = "Move a client's servers to Drawbridge and replace each entry with one that has the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\n\"drawbridge clients undo CLIENT [SERVER...]\" reverts all moves, or only those of the named servers."
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&singleEntry, "single-entry", false, "one entry for all servers; tool names change")
 	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {

@@ -46,7 +46,7 @@ func (p *program) explainCall() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "for the client whose token has this `NAME`")
-	cmd.Flags().StringVar(&arguments, "arguments", "", "for a call with these arguments, a `JSON` object: shows which rule on arguments decides")
+	cmd.Flags().StringVar(&arguments, "arguments", "", "evaluate a call with these arguments (a `JSON` object), and show which argument rule applies")
 	cmd.Flags().StringVar(&folder, "folder", "", "for a client that works in this `FOLDER`")
 	cmd.Flags().BoolVar(&all, "all", false, "show whether each server is ready")
 	cmd.Flags().BoolVar(&wait, "wait", false, "with --all: wait for servers that are starting")

@@ -33,7 +33,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`")
 	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
-	f.StringVar(&c.version, "server-version", "", "only calls that this `VERSION` of a server answered: as the server reports it, of its package, or the beginning of the hash of a definition")
+	f.StringVar(&c.version, "server-version", "", "only calls answered by this `VERSION` of a server: the version that the server reports, the version of its package, or the beginning of a definition hash")
 	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
 	f.StringVar(&c.to, "to", "", "only calls before this `TIME`, in the format of --from")
 	f.DurationVar(&c.least, "min-took", 0, "only calls that took at least this `DURATION`, such as 500ms")
@@ -43,7 +43,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 // filterToken matches NAME:VALUE and NAME:"VALUE".
 var filterToken = regexp.MustCompile(`(^|\s)([a-z]+):("[^"]*"|[^\s"]+)`)
 
-// parse adds the filters of a text in the filter language of the page; see history. The remaining
+// parse adds the filters of a text in the filter syntax of the Calls page; see history. The remaining
 // text is searched for.
 func (c *callFilter) parse(text string) error {
 	var wrong error

@@ -22,7 +22,7 @@ func (p *program) policy() *cobra.Command {
 func (p *program) policyTry() *cobra.Command {
 	days := 30
 	cmd := &cobra.Command{
-		Use: "try [FILE]", Short: "Show what rules on arguments would have done with the recorded calls", Args: argCount(0, 1),
+		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: argCount(0, 1),
 		Long: "Show which recorded calls the rules in policy.rules would have held for approval, and which they would have rejected. Nothing is called and nothing is saved.\n" +
 			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tested. Files and symbolic links are evaluated as they are now.",
 		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",

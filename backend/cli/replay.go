@@ -72,7 +72,7 @@ func (p *program) replay() *cobra.Command {
 	f.BoolVar(&strict, "strict", false, "answer calls that are not recorded with an error")
 	f.BoolVar(&nearest, "nearest", false, "answer calls that are not recorded with the result of the most similar one")
 	f.BoolVar(&passthrough, "passthrough", false, "send tool calls that are not recorded to the live server")
-	f.BoolVar(&realtime, "realtime", false, "take as long for each response as recorded")
+	f.BoolVar(&realtime, "realtime", false, "delay each response so that it takes as long as the recorded one")
 	cmd.MarkFlagsMutuallyExclusive("strict", "nearest", "passthrough")
 	cmd.AddCommand(p.replayExport())
 	return cmd
@@ -82,7 +82,7 @@ func (p *program) replayExport() *cobra.Command {
 	var calls recordedCalls
 	cmd := &cobra.Command{
 		Use: "export SERVER FILE", Short: "Write the recorded calls of a server to a new cassette", Args: argCount(2, 2),
-		Long: "Write the recorded calls of tools, prompts and resources of a server, and its lists as they were last, to a new cassette for \"drawbridge replay\".\n\n" +
+		Long: "Write the recorded calls of tools, prompts and resources of a server, and the latest version of its lists, to a new cassette for \"drawbridge replay\".\n\n" +
 			"Secrets that the history redacts are not in the file. A call whose result was redacted or truncated is kept without the result and gets an error when served.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.exportCassette(cmd.Context(), args[0], calls, args[1])

@@ -5,7 +5,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// ArgumentRules are rules on arguments that are evaluated without a Policy, for recorded calls.
+// ArgumentRules are argument rules that are evaluated without a Policy, for recorded calls.
 type ArgumentRules struct {
 	rules   ruleset
 	now     *config.Config
@@ -22,7 +22,7 @@ func NewArgumentRules(rules []config.ArgumentRule, now *config.Config) *Argument
 	return a
 }
 
-// serverForRules returns the parts of a server that rules on arguments need.
+// serverForRules returns the parts of a server that argument rules need.
 func serverForRules(c *config.Server) *server {
 	return &server{id: c.ID, label: c.Label, namespace: c.Namespace, cwd: c.Cwd, local: c.Type == core.Stdio, filter: c.Filter}
 }

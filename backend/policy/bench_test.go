@@ -32,7 +32,7 @@ func BenchmarkAdmit(b *testing.B) {
 	}
 }
 
-// BenchmarkArgumentRules measures ten rules on arguments, none of which applies.
+// BenchmarkArgumentRules measures ten argument rules, none of which applies.
 func BenchmarkArgumentRules(b *testing.B) {
 	rules := make([]string, 10)
 	for i := range rules {

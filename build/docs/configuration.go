@@ -63,7 +63,7 @@ const configurationHead = mark + `# Configuration
 All keys of the configuration, generated from ` + "`config/schema.json`" + `, which editors use for completion. [Server entries and configuration files](MCP_SETUP.md)
 describes how the files are found, merged and watched; ` + "[config/examples](../config/examples)" + ` contains complete files.
 
-Unknown keys cause warnings with a suggestion, invalid values cause errors; ` + "`drawbridge validate`" + ` shows both with line and column.
+Unknown keys cause warnings with a suggestion, and invalid values cause errors; ` + "`drawbridge validate`" + ` shows both with line and column.
 ` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings are replaced by their values each time a server starts.
 `
 
@@ -107,7 +107,7 @@ func configuration() ([]byte, error) {
 var titles = map[string]string{
 	"server": "A server", "tool": "A tool", "retry": "retry", "breaker": "breaker", "rateLimit": "rateLimit", "concurrency": "concurrency", "sandbox": "sandbox",
 	"profile": "A profile", "profileServer": "A server of a profile", "client": "A client",
-	"argumentRule": "A rule on arguments", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
+	"argumentRule": "An argument rule", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
 }
 
 func writeSection(b *bytes.Buffer, level int, title string, p property) {
