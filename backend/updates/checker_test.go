@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,8 +28,8 @@ type site struct {
 	mu        sync.Mutex
 	document  string
 	signature []byte
-	gets      int
-	fail      bool
+	gets      atomic.Int64
+	fail      atomic.Bool
 }
 
 func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -36,12 +37,12 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer s.mu.Unlock()
 	w := httptest.NewRecorder()
 	switch {
-	case s.fail:
+	case s.fail.Load():
 		return nil, fmt.Errorf("no route to host")
 	case strings.HasSuffix(r.URL.Path, signatureExt):
 		_, _ = w.Write(s.signature)
 	default:
-		s.gets++
+		s.gets.Add(1)
 		_, _ = w.WriteString(s.document)
 	}
 	return w.Result(), nil
@@ -111,25 +112,25 @@ func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
 		f.release(f.private, `{"version":"1.3.0","notes":"https://example.com/1.3"}`)
 		stop := run("v1.2.0")
 		wait(48 * time.Hour)
-		if f.gets != 0 {
+		if f.gets.Load() != 0 {
 			t.Fatal("the address was read although nobody switched that on")
 		}
 		f.checker.Apply(f.source)
 		wait(startDelay + time.Second)
 		want := "Drawbridge 1.3.0 is available; this is 1.2.0. Install it as you installed this one. Release notes: https://example.com/1.3"
-		if n := f.checker.Notice(); n.Message != want || f.gets != 1 {
-			t.Fatalf("%d readings: %q", f.gets, n.Message)
+		if n := f.checker.Notice(); n.Message != want || f.gets.Load() != 1 {
+			t.Fatalf("%d readings: %q", f.gets.Load(), n.Message)
 		}
 		stop()
 		stop = run("v1.2.0") // a restart knows the result and does not read again
 		f.checker.Apply(f.source)
 		wait(time.Hour)
-		if n := f.checker.Notice(); n.Message != want || f.gets != 1 {
-			t.Fatalf("after a restart: %d readings: %q", f.gets, n.Message)
+		if n := f.checker.Notice(); n.Message != want || f.gets.Load() != 1 {
+			t.Fatalf("after a restart: %d readings: %q", f.gets.Load(), n.Message)
 		}
 		wait(23 * time.Hour)
-		if f.gets != 2 {
-			t.Fatalf("%d readings after a day", f.gets)
+		if f.gets.Load() != 2 {
+			t.Fatalf("%d readings after a day", f.gets.Load())
 		}
 		stop()
 		stop = run("v1.3.0") // installed
@@ -140,7 +141,7 @@ func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
 		}
 		f.checker.Apply(Source{})
 		wait(72 * time.Hour)
-		if f.gets != 2 {
+		if f.gets.Load() != 2 {
 			t.Fatal("the address is read after it was switched off")
 		}
 		stop()
@@ -150,18 +151,18 @@ func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
 func TestUnreachableAddressIsReadOnceADay(t *testing.T) {
 	withChecker(t, func(f *fixture, run func(string) func()) {
 		f.release(f.private, `{"version":"2.0.0"}`)
-		f.fail = true
+		f.fail.Store(true)
 		stop := run("1.0.0")
 		defer stop()
 		f.checker.Apply(f.source)
 		wait(12 * time.Hour)
-		f.fail = false
+		f.fail.Store(false)
 		wait(11 * time.Hour)
-		if f.gets != 0 || f.checker.Notice().Message != "" {
+		if f.gets.Load() != 0 || f.checker.Notice().Message != "" {
 			t.Fatal("read again within a day")
 		}
 		wait(2 * time.Hour)
-		if f.gets != 1 || f.checker.Notice().Message == "" {
+		if f.gets.Load() != 1 || f.checker.Notice().Message == "" {
 			t.Fatal("not read after a day")
 		}
 	})

@@ -94,10 +94,11 @@ func TestTrayMenuActions(t *testing.T) {
 	})
 	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("tray"), modern: true}
 	for _, answer := range []string{"Approve once", "Deny"} {
+		arguments := `{"text":"held: ` + answer + `"}`
 		done := make(chan string, 1)
 		go func() {
 			var reply string
-			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asked__echo","arguments":{"text":"held"},` + modernMeta + `}}`
+			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asked__echo","arguments":` + arguments + `,` + modernMeta + `}}`
 			if err := client.stream(t.Context(), "asked__echo", body, func(message string) { reply = message }); err != nil {
 				reply = err.Error()
 			}
@@ -105,8 +106,8 @@ func TestTrayMenuActions(t *testing.T) {
 		}()
 		becomes("the menu does not show the held call", func() bool {
 			return slices.ContainsFunc(menu(), func(e entry) bool {
-				arguments, ok := named(e.under, `{"text":"held"}`)
-				return ok && strings.HasPrefix(e.label, "Approve? asked › echo") && !arguments.enabled
+				line, ok := named(e.under, arguments)
+				return ok && strings.HasPrefix(e.label, "Approve? asked › echo") && !line.enabled
 			})
 		})
 		time.Sleep(tray.SettleTime) // the promise: an entry that has just changed answers nothing

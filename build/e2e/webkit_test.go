@@ -169,6 +169,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	w.shows("echo") // it appeared without a reload
 	w.press("demo / echo")
 	w.shows("seen in WebKit")
+	w.press("Overview")
 	w.press("Usage")
 	w.shows("Calls and errors")
 	w.press("Settings")
