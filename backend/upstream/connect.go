@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -236,9 +237,11 @@ var (
 	errExited  = errors.New("the server exited")
 )
 
-// Exited reports whether err means that the server exited, or closed its output as an exiting
-// process does.
-func Exited(err error) bool { return errors.Is(err, errExited) || errors.Is(err, wire.ErrClosed) }
+// Exited reports whether err means that the server exited, or closed its output or its input as an
+// exiting process does. The end of the input is noticed first if a request was being written.
+func Exited(err error) bool {
+	return errors.Is(err, errExited) || errors.Is(err, wire.ErrClosed) || errors.Is(err, syscall.EPIPE)
+}
 
 // exitDrainTimeout is how long output that a server wrote before it exited may still arrive.
 const exitDrainTimeout = 500 * time.Millisecond

@@ -1,0 +1,19 @@
+package upstream
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// A process that exits before it has read a request ends the connection with a failed write.
+func TestFailedWriteToExitedServerCountsAsExit(t *testing.T) {
+	write := &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+	lost := &core.Error{Code: core.CodeUnavailable, Message: "the connection was lost", Cause: fmt.Errorf("cannot write: %w", write)}
+	if !Exited(lost) {
+		t.Error("it counts as a lost connection, so the status of the process is not told")
+	}
+}
