@@ -80,7 +80,7 @@ race() {
 		if grep -qE '^\s*go |\.Go\(|\.Parallel\(|\.Skipf?\(|"sync|"testing/synctest' "$dir"/*.go; then packages+=("$dir"); fi
 	done
 	CGO_ENABLED=1 go test -race -gcflags="modernc.org/libc/...=$plain" -gcflags="modernc.org/sqlite/lib=$plain" \
-		-vet=off -ldflags=-w -json -timeout 15m -p 3 -parallel 4 "${packages[@]}" | tally go
+		-vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 "${packages[@]}" | tally go
 }
 
 window() { make --no-print-directory window; }
@@ -89,7 +89,7 @@ window() { make --no-print-directory window; }
 # parallel run one at a time, before all others.
 e2e() {
 	make --no-print-directory daemon
-	CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags e2e -json -timeout 40m -parallel 6 ./build/e2e | tally go
+	CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags e2e -json -timeout 40m -parallel 4 ./build/e2e | tally go
 }
 
 browser() {
