@@ -103,7 +103,7 @@ func (r *callObservers) apply(c *config.Config) {
 	r.secrets.apply(c)
 }
 
-// watch returns the bridge's handler with the timeline in front of it.
+// watch returns the bridge's handler with the frame log in front of it.
 func (r *callObservers) watch(front *bridge.Bridge) http.Handler {
 	return r.frameLog.Clients(front, loopback.ClientHeader, front.ClientOf)
 }

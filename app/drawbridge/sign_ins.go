@@ -78,7 +78,7 @@ func (g guest) Client(ctx context.Context, _ *config.Server, address, _ string) 
 	return g.guests.Client(ctx, oauth.Server{ID: "guest", URL: address})
 }
 
-// nothing is a vault that stores nothing.
+// emptyVault is a vault that stores nothing.
 type emptyVault struct{}
 
 func (emptyVault) Get(context.Context, string) (string, error) {

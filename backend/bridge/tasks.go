@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -75,16 +76,9 @@ func (b *Bridge) newTaskCall(rq *request, server string, t task) *core.Call {
 
 // taskMethodError returns the error for a method that the client may not use.
 func taskMethodError(rq *request, offers []registry.Offer) *rpcError {
-	has := false
-	for _, era := range taskMethods[rq.method] {
-		has = has || era == rq.era
-	}
-	if has {
-		has = false
-		for _, o := range offers {
-			has = has || o.Catalog != nil && offersTasks(rq.era, o.Catalog.Capabilities)
-		}
-	}
+	has := slices.Contains(taskMethods[rq.method], rq.era) && slices.ContainsFunc(offers, func(o registry.Offer) bool {
+		return o.Catalog != nil && offersTasks(rq.era, o.Catalog.Capabilities)
+	})
 	switch {
 	case !has, rq.era == core.Legacy && rq.session.version < firstWithTasks:
 		return newError(codeMethodNotFound, "there is no such method")
@@ -148,12 +142,7 @@ func legacyTasks(ep endpoint, offers []registry.Offer) []byte {
 }
 
 func hasServer(offers []registry.Offer, server string) bool {
-	for _, o := range offers {
-		if o.Server == server {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(offers, func(o registry.Offer) bool { return o.Server == server })
 }
 
 // rememberTask adds the task that a server has created in place of a result.
@@ -213,12 +202,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callSink, off
 	if rq.endpoint.server == "" && public != "" {
 		server, cursor, _ = strings.Cut(public, taskSeparator)
 	}
-	at := -1
-	for i, s := range servers {
-		if s == server {
-			at = i
-		}
-	}
+	at := slices.Index(servers, server)
 	if at < 0 {
 		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown")
 	}
