@@ -70,13 +70,12 @@ lint() {
 # SQLite, which is C translated to Go, runs without the race detector: it does not share memory
 # between goroutines, and with the detector the tests of the store need three times as long. Its
 # driver modernc.org/sqlite and all other code run with it. Packages without goroutines and locks
-# have no races, and the stage unit runs their tests. Many tests wait for processes and containers,
-# so three packages run at a time.
+# have no races, and the stage unit runs their tests; packages that may skip tests run here too,
+# because unit does not report a skip as a failure.
 race() {
 	local plain=-race=false dirs dir packages=()
 	dirs=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)
 	for dir in $dirs; do
-		# Nor does unit report a skipped test as a failure.
 		if grep -qE '^\s*go |\.Go\(|\.Parallel\(|\.Skipf?\(|"sync|"testing/synctest' "$dir"/*.go; then packages+=("$dir"); fi
 	done
 	CGO_ENABLED=1 go test -race -gcflags="modernc.org/libc/...=$plain" -gcflags="modernc.org/sqlite/lib=$plain" \
