@@ -57,6 +57,11 @@ flow('filters can be typed into the search', quiet, async (page, mock) => {
   await chips.getByText('Server: filesystem').waitFor();
   await chips.getByText('Tool error').waitFor();
   await becomes(() => box.inputValue(), 'gate');
+  await box.press('Enter'); // changes nothing: the filters were taken out before
+  await chips.getByText('Server: filesystem').click();
+  await page.waitForURL((url) => !url.hash.includes('server='));
+  assert.match(page.url(), /[?&]q=gate(&|$)/);
+  await becomes(() => box.inputValue(), 'gate');
   await inspect(page);
 });
 

@@ -1,7 +1,7 @@
 // Profiles made, given to a client, changed and deleted, and tools that nobody uses hidden, by
 // the page of a real daemon, with what the client sees after each.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, allowed, call, finish, go, keep, leave, live, order, page, part, step, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, finish, go, keep, leave, live, order, page, part, step, until } from './page-kit.mjs'
 
 const text = () => readFile(order.config, 'utf8')
 const config = async () => JSON.parse((await text()).replace(/^\s*\/\/.*$/gm, ''))
@@ -48,9 +48,11 @@ const toolsAt = async (path) => {
 
 const save = () => page.getByRole('button', { name: 'Save profile' })
 
+// The page asks once a minute which tools are used: the call is recorded before it opens.
+await call('demo', 'echo', { text: 'so that it is used' })
+await until('the call is counted', async () => (await api('GET', '/api/v1/usage?range=30d')).tools.some((use) => use.tool === 'echo'))
 await page.goto(order.link)
 await live()
-await call('demo', 'echo', { text: 'so that it is used' })
 
 await step('a profile is made of single tools, and its address offers these alone', async () => {
   await go('/profiles')

@@ -51,6 +51,14 @@ export function CallsPage({
     },
     [change],
   );
+  // The space makes the last filter complete; it is not part of what is searched for.
+  const finishSearch = useCallback(
+    (text: string) => {
+      const { found, rest } = readTokens(`${text} `);
+      change({ ...found, q: rest.trim() || undefined });
+    },
+    [change],
+  );
   const filtered = Object.values(filters).some(Boolean);
   // Beside an open detail there is no room for a third column.
   const roomy = useWideScreen() && selected === undefined;
@@ -65,7 +73,7 @@ export function CallsPage({
           hint={t.searchHint}
           value={filters.q ?? ''}
           onChange={setSearch}
-          onEnter={(text) => setSearch(`${text} `)}
+          onEnter={finishSearch}
         />
         <Button
           aria-expanded={open}
