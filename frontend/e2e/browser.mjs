@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
-export { patience } from './waiting.mjs';
+export { timeoutMs } from './waiting.mjs';
 
 export const sizes = {
   desktop: { width: 1280, height: 800 },

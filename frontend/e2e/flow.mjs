@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
-import { late } from './waiting.mjs';
+import { randomDelay } from './waiting.mjs';
 
 const list = [];
 
@@ -35,7 +35,7 @@ export function flows(lend, { check, wants }) {
     .map(({ name, options, run }) => async () => {
       await check(name, async () => {
         const port = await options.port?.();
-        const mock = await startMock({ delay: late, ...options, port });
+        const mock = await startMock({ delay: randomDelay, ...options, port });
         try {
           await lend(sizes.desktop, async (page) => {
             try {

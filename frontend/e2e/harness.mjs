@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { becomes, lasting, patiently, slow } from './waiting.mjs';
+import { becomes, lengthenToasts, retryAmbiguousLocators, slow } from './waiting.mjs';
 
 export { settled } from './waiting.mjs';
 
@@ -9,8 +9,8 @@ const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.m
 /** A page that remembers everything that should not happen. */
 export async function watched(context) {
   const page = await context.newPage();
-  patiently(page);
-  await page.addInitScript(lasting);
+  retryAmbiguousLocators(page);
+  await page.addInitScript(lengthenToasts);
   if (slow > 1) {
     const debug = await context.newCDPSession(page);
     await debug.send('Emulation.setCPUThrottlingRate', { rate: slow });

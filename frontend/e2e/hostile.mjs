@@ -8,7 +8,7 @@ import { corpus, hostile } from './corpus.mjs';
 import { inspect, settled, watched } from './harness.mjs';
 import { findInjections, watchForInjection } from './injection.mjs';
 import { addresses, filled } from './pages.mjs';
-import { patience } from './waiting.mjs';
+import { timeoutMs } from './waiting.mjs';
 
 // Each round gives every field another string, so that each string is in many fields.
 const rounds = [0, 83, 171];
@@ -31,7 +31,7 @@ async function walk(browser, tally, offset) {
   await tally.check(name, async () => {
     const mock = await startMock({ scene: 'trouble', rate: 0, mangle: hostile(offset) });
     const context = await browser.newContext({ viewport: sizes.desktop, reducedMotion: 'reduce' });
-    context.setDefaultTimeout(patience);
+    context.setDefaultTimeout(timeoutMs);
     const page = await watchedPage(context, mock.url);
     await page.goto(`${mock.url}/`);
     for (const address of addresses) {
@@ -58,7 +58,7 @@ async function large(browser) {
     tool.title = corpus[(i + 50) % corpus.length];
   }
   const context = await browser.newContext({ viewport: sizes.desktop });
-  context.setDefaultTimeout(patience);
+  context.setDefaultTimeout(timeoutMs);
   const page = await watchedPage(context, mock.url);
   await page.goto(`${mock.url}/#/tools`);
   await page.getByRole('searchbox').fill('tool_1999');

@@ -5,7 +5,7 @@ import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { settled, watched } from './harness.mjs';
 import { addresses, filled } from './pages.mjs';
-import { patience } from './waiting.mjs';
+import { timeoutMs } from './waiting.mjs';
 
 /** Most pages move nothing at all; 0.1 is what browsers call good. */
 const most = 0.05;
@@ -43,7 +43,7 @@ async function walk(browser, tally, scene, size, of) {
   if (wanted.length === 0) return;
   const mock = await startMock({ scene, rate: 0, delay });
   const context = await browser.newContext({ viewport: sizes[size], reducedMotion: 'reduce' });
-  context.setDefaultTimeout(patience);
+  context.setDefaultTimeout(timeoutMs);
   await context.addInitScript(observe);
   const page = await watched(context);
   for (const address of wanted) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { watched } from './harness.mjs';
-import { live, patience } from './waiting.mjs';
+import { live, timeoutMs } from './waiting.mjs';
 
 /** In CI other things may run beside it, and only standing still for long is a failure. */
 const slack = process.env.CI ? 5 : 1;
@@ -17,7 +17,7 @@ async function open(browser, options, prepare) {
   const mock = await startMock({ scene: 'full', ...options });
   await prepare?.(mock);
   const context = await browser.newContext({ viewport: sizes.desktop });
-  context.setDefaultTimeout(patience);
+  context.setDefaultTimeout(timeoutMs);
   const page = await watched(context);
   await page.goto(`${mock.url}/#/calls`);
   await live(page);

@@ -1,7 +1,7 @@
 // Tabs that are used again: each new tab costs a process, which loads the whole page again.
 import { sizes } from './browser.mjs';
 import { watched } from './harness.mjs';
-import { patience } from './waiting.mjs';
+import { timeoutMs } from './waiting.mjs';
 
 /** Lends isolated tabs of browser, one to each flow. */
 export function pagePool(browser) {
@@ -12,7 +12,7 @@ export function pagePool(browser) {
       viewport: sizes.desktop,
       reducedMotion: 'reduce',
     });
-    context.setDefaultTimeout(patience);
+    context.setDefaultTimeout(timeoutMs);
     return watched(context);
   }
 

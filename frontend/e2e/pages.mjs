@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { inspect, settled, watched } from './harness.mjs';
-import { patience } from './waiting.mjs';
+import { timeoutMs } from './waiting.mjs';
 
 export const addresses = [
   '#/',
@@ -135,7 +135,7 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, rules 
   if (wanted.length === 0) return;
   const mock = await startMock({ scene, rate: 0 });
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
-  context.setDefaultTimeout(patience);
+  context.setDefaultTimeout(timeoutMs);
   const fill = (address) => filled(address, mock.world);
   let page = await watched(context);
   await page.goto(`${mock.url}/`);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { becomes, focused, keep, textOf } from './waiting.mjs';
+import { becomes, focused, pressDefault, textOf } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -99,7 +99,7 @@ flow('a file that reduces the history is saved after confirmation', quiet, async
   await dialog.getByText(/^3 of [\d,]+ calls exceed these limits/).waitFor();
   await dialog.getByText(/^Started between/).waitFor();
   await inspect(page, 'all');
-  await keep(page);
+  await pressDefault(page);
   assert.equal(mock.world.config.text, file);
   assert.equal(await textOf(box), narrow);
   await box.press('Control+s');

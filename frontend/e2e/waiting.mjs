@@ -1,23 +1,23 @@
-// Waiting for what is to come. Nothing in these tests is read at once after an action: on a
-// busy machine the page needs seconds for what it shows elsewhere in the next frame.
+// Waiting for the page. No test reads a result right after an action: what takes one frame on a
+// fast machine takes seconds on a busy one.
 import assert from 'node:assert/strict';
 
-/** E2E_SLOW=4 gives the page a quarter of the processor, and lets answers come late. */
+/** E2E_SLOW=4 slows down the page's processor by four and delays responses. */
 export const slow = Number(process.env.E2E_SLOW ?? 1);
 
-/** How long the page may take for anything; only a busy machine needs much of it. */
-export const patience = 60_000 * slow;
+/** The time limit of every wait. Only a busy machine needs much of it. */
+export const timeoutMs = 60_000 * slow;
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** On a slow machine answers come late, and not in the order of their questions. */
-export function late() {
+/** A random delay for a response, so that responses arrive out of order; 0 without E2E_SLOW. */
+export function randomDelay() {
   return slow > 1 ? Math.random() * 40 * slow : 0;
 }
 
-/** Asks until the answer is true, and returns it; the last error is the failure. */
+/** Calls `ask` until it returns a truthy value, and returns that. Fails with its last error. */
 export async function until(ask, what) {
-  for (const end = Date.now() + patience; ; await pause(25)) {
+  for (const end = Date.now() + timeoutMs; ; await pause(25)) {
     let wrong;
     try {
       const answer = await ask();
@@ -25,11 +25,11 @@ export async function until(ask, what) {
     } catch (error) {
       wrong = error;
     }
-    if (Date.now() >= end) throw wrong ?? new Error(`${what} did not come`);
+    if (Date.now() >= end) throw wrong ?? new Error(`${what} did not happen in time`);
   }
 }
 
-/** Asks until the answer equals `wanted`, or matches it. */
+/** Calls `ask` until its result equals or matches `wanted`. */
 export function becomes(ask, wanted) {
   return until(async () => {
     const got = await ask();
@@ -39,12 +39,12 @@ export function becomes(ask, wanted) {
   });
 }
 
-/** Waits until the page hears of everything that happens in the daemon. */
+/** Waits until the page receives the events of the daemon. */
 export function live(page) {
   return page.getByText('Live').locator('visible=true').first().waitFor();
 }
 
-/** Presses letters that lead to a page until it is there: too slow after another they count for nothing. */
+/** Presses the shortcut of a page until the page is open: letters that follow too slowly are ignored. */
 export function leadsTo(page, letters, address) {
   return until(async () => {
     for (const letter of letters) await page.keyboard.press(letter);
@@ -55,13 +55,13 @@ export function leadsTo(page, letters, address) {
   }, `the page behind ${letters}`);
 }
 
-/** Waits until the keyboard is at `target`. */
+/** Waits until `target` has the focus. */
 export function focused(target) {
   return becomes(() => target.evaluate((element) => element === document.activeElement), true);
 }
 
-/** Answers a question with Enter: the safe answer has the focus, and nothing happens. */
-export async function keep(page) {
+/** Presses Enter in a confirmation. The safe answer has the focus, so nothing is changed. */
+export async function pressDefault(page) {
   const dialog = page.getByRole('dialog');
   await focused(dialog.locator('[data-first]'));
   await page.keyboard.press('Enter');
@@ -69,7 +69,7 @@ export async function keep(page) {
 }
 
 /** Closes a dialog with Escape. */
-export async function leave(page) {
+export async function closeDialog(page) {
   const dialog = page.getByRole('dialog');
   await dialog.waitFor();
   await page.keyboard.press('Escape');
@@ -77,18 +77,18 @@ export async function leave(page) {
 }
 
 /**
- * Runs in the page before anything else: what is said for a while stays longer, so that a busy
- * machine sees it too, and comes to its button.
+ * Runs in the page before its scripts: shows toasts for longer, so that a slow machine can still
+ * press their buttons.
  */
-export function lasting() {
+export function lengthenToasts() {
   const { setTimeout } = window;
   const longer = { 4000: 12_000, 9000: 30_000, 12000: 30_000 };
   window.setTimeout = (run, ms, ...rest) => setTimeout(run, longer[ms] ?? ms, ...rest);
 }
 
-/** Waits until the page at `path` has its heading, nothing of it failed or loads any more, and it stays so. */
+/** Waits until the page at `path` shows its heading, and nothing has failed or loads, for 60 ms. */
 export async function settled(page, path) {
-  // Not an async function: its promise would count as true, and nothing would be waited for.
+  // Not an async function: its promise is truthy, and would end the wait at once.
   await page.waitForFunction(
     ({ path, since }) => {
       const quiet =
@@ -108,14 +108,14 @@ export async function settled(page, path) {
   );
 }
 
-/** The whole text of a code editor, which draws only what is in view; of a field, its value. */
+/** The whole text of a code editor, which renders only the visible lines; or the value of a field. */
 export function textOf(box) {
   return box.evaluate((element) =>
     'value' in element ? element.value : element.cmTile.root.view.state.doc.toString(),
   );
 }
 
-const asking = [
+const locatorMethods = [
   ...['check', 'clear', 'click', 'dblclick', 'dispatchEvent', 'elementHandle', 'evaluate'],
   ...['fill', 'focus', 'getAttribute', 'hover', 'innerText', 'inputValue', 'isChecked'],
   ...['isEnabled', 'isVisible', 'press', 'pressSequentially', 'selectOption', 'setChecked'],
@@ -123,18 +123,18 @@ const asking = [
 ];
 
 /**
- * Makes every locator wait for the one element that it means. While a dialog closes or a
- * list is replaced, what it names is there twice for a moment, and that is not yet a fault.
- * The refusal comes before anything is done, so nothing is done twice.
+ * Makes every locator method retry while its locator matches several elements: while a dialog
+ * closes or a list is replaced, an element exists twice for a moment. Playwright reports this
+ * before it acts, so no action is repeated.
  */
-export function patiently(page) {
+export function retryAmbiguousLocators(page) {
   const locators = Object.getPrototypeOf(page.locator('html'));
-  if (locators.patient) return;
-  locators.patient = true;
-  for (const name of asking) {
+  if (locators.retrying) return;
+  locators.retrying = true;
+  for (const name of locatorMethods) {
     const once = locators[name];
     locators[name] = async function (...rest) {
-      for (const end = Date.now() + patience; ; await pause(50)) {
+      for (const end = Date.now() + timeoutMs; ; await pause(50)) {
         try {
           return await once.apply(this, rest);
         } catch (error) {

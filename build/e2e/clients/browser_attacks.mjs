@@ -7,9 +7,9 @@
 // tell it a moment later: the page was loaded before, and now its own origin is the target.
 import { text } from 'node:stream/consumers'
 import { launch } from '../../../frontend/e2e/browser.mjs'
-import { live, patience } from '../../../frontend/e2e/waiting.mjs'
+import { live, timeoutMs } from '../../../frontend/e2e/waiting.mjs'
 
-const order = JSON.parse(await text(process.stdin))
+const input = JSON.parse(await text(process.stdin))
 // Protections that future browsers may add are off.
 const browser = await launch([
   '--host-resolver-rules=MAP evil.test 127.0.0.1',
@@ -127,7 +127,7 @@ async function attack(scene, context) {
       ])
     }
     return out
-  }, { name: scene.name, target: scene.target, hello: order.hello })
+  }, { name: scene.name, target: scene.target, hello: input.hello })
 
   // A link to us in a new tab: the only thing that may lead anywhere, to the empty page.
   for (const path of ['/', '/api/v1/calls', '/mcp', '/healthz']) {
@@ -141,9 +141,9 @@ async function attack(scene, context) {
   await context.close()
 }
 const contexts = []
-for (const { link } of order.scenes) {
+for (const { link } of input.scenes) {
   const context = await browser.newContext()
-  context.setDefaultTimeout(patience)
+  context.setDefaultTimeout(timeoutMs)
   contexts.push(context)
   if (!link) continue
   // The user has our page open in the same browser: cookie and key are there. One after another,
@@ -153,6 +153,6 @@ for (const { link } of order.scenes) {
   await live(own) // the navigation is there before the sign-in has ended
   await own.close()
 }
-await Promise.all(order.scenes.map((scene, n) => attack(scene, contexts[n])))
+await Promise.all(input.scenes.map((scene, n) => attack(scene, contexts[n])))
 await browser.close()
 process.stdout.write(JSON.stringify(found))

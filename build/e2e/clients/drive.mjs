@@ -2,8 +2,8 @@ import { text } from 'node:stream/consumers'
 
 // drive connects, lists every tool on every page, makes the calls and prints what came.
 export async function drive(connect) {
-  const order = JSON.parse(await text(process.stdin))
-  const client = await connect(order)
+  const input = JSON.parse(await text(process.stdin))
+  const client = await connect(input)
   const tools = []
   let cursor
   do {
@@ -12,7 +12,7 @@ export async function drive(connect) {
     cursor = page.nextCursor
   } while (cursor)
   const results = []
-  for (const call of order.calls ?? []) {
+  for (const call of input.calls ?? []) {
     const { giveUpAfterMs, ...args } = call.arguments ?? {} // when the client gives up: no argument of the tool
     const options = giveUpAfterMs ? [undefined, { timeout: giveUpAfterMs }] : []
     results.push(await client.callTool({ ...call, arguments: args }, ...options).catch((error) => ({ thrown: String(error) })))

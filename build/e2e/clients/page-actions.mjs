@@ -2,18 +2,18 @@
 // history, files of clients, a keyring, a container, servers that ask.
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, control, finish, go, keep, leave, live, order, page, part, reads, recorded, step, undo, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until } from './page-kit.mjs'
 
-const config = () => readFile(order.config, 'utf8')
+const config = () => readFile(input.config, 'utf8')
 const running = (id) => until(`${id} runs`, async () => (await api('GET', `/api/v1/servers/${id}`)).state === 'running')
 
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 
 await step('a snippet is added, and a secret that it wants is set', async () => {
   await go('/add')
   await page.getByLabel('Paste a snippet, a command or an address').fill(
-    JSON.stringify({ mcpServers: { guarded: { command: order.binary, args: ['demo-server'], env: { API_TOKEN: '${secret:GUARD_KEY}' } } } }),
+    JSON.stringify({ mcpServers: { guarded: { command: input.binary, args: ['demo-server'], env: { API_TOKEN: '${secret:GUARD_KEY}' } } } }),
   )
   await page.getByRole('button', { name: 'Add server' }).click()
   await page.getByRole('heading', { name: 'guarded' }).waitFor()
@@ -52,7 +52,7 @@ await step('a secret that is there is replaced only after a question', async () 
   await secrets.getByLabel('Value').fill('cnry-another')
   await secrets.getByRole('button', { name: 'Set' }).click()
   await dialog.getByText('Its current value is lost.').waitFor()
-  await keep()
+  await pressDefault()
   if ((await secrets.getByLabel('Value').inputValue()) !== 'cnry-another') throw new Error('what was typed is gone')
   await secrets.getByRole('button', { name: 'Set' }).click()
   await dialog.getByRole('button', { name: 'Replace' }).click()
@@ -116,7 +116,7 @@ await step('servers of a client are imported, and taken back', async () => {
   if ((await config()) !== before) throw new Error(`the file is ${await config()}`)
 })
 await step('a client is connected by its address, gets another token, is looked at by hand, and is let go', async () => {
-  const file = () => readFile(order.cursor, 'utf8')
+  const file = () => readFile(input.cursor, 'utf8')
   const before = await file()
   await go('/clients')
   const row = page.getByRole('region', { name: 'Installed clients' }).getByRole('listitem').filter({ hasText: 'Cursor' })
@@ -127,7 +127,7 @@ await step('a client is connected by its address, gets another token, is looked 
   await accessible('/clients, by hand')
   await row.getByRole('button', { name: 'Connect…' }).click()
   await row.getByLabel('Use HTTP instead of a command').check()
-  await row.getByText(`${order.url}/mcp`).waitFor()
+  await row.getByText(`${input.url}/mcp`).waitFor()
   await row.getByRole('button', { name: 'Apply' }).click()
   await row.getByRole('button', { name: 'Disconnect' }).waitFor()
   const token = (await file()).match(/dbr_[\w-]+/)[0]
@@ -135,7 +135,7 @@ await step('a client is connected by its address, gets another token, is looked 
   const held = part('Tokens').getByRole('listitem').filter({ hasText: 'cursor' })
   await held.getByRole('button', { name: 'Rotate' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText(order.cursor, { exact: true }).waitFor()
+  await dialog.getByText(input.cursor, { exact: true }).waitFor()
   if (!(await file()).includes(token)) throw new Error('the file changed before anybody said yes')
   await dialog.getByRole('button', { name: 'Rotate' }).click()
   await page.getByText('Token rotated.').waitFor()
@@ -143,7 +143,7 @@ await step('a client is connected by its address, gets another token, is looked 
   await go('/clients')
   const connected = await file()
   await row.getByRole('button', { name: 'Disconnect' }).click()
-  await dialog.getByText(order.cursor).waitFor()
+  await dialog.getByText(input.cursor).waitFor()
   await accessible('/clients, disconnecting')
   if ((await file()) !== connected) throw new Error('the file changed before anybody said yes')
   await dialog.getByRole('button', { name: 'Disconnect' }).click()
@@ -160,11 +160,11 @@ await step('an extension is downloaded', async () => {
 await step('a program in a real container is picked and called', async () => {
   await go('/add')
   await page.getByRole('button', { name: 'From a running container' }).click()
-  await page.getByRole('button', { name: new RegExp(`^${order.container}`) }).click()
+  await page.getByRole('button', { name: new RegExp(`^${input.container}`) }).click()
   await page.getByRole('button', { name: 'Other program' }).click()
   await page.getByRole('button', { name: 'Edit', exact: true }).click()
   await page.getByLabel('Entry in the configuration file').fill(
-    JSON.stringify({ type: 'docker', container: order.container, command: '/drawbridge', args: ['demo-server'] }),
+    JSON.stringify({ type: 'docker', container: input.container, command: '/drawbridge', args: ['demo-server'] }),
   )
   await page.getByLabel('Name').fill('boxed')
   await page.getByRole('button', { name: 'Test', exact: true }).click()
@@ -177,7 +177,7 @@ await step('a program in a real container is picked and called', async () => {
 await step('what a container offers by itself is added under the name of its service', async () => {
   await go('/add')
   await page.getByRole('button', { name: 'From a running container' }).click()
-  await page.getByRole('button', { name: new RegExp(`^${order.composed}`) }).click()
+  await page.getByRole('button', { name: new RegExp(`^${input.composed}`) }).click()
   await page.getByText(/notes-mcp/).first().waitFor()
   await accessible('/add, a container')
   await page.getByRole('button', { name: /notes-mcp in / }).click()
@@ -210,7 +210,7 @@ await step('new commands wait for a word once the file says so', async () => {
   await box.press('Control+s')
   await page.getByText('Saved and applied.').waitFor()
   await go('/add')
-  await page.getByLabel('Paste a snippet, a command or an address').fill(JSON.stringify({ mcpServers: { later: { command: order.binary, args: ['demo-server'], env: { WAITED: 'yes' } } } }))
+  await page.getByLabel('Paste a snippet, a command or an address').fill(JSON.stringify({ mcpServers: { later: { command: input.binary, args: ['demo-server'], env: { WAITED: 'yes' } } } }))
   await page.getByRole('button', { name: 'Add server' }).click()
   await page.getByRole('heading', { name: 'later' }).waitFor()
   await part('later').getByText('Needs approval').first().waitFor()
@@ -235,7 +235,7 @@ await step('the history is cut to its bounds, and its room goes back to the disk
   await recording.getByLabel('Maximum size (MB)').fill('1')
   await recording.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').getByText(/^About [\d,]+ of [\d,]+ calls exceed these limits/).waitFor()
-  await keep()
+  await pressDefault()
   if ((await config()).includes('maxBytes')) throw new Error('it is saved without confirmation')
   await recording.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Save and delete' }).click()
@@ -369,7 +369,7 @@ await step('a call that changes something is sent again, and checked, after conf
   await page.getByRole('button', { name: 'Send again' }).click()
   await dialog.getByText('confirmed').waitFor() // the arguments that would be sent
   await accessible('/calls, sending again')
-  await leave()
+  await closeDialog()
   if ((await count()) !== 1) throw new Error('it is sent without confirmation')
   await page.getByRole('button', { name: 'Send again' }).click()
   await dialog.getByRole('button', { name: 'Send again' }).click()
@@ -381,7 +381,7 @@ await step('a call that changes something is sent again, and checked, after conf
   await page.waitForURL(/#\/checks/)
   await page.getByRole('button', { name: 'Run writes' }).click()
   await dialog.getByText('memory / create_entities').waitFor()
-  await leave()
+  await closeDialog()
   if ((await count()) !== 2) throw new Error('it is checked without confirmation')
   await page.getByRole('button', { name: 'Run writes' }).click()
   await dialog.getByRole('button', { name: 'Run' }).click()
@@ -411,7 +411,7 @@ await step('a backup of the history is written, and never over a file', async ()
   await go('/settings')
   const recording = part('Recording')
   const path = recording.getByRole('textbox', { name: 'Backup file' })
-  const file = `${dirname(order.config)}/backups/by-page.db`
+  const file = `${dirname(input.config)}/backups/by-page.db`
   await path.fill(file)
   await recording.getByRole('button', { name: 'Back up' }).click()
   await recording.getByText('Backup saved.').waitFor()
@@ -429,11 +429,11 @@ await step('this computer is examined', async () => {
 })
 await step('a link from elsewhere fills the form and runs nothing', async () => {
   allowed.add(401) // what was asked with the session that the new one replaces
-  const entry = JSON.stringify({ command: order.binary, args: ['demo-server', '--linked'] })
+  const entry = JSON.stringify({ command: input.binary, args: ['demo-server', '--linked'] })
   await page.goto(await control(`/link?to=${encodeURIComponent(`/add?name=linked&config=${encodeURIComponent(entry)}`)}`))
   await page.getByText('This was opened by a link.').waitFor()
   await page.getByText('--linked', { exact: true }).waitFor()
-  await page.screenshot({ path: `${order.output}/page-linked.png` })
+  await page.screenshot({ path: `${input.output}/page-linked.png` })
   await accessible('/add, by a link')
   if (page.url().includes('code=')) throw new Error(page.url())
   if ((await api('GET', '/api/v1/servers')).items.some((one) => one.id === 'linked')) throw new Error('it is there already')

@@ -1,6 +1,6 @@
 // Tools, calls, sessions and sums: every button, menu and form that looks at them, by the
 // page of a real daemon.
-import { accessible, api, button, call, callAsClient, copied, finish, go, live, order, page, part, radio, reads, recorded, saved, settled, step, tab, until } from './page-kit.mjs'
+import { accessible, api, button, call, callAsClient, copied, finish, go, live, input, page, part, radio, reads, recorded, saved, settled, step, tab, until } from './page-kit.mjs'
 
 const list = page.getByRole('list', { name: 'Calls' })
 /** A moment so many minutes from now, as a field for a date and a time takes it. */
@@ -9,7 +9,7 @@ const minutesOn = (n) => {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 const echoed = await recorded(await call('demo', 'echo', { text: 'the first' }))
 const again = await recorded(await call('demo', 'echo', { text: 'the second' }))
@@ -73,7 +73,7 @@ await step('a call that runs tells its progress while it runs', async () => {
   await list.getByRole('listitem').filter({ hasText: 'work' }).filter({ hasText: 'Running' }).getByRole('link').click()
   const said = page.getByRole('status').filter({ hasText: /^[1-9]\d* progress message/ })
   await said.waitFor()
-  await page.screenshot({ path: `${order.output}/page-progress.png` })
+  await page.screenshot({ path: `${input.output}/page-progress.png` })
   enough.abort()
   await ends
   await said.waitFor({ state: 'detached' })
@@ -96,11 +96,11 @@ await step('a call is copied as a link, a command and a curl that works, and sav
     await button('Copy or save').click()
     return copied(() => page.getByRole('menuitem', { name: item }).click())
   }
-  if ((await take('Copy link')) !== `${order.url}/#/calls/${echoed}`) throw new Error('the link leads elsewhere')
+  if ((await take('Copy link')) !== `${input.url}/#/calls/${echoed}`) throw new Error('the link leads elsewhere')
   const command = await take('Copy as command')
   if (!command.includes('drawbridge call demo echo')) throw new Error(command)
   const curl = await take('Copy as curl')
-  if (!curl.includes('the first') || !curl.includes(order.url)) throw new Error(curl)
+  if (!curl.includes('the first') || !curl.includes(input.url)) throw new Error(curl)
   await button('Copy or save').click()
   const text = (await saved(() => page.getByRole('menuitem', { name: 'Save as JSON' }).click())).toString()
   if (JSON.parse(text).arguments?.text !== 'the first' && !text.includes('the first')) throw new Error(text)

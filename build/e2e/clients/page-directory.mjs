@@ -1,14 +1,14 @@
 // Installing, sharing and putting back, by the page of a real daemon.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { accessible, allowed, api, control, finish, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
+import { accessible, allowed, api, control, finish, go, live, input, page, part, settled, step, until } from './page-kit.mjs'
 
-const config = () => readFile(order.config, 'utf8')
+const config = () => readFile(input.config, 'utf8')
 const install = () => page.getByRole('button', { name: 'Install', exact: true })
 const ready = () =>
   page.waitForFunction(() => [...document.querySelectorAll('button')].some((b) => b.textContent === 'Install' && !b.disabled))
 const secret = async (name) => (await api('GET', '/api/v1/secrets')).items.some((one) => one.name === name)
 
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 
 await step('the registry is asked, and a failure keeps what is there', async () => {
@@ -40,9 +40,9 @@ await step('a server is installed from the list, runs, and shows its tools', asy
   await page.getByText(/^Fill in .* first\.$/).waitFor()
   await ways.getByRole('radio', { name: 'Node package' }).click()
   await page.getByText(/^Requires npx/).waitFor()
-  await page.getByLabel('folder').fill(order.folder)
+  await page.getByLabel('folder').fill(input.folder)
   await page.getByLabel('EXAMPLE_KEY').fill('cnry-directory')
-  await page.getByRole('list', { name: /Program and arguments/ }).getByText(order.folder).waitFor()
+  await page.getByRole('list', { name: /Program and arguments/ }).getByText(input.folder).waitFor()
   await page.getByText(/Stored as secrets.*FILES_EXAMPLE_KEY/).waitFor()
   await ready()
   await page.getByRole('button', { name: 'Show the entry' }).click()
@@ -86,32 +86,32 @@ await step('a bundle that is dropped and closed is deleted', async () => {
     const data = new DataTransfer()
     data.items.add(new File([new Uint8Array(bytes)], 'notes.mcpb'))
     return data
-  }, [...(await readFile(order.good))])
+  }, [...(await readFile(input.good))])
   await page.getByText('Drop a .mcpb file here').dispatchEvent('drop', { dataTransfer: transfer })
   await page.getByText('Notes as tools').waitFor()
   await page.getByRole('button', { name: 'Close' }).click()
-  await until('its upload is deleted', async () => (await readdir(order.bundles)).length === 0)
+  await until('its upload is deleted', async () => (await readdir(input.bundles)).length === 0)
 })
 await step('a hostile bundle is refused and forgotten, a good one is installed', async () => {
   allowed.add(400)
   await go('/directory')
   await page.getByRole('link', { name: 'Install a file…' }).click()
-  await page.getByLabel('Bundle').setInputFiles(order.evil)
+  await page.getByLabel('Bundle').setInputFiles(input.evil)
   await page.getByText(/is a path outside of it/).waitFor()
   allowed.clear()
-  await page.getByLabel('Bundle').setInputFiles(order.good)
+  await page.getByLabel('Bundle').setInputFiles(input.good)
   await page.getByText('Notes as tools').waitFor()
-  const kept = async () => (await readdir(order.bundles)).filter((name) => !name.startsWith('.'))
+  const kept = async () => (await readdir(input.bundles)).filter((name) => !name.startsWith('.'))
   if ((await kept()).length > 0) throw new Error('it was unpacked before anybody agreed')
-  await page.getByLabel('Folder').fill(order.folder)
+  await page.getByLabel('Folder').fill(input.folder)
   await page.getByLabel('Token').fill('cnry-bundle')
   await ready()
   await accessible('/directory, a bundle')
   await install().click()
   await page.getByText('Running with 1 tool.').waitFor()
-  await page.getByText(`Notes of ${order.folder} with a token`).waitFor()
+  await page.getByText(`Notes of ${input.folder} with a token`).waitFor()
   if ((await kept()).length !== 1 || (await config()).includes('cnry-bundle')) throw new Error(`${await kept()}`)
-  await until('uploads are forgotten', async () => (await readdir(order.bundles)).every((name) => !name.startsWith('.')))
+  await until('uploads are forgotten', async () => (await readdir(input.bundles)).every((name) => !name.startsWith('.')))
 })
 await step('what is shared holds no secret', async () => {
   await go('/settings')
@@ -126,7 +126,7 @@ await step('what is shared holds no secret', async () => {
 await step('what somebody shared is taken with its secret, and taken back byte for byte', async () => {
   const before = await config()
   const sharing = part('Sharing')
-  await sharing.getByLabel('Shared file').setInputFiles(order.shared)
+  await sharing.getByLabel('Shared file').setInputFiles(input.shared)
   await sharing.getByText('exists, not changed').waitFor()
   await sharing.getByLabel('GIVEN_KEY').fill('cnry-given')
   await sharing.getByText(/would receive secrets you have stored/).waitFor()
@@ -185,7 +185,7 @@ await step('a server is updated after a look at its tools, put back, and pinned'
   await detail.getByRole('button', { name: /^Roll back to .*9\.9\.9$/ }).click()
   await is('@9.9.9')
   await runs()
-  await writeFile(order.config, (await config()).replace('server-filesystem@9.9.9', 'server-filesystem'))
+  await writeFile(input.config, (await config()).replace('server-filesystem@9.9.9', 'server-filesystem'))
   await until('no version is named', async () => (await api('GET', '/api/v1/servers/files/version')).pin)
   await page.reload()
   await live()

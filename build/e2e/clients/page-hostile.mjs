@@ -2,11 +2,11 @@
 // client or the configuration can say is one of 200 hostile strings.
 import { corpus } from '../../../frontend/e2e/corpus.mjs'
 import { findInjections, watchForInjection } from '../../../frontend/e2e/injection.mjs'
-import { accessible, api, call, callAsClient, finish, found, go, live, order, page, part, settled, step, until } from './page-kit.mjs'
+import { accessible, api, call, callAsClient, finish, found, go, live, input, page, part, settled, step, until } from './page-kit.mjs'
 
 found.looks = 0
-await watchForInjection(page, order.url)
-await page.goto(order.link)
+await watchForInjection(page, input.url)
+await page.goto(input.link)
 await live()
 
 /** The place is shown, nothing of it had its way, and nothing sticks out. */

@@ -1,11 +1,10 @@
-// The first two minutes and a replay by keyboard alone: {link, url, admin, chromium, output,
-// patience, cursor} in, what was found out. Nothing here points: a key is pressed, or the
-// step fails. Wherever the focus goes it has to be seen.
+// The first two minutes and a replay with the keyboard alone: a step that needs the pointer fails,
+// and the focus must always be visible. Input: {link, url, admin, chromium, output, cursor}.
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { leadsTo } from '../../../frontend/e2e/waiting.mjs'
-import { accessible, button, context, finish, found, order, page, settled, step, until } from './page-kit.mjs'
+import { accessible, button, context, finish, found, input, page, settled, step, until } from './page-kit.mjs'
 
 found.stops = 0
 await context.addInitScript(() => {
@@ -59,7 +58,7 @@ const enter = async (target, most) => {
 
 /** What a client does with the entry that Drawbridge wrote into its file: starts it, and calls a tool. */
 async function callFromItsFile(tool, args) {
-  const { command, args: words, env } = JSON.parse(await readFile(order.cursor, 'utf8')).mcpServers.drawbridge
+  const { command, args: words, env } = JSON.parse(await readFile(input.cursor, 'utf8')).mcpServers.drawbridge
   const child = spawn(command, words, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] })
   const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   try {
@@ -79,7 +78,7 @@ async function callFromItsFile(tool, args) {
 }
 
 const began = Date.now()
-await page.goto(order.link)
+await page.goto(input.link)
 await then('the page is there, and its content can be jumped to', async () => {
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   await enter(page.getByRole('button', { name: 'Skip to content' }), 3)
@@ -118,7 +117,7 @@ await then('its first call is seen', async () => {
   await page.getByText('The call succeeded and was recorded.').waitFor()
   await page.getByRole('link', { name: 'done: First call' }).waitFor()
   found.firstRunMs = Date.now() - began
-  await page.screenshot({ path: `${order.output}/page-keys-first-call.png` })
+  await page.screenshot({ path: `${input.output}/page-keys-first-call.png` })
   await enter(page.getByRole('link', { name: 'Open the recorded call' }))
   await page.waitForURL(/#\/calls\/\d+/)
   await page.getByText('by keyboard').first().waitFor()
@@ -130,7 +129,7 @@ await then('the call is sent again and compared', async () => {
   if (await sure.count()) await enter(sure)
   await page.waitForURL(/with=/)
   await page.getByText('No differences.').first().waitFor()
-  await page.screenshot({ path: `${order.output}/page-keys-replay.png` })
+  await page.screenshot({ path: `${input.output}/page-keys-replay.png` })
 })
 await then('letters lead to pages, and every list is walked with arrows', async () => {
   await press('Escape')

@@ -6,11 +6,11 @@ import { launch, sizes } from '../../../frontend/e2e/browser.mjs'
 import { axeViolations, watched } from '../../../frontend/e2e/harness.mjs'
 import * as waiting from '../../../frontend/e2e/waiting.mjs'
 
-export const order = JSON.parse(await text(process.stdin))
+export const input = JSON.parse(await text(process.stdin))
 export const found = { done: [], errors: [] }
 export const browser = await launch()
 export const context = await browser.newContext({ viewport: sizes.desktop, acceptDownloads: true, reducedMotion: 'reduce' })
-context.setDefaultTimeout(waiting.patience)
+context.setDefaultTimeout(waiting.timeoutMs)
 export const page = await watched(context)
 if (waiting.slow > 1) await page.route('**/api/**', delay)
 /** Response codes that are expected during a step. */
@@ -28,7 +28,7 @@ page.on('response', (response) => {
 
 /** With E2E_SLOW=4, delays some requests and some responses, so that they arrive in another order. */
 async function delay(route) {
-  const pause = () => new Promise((done) => setTimeout(done, 5 * waiting.late()))
+  const pause = () => new Promise((done) => setTimeout(done, 5 * waiting.randomDelay()))
   try {
     if (Math.random() < 0.5 || !/^(GET|POST)$/.test(route.request().method()) || /events|export|share|diagnostics/.test(route.request().url())) {
       await pause()
@@ -43,9 +43,9 @@ async function delay(route) {
 }
 
 export const api = async (method, path, body, signal) => {
-  const reply = await fetch(order.url + path, {
+  const reply = await fetch(input.url + path, {
     method,
-    headers: { Authorization: `Bearer ${order.admin}`, 'Content-Type': 'application/json' },
+    headers: { Authorization: `Bearer ${input.admin}`, 'Content-Type': 'application/json' },
     body: body && JSON.stringify(body),
     signal,
   })
@@ -53,13 +53,13 @@ export const api = async (method, path, body, signal) => {
   return said ? JSON.parse(said) : undefined
 }
 export const call = (server, tool, args, signal) => api('POST', '/api/v1/call', { server, tool, arguments: args }, signal)
-/** Asks the test for what this process cannot do. */
-export const control = (what) => fetch(order.control + what).then((reply) => reply.text())
+/** Asks the Go test to do what this process cannot do. */
+export const control = (what) => fetch(input.control + what).then((reply) => reply.text())
 
 /** A call by a client that cannot ask the user; `token` is the client's. */
-export async function callAsClient(server, tool, args, token = order.token, clientInfo = { name: 'life', version: '1' }) {
+export async function callAsClient(server, tool, args, token = input.token, clientInfo = { name: 'life', version: '1' }) {
   const send = (id, method, params, session) =>
-    fetch(`${order.url}/s/${server}/mcp`, {
+    fetch(`${input.url}/s/${server}/mcp`, {
       method: 'POST',
       headers: {
         Authorization: `Bearer ${token}`,
@@ -77,89 +77,89 @@ export async function callAsClient(server, tool, args, token = order.token, clie
 
 export const live = () => waiting.live(page)
 export const part = (name) => page.getByRole('region', { name, exact: true })
-/** The page at a path has its heading, and nothing loads any more. */
+/** Waits until the page at a path shows its heading and nothing loads. */
 export const settled = (path) => waiting.settled(page, path.split('?')[0])
 export const button = (name, inside = page) => inside.getByRole('button', { name, exact: true })
 export const radio = (name, inside = page) => inside.getByRole('radio', { name, exact: true })
 export const tab = (name, inside = page) => inside.getByRole('tab', { name, exact: true })
-/** Waits until a field holds what is wanted of it. */
-export const reads = (field, wanted) => until('the field holds it', async () => wanted(await textOf(field)))
-/** The text of a code editor, which draws only what is in view; of a field, its value. */
+/** Waits until the text of a field satisfies `wanted`. */
+export const reads = (field, wanted) => until('the field has the expected text', async () => wanted(await textOf(field)))
+/** The whole text of a code editor, which renders only the visible lines; or the value of a field. */
 export const textOf = (field) =>
   field.evaluate((e) => ('value' in e ? e.value : e.cmTile.root.view.state.doc.toString()))
-/** What is in the file that a press saves. */
+/** The content of the file that `press` downloads. */
 export async function saved(press) {
   const [download] = await Promise.all([page.waitForEvent('download'), press()])
   return readFile(await download.path())
 }
-/** What is in the clipboard after a press. */
+/** The content of the clipboard after `press`. */
 export async function copied(press) {
-  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: order.url })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: input.url })
   await page.evaluate(() => navigator.clipboard.writeText(''))
   await press()
   return until('something is copied', () => page.evaluate(() => navigator.clipboard.readText()))
 }
-/** Goes to a page and waits until it is there, so that the next action does not reach the previous page. */
+/** Opens a page and waits for it, so that the next action does not reach the previous page. */
 export async function go(path) {
   await page.evaluate((to) => { location.hash = to }, path)
   await settled(path)
 }
-/** Answers a question with Enter, once the safe answer has the focus. */
-export const keep = () => waiting.keep(page)
+/** Presses Enter in a confirmation, once the safe answer has the focus. */
+export const pressDefault = () => waiting.pressDefault(page)
 /** Closes a dialog with Escape. */
-export const leave = () => waiting.leave(page)
+export const closeDialog = () => waiting.closeDialog(page)
 
-/** Waits until ask returns something that is not false, and returns it. */
+/** Calls `ask` until it returns a truthy value, and returns that. */
 export const until = (what, ask) => waiting.until(ask, what)
 
-let doing = 'the beginning'
+let currentStep = 'none yet'
 
-/** One thing that the user does; what goes wrong is told by its name, and the next one has its chance. */
+/** Runs one step of the script. An error is recorded with the step's name, and the next step runs. */
 export async function step(name, run) {
-  if (process.env.STEPS && !new RegExp(process.env.STEPS).test(name)) return // by hand: some of them alone
-  doing = name
+  if (process.env.STEPS && !new RegExp(process.env.STEPS).test(name)) return // for debugging
+  currentStep = name
   try {
-    await untouched()
+    await dismissMessages()
     await run()
     found.done.push(name)
   } catch (error) {
     found.errors.push(`${name}: ${String(error).split('\n').slice(0, 8).join(' ')}`)
-    await page.screenshot({ path: `${order.output}/page-step-${name.replace(/[^a-z]+/g, '-')}.png` })
+    await page.screenshot({ path: `${input.output}/page-step-${name.replace(/[^a-z]+/g, '-')}.png` })
     await page.keyboard.press('Escape')
   }
 }
 
-/** What the step before said is put away, so that nobody takes it for the answer to this one. */
-async function untouched() {
+/** Dismisses the messages of the previous step, so that they are not taken for those of this one. */
+async function dismissMessages() {
   await page.getByRole('dialog').and(page.locator('[data-state=closed]')).waitFor({ state: 'detached' })
   await page.evaluate(() => {
     for (const one of document.querySelectorAll('[data-sonner-toast] button[aria-label=Dismiss]')) one.click()
   })
 }
 
-/** The newest Undo of the messages; pointed at, it does not go. */
+/** The Undo button of the newest message. The pointer on it keeps the message open. */
 export async function undo() {
   const button = page.getByRole('button', { name: 'Undo', exact: true }).first()
   await button.hover()
   return button
 }
 
-/** A call as it is recorded, which takes the recorder a moment. */
+/** Waits until a call is recorded, and returns its ID. */
 export async function recorded({ callId }) {
   await until(`call ${callId} is recorded`, async () => (await api('GET', `/api/v1/calls/${callId}`)).outcome)
   return callId
 }
 
-/** Checks what is shown for accessibility. */
+/** Checks the accessibility of the current page. */
 export async function accessible(where) {
   await waiting.becomes(async () => (await axeViolations(page)).map((violation) => `${where}: ${violation}`), [])
 }
 
-// The test ends this process after a while; what went wrong until then is to be told.
+// The test ends this process at its time limit. Report the errors before that.
 setTimeout(() => {
-  found.errors.push(`it took too long; this was being done: ${doing}`)
+  found.errors.push(`timed out in step: ${currentStep}`)
   process.stdout.write(JSON.stringify(found), () => process.exit())
-}, order.time - 20_000).unref()
+}, input.time - 20_000).unref()
 
 export async function finish() {
   await browser.close()

@@ -1,8 +1,8 @@
 // Looks at a result of 10 MB: in the history, where its beginning is, and as the answer of
 // a tool that is tried, which is the whole.
-import { accessible, api, call, finish, found, go, live, order, page, recorded, step } from './page-kit.mjs'
+import { accessible, api, call, finish, found, go, live, input, page, recorded, step } from './page-kit.mjs'
 
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 // What the page was busy with for longer than 50 ms.
 await page.evaluate(() => {
@@ -58,13 +58,13 @@ await step('more of it is a click away, and its end is drawn as soon as it is sc
   found.moreMs = Math.max(found.moreMs, drawn.ms)
   found.all = drawn.all
   found.stillMs = await page.evaluate(() => window.still)
-  await page.screenshot({ path: `${order.output}/page-large.png` })
+  await page.screenshot({ path: `${input.output}/page-large.png` })
 })
 await step('the whole of it is the answer of a tool that is tried', async () => {
   await go('/tools?tool=large__echo')
   await page.getByRole('textbox', { name: 'Arguments' }).fill('{"size": 10000000}')
   found.triedMs = await timed('click', 'Run tool', 3000, 'more characters')
   found.triedStillMs = await page.evaluate(() => window.still)
-  await page.screenshot({ path: `${order.output}/page-large-tried.png` })
+  await page.screenshot({ path: `${input.output}/page-large-tried.png` })
 })
 await finish()

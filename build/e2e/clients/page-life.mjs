@@ -1,12 +1,12 @@
-// Does with the page what the user does, against a real daemon, and looks at every page
-// while its configuration is read again, a server is killed and the daemon itself goes and
-// comes back: {link, url, admin, token, chromium, output, config, control, patience} in, what was
-// found out. `control` is asked for what this process cannot do: /restart and /link.
+// Uses the page as a user does, against a real daemon, and visits every page while the
+// configuration is reloaded, a server is killed and the daemon restarts. Input: {link, url, admin,
+// token, chromium, output, config, control}. `control` does what this process cannot: /restart
+// and /link.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, allowed, api, call, callAsClient, context, control, finish, found, go, keep, live, order, page, part, recorded, settled, step, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, context, control, finish, found, go, pressDefault, live, input, page, part, recorded, settled, step, until } from './page-kit.mjs'
 
 const began = Date.now()
-await page.goto(order.link)
+await page.goto(input.link)
 await settled('/')
 found.usefulMs = Date.now() - began
 await live()
@@ -50,7 +50,7 @@ await step('delete a call', async () => {
   const gone = await recorded(await call('demo', 'echo', { text: 'not for long' }))
   await go(`/calls/${gone}`)
   await page.getByRole('button', { name: 'Delete' }).click()
-  await keep()
+  await pressDefault()
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('1 call deleted.').waitFor()
@@ -76,7 +76,7 @@ await step('a call waits for a word', async () => {
   const waiting = callAsClient('demo', 'echo', { text: 'may I?' })
   await page.getByRole('link', { name: 'Review' }).click()
   await page.getByText('may I?').waitFor()
-  await page.screenshot({ path: `${order.output}/page-approval.png` })
+  await page.screenshot({ path: `${input.output}/page-approval.png` })
   await page.getByRole('button', { name: 'Allow once' }).click()
   const said = await waiting
   if (said.includes('isError') || !said.includes('may I?')) throw new Error(`the call was not let through: ${said}`)
@@ -101,7 +101,7 @@ await step('a server is tested, added and removed', async () => {
   await box.fill('no-such-program --help')
   await page.getByRole('button', { name: 'Test', exact: true }).click()
   await page.getByText(/^Failed to start: executable not found/).waitFor()
-  await box.fill(`{"mcpServers":{"second":{"command":${JSON.stringify(order.binary)},"args":["demo-server"]}}}`)
+  await box.fill(`{"mcpServers":{"second":{"command":${JSON.stringify(input.binary)},"args":["demo-server"]}}}`)
   await page.getByRole('button', { name: 'Test', exact: true }).click()
   await page.getByText(/Works: \d+ tools/).waitFor()
   await page.getByRole('button', { name: 'Add server' }).click()
@@ -120,7 +120,7 @@ await step('recording is paused and goes on', async () => {
   await page.getByLabel('Retention (days)').fill('14')
   await page.getByRole('region', { name: 'Recording' }).getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved and applied.').waitFor()
-  if (!/"keepDays": 14/.test(await readFile(order.config, 'utf8'))) throw new Error('the file lacks the bound')
+  if (!/"keepDays": 14/.test(await readFile(input.config, 'utf8'))) throw new Error('the file lacks the bound')
 })
 
 // Every page, with axe, while things happen.
@@ -138,8 +138,8 @@ const crash = async () => {
   })
 }
 const reload = async () => {
-  const config = await readFile(order.config, 'utf8')
-  await writeFile(order.config, `${config}// read me again ${Date.now()}\n`)
+  const config = await readFile(input.config, 'utf8')
+  await writeFile(input.config, `${config}// read me again ${Date.now()}\n`)
 }
 const restart = async () => {
   const back = page.waitForResponse((response) => response.url().endsWith('/api/v1/events') && response.ok())
@@ -202,7 +202,7 @@ await step('a click that meets no daemon says so, and is heard once it is back',
   await control('/launch')
   await live()
   await detail.getByText('Running', { exact: true }).first().waitFor()
-  if (/"enabled": ?false/.test(await readFile(order.config, 'utf8'))) throw new Error('it was disabled all the same')
+  if (/"enabled": ?false/.test(await readFile(input.config, 'utf8'))) throw new Error('it was disabled all the same')
   await button('Disable').click()
   await detail.getByText('Disabled', { exact: true }).first().waitFor()
   await button('Enable').click()

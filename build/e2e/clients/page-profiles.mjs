@@ -1,9 +1,9 @@
 // Profiles made, given to a client, changed and deleted, and tools that nobody uses hidden, by
 // the page of a real daemon, with what the client sees after each.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, allowed, api, call, finish, go, keep, leave, live, order, page, part, step, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, finish, go, pressDefault, closeDialog, live, input, page, part, step, until } from './page-kit.mjs'
 
-const text = () => readFile(order.config, 'utf8')
+const text = () => readFile(input.config, 'utf8')
 const config = async () => JSON.parse((await text()).replace(/^\s*\/\/.*$/gm, ''))
 /** The same text for values that say the same, in whatever order their keys come. */
 const sorted = (value) => JSON.stringify(value, (_, one) => (one && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort()) : one))
@@ -13,10 +13,10 @@ const same = (is, want, what) => {
 
 /** What the client with the token life asks for at an address. */
 async function ask(path, method, params = {}) {
-  const reply = await fetch(order.url + path, {
+  const reply = await fetch(input.url + path, {
     method: 'POST',
     headers: {
-      Authorization: `Bearer ${order.token}`,
+      Authorization: `Bearer ${input.token}`,
       'Content-Type': 'application/json',
       Accept: 'application/json, text/event-stream',
       'MCP-Protocol-Version': '2026-07-28',
@@ -51,7 +51,7 @@ const save = () => page.getByRole('button', { name: 'Save profile' })
 // The page asks once a minute which tools are used: the call is recorded before it opens.
 await call('demo', 'echo', { text: 'so that it is used' })
 await until('the call is counted', async () => (await api('GET', '/api/v1/usage?range=30d')).tools.some((use) => use.tool === 'echo'))
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 
 await step('a profile is made of single tools, and its address offers these alone', async () => {
@@ -72,10 +72,10 @@ await step('a profile is made of single tools, and its address offers these alon
   await accessible('/profiles, making one')
   await save().click()
   await page.waitForURL(/#\/profiles\/writing/)
-  await page.getByText(`${order.url}/p/writing/mcp`, { exact: true }).waitFor()
+  await page.getByText(`${input.url}/p/writing/mcp`, { exact: true }).waitFor()
   same((await config()).profiles.writing, { description: 'For letters', servers: { demo: { excludeTools: ['fail'] }, files: { includeTools: ['read_text_file'] } } }, 'the file')
   same(await toolsAt('/p/writing/mcp'), ['demo__add', 'demo__echo', 'demo__image', 'demo__json_response', 'demo__slow', 'files__read_text_file'], 'its address')
-  await page.screenshot({ path: `${order.output}/page-profile.png` })
+  await page.screenshot({ path: `${input.output}/page-profile.png` })
 })
 await step('a client is bound to a profile, sees nothing else anywhere, and is let go', async () => {
   await go('/profiles/writing')
@@ -91,7 +91,7 @@ await step('a client is bound to a profile, sees nothing else anywhere, and is l
   await page.getByRole('button', { name: 'Delete profile' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Client life uses this profile. Choose another profile for it first.').waitFor()
-  await leave()
+  await closeDialog()
   await go('/clients')
   const views = part('Access by client')
   await views.getByLabel('Tool listing for life').selectOption('search')
@@ -109,8 +109,8 @@ await step('an edit that meets another one in the file loses neither', async () 
   await go('/profiles/writing')
   const about = page.getByLabel('Description', { exact: true })
   await about.fill('Mine')
-  const file = await readFile(order.config, 'utf8')
-  await writeFile(order.config, file.replace('For letters', 'By somebody else'))
+  const file = await readFile(input.config, 'utf8')
+  await writeFile(input.config, file.replace('For letters', 'By somebody else'))
   await page.getByText('This profile was changed in the configuration file.').waitFor()
   await until('it cannot be overwritten unseen', async () => !(await save().isEnabled()))
   if ((await about.inputValue()) !== 'Mine') throw new Error('what was typed is gone')
@@ -194,7 +194,7 @@ await step('a profile is deleted after a question, and its address is gone', asy
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Its address stops working').waitFor()
   await accessible('/profiles, deleting')
-  await keep()
+  await pressDefault()
   if (!(await config()).profiles.writing) throw new Error('it is gone without a yes')
   await page.getByRole('button', { name: 'Delete profile' }).click()
   await dialog.getByRole('button', { name: 'Delete profile' }).click()

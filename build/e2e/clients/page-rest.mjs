@@ -1,9 +1,9 @@
 // Questions of servers, their logs and entries, the palette, the phone: what the other
 // scripts leave of the buttons, menus and forms of the page, on a real daemon.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, api, button, call, callAsClient, copied, finish, go, live, order, page, part, radio, reads, recorded, saved, step, until } from './page-kit.mjs'
+import { accessible, api, button, call, callAsClient, copied, finish, go, live, input, page, part, radio, reads, recorded, saved, step, until } from './page-kit.mjs'
 
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 
 await step('what passes between a client and each server is shown', async () => {
@@ -110,7 +110,7 @@ await step('the entry of a server is looked at, its values unmasked and changed,
 })
 await step('two servers of one snippet are added at once', async () => {
   await go('/add')
-  const entry = { command: order.binary, args: ['demo-server'] }
+  const entry = { command: input.binary, args: ['demo-server'] }
   await page.getByLabel('Paste a snippet, a command or an address').fill(JSON.stringify({ mcpServers: { twin: entry, other: entry } }))
   await button('Edit').first().click()
   await button('Done').click()
@@ -162,14 +162,14 @@ await step('a bug report is looked at, and saved as a zip', async () => {
 await step('what the file runs anew is told until somebody has seen it', async () => {
   const notices = async () => (await api('GET', '/api/v1/status')).notices ?? []
   for (const { subject } of await notices()) await api('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`)
-  const file = await readFile(order.config, 'utf8')
-  await writeFile(order.config, file.replace(/"mcpServers": ?\{/, (block) => `${block}"newcomer": {"command": ${JSON.stringify(order.binary)}, "args": ["demo-server"]},`))
+  const file = await readFile(input.config, 'utf8')
+  await writeFile(input.config, file.replace(/"mcpServers": ?\{/, (block) => `${block}"newcomer": {"command": ${JSON.stringify(input.binary)}, "args": ["demo-server"]},`))
   const told = page.getByText(/^Server "newcomer" is running a new command/)
   await told.waitFor()
   await button('Dismiss').click()
   await told.waitFor({ state: 'detached' })
   await until('it is not told again', async () => (await notices()).length === 0)
-  await writeFile(order.config, file)
+  await writeFile(input.config, file)
   await until('it is gone', async () => !(await api('GET', '/api/v1/servers')).items.some((one) => one.id === 'newcomer'))
 })
 await step('on a phone every page is behind More, and a detail leads back', async () => {

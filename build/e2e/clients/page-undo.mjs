@@ -2,20 +2,20 @@
 // can be, else after a question that names what is lost.
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, context, control, finish, go, keep, leave, live, order, page, part, reads, recorded, step, undo, until, textOf } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, context, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until, textOf } from './page-kit.mjs'
 
-const config = () => readFile(order.config, 'utf8')
+const config = () => readFile(input.config, 'utf8')
 const dialog = page.getByRole('dialog')
 
 const row = part('Installed clients').getByRole('listitem').filter({ hasText: 'Cursor' })
-const file = () => readFile(order.cursor, 'utf8')
+const file = () => readFile(input.cursor, 'utf8')
 /** Cursor gets an entry of ours, with a command or with our address. */
 async function connect(byAddress) {
   await go('/clients')
   await row.getByRole('button', { name: 'Connect…' }).click()
   if (byAddress) {
     await row.getByLabel('Use HTTP instead of a command').check()
-    await row.getByText(`${order.url}/mcp`).waitFor()
+    await row.getByText(`${input.url}/mcp`).waitFor()
   }
   await row.getByRole('button', { name: 'Apply' }).click()
   await row.getByRole('button', { name: 'Disconnect' }).waitFor()
@@ -37,12 +37,12 @@ async function mended(action) {
 /** The entry in Cursor's file lets it call. */
 async function calls() {
   const { url, headers } = JSON.parse(await file()).mcpServers.drawbridge
-  if (url !== `${order.url}/mcp`) throw new Error(`its entry leads to ${url}`)
+  if (url !== `${input.url}/mcp`) throw new Error(`its entry leads to ${url}`)
   const said = await callAsClient('demo', 'echo', { text: 'let in' }, headers.Authorization.replace('Bearer ', ''))
   if (!said.includes('let in')) throw new Error(said)
 }
 
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 
 await step('a note that another window wrote is seen before it is overwritten, and comes back', async () => {
@@ -96,7 +96,7 @@ await step('the file is saved over another save only after what goes was shown, 
   allowed.clear()
   if ((await config()) !== was) throw new Error('the mistake is saved')
   await box.fill(`${before}// mine\n`)
-  await writeFile(order.config, `${before}// theirs\n`)
+  await writeFile(input.config, `${before}// theirs\n`)
   allowed.add(412) // the page may not have heard of it yet
   await box.press('Control+s')
   await page.getByText('changed elsewhere').waitFor()
@@ -116,7 +116,7 @@ await step('the file is saved over another save only after what goes was shown, 
   await page.getByText('Your input was discarded.').waitFor()
   await (await undo()).click()
   await until('what was typed is back', async () => (await textOf(box)).includes('// typed'))
-  await writeFile(order.config, `${before}// theirs again\n`)
+  await writeFile(input.config, `${before}// theirs again\n`)
   await page.getByText('changed elsewhere').waitFor()
   await page.getByRole('button', { name: 'Load that version' }).click()
   await reads(box, (text) => text === `${before}// theirs again\n`)
@@ -165,18 +165,18 @@ await step('an entry that went is put back, and forgotten only after what that l
   const before = await file()
   await connect()
   const ours = await file()
-  await writeFile(order.cursor, before)
+  await writeFile(input.cursor, before)
   await row.getByText('Entry missing').waitFor()
   await row.getByRole('button', { name: 'Restore entry' }).click()
   await row.getByText(/^(Configured|Connected|Works)/).waitFor()
   if ((await file()) !== ours) throw new Error('the entry is not as it was')
-  await writeFile(order.cursor, before)
+  await writeFile(input.cursor, before)
   const forget = row.getByRole('button', { name: 'Stop tracking' })
   await forget.click()
-  await dialog.getByText(order.cursor).waitFor()
+  await dialog.getByText(input.cursor).waitFor()
   await dialog.getByText(/can no longer restore the original/).waitFor()
   await accessible('/clients, forgetting')
-  await leave()
+  await closeDialog()
   await forget.click()
   await dialog.getByRole('button', { name: 'Stop tracking' }).click()
   await row.getByText('Not connected').waitFor()
@@ -186,7 +186,7 @@ await step('what was found at the examination is mended with its button', async 
   const before = await file()
   await connect()
   const ours = await file()
-  await writeFile(order.cursor, before)
+  await writeFile(input.cursor, before)
   await mended('Restore entry')
   if ((await file()) !== ours) throw new Error('the entry is not as it was')
   await disconnect()
@@ -196,7 +196,7 @@ await step('a stored token that is refused is made new at the examination, in th
   await connect(true)
   await calls()
   // Somebody edits the file of the tokens by hand, and spoils one.
-  const stored = `${dirname(order.config)}/tokens.json`
+  const stored = `${dirname(input.config)}/tokens.json`
   const { tokens } = JSON.parse(await readFile(stored, 'utf8'))
   const spoiled = tokens.find((one) => one.name === 'cursor')
   const was = spoiled.token
@@ -211,8 +211,8 @@ await step('a stored token that is refused is made new at the examination, in th
 await step('a server whose program came later is started again at the examination', async () => {
   const state = async () => (await api('GET', '/api/v1/servers/later')).state
   await until('it has given up', async () => (await state()) === 'crashed')
-  await writeFile(`${order.later}.new`, `#!/bin/sh\nexec '${order.binary}' demo-server\n`, { mode: 0o755 })
-  await rename(`${order.later}.new`, order.later)
+  await writeFile(`${input.later}.new`, `#!/bin/sh\nexec '${input.binary}' demo-server\n`, { mode: 0o755 })
+  await rename(`${input.later}.new`, input.later)
   await go('/settings')
   await page.getByRole('button', { name: 'Run diagnostics' }).click()
   await page.getByRole('listitem').filter({ hasText: /^later/ }).getByRole('button', { name: 'Restart' }).click()
@@ -221,7 +221,7 @@ await step('a server whose program came later is started again at the examinatio
 await step('servers of a client are moved here, and go back into its file when it is disconnected', async () => {
   const files = () => Promise.all([file(), config()])
   const { command, args } = JSON.parse((await config()).replace(/^\s*\/\/.*$/gm, '')).mcpServers.demo
-  await writeFile(order.cursor, JSON.stringify({ mcpServers: { mine: { command, args, env: { MINE: 'yes' } }, stays: { command, args, env: { STAYS: 'yes' } } } }, null, 2))
+  await writeFile(input.cursor, JSON.stringify({ mcpServers: { mine: { command, args, env: { MINE: 'yes' } }, stays: { command, args, env: { STAYS: 'yes' } } } }, null, 2))
   const before = await files()
   await go('/clients')
   await row.getByRole('button', { name: 'Connect…' }).click()
@@ -244,7 +244,7 @@ await step('servers of a client are moved here, and go back into its file when i
 await step('the user signs in to a server in the browser, and out only after a question', async () => {
   const login = async () => (await api('GET', '/api/v1/servers/web')).login
   await go('/add')
-  await page.getByLabel('Paste a snippet, a command or an address').fill(`${order.guarded}/mcp`)
+  await page.getByLabel('Paste a snippet, a command or an address').fill(`${input.guarded}/mcp`)
   await page.getByRole('button', { name: 'Test', exact: true }).click()
   await page.getByText('The server responds and requires sign-in.').waitFor()
   await page.getByRole('button', { name: 'Add, then sign in' }).waitFor()
@@ -252,7 +252,7 @@ await step('the user signs in to a server in the browser, and out only after a q
   const detail = part('web')
   const start = detail.getByRole('button', { name: 'Sign in', exact: true })
   await start.click()
-  await detail.getByText(`${new URL(order.guarded).host} will ask you to sign in.`).waitFor()
+  await detail.getByText(`${new URL(input.guarded).host} will ask you to sign in.`).waitFor()
   await accessible('/servers/web, signing in')
   await detail.getByRole('button', { name: 'Cancel sign-in' }).click()
   await start.click()
@@ -263,16 +263,16 @@ await step('the user signs in to a server in the browser, and out only after a q
   await until('it runs', async () => (await api('GET', '/api/v1/servers/web')).state === 'running')
   // Once more, in the browser that the daemon opens.
   await detail.getByRole('button', { name: 'Sign in again' }).click()
-  const opens = detail.getByRole('button', { name: `Open ${new URL(order.guarded).host}` })
+  const opens = detail.getByRole('button', { name: `Open ${new URL(input.guarded).host}` })
   await opens.click()
   await opens.waitFor({ state: 'detached' })
   await detail.getByRole('heading', { name: 'Signed in' }).waitFor()
-  await until('the browser was there', async () => (await readFile(order.opened, 'utf8')).includes('/authorize?'))
+  await until('the browser was there', async () => (await readFile(input.opened, 'utf8')).includes('/authorize?'))
   const out = detail.getByRole('button', { name: 'Sign out' })
   await out.click()
   await dialog.getByText(/Its tokens are deleted/).waitFor()
   await accessible('/servers/web, signing out')
-  await keep()
+  await pressDefault()
   if ((await login()) !== 'done') throw new Error('it is signed out without a yes')
   await out.click()
   await dialog.getByRole('button', { name: 'Sign out' }).click()
@@ -294,9 +294,9 @@ await step('an entry that leads to where Drawbridge was before is led here at th
   await connect(true)
   const ours = await file()
   // Drawbridge moves while somebody has half written the file, and it cannot follow.
-  await writeFile(order.cursor, ours.slice(0, -4))
-  order.url = await control('/move')
-  await writeFile(order.cursor, ours)
+  await writeFile(input.cursor, ours.slice(0, -4))
+  input.url = await control('/move')
+  await writeFile(input.cursor, ours)
   await page.goto(await control('/link'))
   await live()
   await mended('Update address')

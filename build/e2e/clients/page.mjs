@@ -1,7 +1,7 @@
 // Sign-in to the page of a real daemon, and calls that appear on it while they run.
-import { browser, call as ask, finish, found, go, order, page } from './page-kit.mjs'
+import { browser, call as ask, finish, found, go, input, page } from './page-kit.mjs'
 
-await page.goto(order.link)
+await page.goto(input.link)
 const navigation = page.locator('nav:visible').first()
 await navigation.waitFor()
 found.address = page.url()
@@ -15,7 +15,7 @@ const row = page.locator('[data-call]').filter({ hasText: 'slow' })
 await row.waitFor()
 found.startSeenAfterMs = Date.now() - began
 await row.click()
-await page.screenshot({ path: `${order.output}/page-call-running.png` })
+await page.screenshot({ path: `${input.output}/page-call-running.png` })
 await slow
 await page
   .locator('div', { has: row })
@@ -29,7 +29,7 @@ await page.getByText('shown on the page').first().waitFor()
 // A reload keeps the session. Another browser needs a link, and each link works once.
 await page.reload()
 await navigation.waitFor()
-for (const address of [`${order.url}/`, order.link]) {
+for (const address of [`${input.url}/`, input.link]) {
   const other = await (await browser.newContext()).newPage()
   await other.goto(address)
   await other.getByText(/drawbridge open/).first().waitFor()

@@ -1,7 +1,7 @@
 // Accepts a changed tool on the page of a real daemon, blocks another and takes it for good.
-import { accessible, finish, found, go, live, order, page, step } from './page-kit.mjs'
+import { accessible, finish, found, go, live, input, page, step } from './page-kit.mjs'
 
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 
 await step('a tool that changed is seen, and accepted', async () => {
@@ -14,17 +14,17 @@ await step('a tool that changed is seen, and accepted', async () => {
     for (const [name, size] of [['wide', { width: 1280, height: 800 }], ['narrow', { width: 390, height: 844 }]]) {
       await page.emulateMedia({ colorScheme: scheme })
       await page.setViewportSize(size)
-      await page.screenshot({ path: `${order.output}/trust-${scheme}-${name}.png` })
+      await page.screenshot({ path: `${input.output}/trust-${scheme}-${name}.png` })
     }
   await page.setViewportSize({ width: 1280, height: 800 })
   await go('/servers/sly?view=tools')
   await page.getByText('Suspicious descriptions').waitFor()
   await page.getByText('It mentions "send_email"').first().waitFor()
-  await page.screenshot({ path: `${order.output}/trust-server.png` })
+  await page.screenshot({ path: `${input.output}/trust-server.png` })
   await go('/tools')
   await page.getByText('Suspicious', { exact: true }).first().waitFor()
   found.warned = true
-  await page.screenshot({ path: `${order.output}/trust-tools.png` })
+  await page.screenshot({ path: `${input.output}/trust-tools.png` })
   await go('/questions')
   await card.getByRole('button', { name: 'Accept: add', exact: true }).click()
   await card.waitFor({ state: 'detached' })
@@ -32,7 +32,7 @@ await step('a tool that changed is seen, and accepted', async () => {
   await go('/servers/rug?view=tools')
   await page.getByText(/Tool history/).click()
   await page.getByText('was accepted').first().waitFor()
-  await page.screenshot({ path: `${order.output}/trust-accepted.png` })
+  await page.screenshot({ path: `${input.output}/trust-accepted.png` })
 })
 // Of another server the change is blocked, and then taken for good, with all that follow.
 await step('a change is blocked, and taken for good', async () => {
