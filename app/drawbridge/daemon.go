@@ -128,7 +128,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Observer: records.frameLog, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
 		Private:          []string{o.Folders.Config, o.Folders.Data, o.Folders.State},
-		DefaultWorkspace: filepath.Join(o.Folders.State, "lobby"),
+		DefaultWorkspace: filepath.Join(o.Folders.State, "default-workspace"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		DefinitionHash: trust.DefinitionHash, Package: packageOf,
 		Recording: recordingOf(history),

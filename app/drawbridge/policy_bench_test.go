@@ -24,7 +24,7 @@ import (
 // noPolicy admits every call and stores nothing.
 type noPolicy struct{}
 
-func (noPolicy) Admit(context.Context, *core.Call, core.Sink) (policy.Plan, error) {
+func (noPolicy) Admit(context.Context, *core.Call, core.ServerMessageHandler) (policy.Plan, error) {
 	return policy.Plan{Timeout: 30 * time.Second, Ceiling: 10 * time.Minute}, nil
 }
 func (noPolicy) Listed(*core.Call) error                                     { return nil }
@@ -35,7 +35,7 @@ func (noPolicy) Header() http.Header                                         { r
 func (noPolicy) WriteHeader(int)                                             {}
 func (noPolicy) Write(b []byte) (int, error)                                 { return len(b), nil }
 func (n noPolicy) For(context.Context, *core.Call) (gateway.Upstream, error) { return n, nil }
-func (noPolicy) Send(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+func (noPolicy) Send(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 	return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"hello"}]}`)}, nil
 }
 

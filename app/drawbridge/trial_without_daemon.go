@@ -32,11 +32,11 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 		}
 		c = config.Default() // the request contains the server
 	}
-	lobby, err := os.MkdirTemp("", "drawbridge-test-")
+	workDir, err := os.MkdirTemp("", "drawbridge-test-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a folder for the server: %w", err)
 	}
-	defer os.RemoveAll(lobby)
+	defer os.RemoveAll(workDir)
 
 	log := slog.New(slog.DiscardHandler)
 	spawner := process.NewSpawner(process.Options{Log: log}) // no ledger, because the daemon owns it
@@ -49,7 +49,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 		err = errors.Join(err, logins.Close(ctx), spawner.Close(ctx), logs.Close())
 	}()
 	dialer := &dial.Dialer{
-		Secret: vault.Get, SignIn: logins, TrialSignIn: guest{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: lobby,
+		Secret: vault.Get, SignIn: logins, TrialSignIn: guest{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: workDir,
 		ClientInfo: clientInfo(),
 	}
 	t, err := api.TryOnce(ctx, c, request, dialer.Try)

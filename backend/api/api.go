@@ -49,7 +49,7 @@ type Views interface {
 
 // Calls is the call path; *gateway.Gateway implements it.
 type Calls interface {
-	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
 	Running() []core.Call // calls in flight
 	RunningCall(id int64) (core.Call, bool)
 }

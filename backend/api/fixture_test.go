@@ -162,7 +162,7 @@ func (f *fakes) Sessions() []bridge.Session       { return f.sessions }
 func (f *fakes) BothEras(id string) bool          { return id == f.bothEras }
 func (f *fakes) ClientInfos() []bridge.ClientInfo { return f.peers }
 
-func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	c.ID, c.At = time.Now().UnixMicro(), time.Now().UTC()
 	r, err := f.call(ctx, c)
 	c.Outcome = core.OutcomeOK

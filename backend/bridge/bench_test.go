@@ -20,7 +20,7 @@ type discardWriter struct {
 	n      int
 }
 
-func (gatewayFunc) Ask(context.Context, *core.Call, string, json.RawMessage, core.Sink) (core.Reply, error) {
+func (gatewayFunc) Ask(context.Context, *core.Call, string, json.RawMessage, core.ServerMessageHandler) (core.Reply, error) {
 	panic("nobody asks")
 }
 
@@ -35,7 +35,7 @@ func BenchmarkHotPath(b *testing.B) {
 			result := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
 			reg := registry.New(registry.Options{})
 			reg.Set("math", "math", mathCatalog())
-			br := New(Options{Registry: reg, Lister: &fakeLister{}, Gateway: gatewayFunc(func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+			br := New(Options{Registry: reg, Lister: &fakeLister{}, Gateway: gatewayFunc(func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 				return core.Reply{Result: result}, nil
 			}), MaxBody: 8 << 20})
 			params := `"name":"math__add","arguments":{"text":"` + strings.Repeat("y", size) + `"}`
@@ -69,8 +69,8 @@ func BenchmarkHotPath(b *testing.B) {
 	}
 }
 
-type gatewayFunc func(context.Context, *core.Call, core.Sink) (core.Reply, error)
+type gatewayFunc func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error)
 
-func (f gatewayFunc) Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func (f gatewayFunc) Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	return f(ctx, call, sink)
 }

@@ -18,10 +18,10 @@ import (
 
 // Gateway runs and records calls. It is implemented by *gateway.Gateway.
 type Gateway interface {
-	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
 	// Ask forwards a request from a server to sink and records it. cause is the call during which
 	// the server sent it.
-	Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (core.Reply, error)
+	Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (core.Reply, error)
 }
 
 // Lister waits for catalogs. It is implemented by *supervisor.Supervisor.

@@ -26,14 +26,14 @@ func TestMain(m *testing.M) {
 
 // fakeGateway is a Gateway that answers with a function and records the calls.
 type fakeGateway struct {
-	answer func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	answer func(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
 
 	mu    sync.Mutex
 	seen  []*core.Call
 	asked []*core.Call
 }
 
-func (c *fakeGateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func (c *fakeGateway) Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	c.mu.Lock()
 	c.seen = append(c.seen, call)
 	c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *fakeGateway) Call(ctx context.Context, call *core.Call, sink core.Sink)
 }
 
 // Ask implements Gateway.
-func (c *fakeGateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (core.Reply, error) {
+func (c *fakeGateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (core.Reply, error) {
 	c.mu.Lock()
 	c.asked = append(c.asked, &core.Call{FromServer: true, Server: cause.Server, Client: cause.Client, Method: method, Params: params})
 	c.mu.Unlock()
@@ -90,7 +90,7 @@ type fixture struct {
 	lister   *fakeLister
 }
 
-func newFixture(t *testing.T, answer func(context.Context, *core.Call, core.Sink) (core.Reply, error), options ...func(*Options)) *fixture {
+func newFixture(t *testing.T, answer func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error), options ...func(*Options)) *fixture {
 	t.Helper()
 	s := &fixture{T: t, registry: registry.New(registry.Options{}), gateway: &fakeGateway{answer: answer}, lister: &fakeLister{}}
 	s.registry.Arrange(registry.Prefixed, []registry.Server{{ID: "files"}, {ID: "math"}})

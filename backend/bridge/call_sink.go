@@ -10,7 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// callSink is the core.Sink of a call: it writes notifications and requests of the server to the
+// callSink is the core.ServerMessageHandler of a call: it writes notifications and requests of the server to the
 // response stream of the call. It serves both the fast path and go-sdk.
 type callSink struct {
 	bridge   *Bridge
@@ -19,7 +19,7 @@ type callSink struct {
 	server   string // id of the server that the call went to
 }
 
-// Notify implements core.Sink.
+// Notify implements core.ServerMessageHandler.
 func (c *callSink) Notify(method string, params json.RawMessage) {
 	if method == "notifications/message" && !c.wantsLevel(params) {
 		return
@@ -65,7 +65,7 @@ func severity(level string) int {
 	return len(severities) + 1
 }
 
-// Ask implements core.Sink. It asks only the client whose call caused the request, on the stream of
+// Ask implements core.ServerMessageHandler. It asks only the client whose call caused the request, on the stream of
 // that call. If the client cannot be asked, the server gets a JSON-RPC error, and the call
 // continues.
 func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {

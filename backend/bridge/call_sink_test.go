@@ -12,7 +12,7 @@ import (
 )
 
 func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
-	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?","n":1.0}`))
 		if err != nil {
 			return core.Reply{}, err
@@ -64,7 +64,7 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 }
 
 func TestLateInputResponseIsRefused(t *testing.T) {
-	s := newFixture(t, func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		reply, err := sink.Ask(ctx, "roots/list", nil)
 		return core.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, err
 	}, func(o *Options) { o.AskTimeout = 20 * time.Millisecond })
@@ -81,7 +81,7 @@ func TestLateInputResponseIsRefused(t *testing.T) {
 }
 
 func TestBatchedInternalMessagesAreRemoved(t *testing.T) {
-	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		if call.Name == "read" {
 			return core.Reply{Result: textReply("second")}, nil
 		}

@@ -20,7 +20,7 @@ func TestEqualIDsOfClientsStaySeparate(t *testing.T) {
 	const perClient = 200
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		// Only the arguments identify the call; all calls have the same token.
 		var p struct{ Arguments struct{ Who, N string } }
 		if err := json.Unmarshal(call.Params, &p); err != nil {

@@ -36,7 +36,7 @@ func markedCatalog(word, prefix string) *core.Catalog {
 // newProfileFixture returns a fixture with the servers out and in, in this order, the profile p (in
 // without the tool hide), the profile q (everything), and the token bound, which is limited to p.
 func newProfileFixture(t *testing.T, options ...func(*Options)) *fixture {
-	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: textReply("%s of %s", c.Name, c.Server)}, nil
 	}, options...)
 	s.registry.Arrange(registry.Prefixed, []registry.Server{{ID: "out"}, {ID: "in"}, {ID: "late"}})

@@ -98,7 +98,7 @@ func TestAppCallsToolsByTheirOwnNames(t *testing.T) {
 func TestExtensionMethodPassesAtTheAddressOfItsServer(t *testing.T) {
 	s := newExtensionsFixture(t)
 	const params, result = `{"z":9007199254740993,"a":1.0,"e":"\u00e9"}`, `{"b":1.0,"a":{"n":9007199254740993},"taskId":"x","contents":[{"uri":"board://1"}]}`
-	s.gateway.answer = func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+	s.gateway.answer = func(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(result)}, nil
 	}
 	call := func(path, method, declared string) (legacy, modern string) {

@@ -16,7 +16,7 @@ import (
 )
 
 // behaveByName is a server whose response depends on the name in the call.
-func behaveByName(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func behaveByName(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	var p struct {
 		Arguments struct{ Do string }
 		URI       string

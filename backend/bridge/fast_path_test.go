@@ -17,7 +17,7 @@ import (
 const unusualResult = `{"z":1.0,"content":[{"type":"hologram","n":9007199254740993,"e":"\u00e9\/"}],"structuredContent":{"b":1e3,"a":null},"a":[]}`
 
 func TestServerBytesReachClientUnchanged(t *testing.T) {
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(unusualResult)}, nil
 	})
 	h := s.openSession("/mcp", `{}`)
@@ -42,7 +42,7 @@ func TestServerBytesReachClientUnchanged(t *testing.T) {
 
 func TestModernServerMembersAreNotDuplicated(t *testing.T) {
 	const full = `{"contents":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"x"}},"cacheScope":"public","ttlMs":5,"resultType":"complete"}`
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(full)}, nil
 	})
 	got := onlyMessage(t, s.modern("/mcp", "resources/read", "=?base64?ZmlsZTovLy/DvG7Drw==?=", `"uri":"file:///ünï"`))
@@ -126,7 +126,7 @@ func TestUnknownToolIsAnErrorAndRecorded(t *testing.T) {
 
 func TestNotificationsPrecedeReplyInOrder(t *testing.T) {
 	const n = 4000
-	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		token := string(wire.Bytes(call.Params, call.ProgressToken))
 		for i := range n {
 			sink.Notify("notifications/progress", json.RawMessage(`{"progressToken":`+token+`,"progress":`+itoa(i)+`}`))
@@ -156,7 +156,7 @@ func TestNotificationsPrecedeReplyInOrder(t *testing.T) {
 }
 
 func TestLogMessagesBelowClientLevelAreDropped(t *testing.T) {
-	s := newFixture(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		for _, level := range []string{"debug", "info", "warning", "error", "loud"} {
 			sink.Notify("notifications/message", json.RawMessage(`{"level":"`+level+`","data":1}`))
 		}
@@ -191,7 +191,9 @@ func TestLogMessagesBelowClientLevelAreDropped(t *testing.T) {
 
 func TestErrorsAreReadableByModels(t *testing.T) {
 	var fail error
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, fail })
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
+		return core.Reply{}, fail
+	})
 	h := s.openSession("/mcp", `{}`)
 	tool := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
 	prompt := `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"files__ask"}}`
@@ -228,7 +230,7 @@ func TestErrorsAreReadableByModels(t *testing.T) {
 
 func TestServerErrorObjectIsForwardedUnchanged(t *testing.T) {
 	const object = `{"message":"no","data":{"n":1.0},"code":-32002}`
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Error: json.RawMessage(object)}, nil
 	})
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///t/1"}}`, s.openSession("/mcp", `{}`)...))
@@ -241,7 +243,7 @@ func TestServerErrorObjectIsForwardedUnchanged(t *testing.T) {
 }
 
 func TestCompletionIsRoutedByItsReference(t *testing.T) {
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(`{"completion":{"values":[]}}`)}, nil
 	})
 	onlyMessage(t, s.modern("/mcp", "completion/complete", "", `"ref":{"type":"ref/prompt","name":"files__ask"},"argument":{"name":"a","value":"b"}`))
@@ -263,7 +265,7 @@ func TestCompletionIsRoutedByItsReference(t *testing.T) {
 func TestStalledReaderBlocksNoOtherClient(t *testing.T) {
 	line := json.RawMessage(`{"progressToken":1,"progress":1,"message":"` + strings.Repeat("x", 1<<20) + `"}`)
 	ended := make(chan struct{})
-	s := newFixture(t, func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		for range 64 {
 			sink.Notify("notifications/progress", line)
 		}

@@ -82,7 +82,7 @@ func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
 // describe_tools describes only what the client sees.
 func TestInstructionsListOnlyServersOfTheProfile(t *testing.T) {
 	s := newProfileFixture(t)
-	s.gateway.answer = func(ctx context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+	s.gateway.answer = func(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		return c.Local(ctx), nil
 	}
 	s.setProfiles(config.Profile{Name: "p", ToolMode: config.ToolsDeferred, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}})
@@ -148,7 +148,7 @@ func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 	}
 	s := newProfileFixture(t)
 	ended := make(chan error, 1)
-	s.gateway.answer = func(ctx context.Context, c *core.Call, sink core.Sink) (core.Reply, error) {
+	s.gateway.answer = func(ctx context.Context, c *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		reply, err := askingServer(ctx, c, sink)
 		ended <- err
 		return reply, err

@@ -15,7 +15,7 @@ import (
 // Calls of both eras are cancelled at shutdown, and one that arrives later is cancelled immediately.
 func TestShutdownEndsCallsOfBothEras(t *testing.T) {
 	started, ended := make(chan struct{}, 2), make(chan error, 2)
-	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		started <- struct{}{}
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
@@ -45,7 +45,7 @@ func TestShutdownEndsCallsOfBothEras(t *testing.T) {
 // Each of many calls gets comments when it is silent, and no call stays in the list.
 func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	answer := make(chan struct{})
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		<-answer
 		return core.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
 	}, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })

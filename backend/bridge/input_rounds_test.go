@@ -11,7 +11,7 @@ import (
 )
 
 func TestLegacyClientAnswersModernServerInputRequest(t *testing.T) {
-	s := newFixture(t, func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		p, err := wire.ScanParams(call.Params)
 		if err != nil {
 			return core.Reply{}, err
@@ -57,7 +57,7 @@ func TestLegacyClientAnswersModernServerInputRequest(t *testing.T) {
 }
 
 func TestEndlessInputRequestsAreCutOff(t *testing.T) {
-	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		if strings.Contains(string(call.Params), "busy") {
 			return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","requestState":"x"}`)}, nil
 		}

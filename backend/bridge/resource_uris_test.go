@@ -14,7 +14,7 @@ import (
 // newAccountsFixture returns a fixture with two accounts of one server. Their replies hold the URI
 // board://1 everywhere where a client reads one, and in data that must not be changed.
 func newAccountsFixture(t *testing.T) *fixture {
-	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		switch c.Method {
 		case "resources/read":
 			if c.Name == "board://none" {
@@ -98,7 +98,7 @@ func TestSamplingRequestsHavePublicURIs(t *testing.T) {
 	params := strings.ReplaceAll(messages, "URI", board)
 	s := newAccountsFixture(t)
 	accounts := s.gateway.answer
-	s.gateway.answer = func(ctx context.Context, c *core.Call, sink core.Sink) (core.Reply, error) {
+	s.gateway.answer = func(ctx context.Context, c *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		switch c.Name {
 		case "show":
 			return sink.Ask(ctx, "sampling/createMessage", json.RawMessage(params))

@@ -17,7 +17,7 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	const size = 12 << 20 // far more than the socket buffers hold
 	result := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`)
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: result}, nil
 	}, func(o *Options) { o.ResultBudget = 3*size + 4<<10 })
 	call := func(token string) *http.Response {

@@ -32,7 +32,7 @@ func (s *fixture) connectSDK(path string, era core.Era, o *mcp.ClientOptions) *m
 }
 
 func TestRealClientsOfBothEras(t *testing.T) {
-	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		switch call.Method {
 		case "prompts/get":
 			return core.Reply{Result: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"` + call.Name + `"}}]}`)}, nil
@@ -189,7 +189,7 @@ func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
 }
 
 func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(`{}`)}, nil
 	})
 	count := func() (methods string) {
@@ -251,7 +251,7 @@ func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 }
 
 func TestPanicInGeneralPathBecomesError(t *testing.T) {
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) { panic("boom") })
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) { panic("boom") })
 	s.bridge.fastPathDisabled = true
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.openSession("/mcp", `{}`)...))
 	if !strings.Contains(got, "-32603") || strings.Contains(got, "boom") {

@@ -20,7 +20,7 @@ var inputRequiredMark = []byte(`"input_required"`)
 // its result says input_required, and it expects the call to be repeated with the input.
 // fulfilInputs asks the client as a legacy server would, and repeats the call until the server
 // returns another result. Each round is recorded as a separate call.
-func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.Sink, reply core.Reply) (core.Reply, error) {
+func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, reply core.Reply) (core.Reply, error) {
 	for range maxRounds {
 		input, ok := parseInputRequest(reply.Result)
 		if !ok {
@@ -87,7 +87,7 @@ func parseInputRequest(result []byte) (input inputRequest, ok bool) {
 
 // askInputs requests the inputs from the client one at a time, in the order of their keys, and
 // returns inputResponses and requestState as raw members for repeatCall.
-func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Sink, input inputRequest) ([]byte, error) {
+func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.ServerMessageHandler, input inputRequest) ([]byte, error) {
 	names := make([]string, 0, len(input.InputRequests))
 	for name := range input.InputRequests {
 		names = append(names, name)
@@ -233,10 +233,10 @@ type detachedSink struct {
 	server string
 }
 
-// Notify implements core.Sink.
+// Notify implements core.ServerMessageHandler.
 func (detachedSink) Notify(string, json.RawMessage) {}
 
-// Ask implements core.Sink.
+// Ask implements core.ServerMessageHandler.
 func (s detachedSink) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	return s.bridge.askUser(ctx, s.server, nil, method, params, "elicitation")
 }

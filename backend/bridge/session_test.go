@@ -55,7 +55,7 @@ func TestSessionIsBoundToTokenAndEndpoint(t *testing.T) {
 
 func TestDeleteEndsSessionAndItsCalls(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
-	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		close(started)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
@@ -84,7 +84,7 @@ func TestDeleteEndsSessionAndItsCalls(t *testing.T) {
 
 func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
 	started, release := make(chan context.Context, 1), make(chan struct{})
-	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		started <- ctx
 		select {
 		case <-ctx.Done():
@@ -132,7 +132,7 @@ func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
 
 func TestCancelledNotificationCancelsCallWithThatID(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
-	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		close(started)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
@@ -164,7 +164,7 @@ func TestCancelledNotificationCancelsCallWithThatID(t *testing.T) {
 
 func TestInFlightRequestIDIsNotReusable(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
-	s := newFixture(t, func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		close(started)
 		<-release
 		return core.Reply{Result: textReply("done")}, nil

@@ -22,7 +22,7 @@ import (
 // requestState, and the client repeats the request with its input and the state. Between the
 // two requests the call is suspended: the server waits, and the repeated request resumes it.
 //
-// A suspendedCall is the core.Sink of its call.
+// A suspendedCall is the core.ServerMessageHandler of its call.
 type suspendedCall struct {
 	bridge       *Bridge
 	server       string
@@ -141,7 +141,7 @@ func (sc *suspendedCall) suspend() []byte {
 	return append(wire.AppendString(append(out, `},"requestState":`...), state), '}')
 }
 
-// Notify implements core.Sink. Notifications that arrive while the call is suspended are
+// Notify implements core.ServerMessageHandler. Notifications that arrive while the call is suspended are
 // dropped.
 func (sc *suspendedCall) Notify(method string, params json.RawMessage) {
 	sc.mu.Lock()
@@ -162,7 +162,7 @@ func (sc *suspendedCall) Notify(method string, params json.RawMessage) {
 	sink.Notify(method, params)
 }
 
-// Ask implements core.Sink.
+// Ask implements core.ServerMessageHandler.
 func (sc *suspendedCall) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	if missing := sc.capabilities.missingFor(method, params); missing != "" {
 		return sc.bridge.askUser(ctx, sc.server, sc.rq, method, params, missing)

@@ -18,7 +18,7 @@ const allClientCapabilities = `{"elicitation":{"form":{},"url":{}},"sampling":{}
 
 // askingServer is a legacy server that requests a name and returns it, with progress before and
 // after.
-func askingServer(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func askingServer(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	progress := func() {
 		if token := wire.Bytes(call.Params, call.ProgressToken); len(token) > 0 {
 			sink.Notify("notifications/progress", json.RawMessage(`{"progress":1,"progressToken":`+string(token)+`}`))
@@ -154,7 +154,7 @@ func TestSuspendedCallsPerClientAreBounded(t *testing.T) {
 
 func TestDisconnectedModernClientCancelsItsCall(t *testing.T) {
 	ended := make(chan error, 1)
-	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
 		return core.Reply{}, context.Cause(ctx)

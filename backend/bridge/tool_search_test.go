@@ -43,7 +43,7 @@ func textOf(t testing.TB, answer string) string {
 func TestToolSearchFindsAndCallsTools(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		for _, era := range []core.Era{core.Legacy, core.Modern} {
-			s := newFixture(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+			s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 				if c.Local != nil {
 					return c.Local(t.Context()), nil
 				}
@@ -105,7 +105,7 @@ func TestToolSearchFindsAndCallsTools(t *testing.T) {
 }
 
 func TestDeferredListingShowsNamesOnly(t *testing.T) {
-	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		if c.Local != nil {
 			return c.Local(t.Context()), nil
 		}
@@ -142,7 +142,7 @@ func TestDeferredListingShowsNamesOnly(t *testing.T) {
 // The search finds only tools of the profile, and call_tool calls no others.
 func TestToolSearchStaysWithinProfile(t *testing.T) {
 	s := newProfileFixture(t)
-	s.gateway.answer = func(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+	s.gateway.answer = func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		if c.Local != nil {
 			return c.Local(t.Context()), nil
 		}

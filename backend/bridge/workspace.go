@@ -49,7 +49,7 @@ func cleanFolder(path string) string {
 // client, or the folder in which its shim was started. The client is asked only if the server
 // depends on the folder; a legacy session is asked once, and again after it reports that its roots
 // changed.
-func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.Sink) {
+func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.ServerMessageHandler) {
 	call.Workspace = rq.workspace
 	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call.Server) || !parseClientCapabilities(rq.capabilities).roots {
 		return

@@ -82,7 +82,7 @@ func (o *Own) Catalog() *core.Catalog {
 }
 
 // Send executes a call. It supports tools/call only and does not use the sink.
-func (o *Own) Send(ctx context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+func (o *Own) Send(ctx context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	call.Instance = ID
 	if call.Method == "tools/call" {
 		for _, t := range tools {

@@ -159,9 +159,9 @@ type Reply struct {
 	Repaired bool
 }
 
-// Sink receives the messages of the server that belong to one call, other than its reply, in wire
+// ServerMessageHandler receives the messages of the server that belong to one call, other than its reply, in wire
 // order and never after the call has returned. Notify must not retain params.
-type Sink interface {
+type ServerMessageHandler interface {
 	// Notify forwards a notification: notifications/progress (with the client's progress token
 	// restored) or notifications/message.
 	Notify(method string, params json.RawMessage)

@@ -10,7 +10,7 @@ import (
 // Conn is an open connection to a server whose lists have been read. It is implemented by
 // *upstream.Conn.
 type Conn interface {
-	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
 	Catalog() *core.Catalog
 	Ping(ctx context.Context) error
 	// Refresh reads the lists of kinds again; see upstream.Conn.

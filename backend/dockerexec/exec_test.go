@@ -190,7 +190,7 @@ func TestImageWithoutShell(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("deaf", func(t *testing.T) {
+	t.Run("ignores the end of its input", func(t *testing.T) {
 		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/sleep", "1000"}})
 		err := e.Stop(t.Context())
 		left := inside(t, id)

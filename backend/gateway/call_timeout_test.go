@@ -16,7 +16,7 @@ func TestSilentServerTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
 		f.startDelay = time.Minute // a slow start does not count
-		f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+		f.send = func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 			<-ctx.Done()
 			return core.Reply{}, ctx.Err()
 		}
@@ -34,7 +34,7 @@ func TestSilentServerTimesOut(t *testing.T) {
 func TestProgressResetsTheTimeoutUpToTheCeiling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+		f.send = func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 			for {
 				select {
 				case <-ctx.Done():
@@ -58,7 +58,7 @@ type answeringSink struct{ after time.Duration }
 func TestTimeoutPausesDuringClientInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+		f.send = func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 			if _, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Sure?"}`)); err != nil {
 				return core.Reply{}, err
 			}
@@ -82,7 +82,7 @@ func TestTimeoutPausesDuringClientInput(t *testing.T) {
 func TestClientInputHasItsOwnDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+		f.send = func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 			_, err := sink.Ask(ctx, "elicitation/create", nil)
 			if core.CodeOf(err) != core.CodeTimeout {
 				t.Errorf("asking ended with %v", err)
@@ -102,7 +102,7 @@ func TestClientInputHasItsOwnDeadline(t *testing.T) {
 func TestDisconnectedCallerIsCancelledNotTimedOut(t *testing.T) {
 	f := newFixture()
 	ctx, cancel := context.WithCancel(context.Background())
-	f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	f.send = func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		cancel()
 		<-ctx.Done()
 		return core.Reply{}, ctx.Err()

@@ -18,7 +18,7 @@ import (
 type Upstream = interface {
 	// Send sends call to the server and waits for the reply. Messages that belong to the call are
 	// passed to sink in wire order before Send returns.
-	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
 }
 
 // Upstreams finds the upstream of a call. For may wait until the server has started, and sets
@@ -30,7 +30,7 @@ type Upstreams interface {
 // Policy decides whether a call is admitted, and its timeouts.
 type Policy interface {
 	// Admit may wait for the user or for a free slot. End must be called for every admitted call.
-	Admit(ctx context.Context, call *core.Call, sink core.Sink) (policy.Plan, error)
+	Admit(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (policy.Plan, error)
 	// Listed repeats the checks that Admit skipped because the server had not been listed
 	// (Plan.Unlisted).
 	Listed(call *core.Call) error
@@ -91,7 +91,7 @@ func New(o Options) *Gateway {
 // The error is nil if the server has replied, with a result or with a JSON-RPC error (reply.Error).
 // After Call has returned, call is read-only. A panic during the call is recovered and becomes an
 // error with the code internal.
-func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (reply core.Reply, err error) {
+func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (reply core.Reply, err error) {
 	g.beginCall(call)
 	stage, admitted := stageAdmitting, false
 	var plan policy.Plan
@@ -133,7 +133,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.Sink) (re
 }
 
 // attempt finds the upstream of the call and sends the call to it once.
-func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) (core.Reply, callStage, error) {
+func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, plan policy.Plan) (core.Reply, callStage, error) {
 	began := g.now()
 	up, err := g.upstreams.For(ctx, call)
 	call.Queued += g.now().Sub(began)

@@ -18,9 +18,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type sendFunc func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+type sendFunc func(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
 
-func (f sendFunc) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func (f sendFunc) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	return f(ctx, call, sink)
 }
 
@@ -40,7 +40,7 @@ type fixture struct {
 	replies  []core.Reply
 }
 
-func (f *fixture) Admit(context.Context, *core.Call, core.Sink) (policy.Plan, error) {
+func (f *fixture) Admit(context.Context, *core.Call, core.ServerMessageHandler) (policy.Plan, error) {
 	return f.plan, f.admitErr
 }
 func (f *fixture) Listed(*core.Call) error                  { return f.listedErr }
@@ -69,7 +69,7 @@ func newFixture() *fixture {
 }
 
 func replyWith(result string) sendFunc {
-	return func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	return func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(result)}, nil
 	}
 }
@@ -118,12 +118,14 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 	}
 }
 
-func rpcError(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+func rpcError(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 	return core.Reply{Error: json.RawMessage(`{"code":-32602,"message":"no such thing"}`)}, nil
 }
 
 func failWith(err error) sendFunc {
-	return func(context.Context, *core.Call, core.Sink) (core.Reply, error) { return core.Reply{}, err }
+	return func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
+		return core.Reply{}, err
+	}
 }
 
 func TestCallIDsIncreaseWhenClockStepsBack(t *testing.T) {
@@ -184,7 +186,7 @@ func (a answeringSink) Ask(ctx context.Context, _ string, _ json.RawMessage) (co
 
 func TestServerRequestWithoutClientGetsError(t *testing.T) {
 	f := newFixture()
-	f.send = func(ctx context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+	f.send = func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		sink.Notify("notifications/message", nil)
 		reply, err := sink.Ask(ctx, "roots/list", nil)
 		if err != nil || len(reply.Error) == 0 {
@@ -296,7 +298,7 @@ func TestRepairedTextIsMarkedInRecord(t *testing.T) {
 		marked         bool
 	}{"request": {true, false, true}, "reply": {false, true, true}, "neither": {false, false, false}} {
 		f := newFixture()
-		f.send = func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+		f.send = func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 			return core.Reply{Result: json.RawMessage(`{}`), Repaired: c.reply}, nil
 		}
 		call := toolCall()
@@ -325,7 +327,7 @@ func TestServerRequestOutsideCallIsRecorded(t *testing.T) {
 
 func TestCallIsRunningUntilItEnds(t *testing.T) {
 	f := newFixture()
-	f.send = func(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+	f.send = func(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		list := f.Running()
 		if len(list) != 1 || list[0].ID != call.ID || list[0].Name != "read" || list[0].Params != nil {
 			t.Errorf("running: %+v", list)
@@ -364,7 +366,7 @@ func TestDrainWaitsForInFlightCalls(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	sent, answers := make(chan struct{}), make(chan struct{})
-	f.send = func(context.Context, *core.Call, core.Sink) (core.Reply, error) {
+	f.send = func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		sent <- struct{}{}
 		<-answers
 		return core.Reply{Result: json.RawMessage(`{}`)}, nil

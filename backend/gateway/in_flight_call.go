@@ -22,7 +22,7 @@ type inFlightCall struct {
 	ownsContext bool // ctx was created here and must be cancelled here
 	g           *Gateway
 	call        *core.Call
-	sink        core.Sink
+	sink        core.ServerMessageHandler
 	plan        policy.Plan
 
 	mu                sync.Mutex // guards the fields below and call.Progress
@@ -36,7 +36,7 @@ type inFlightCall struct {
 	lastProgressEvent time.Time // when the last progress event was published
 }
 
-func (g *Gateway) startCall(ctx context.Context, call *core.Call, sink core.Sink, plan policy.Plan) *inFlightCall {
+func (g *Gateway) startCall(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, plan policy.Plan) *inFlightCall {
 	f := &inFlightCall{g: g, call: call, sink: sink, plan: plan}
 	if callCtx, ok := ctx.(*core.CallContext); ok { // a call that timed out is never retried
 		f.ctx, f.cancel = callCtx, callCtx.Cancel
@@ -143,7 +143,7 @@ const answerGrace = 5 * time.Second
 // call that made the server ask; when no single call did, only its Server is set. Ask is for
 // requests that do not arrive while cause is in flight, such as those of a modern server,
 // which asks in its result.
-func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.Sink) (reply core.Reply, err error) {
+func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (reply core.Reply, err error) {
 	call := &core.Call{
 		Client: cause.Client, Session: cause.Session, Shim: cause.Shim, Era: cause.Era,
 		FromServer: true, Server: cause.Server, Instance: cause.Instance,

@@ -16,7 +16,7 @@ func TestObserversReceiveProgressOfRunningCall(t *testing.T) {
 		f := newFixture()
 		sub := f.bus.Subscribe(10_000, event.Call)
 		defer sub.Close()
-		f.send = func(_ context.Context, _ *core.Call, sink core.Sink) (core.Reply, error) {
+		f.send = func(_ context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 			for range 1000 {
 				<-time.After(time.Millisecond)
 				sink.Notify("notifications/progress", nil)

@@ -31,7 +31,7 @@ func newRetryFixture(t *testing.T, rules string, send func(ctx context.Context, 
 	p.Apply(c)
 	f := newFixture()
 	tries := 0
-	f.send = func(ctx context.Context, _ *core.Call, _ core.Sink) (core.Reply, error) {
+	f.send = func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		tries++
 		return send(ctx, tries)
 	}

@@ -86,12 +86,12 @@ type plannedFixture struct {
 	asks  map[string]time.Duration
 }
 
-func (v *plannedFixture) Admit(_ context.Context, call *core.Call, _ core.Sink) (policy.Plan, error) {
+func (v *plannedFixture) Admit(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (policy.Plan, error) {
 	return v.plans[call.Name], nil
 }
 
 func (v *plannedFixture) For(_ context.Context, call *core.Call) (Upstream, error) {
-	return sendFunc(func(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+	return sendFunc(func(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		if v.asks[call.Name] > 0 {
 			if _, err := sink.Ask(ctx, "elicitation/create", nil); err != nil {
 				return core.Reply{}, err

@@ -41,7 +41,7 @@ type answering struct {
 	calls map[string]int
 }
 
-func (a *answering) Call(_ context.Context, c *core.Call, _ core.Sink) (core.Reply, error) {
+func (a *answering) Call(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls[c.Name]++

@@ -9,7 +9,7 @@ import (
 
 type answers string
 
-func (a answers) Call(_ context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+func (a answers) Call(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	call.Outcome = core.OutcomeOK
 	return core.Reply{Result: []byte(a)}, nil
 }

@@ -12,7 +12,7 @@ import (
 
 // Caller makes calls. *gateway.Gateway implements it.
 type Caller interface {
-	Call(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
 }
 
 // Calls reads recorded calls. *store.Store implements it.

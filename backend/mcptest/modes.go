@@ -86,7 +86,7 @@ var modes = map[string]mode{
 	"bad-text": {about: "invalid UTF-8, NUL and a lone surrogate in a result", set: onCall(func(s *server, id, _ []byte) {
 		s.result(id, "{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\\u0000\\ud800\\u001b\"}]}")
 	})},
-	"deaf": {about: "stops reading after tools/list; blocks for ever", set: func(s *server) {
+	"stops-reading": {about: "stops reading after tools/list; blocks for ever", set: func(s *server) {
 		s.on["tools/list"] = func(s *server, id, _ []byte) {
 			s.result(id, `{"tools":[`+s.tools+`]}`)
 			s.flush()

@@ -28,7 +28,7 @@ const KeepAlive = 10 * time.Second
 
 // checkApproval blocks a call that needs the user's approval until there is a decision. It denies the
 // call if the user does not answer in time or cannot be asked.
-func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.Sink) error {
+func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.ServerMessageHandler) error {
 	if call.Method != "tools/call" || call.Continues {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 }
 
 // askUser shows the call to the user and waits for the decision.
-func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink core.Sink, why string) error {
+func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink core.ServerMessageHandler, why string) error {
 	began := time.Now()
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
 	answer, err := p.Approvals.Ask(ctx, approvals.Item{
@@ -205,7 +205,7 @@ func shorten(s string) string {
 // SendKeepAlives sends a progress notification every KeepAlive until stop is called, so that the
 // client does not time out while its call waits. It does nothing if the call has no progress token.
 // reached is the progress that the client has received last. stop waits until nothing more is sent.
-func SendKeepAlives(sink core.Sink, call *core.Call, reached float64, message string) (stop func()) {
+func SendKeepAlives(sink core.ServerMessageHandler, call *core.Call, reached float64, message string) (stop func()) {
 	if sink == nil || call.ProgressToken.Empty() {
 		return func() {}
 	}

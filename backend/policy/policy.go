@@ -73,7 +73,7 @@ func New(o Options) *Policy {
 // call. It may block for the user's approval, during which it sends progress notifications to sink,
 // and for a free slot. It sets Approval, Queued and Cached of call. If it returns an error, End
 // need not be called.
-func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.Sink) (plan Plan, err error) {
+func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (plan Plan, err error) {
 	rules := p.rules.Load()
 	s := rules.server(call.Server)
 	t := s.tool(call)

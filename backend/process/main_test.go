@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// runRole runs a role of the test binary. A role is a path such as "sh>sh>deaf": each part starts
+// runRole runs a role of the test binary. A role is a path such as "sh>sh>unkillable": each part starts
 // the next one and waits for it.
 func runRole(role string) int {
 	first, rest, more := strings.Cut(role, ">")
@@ -73,7 +73,7 @@ func runRole(role string) int {
 			_ = exec.Command("/bin/sh", "-c", "/bin/true &").Run()
 			time.Sleep(50 * time.Millisecond)
 		}
-	case "deaf": // ignores end of input and every signal except SIGKILL
+	case "unkillable": // ignores end of input and every signal except SIGKILL
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		ready()
 		forever()

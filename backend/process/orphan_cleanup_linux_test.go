@@ -43,7 +43,7 @@ func TestEndOrphansSparesReusedGroupID(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	leader := exec.Command("/bin/sh", "-c", `"$0" & exit`, os.Args[0])
-	leader.Env = []string{act + "=deaf", "READY=" + dir, quickExit}
+	leader.Env = []string{act + "=unkillable", "READY=" + dir, quickExit}
 	leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := leader.Start(); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestEndOrphansSparesReusedGroupID(t *testing.T) {
 
 func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 	t.Parallel()
-	s := raise(t, "sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 3+3+2)
+	s := startStage(t, "sh>sh>unkillable,sh>setsid>unkillable,stay>fork>unkillable", 3+3+2)
 	// Both are stopped first, so that neither can react to the exit of the other.
 	_ = syscall.Kill(s.daemon, syscall.SIGSTOP)
 	_ = s.watchdog.Process.Kill()
@@ -82,7 +82,7 @@ func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 		t.Skip("nothing was left behind")
 	}
 	// Processes of another installation on this machine must not be ended.
-	other, dir := start(t, newTestSpawner(t), "sh>deaf", 2)
+	other, dir := start(t, newTestSpawner(t), "sh>unkillable", 2)
 
 	// Processes of an earlier run are older than the daemon that ends them, as those of this test
 	// are older than a new process.
@@ -107,7 +107,7 @@ func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 // A pid in the ledger may have been reused: a process with another start time must not be ended.
 func TestEndOrphansSparesReusedPID(t *testing.T) {
 	dir := t.TempDir()
-	stranger := selfCommand("deaf")
+	stranger := selfCommand("unkillable")
 	stranger.Env = append(withoutVariables(stranger.Env, "READY"), "READY="+dir, quickExit)
 	if err := stranger.Start(); err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func TestExitReportsCodeAndSignal(t *testing.T) {
 	if exit := p.Exit(); exit.Code != 3 || exit.Signal != "" {
 		t.Errorf("exit %+v", exit)
 	}
-	p, _ = start(t, s, "deaf", 1)
+	p, _ = start(t, s, "unkillable", 1)
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +61,12 @@ var shapes = map[string]struct {
 	role  string
 	ready int
 }{
-	"direct":      {"deaf", 1},
-	"shell":       {"sh>deaf", 2},
-	"npx":         {"sh>sh>deaf", 3},
-	"setsid":      {"sh>setsid>deaf", 3},
-	"daemon":      {"stay>fork>deaf", 2},
-	"bare setsid": {"bare>deaf", 2},
+	"direct":      {"unkillable", 1},
+	"shell":       {"sh>unkillable", 2},
+	"npx":         {"sh>sh>unkillable", 3},
+	"setsid":      {"sh>setsid>unkillable", 3},
+	"daemon":      {"stay>fork>unkillable", 2},
+	"bare setsid": {"bare>unkillable", 2},
 }
 
 func TestStopLeavesNoDescendants(t *testing.T) {
@@ -88,7 +88,7 @@ func TestStopLeavesNoDescendants(t *testing.T) {
 }
 
 func TestStopIsIdempotentAndConcurrent(t *testing.T) {
-	p, _ := start(t, newTestSpawner(t), "sh>deaf", 2)
+	p, _ := start(t, newTestSpawner(t), "sh>unkillable", 2)
 	var stops sync.WaitGroup
 	for range 5 {
 		stops.Go(func() {
@@ -122,7 +122,7 @@ func TestStopEscalatesInOrder(t *testing.T) {
 
 func TestStopKillsWhenContextEnds(t *testing.T) {
 	t.Parallel()
-	p, _ := start(t, newTestSpawner(t), "deaf", 1, func(s *Spec) {
+	p, _ := start(t, newTestSpawner(t), "unkillable", 1, func(s *Spec) {
 		s.Stop = StopTimeouts{CloseStdin: time.Minute, Term: time.Minute}
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -141,7 +141,7 @@ func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 	s := newTestSpawner(t)
 	var dirs []string
 	for i := range 20 { // the child itself or its descendant ignores SIGTERM
-		_, dir := start(t, s, []string{"deaf", "sh>deaf"}[i%2], 1+i%2, func(s *Spec) { s.Stop = StopTimeouts{} })
+		_, dir := start(t, s, []string{"unkillable", "sh>unkillable"}[i%2], 1+i%2, func(s *Spec) { s.Stop = StopTimeouts{} })
 		dirs = append(dirs, dir)
 	}
 	begun := time.Now()
@@ -162,7 +162,7 @@ func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 
 func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
-	p, dir := start(t, newTestSpawner(t), "leave>deaf", 1)
+	p, dir := start(t, newTestSpawner(t), "leave>unkillable", 1)
 	select {
 	case <-p.Done():
 	case <-time.After(30 * time.Second):
@@ -184,7 +184,7 @@ func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 
 func TestNoZombieRemains(t *testing.T) {
 	s := newTestSpawner(t)
-	for _, role := range []string{"leave>deaf", "stay>fork>deaf", "sh>sh>deaf"} {
+	for _, role := range []string{"leave>unkillable", "stay>fork>unkillable", "sh>sh>unkillable"} {
 		p, _ := start(t, s, role, 1)
 		if err := p.Stop(t.Context()); err != nil {
 			t.Fatal(err)
@@ -255,7 +255,7 @@ func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 	t.Parallel()
 	// The escaped process erased its environment and has its own session, and its parent exited
 	// before any process list was made: nothing shows that it belongs to the tree.
-	p, dir := start(t, newTestSpawner(t), "drop>deaf", 1)
+	p, dir := start(t, newTestSpawner(t), "drop>unkillable", 1)
 	<-p.Done()
 	ended := make(chan error, 1)
 	go func() {
@@ -304,7 +304,7 @@ func TestStderrIsDrainedWhenWriterFails(t *testing.T) {
 }
 
 func TestStdinHasWriteDeadline(t *testing.T) {
-	p, _ := start(t, newTestSpawner(t), "deaf", 1) // never reads its input
+	p, _ := start(t, newTestSpawner(t), "unkillable", 1) // never reads its input
 	stdin, ok := p.Stdin().(interface{ SetWriteDeadline(time.Time) error })
 	if !ok {
 		t.Fatal("no SetWriteDeadline")
@@ -337,7 +337,7 @@ func TestCloseWaitsForLedgerUpdate(t *testing.T) {
 }
 
 func TestUsageCoversWholeTree(t *testing.T) {
-	p, _ := start(t, newTestSpawner(t), "sh>sh>deaf", 3)
+	p, _ := start(t, newTestSpawner(t), "sh>sh>unkillable", 3)
 	u, err := p.Usage()
 	if err != nil {
 		t.Fatal(err)

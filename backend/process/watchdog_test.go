@@ -27,13 +27,13 @@ type stage struct {
 	watchdogExit int
 }
 
-const hostile = "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf,sh>bare>deaf,drop>deaf"
+const hostile = "unkillable,sh>sh>unkillable,sh>setsid>unkillable,stay>fork>unkillable,sh>bare>unkillable,drop>unkillable"
 
 // hostileReady is the number of processes of hostile that report ready; fork and drop exit and do
 // not report.
 const hostileReady = 1 + 3 + 3 + 2 + 3 + 1
 
-func raise(t *testing.T, roles string, ready int, env ...string) *stage {
+func startStage(t *testing.T, roles string, ready int, env ...string) *stage {
 	t.Helper()
 	s := &stage{t: t, dir: t.TempDir(), exited: make(chan struct{})}
 	for _, sub := range []string{"notes", "ready"} {
@@ -107,7 +107,7 @@ func TestNoProcessOutlivesKilledDaemon(t *testing.T) {
 	t.Parallel()
 	for round := range 3 {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
-			s := raise(t, hostile, hostileReady)
+			s := startStage(t, hostile, hostileReady)
 			_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 			eventually.TrueWithin(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
 			if code := s.waitExit(30 * time.Second); code != 128+9 {
@@ -123,7 +123,7 @@ func TestNoProcessOutlivesKilledDaemon(t *testing.T) {
 // The stop timeouts of these servers are a minute, which must not be waited for.
 func TestDaemonStopsWhenWatchdogDies(t *testing.T) {
 	t.Parallel()
-	s := raise(t, "deaf,sh>sh>deaf,sh>setsid>deaf,stay>fork>deaf", 1+3+3+2, "PATIENT=1")
+	s := startStage(t, "unkillable,sh>sh>unkillable,sh>setsid>unkillable,stay>fork>unkillable", 1+3+3+2, "PATIENT=1")
 	_ = s.watchdog.Process.Kill()
 	eventually.TrueWithin(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
 	eventually.TrueWithin(t, 30*time.Second, "daemon gone", func() bool {
@@ -138,7 +138,7 @@ func TestDaemonStopsWhenWatchdogDies(t *testing.T) {
 func TestWatchdogForwardsSignalsAndExitStatus(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
-		s := raise(t, "sh>deaf", 2)
+		s := startStage(t, "sh>unkillable", 2)
 		_ = s.watchdog.Process.Signal(sig)
 		if code := s.waitExit(30 * time.Second); code != 5 {
 			t.Errorf("%s: exit status %d", sig, code)
@@ -157,7 +157,7 @@ func TestWatchdogForwardsSignalsAndExitStatus(t *testing.T) {
 
 func TestWatchdogSparesProgramsLaunchedForUser(t *testing.T) {
 	t.Parallel()
-	s := raise(t, "deaf", 3, "KEEP=sh>deaf") // two processes of the launched tree
+	s := startStage(t, "unkillable", 3, "KEEP=sh>unkillable") // two processes of the launched tree
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 	s.waitExit(30 * time.Second)
 	if alive := s.alive(); len(alive) != 2 {
@@ -172,7 +172,7 @@ func TestWatchdogSparesProgramsLaunchedForUser(t *testing.T) {
 
 func TestWatchdogKillsServerWithForgedMarker(t *testing.T) {
 	t.Parallel()
-	s := raise(t, "kept>deaf", 2)
+	s := startStage(t, "kept>unkillable", 2)
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 	s.waitExit(30 * time.Second)
 	if alive := s.alive(); len(alive) > 0 {
@@ -182,7 +182,7 @@ func TestWatchdogKillsServerWithForgedMarker(t *testing.T) {
 
 func TestWatchdogStaysSmall(t *testing.T) {
 	t.Parallel()
-	s := raise(t, "deaf", 1)
+	s := startStage(t, "unkillable", 1)
 	p, ok := readProcess(s.watchdog.Process.Pid)
 	if !ok {
 		t.Fatal("no watchdog")

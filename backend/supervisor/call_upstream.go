@@ -13,7 +13,7 @@ import (
 
 // Upstream is a connection to a server. The gateway declares the same interface.
 type Upstream = interface {
-	Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error)
+	Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
 }
 
 // For returns the upstream that serves call, in the era of the call if the server speaks it, and

@@ -29,7 +29,7 @@ type connection struct {
 }
 
 // Send sends call. It fails immediately if the connection breaks.
-func (l *connection) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func (l *connection) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	l.inFlight.Add(1)
 	if l.closing.Load() {
 		l.inFlight.Add(-1)

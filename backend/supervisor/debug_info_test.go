@@ -118,7 +118,7 @@ func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 func TestServerRunsInClientWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
-	g.dialer.DefaultWorkspace = filepath.Join(t.TempDir(), "lobby")
+	g.dialer.DefaultWorkspace = filepath.Join(t.TempDir(), "default-workspace")
 	where := script(t, "server", `pwd >&2; exec "$SERVER" -test.run='^$'`)
 	g.apply(mode("a", "legacy", func(s *config.Server) {
 		s.Command, s.Args, s.Cwd, s.Env["SERVER"] = where, nil, "${"+config.WorkspaceFolder+"}", os.Args[0]

@@ -37,7 +37,7 @@ type fakeConn struct {
 	refreshed int
 }
 
-func (c *fakeConn) Send(ctx context.Context, call *core.Call, _ core.Sink) (core.Reply, error) {
+func (c *fakeConn) Send(ctx context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	if call.Name == "slow" {
 		select {
 		case <-time.After(2 * time.Second):

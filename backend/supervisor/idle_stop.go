@@ -84,7 +84,7 @@ func (r *runner) instanceSuffix() string {
 
 // resend repeats a call whose connection was being closed because it was idle. The call has
 // not been sent.
-func (r *runner) resend(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func (r *runner) resend(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	up, err := r.s.For(ctx, call)
 	if err != nil {
 		return core.Reply{}, err

@@ -42,7 +42,7 @@ func (r *runner) perCallUpstream() (Upstream, error) {
 
 // Send starts the server, sends call, and stops the server before it returns. At most
 // maxInstances run at the same time; further calls wait.
-func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	r, s, ended := e.r, e.r.s, make(chan struct{})
 	select {
 	case r.perCall.slots <- struct{}{}:

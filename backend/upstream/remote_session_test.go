@@ -21,15 +21,15 @@ type forgetful struct {
 	mu       sync.Mutex
 	n        int
 	session  string
-	deaf     bool // it refuses to open new sessions
+	refuse   bool // it refuses to open new sessions
 	tool     string
 	sessions atomic.Int64
 }
 
-func (f *forgetful) forget(deaf bool, tool string) {
+func (f *forgetful) forget(refuse bool, tool string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.session, f.deaf, f.tool = "lost", deaf, tool
+	f.session, f.refuse, f.tool = "lost", refuse, tool
 }
 
 func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.Unmarshal(body, &m)
 	}
 	switch {
-	case m.Method == "initialize" && !f.deaf && r.Header.Get("Mcp-Session-Id") == "":
+	case m.Method == "initialize" && !f.refuse && r.Header.Get("Mcp-Session-Id") == "":
 		f.n++
 		f.sessions.Add(1)
 		f.session = fmt.Sprint("s", f.n)

@@ -15,7 +15,7 @@ import (
 // The _meta members that a modern server requires are added to a legacy call, and removed from a
 // modern call to a legacy server. The result is unchanged: a modern result has a resultType,
 // whatever the era of the call.
-func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.Sink) (core.Reply, error) {
+func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	call.Instance, call.ServedBy = c.id, c.servedBy(call)
 	params, token, known := []byte(call.Params), call.ProgressToken, false
 	switch {

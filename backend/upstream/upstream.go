@@ -94,7 +94,7 @@ type Options struct {
 
 // transport is the message layer below a Conn.
 type transport interface {
-	Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error)
+	Call(ctx context.Context, method string, params []byte, token core.Span, sink core.ServerMessageHandler) (core.Reply, error)
 	Notify(ctx context.Context, method string, params []byte) error
 	Done() <-chan struct{}
 	Err() error

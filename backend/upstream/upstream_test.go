@@ -368,7 +368,7 @@ func TestConnectionEndsWhenServerExits(t *testing.T) {
 
 func TestCloseIsIdempotentAndLeaksNothing(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"echo", "stubborn", "deaf"} {
+	for _, mode := range []string{"echo", "stubborn", "stops-reading"} {
 		t.Run(mode, func(t *testing.T) {
 			c := connect(t, Options{Dial: spawn(mode)})
 			for range 3 {

@@ -159,7 +159,7 @@ func (m *Mux) connectionError(cause error) error {
 // When ctx ends, Call sends a cancellation to the server and immediately returns the cause of ctx;
 // a late reply is dropped. After Call has returned, sink is not used except by an Ask that has not
 // returned yet, whose context has ended.
-func (m *Mux) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
+func (m *Mux) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.ServerMessageHandler) (core.Reply, error) {
 	if ctx.Err() != nil {
 		return core.Reply{}, context.Cause(ctx)
 	}

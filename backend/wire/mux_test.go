@@ -76,7 +76,7 @@ func start(t testing.TB, mode string, change func(*wire.MuxOptions)) *wire.Mux {
 	return m
 }
 
-func call(t testing.TB, m *wire.Mux, params string, sink core.Sink) (core.Reply, error) {
+func call(t testing.TB, m *wire.Mux, params string, sink core.ServerMessageHandler) (core.Reply, error) {
 	t.Helper()
 	p, err := wire.ScanParams([]byte(params))
 	if err != nil {
@@ -87,7 +87,7 @@ func call(t testing.TB, m *wire.Mux, params string, sink core.Sink) (core.Reply,
 	return m.Call(ctx, "tools/call", []byte(params), p.ProgressToken, sink)
 }
 
-func mustCall(t testing.TB, m *wire.Mux, params string, sink core.Sink) core.Reply {
+func mustCall(t testing.TB, m *wire.Mux, params string, sink core.ServerMessageHandler) core.Reply {
 	t.Helper()
 	reply, err := call(t, m, params, sink)
 	if err != nil {

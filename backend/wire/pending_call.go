@@ -52,7 +52,7 @@ type pendingCall struct {
 	id    int64
 	token []byte // the progress token of the client, raw; nil without one
 	key   string // our progress token, as sent
-	sink  core.Sink
+	sink  core.ServerMessageHandler
 	wake  chan struct{} // holds one signal when the queue is not empty
 
 	mu       sync.Mutex
@@ -64,7 +64,7 @@ type pendingCall struct {
 	dropped  int
 }
 
-func newPendingCall(id int64, sink core.Sink) *pendingCall {
+func newPendingCall(id int64, sink core.ServerMessageHandler) *pendingCall {
 	return &pendingCall{id: id, sink: sink, wake: make(chan struct{}, 1), timeLeft: sinkTimeout}
 }
 

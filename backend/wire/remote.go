@@ -183,12 +183,12 @@ func (r *Remote) Close(ctx context.Context) error {
 }
 
 // Call is Mux.Call over HTTP.
-func (r *Remote) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
+func (r *Remote) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.ServerMessageHandler) (core.Reply, error) {
 	return r.CallWith(ctx, nil, method, params, token, sink)
 }
 
 // CallWith is Call with additional headers, whose names must be canonical.
-func (r *Remote) CallWith(ctx context.Context, header http.Header, method string, params []byte, token core.Span, sink core.Sink) (core.Reply, error) {
+func (r *Remote) CallWith(ctx context.Context, header http.Header, method string, params []byte, token core.Span, sink core.ServerMessageHandler) (core.Reply, error) {
 	if err := r.Err(); err != nil {
 		return core.Reply{}, context.Cause(r.ctx)
 	}

@@ -26,12 +26,12 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 	flag := filepath.Join(t.TempDir(), "flag")
 	// A process that starts while the flag exists never responds to a call.
 	script := `if [ -e "$FLAG" ]; then export ` + mcptest.Env + `=silent-call; fi; exec "$SERVER"`
-	raise := func() {
+	hangCalls := func() {
 		if err := os.WriteFile(flag, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	raise()
+	hangCalls()
 	d := start(t, object{"mcpServers": object{
 		"fragile": object{"command": "/bin/sh", "args": []string{"-c", script}, "env": object{mcptest.Env: "legacy", "FLAG": flag, "SERVER": os.Args[0]}},
 		"other":   testServer(t, "echo"),
@@ -90,7 +90,7 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 			t.Fatalf("the next call: %s", got)
 		}
 		next = append(next, time.Since(began))
-		raise()
+		hangCalls()
 		d.get("/api/v1/servers/fragile", &st)
 		served := st.PID
 		if code, body := d.do("POST", "/api/v1/servers/fragile/restart", strings.NewReader("{}")); code != http.StatusOK {

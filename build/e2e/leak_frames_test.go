@@ -76,7 +76,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 	d := start(t, object{"mcpServers": object{
 		"good": testServer(t, "echo"), "banner": testServer(t, "banner"), "junk": testServer(t, "junk"),
 		"giant": testServer(t, "giant"), "endless": impatient("endless"), "deep": testServer(t, "deep"), "badtext": testServer(t, "bad-text"),
-		"flood": testServer(t, "flood"), "deaf": impatient("deaf"), "stderr": testServer(t, "stderr-flood"),
+		"flood": testServer(t, "flood"), "deaf": impatient("stops-reading"), "stderr": testServer(t, "stderr-flood"),
 	}})
 	d.running("good", "banner", "junk", "giant", "endless", "deep", "badtext", "flood", "deaf", "stderr")
 	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("e2e"), modern: true}
