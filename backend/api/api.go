@@ -144,8 +144,9 @@ type Options struct {
 	// Try starts a server for a trial, with the sign-in of the configured server as; optional.
 	Try func(ctx context.Context, c *config.Server, as string) dial.Trial
 
-	Facts Facts // previous versions of entries
-	Trust Trust // trusted tools and changes since
+	Facts  Facts  // previous versions of entries
+	Trust  Trust  // trusted tools and changes since
+	Egress Egress // optional: where servers connect to
 
 	UI       fs.FS                                  // optional: the page, index.html at its root
 	Usage    func(id string) (process.Usage, error) // resource usage of servers

@@ -146,6 +146,7 @@ func (a *API) document() *routes {
 	a.registerPolicy(doc)
 	a.registerTrust(doc)
 	a.registerVersions(doc)
+	a.registerEgress(doc)
 	a.registerDesktop(doc)
 	a.registerFeatures(doc)
 	a.registerReach(doc)

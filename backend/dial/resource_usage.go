@@ -84,3 +84,31 @@ func (d *Dialer) Usage(server string) (process.Usage, error) {
 	}
 	return process.Usage{}, core.Errorf(core.CodeUnavailable, "server %q has no process on this machine", server)
 }
+
+// Trees returns the process ids of each server that has processes on this machine.
+func (d *Dialer) Trees() map[string][]int {
+	d.running.mu.Lock()
+	var names []string
+	var list []*process.Process
+	for server, all := range d.running.byServer {
+		for _, p := range all {
+			names, list = append(names, server), append(list, p.Process)
+		}
+	}
+	d.running.mu.Unlock()
+	trees := map[string][]int{}
+	if len(list) == 0 {
+		return trees
+	}
+	for i, pids := range process.TreePIDs(list) {
+		trees[names[i]] = append(trees[names[i]], pids...)
+	}
+	return trees
+}
+
+// Idle reports whether no server has a process on this machine.
+func (d *Dialer) Idle() bool {
+	d.running.mu.Lock()
+	defer d.running.mu.Unlock()
+	return len(d.running.byServer) == 0
+}

@@ -46,8 +46,9 @@ func (t *tree) recordMembers() { t.members() }
 
 // members returns the living processes of the tree. It also reaps zombies of the tree that have
 // become our children, because nothing else waits for them.
-func (t *tree) members() []processInfo {
-	snap := snapshotDescendants()
+func (t *tree) members() []processInfo { return t.membersIn(snapshotDescendants()) }
+
+func (t *tree) membersIn(snap *snapshot) []processInfo {
 	all, byPID := snap.all, snap.byPID
 	self := os.Getpid()
 	// After the leader is reaped and its group is empty, its id may be reused.

@@ -53,6 +53,8 @@ func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) 
 		`UPDATE OR REPLACE metadata SET key = 'approved/' || ?2 || substr(key, length('approved/' || ?1) + 1) WHERE substr(key, 1, length('approved/' || ?1 || '/')) = 'approved/' || ?1 || '/'`,
 		`UPDATE OR REPLACE trust SET server = ?2 WHERE server = ?1`,
 		`UPDATE trust_event SET server = ?2 WHERE server = ?1`,
+		`UPDATE OR REPLACE destination SET server = ?2 WHERE server = ?1`,
+		`UPDATE OR REPLACE observed_path SET server = ?2 WHERE server = ?1`,
 	} {
 		if _, err := tx.ExecContext(ctx, stmt, from, to); err != nil {
 			return err

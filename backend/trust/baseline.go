@@ -2,6 +2,7 @@ package trust
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -200,9 +201,35 @@ func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[cor
 		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, Action: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(offered.Tools))})
 	}
 	s.known = s.known || len(offered.Tools)+len(offered.Prompts)+len(offered.Resources)+len(offered.Templates)+len(offered.Instructions) > 0
+	b.recordVersion(s, offered.Info)
 	b.trimAbsentRecords(s)
 	b.changedServers[server] = true
 	return withheld, mute
+}
+
+// VersionName is the name of the record of kind Server that holds the name and version that a
+// server reports.
+const VersionName = "version"
+
+// recordVersion records that a server reports another version than before. It withholds nothing.
+// The caller must hold b.mu.
+func (b *Baseline) recordVersion(s *serverBaseline, info json.RawMessage) {
+	var is struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	if json.Unmarshal(info, &is) != nil || is.Version == "" {
+		return
+	}
+	text := []byte(is.Name + " " + is.Version)
+	h, k := hashOf(text), recordKey{Server, VersionName}
+	switch it := s.items[k]; {
+	case it == nil:
+		s.items[k] = &record{firstAt: b.opts.Now(), hash: h, definition: truncateDefinition(text), version: 1}
+	case it.hash != h:
+		b.recordEvent(s, k, it, EventChanged, "now runs "+is.Name+" "+is.Version, &it.hash, &h)
+		it.trust(h, text)
+	}
 }
 
 // judgeDefinition is Judge for one definition. It returns the reason to withhold it, or "". The

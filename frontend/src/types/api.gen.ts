@@ -948,6 +948,35 @@ export interface DesktopState {
    */
   window: boolean;
 }
+export interface Destination {
+  /**
+   * The latest address
+   */
+  address: string;
+  firstAt: string;
+  /**
+   * Name if known, otherwise the address
+   */
+  host: string;
+  lastAt: string;
+  port: number;
+  protocol: 'tcp' | 'udp';
+  server: string;
+}
+export interface Destinations {
+  /**
+   * Whether connections of this server can be observed
+   */
+  available: boolean;
+  /**
+   * Newest first
+   */
+  items: Destination[];
+  /**
+   * Why not, in one sentence
+   */
+  reason: string;
+}
 export interface DiffLine {
   op: 'same' | 'old' | 'new' | 'gap';
   text: string;
@@ -1511,6 +1540,21 @@ export interface NewCommand {
    * Previous command line; empty if unknown
    */
   previous: string;
+}
+export interface ListRecentChange {
+  items: RecentChange[];
+  next: string;
+}
+export interface RecentChange {
+  action: 'new' | 'changed' | 'accepted' | 'blocked' | 'returned' | 'warned';
+  at: string;
+  detail: string;
+  kind: 'server' | 'version' | 'command' | 'tool' | 'definition' | 'warning' | 'destination';
+  /**
+   * Of the tool or other definition, or the destination
+   */
+  name: string;
+  server: string;
 }
 export interface ListSavedCheck {
   items: SavedCheck[];

@@ -1,0 +1,285 @@
+package egress
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// The next sample follows after a thousand times the CPU time of the last one, within these
+// limits: sampling takes at most 0.1 % of one core.
+const (
+	minInterval = 3 * time.Second
+	maxInterval = 5 * time.Minute
+	costFactor  = 1000
+)
+
+// Limits on what is held in memory and reported.
+const (
+	saveInterval     = time.Minute // of the time at which a known destination was last seen
+	maxNewPerSample  = 50
+	maxPerServer     = 300
+	learningPeriod   = 24 * time.Hour // after the first destination of a server: no notices
+	maxNoticeTargets = 5
+)
+
+// Subject is the prefix of the subject of notices about new destinations. The server id follows.
+const Subject = "egress:"
+
+// Store stores destinations; *store.Store implements it.
+type Store interface {
+	Destinations(ctx context.Context, server string) ([]store.Destination, error)
+	SaveObservations(ctx context.Context, destinations []store.Destination, paths []store.ObservedPath) error
+}
+
+// Options are the dependencies of a Sampler.
+type Options struct {
+	Store Store
+	Bus   *event.Bus
+	Log   *slog.Logger
+	Now   func() time.Time
+	// Idle reports whether no server has processes, and Trees returns the processes of each server.
+	Idle  func() bool
+	Trees func() map[string][]int
+	// Hosts returns the host names that the configuration of a server mentions. They are looked up
+	// when the server connects to a new address.
+	Hosts func(server string) []string
+	// Hidden returns why the connections of a server cannot be observed, or "". It may be nil.
+	Hidden func(server string) string
+	// Label returns the display name of a server.
+	Label func(server string) string
+	// Journal writes to the log of a server.
+	Journal func(server string, level slog.Level, text string)
+	// lookup replaces the resolver in tests.
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// Sampler samples the connections of servers. Run must be running.
+type Sampler struct {
+	opts    Options
+	sockets *sockets // nil where it is not available
+	names   names
+
+	mu      sync.Mutex // guards the rest
+	known   map[destinationKey]*destination
+	oldest  map[string]time.Time // first destination, by server
+	notices []event.Notice
+}
+
+type destinationKey struct {
+	server, protocol, host string
+	port                   int
+}
+
+type destination struct {
+	store.Destination
+	saved time.Time // LastAt as stored
+}
+
+// New returns a Sampler.
+func New(o Options) *Sampler {
+	if o.lookup == nil {
+		o.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	return &Sampler{opts: o, sockets: newSockets(), names: names{lookup: o.lookup}, known: map[destinationKey]*destination{}, oldest: map[string]time.Time{}}
+}
+
+// Available reports whether the connections of a server can be observed, and if not, why.
+func (s *Sampler) Available(server string) (ok bool, why string) {
+	switch {
+	case s.sockets == nil:
+		return false, "Connections are observed on Linux only."
+	case s.opts.Hidden != nil:
+		if why = s.opts.Hidden(server); why != "" {
+			return false, why
+		}
+	}
+	return true, ""
+}
+
+// Run samples until ctx is done. It always returns nil.
+func (s *Sampler) Run(ctx context.Context) error {
+	if s.sockets == nil {
+		<-ctx.Done()
+		return nil
+	}
+	if err := s.load(ctx); err != nil {
+		s.opts.Log.Warn("Cannot read the known destinations of servers", "error", err)
+	}
+	timer := time.NewTimer(minInterval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		var cost time.Duration
+		if !s.opts.Idle() {
+			var found []connection
+			cost = threadCPU(func() { found = s.sockets.sample(s.opts.Trees) })
+			s.record(ctx, found)
+		}
+		timer.Reset(min(max(minInterval, cost*costFactor), maxInterval))
+	}
+}
+
+func (s *Sampler) load(ctx context.Context) error {
+	list, err := s.opts.Store.Destinations(ctx, "")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range list {
+		s.remember(&destination{d, d.LastAt})
+	}
+	return err
+}
+
+// remember adds a destination. The caller must hold s.mu.
+func (s *Sampler) remember(d *destination) {
+	s.known[destinationKey{d.Server, d.Protocol, d.Host, d.Port}] = d
+	if first, ok := s.oldest[d.Server]; !ok || d.FirstAt.Before(first) {
+		s.oldest[d.Server] = d.FirstAt
+	}
+}
+
+// record stores the connections of one sample and reports new destinations.
+func (s *Sampler) record(ctx context.Context, found []connection) {
+	now := s.opts.Now().UTC()
+	var save []store.Destination
+	fresh := map[string][]string{}
+	for _, c := range found {
+		host := s.names.of(ctx, c.server, c.remote.Addr(), s.opts.Hosts)
+		key := destinationKey{c.server, c.protocol, host, int(c.remote.Port())}
+		s.mu.Lock()
+		d := s.known[key]
+		switch {
+		case d == nil && len(save) >= maxNewPerSample:
+		case d == nil:
+			d = &destination{store.Destination{Server: c.server, Protocol: c.protocol, Host: host, Port: key.port, Address: c.remote.Addr().String(), FirstAt: now, LastAt: now}, now}
+			learning := now.Sub(cmp.Or(s.oldest[c.server], now)) < learningPeriod
+			s.remember(d)
+			s.trim(c.server)
+			save = append(save, d.Destination)
+			if text := d.text(); !learning {
+				fresh[c.server] = append(fresh[c.server], text)
+			}
+			s.opts.Journal(c.server, slog.LevelInfo, "connects to "+d.text()+" for the first time")
+		default:
+			d.LastAt, d.Address = now, c.remote.Addr().String()
+			if now.Sub(d.saved) >= saveInterval {
+				d.saved = now
+				save = append(save, d.Destination)
+			}
+		}
+		s.mu.Unlock()
+	}
+	if len(save) > 0 {
+		if err := s.opts.Store.SaveObservations(ctx, save, nil); err != nil {
+			s.opts.Log.Warn("Cannot save the destinations of servers", "error", err)
+		}
+	}
+	for server, list := range fresh {
+		s.notify(server, list)
+	}
+}
+
+// trim forgets the destination of a server that was seen least recently, beyond the limit. The
+// caller must hold s.mu.
+func (s *Sampler) trim(server string) {
+	var oldest *destination
+	n := 0
+	for key, d := range s.known {
+		if key.server == server {
+			if n++; oldest == nil || d.LastAt.Before(oldest.LastAt) {
+				oldest = d
+			}
+		}
+	}
+	if n > maxPerServer {
+		delete(s.known, destinationKey{oldest.Server, oldest.Protocol, oldest.Host, oldest.Port})
+	}
+}
+
+func (d *destination) text() string {
+	text := net.JoinHostPort(d.Host, fmt.Sprint(d.Port))
+	if d.Protocol != "tcp" {
+		text += "/" + d.Protocol
+	}
+	return text
+}
+
+// notify publishes a notice about new destinations of a server, which replaces the previous one.
+func (s *Sampler) notify(server string, list []string) {
+	text := strings.Join(list[:min(len(list), maxNoticeTargets)], ", ")
+	if more := len(list) - maxNoticeTargets; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	n := event.Notice{Subject: Subject + server, Message: fmt.Sprintf("Server %q connects to new destinations: %s", s.opts.Label(server), text)}
+	if len(list) == 1 {
+		n.Message = fmt.Sprintf("Server %q connects to a new destination: %s", s.opts.Label(server), text)
+	}
+	s.mu.Lock()
+	s.notices = append(slices.DeleteFunc(s.notices, func(o event.Notice) bool { return o.Subject == n.Subject }), n)
+	s.mu.Unlock()
+	s.opts.Bus.Publish(event.Health, n)
+}
+
+// Notices returns the notices about new destinations that the user has not dismissed.
+func (s *Sampler) Notices() []event.Notice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.notices)
+}
+
+// Dismiss removes a notice. It reports whether there was one.
+func (s *Sampler) Dismiss(subject string) bool {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.notices, func(n event.Notice) bool { return n.Subject == subject })
+	if i >= 0 {
+		s.notices = slices.Delete(s.notices, i, i+1)
+	}
+	s.mu.Unlock()
+	if i >= 0 {
+		s.opts.Bus.Publish(event.Health, event.Notice{Subject: subject})
+	}
+	return i >= 0
+}
+
+// Destinations returns the destinations of a server, or of all servers if server is "".
+func (s *Sampler) Destinations(ctx context.Context, server string) ([]store.Destination, error) {
+	list, err := s.opts.Store.Destinations(ctx, server)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range list { // memory has newer times
+		if d := s.known[destinationKey{list[i].Server, list[i].Protocol, list[i].Host, list[i].Port}]; d != nil {
+			list[i].LastAt, list[i].Address = d.LastAt, d.Address
+		}
+	}
+	return list, err
+}
+
+// Renamed moves what is known of a server to its new name.
+func (s *Sampler) Renamed(from, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, d := range s.known {
+		if key.server == from {
+			delete(s.known, key)
+			d.Server = to
+			s.remember(d)
+		}
+	}
+	delete(s.oldest, from)
+}

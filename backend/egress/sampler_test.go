@@ -1,0 +1,132 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a Sampler with a store and a clock.
+type bench struct {
+	*Sampler
+	store *store.Store
+	now   time.Time
+	log   []string
+}
+
+func newBench(t *testing.T, names map[string]string) *bench {
+	t.Helper()
+	b := &bench{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+	var err error
+	if b.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "h.db"), Log: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.store.Close() })
+	b.Sampler = New(Options{
+		Store: b.store, Bus: new(event.Bus), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.now },
+		Label: strings.ToUpper, Journal: func(server string, _ slog.Level, text string) { b.log = append(b.log, server+" "+text) },
+		Hosts: func(string) []string {
+			var list []string
+			for host := range names {
+				list = append(list, host)
+			}
+			return list
+		},
+		lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+			if names[host] == "" {
+				return nil, errors.New("no such host")
+			}
+			return []netip.Addr{netip.MustParseAddr(names[host])}, nil
+		},
+	})
+	return b
+}
+
+func (b *bench) sees(t *testing.T, server string, remotes ...string) {
+	t.Helper()
+	var found []connection
+	for _, remote := range remotes {
+		found = append(found, connection{server, "tcp", netip.MustParseAddrPort(remote)})
+	}
+	b.record(t.Context(), found)
+}
+
+func TestNewDestinationIsAnEventOnce(t *testing.T) {
+	b := newBench(t, map[string]string{"api.example.com": "192.0.2.1"})
+	sub := b.opts.Bus.Subscribe(10, event.Health)
+	defer sub.Close()
+	b.sees(t, "a", "192.0.2.1:443", "192.0.2.1:443") // learned silently
+	b.now = b.now.Add(learningPeriod + time.Minute)
+	b.sees(t, "a", "192.0.2.1:443", "[2001:db8::1]:22", "127.0.0.1:5432")
+	b.sees(t, "a", "192.0.2.1:443", "[2001:db8::1]:22")
+	if len(sub.Events()) != 1 {
+		t.Fatalf("%d events", len(sub.Events()))
+	}
+	want := `Server "A" connects to new destinations: [2001:db8::1]:22, localhost:5432`
+	if n := (<-sub.Events()).Data.(event.Notice); n.Message != want || n.Subject != "egress:a" {
+		t.Errorf("the event is %+v", n)
+	}
+	if list := b.Notices(); len(list) != 1 || !b.Dismiss("egress:a") || b.Dismiss("egress:a") || len(b.Notices()) != 0 {
+		t.Errorf("notices %+v", list)
+	}
+	if len(b.log) != 3 || b.log[0] != "a connects to api.example.com:443 for the first time" {
+		t.Errorf("log %q", b.log)
+	}
+}
+
+func TestDestinationsSurviveRestart(t *testing.T) {
+	b := newBench(t, nil)
+	first := b.now
+	b.sees(t, "a", "192.0.2.1:443")
+	b.now = b.now.Add(2 * saveInterval)
+	b.sees(t, "a", "192.0.2.1:443")
+	again := New(b.opts)
+	if err := again.load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := again.Destinations(t.Context(), "a")
+	if err != nil || len(list) != 1 || !list[0].FirstAt.Equal(first) || !list[0].LastAt.Equal(b.now) || list[0].Host != "192.0.2.1" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	again.record(t.Context(), []connection{{"a", "tcp", netip.MustParseAddrPort("192.0.2.1:443")}})
+	if len(b.log) != 1 {
+		t.Errorf("it is new again: %q", b.log)
+	}
+	if _, err := b.store.RenameServer(t.Context(), "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	again.Renamed("a", "b")
+	again.record(t.Context(), []connection{{"b", "tcp", netip.MustParseAddrPort("192.0.2.1:443")}})
+	if list, err = again.Destinations(t.Context(), ""); err != nil || len(list) != 1 || list[0].Server != "b" || len(b.log) != 1 {
+		t.Errorf("after a rename: %+v, %v, %q", list, err, b.log)
+	}
+}
+
+func TestDestinationsAreBounded(t *testing.T) {
+	b := newBench(t, nil)
+	for n := range 2 * maxPerServer / maxNewPerSample {
+		var list []string
+		for m := range maxNewPerSample {
+			list = append(list, fmt.Sprintf("192.0.2.1:%d", 1+n*maxNewPerSample+m))
+		}
+		b.now = b.now.Add(time.Second)
+		b.sees(t, "a", append(list, "192.0.2.2:9", "192.0.2.3:9")...)
+	}
+	list, err := b.store.Destinations(t.Context(), "a")
+	if err != nil || len(list) != maxPerServer || len(b.known) != maxPerServer {
+		t.Errorf("%d are stored and %d in memory, %v", len(list), len(b.known), err)
+	}
+}

@@ -1,0 +1,136 @@
+package egress
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+)
+
+func listen(t testing.TB, network, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Skip(err) // no IPv6
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func dial(t testing.TB, network, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestConnectionsOfTreeAreFound(t *testing.T) {
+	tcp := listen(t, "tcp", "127.0.0.1:0")
+	tcp6 := listen(t, "tcp", "[::1]:0")
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
+	open := dial(t, "tcp", tcp.Addr().String())
+	dial(t, "tcp", tcp6.Addr().String())
+	dial(t, "udp", udp.LocalAddr().String())
+	s := newSockets()
+	asked := 0
+	trees := func() map[string][]int { asked++; return map[string][]int{"a": {os.Getpid()}} }
+	has := func(address string) bool {
+		return slices.ContainsFunc(s.sample(trees), func(c connection) bool { return c.server == "a" && c.remote.String() == address })
+	}
+	for _, address := range []string{tcp.Addr().String(), tcp6.Addr().String(), udp.LocalAddr().String()} {
+		if !has(address) {
+			t.Errorf("%s is missing", address)
+		}
+	}
+	if has(open.LocalAddr().String()) {
+		t.Error("a connection that another opened to it counts as its own")
+	}
+	if asked != 1 {
+		t.Errorf("the processes were read %d times for the same sockets", asked)
+	}
+	open.Close()
+	if s.sample(trees); has(tcp.Addr().String()) {
+		t.Error("a closed connection is still there")
+	}
+	if found := newSockets().sample(func() map[string][]int { return map[string][]int{"b": {1 << 30}} }); len(found) != 0 {
+		t.Errorf("connections of others: %v", found)
+	}
+}
+
+func TestMalformedEntriesAreSkipped(t *testing.T) {
+	for _, line := range []string{"", "0: 0100007F:1F90", "0: 0100007F:1F90 xx:D2A4 01 0:0 0:0 0 1000 0 54321", "0: 0100007F:1F90 0100007F:D2A4 zz 0:0 0:0 0 1000 0 1", strings.Repeat("1 ", 20)} {
+		if e, ok := parseEntry([]byte(line)); ok {
+			t.Errorf("%q: %+v", line, e)
+		}
+	}
+	if e, ok := parseEntry([]byte("0: 0100007F:1F90 00000000:0000 0A 0:0 0:0 0 1000 0 5 1")); !ok || e.remote.IsValid() || e.localPort != 8080 || e.state != tcpListen {
+		t.Errorf("a listening socket: %+v %v", e, ok)
+	}
+}
+
+// twentyServers starts twenty servers of three processes.
+func twentyServers(b *testing.B) func() map[string][]int {
+	spawner := process.NewSpawner(process.Options{})
+	b.Cleanup(func() { spawner.Close(b.Context()) })
+	var list []*process.Process
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		b.Skip(err)
+	}
+	for range 20 {
+		p, err := spawner.Start(process.Spec{Name: "a", Path: sh, Args: []string{"-c", "sleep 1000 & sleep 1000 & cat"}, Env: os.Environ(), Stderr: io.Discard})
+		if err != nil {
+			b.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	time.Sleep(100 * time.Millisecond)
+	return func() map[string][]int {
+		trees := map[string][]int{}
+		for i, pids := range process.TreePIDs(list) {
+			trees[string(rune('a'+i))] = pids
+		}
+		return trees
+	}
+}
+
+// BenchmarkSample measures the CPU time of one sample with 20 servers: "known" if all sockets were
+// seen before, "new" if one was not.
+func BenchmarkSample(b *testing.B) {
+	trees := twentyServers(b)
+	l := listen(b, "tcp", "127.0.0.1:0")
+	for range 50 {
+		dial(b, "tcp", l.Addr().String())
+	}
+	for _, mode := range []string{"known", "new"} {
+		b.Run(mode, func(b *testing.B) {
+			s := newSockets()
+			s.sample(trees)
+			var cpu time.Duration
+			for b.Loop() {
+				if mode == "new" {
+					clear(s.owners)
+				}
+				cpu += threadCPU(func() { s.sample(trees) })
+			}
+			each := cpu / time.Duration(b.N)
+			interval := max(minInterval, each*costFactor)
+			b.ReportMetric(float64(each.Microseconds()), "cpu-µs/sample")
+			b.ReportMetric(100*each.Seconds()/interval.Seconds(), "%cpu")
+			b.ReportMetric(interval.Seconds(), "s/sample")
+		})
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package process
+
+// TreePIDs is implemented on Linux only: nothing else samples processes.
+func TreePIDs([]*Process) [][]int { return nil }
