@@ -43,8 +43,6 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", a.facets)
 	op(a, doc, "GET", "/api/v1/sessions", "Sessions, newest first", a.listSessions)
 	op(a, doc, "GET", "/api/v1/usage", "Statistics of calls by server, tool and client, and over time", a.usage)
-	op(a, doc, "GET", "/api/v1/compare", "Compare two calls", a.compare)
-	op(a, doc, "GET", "/api/v1/calls/{id}/command", "A tool call as a shell command", a.command)
 	op(a, doc, "PUT", "/api/v1/calls/{id}/note", "Set the title, note and tags of a call", a.putNote)
 	op(a, doc, "POST", "/api/v1/calls/{id}/replay", "Repeat a tool call, optionally with other arguments", a.replay)
 	op(a, doc, "POST", "/api/v1/calls/delete", "Erase calls: single ones, or all of a client or session", a.deleteCalls)
@@ -58,7 +56,6 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check; replaces one of the same name", a.putCheck)
 	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
 	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Run a check", a.runCheck)
-	op(a, doc, "GET", "/api/v1/usage/context", "Context cost of tool lists, and unused tools", a.contextCost)
 	op(a, doc, "GET", "/api/v1/frames", "Recent JSON-RPC messages of a session or server in debug mode, newest first", a.frames)
 	doc.OpenAPI().AddOperation(&huma.Operation{
 		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL, CSV (format=csv), an HTTP Archive (format=har) or a cassette of one server (format=cassette), with the filters of GET /api/v1/calls",
@@ -160,62 +157,9 @@ func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Ses
 	return reply(list)
 }
 
-// Comparison lists the differences between two calls.
-type Comparison struct {
-	A         Call             `json:"a"`
-	B         Call             `json:"b"`
-	Arguments []history.Change `json:"arguments" nullable:"false"`
-	Reply     []history.Change `json:"reply" nullable:"false" doc:"Differences between the results or errors"`
-	Truncated bool             `json:"truncated" doc:"Whether there are more differences"`
-}
-
-type compareInput struct {
-	A string `query:"a" required:"true" pattern:"^[0-9]{1,18}$"`
-	B string `query:"b" required:"true" pattern:"^[0-9]{1,18}$"`
-}
-
-func (a *API) compare(ctx context.Context, in *compareInput) (*answer[Comparison], error) {
-	x, err := a.record(ctx, in.A)
-	if err != nil {
-		return nil, err
-	}
-	y, err := a.record(ctx, in.B)
-	if err != nil {
-		return nil, err
-	}
-	args, moreArgs := history.Compare(x.Arguments, y.Arguments)
-	said, moreSaid := history.Compare(append(x.Result, x.Error...), append(y.Result, y.Error...))
-	return reply(Comparison{newCall(&x.Call), newCall(&y.Call), nonNil(args), nonNil(said), moreArgs || moreSaid})
-}
-
 func (a *API) record(ctx context.Context, id string) (*store.Record, error) {
 	n, _ := strconv.ParseInt(id, 10, 64) // the pattern permits only digits
 	return a.History.Call(ctx, n)
-}
-
-type commandInput struct {
-	ID string `path:"id" pattern:"^[0-9]{1,18}$"`
-	As string `query:"as" enum:"curl,cli" default:"cli"`
-}
-
-// Command is a command for a shell.
-type Command struct {
-	Text string `json:"text"`
-}
-
-func (a *API) command(ctx context.Context, in *commandInput) (*answer[Command], error) {
-	r, err := a.record(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	text, err := history.CLICommand(r)
-	if in.As == "curl" {
-		text, err = history.CurlCommand(a.URL, r)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return reply(Command{text})
 }
 
 // Note is the note of the user on a call.

@@ -84,7 +84,6 @@ func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/policy", "State of circuit breakers and call queues", a.policyStatus)
 	op(a, doc, "POST", "/api/v1/policy/try", "Show what argument rules would have done with recorded calls", a.tryRules)
 	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would admit a call", a.explain)
-	op(a, doc, "POST", "/api/v1/servers/{id}/reset", "Close a server's circuit breaker", a.resetBreaker)
 	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
 	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of a tool in the configuration", a.setTool)
 	op(a, doc, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)
@@ -192,14 +191,6 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 	}
 	v.Detail += "."
 	return v
-}
-
-func (a *API) resetBreaker(_ context.Context, in *serverInput) (*none, error) {
-	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
-	}
-	a.Rules.Reset(in.ID)
-	return &none{}, nil
 }
 
 func (a *API) listGrants(context.Context, *none) (*answer[List[policy.Grant]], error) {

@@ -112,6 +112,11 @@ func (a *API) registerReach(doc huma.API) {
 	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile and the tool mode of a client", a.putClientView)
 }
 
+// bytesPerToken is an estimate for JSON; each model counts differently.
+const bytesPerToken = 4
+
+func estimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
+
 // costOf returns the size of the tools of a view in each tool mode.
 func (a *API) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))

@@ -454,23 +454,6 @@ export interface Client {
   token: string;
   version: string;
 }
-export interface ClientCost {
-  calls: number;
-  client: string;
-  token: string;
-  /**
-   * Estimate for the tool list of all servers
-   */
-  tokensOffered: number;
-  /**
-   * Estimate for the tools that it called
-   */
-  tokensUsed: number;
-  /**
-   * Number of tools that it called
-   */
-  tools: number;
-}
 export interface ClientFeatures {
   era: 'legacy' | 'modern';
   lastSeen: string;
@@ -517,22 +500,6 @@ export interface ClientViewInputBody {
    * Empty: the profile's tool mode
    */
   toolMode: '' | 'all' | 'search' | 'deferred';
-}
-export interface Command {
-  text: string;
-}
-export interface Comparison {
-  a: Call;
-  arguments: Change[];
-  b: Call;
-  /**
-   * Differences between the results or errors
-   */
-  reply: Change[];
-  /**
-   * Whether there are more differences
-   */
-  truncated: boolean;
 }
 export interface ConfigCopy {
   at: string;
@@ -776,53 +743,6 @@ export interface Suggestion {
    */
   entry: string;
   title: string;
-}
-export interface ContextCost {
-  clients: ClientCost[];
-  /**
-   * The endpoint of all servers first, then one per server
-   */
-  lists: ListCost[];
-  /**
-   * Largest first
-   */
-  tools: ToolCost[];
-  /**
-   * Not called for unusedDays, largest first
-   */
-  unused: ToolCost[];
-  unusedDays: number;
-}
-export interface ListCost {
-  /**
-   * /mcp or /s/SERVER/mcp
-   */
-  address: string;
-  bytes: number;
-  server?: string;
-  /**
-   * Estimate
-   */
-  tokens: number;
-  tools: number;
-}
-export interface ToolCost {
-  bytes: number;
-  /**
-   * Calls in the last 30 days
-   */
-  calls: number;
-  lastUsed?: string;
-  /**
-   * Public name
-   */
-  name: string;
-  server: string;
-  /**
-   * Estimate
-   */
-  tokens: number;
-  tool: string;
 }
 export interface CostInputBody {
   /**
