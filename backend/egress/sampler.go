@@ -47,7 +47,7 @@ type Options struct {
 	Store Store
 	Bus   *event.Bus
 	Log   *slog.Logger
-	Now   func() time.Time
+	Now   func() time.Time // time.Now if nil
 	// Idle reports whether no server has processes, and Trees returns the processes of each server.
 	Idle  func() bool
 	Trees func() map[string][]int
@@ -88,6 +88,9 @@ type destination struct {
 
 // New returns a Sampler.
 func New(o Options) *Sampler {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.lookup == nil {
 		o.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
