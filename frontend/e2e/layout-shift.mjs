@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { settled, watched } from './harness.mjs';
-import { addresses, filled } from './pages.mjs';
+import { addresses, filled, pathOf } from './pages.mjs';
 import { timeoutMs } from './waiting.mjs';
 
 /** Most pages move nothing at all; 0.1 is what browsers call good. */
@@ -52,7 +52,7 @@ async function walk(browser, tally, scene, size, of) {
       // A machine that is busy with something else for a moment is asked again: what a page
       // moves by itself it moves each time, because the answers have their delays each time.
       for (let left = 2; ; left--) {
-        const { sum, moved } = await shifts(page, mock.url, at);
+        const { sum, moved } = await shifts(page, mock.url, at, pathOf(scene, at));
         if (process.env.E2E_SHIFTS) console.log(`${sum.toFixed(4)} ${nameOf(address)}`);
         if (sum < most) break;
         if (left === 0) assert.fail(`${sum.toFixed(3)}: ${JSON.stringify(moved, null, 1)}`);
@@ -64,13 +64,13 @@ async function walk(browser, tally, scene, size, of) {
 }
 
 /** How much moves while a page is opened anew. */
-async function shifts(page, url, at) {
+async function shifts(page, url, at, path) {
   await page.goto('about:blank'); // otherwise only the hash would change
   await page.goto(`${url}/${at}`);
-  await settled(page, at.slice(1).split('?')[0]);
+  await settled(page, path);
   // The last answer is there; what it changes is drawn.
   await page.waitForTimeout(350);
-  await settled(page, at.slice(1).split('?')[0]);
+  await settled(page, path);
   const moved = await page.evaluate(() => window.moved);
   return { moved, sum: moved.reduce((total, { value }) => total + value, 0) };
 }

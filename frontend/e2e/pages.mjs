@@ -129,6 +129,12 @@ export function filled(address, { servers, calls, tools }) {
     .replace('TOOL', encodeURIComponent(tools[0]?.name ?? 'none'));
 }
 
+/** The path at which an address ends: an empty start begins at the first steps. */
+export function pathOf(scene, address) {
+  if (scene === 'empty' && address === '#/') return '/welcome';
+  return address.slice(1).split('?')[0];
+}
+
 async function walk(browser, tally, scene, { size, viewport, colorScheme, rules }) {
   const nameOf = (address) => `${scene} ${address} ${size} ${colorScheme}`;
   const wanted = (scene === 'locked' ? ['#/'] : addresses).filter((a) => tally.wants(nameOf(a)));
@@ -145,7 +151,7 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, rules 
         await page.evaluate((hash) => {
           location.hash = hash;
         }, fill(address));
-        const path = fill(address).slice(1).split('?')[0];
+        const path = pathOf(scene, fill(address));
         await settled(page, scene === 'locked' ? undefined : path);
         await inspect(page, rules);
         const pictures = process.env.E2E_PICTURES;

@@ -47,14 +47,53 @@ flow('the servers of all clients are imported and restored', empty, async (page,
   await all.waitFor();
 });
 
-flow('a first step that is not possible yet names the previous one', empty, async (page, mock) => {
+flow(
+  'from an empty start to the first recorded call, two clicks on one page',
+  empty,
+  async (page, mock) => {
+    const full = makeScene('full');
+    mock.world.connections.push(...full.connections.filter((one) => one.state === 'notConnected'));
+    let clicks = 0;
+    const click = async (target) => {
+      await target.click();
+      clicks++;
+    };
+    const tick = (text) => page.getByRole('heading', { name: `done: ${text}` });
+    await page.goto(`${mock.url}/#/`);
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    for (const step of ['Import your servers', 'Connect your clients', 'See the first call'])
+      await page.getByRole('heading', { name: step, exact: true }).waitFor();
+    await inspect(page, 'all');
+    await click(page.getByRole('button', { name: 'Import 4 servers from 2 clients' }));
+    await click(page.getByRole('dialog').getByRole('button', { name: 'Import all' }));
+    mock.world.servers.push(...full.servers);
+    mock.send('snapshot', { status: mock.world.status(), calls: [], approvals: [] });
+    await tick('Import your servers').waitFor();
+    await tick('Connect your clients').waitFor();
+    await page.getByText('Waiting for the first call…').waitFor();
+    const changed = page.getByRole('region', { name: 'Changed files' });
+    await changed.getByText('/home/ada/.config/drawbridge/config.jsonc').waitFor();
+    await changed.getByText('drawbridge clients undo --all').waitFor();
+    full.invent((call) => mock.send('call', { ...call, outcome: 'ok' }));
+    await tick('See the first call').waitFor();
+    await page.getByText('The call succeeded and was recorded.').waitFor();
+    assert.equal(clicks, 2);
+    assert.match(page.url(), /#\/welcome$/);
+    await inspect(page, 'all');
+  },
+);
+
+flow('where no client was found, a server is added on the same page', empty, async (page, mock) => {
   await page.goto(`${mock.url}/#/welcome?step=call`);
+  await focused(page.getByRole('heading', { name: 'See the first call' }));
   await page.getByText('No tools to call yet.').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
-  assert.equal(await page.getByRole('img', { name: 'done:' }).count(), 0);
-  await page.getByRole('link', { name: 'Add your first server' }).click();
-  await page.waitForURL(/step=servers/);
-  await focused(page.getByRole('heading', { name: 'Add your first server' }));
+  await page.getByRole('heading', { name: 'Add your first server' }).waitFor();
+  await page.getByLabel('Paste a snippet, a command or an address').fill('npx -y server-time');
+  await page.getByRole('button', { name: 'Add server' }).click();
+  await page.getByText('Added time.').waitFor();
+  assert.match(page.url(), /#\/welcome/);
+  await inspect(page, 'all');
 });
 
 flow('a placeholder path is replaced with a dialog of the desktop', quiet, async (page, mock) => {

@@ -126,6 +126,8 @@ await step('a client is connected by its address, gets another token, is looked 
   if (!link.startsWith('cursor://')) throw new Error(link)
   await accessible('/clients, by hand')
   await row.getByRole('button', { name: 'Connect…' }).click()
+  // Its own servers would be moved too: without them, it has them twice. Here the file keeps them.
+  await row.getByLabel('Move its servers to Drawbridge').uncheck()
   await row.getByLabel('Use HTTP instead of a command').check()
   await row.getByText(`${input.url}/mcp`).waitFor()
   await row.getByRole('button', { name: 'Apply' }).click()

@@ -1,5 +1,5 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
-import { getRouteApi, Link, type LinkProps } from '@tanstack/react-router';
+import { getRouteApi, Link, type LinkProps, Navigate } from '@tanstack/react-router';
 import { Activity, CircleCheck, MessageCircleQuestion, Plus, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
@@ -11,7 +11,6 @@ import { ClientList } from '@/features/clients/client-list';
 import { isOnline } from '@/features/clients/online';
 import { questionsQuery } from '@/features/questions/api';
 import { serversQuery, serverUseQuery } from '@/features/servers/api';
-import { NoServers } from '@/features/servers/no-servers';
 import { Attention, needsAttention, useServerNumbers } from '@/features/servers/server-grid';
 import { ServerLines } from '@/features/servers/server-lines';
 import { usageQuery } from '@/features/usage/api';
@@ -50,62 +49,55 @@ export function OverviewPage() {
   ]);
   const empty = servers.length === 0 && calls.ended + calls.running === 0;
   if (!ready) return <LoadingPage title={t.title} />;
+  if (empty) return <Navigate to="/welcome" replace />;
   return (
     <>
       <PageHeader
         title={t.title}
-        note={!empty && <Health />}
+        note={<Health />}
         action={
-          !empty && (
-            <Link to="/add" className={buttonClasses()}>
-              <Plus className="size-4" aria-hidden />
-              {texts.add.button}
-            </Link>
-          )
+          <Link to="/add" className={buttonClasses()}>
+            <Plus className="size-4" aria-hidden />
+            {texts.add.button}
+          </Link>
         }
       >
-        {!empty && (
-          <RangePicker
-            range={range}
-            report={report}
-            onChange={(span) =>
-              span.range
-                ? navigate({ search: { range: span.range }, replace: true })
-                : navigate({ to: '/usage', search: span })
-            }
-          />
-        )}
+        <RangePicker
+          range={range}
+          report={report}
+          onChange={(span) =>
+            span.range
+              ? navigate({ search: { range: span.range }, replace: true })
+              : navigate({ to: '/usage', search: span })
+          }
+        />
       </PageHeader>
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        {empty ? (
-          <NoServers />
-        ) : (
-          <div className="max-w-page space-y-6">
-            <NeedsYou />
-            <Numbers report={report} range={range} />
-            <AtAGlance report={report} range={range} costs={costs} labelOf={nameOf} />
-            <Part title={t.recent} more={t.allCalls} to="/calls">
-              <LatestCalls any={calls.ended + calls.running > 0} labelOf={nameOf} />
+        <div className="max-w-page space-y-6">
+          <NeedsYou />
+          <Numbers report={report} range={range} />
+          <AtAGlance report={report} range={range} costs={costs} labelOf={nameOf} />
+          <Part title={t.recent} more={t.allCalls} to="/calls">
+            <LatestCalls any={calls.ended + calls.running > 0} labelOf={nameOf} />
+          </Part>
+          <div className="grid gap-x-4 gap-y-6 lg:grid-cols-3">
+            <Part
+              title={texts.servers.title}
+              more={t.allServers}
+              to="/servers"
+              className="lg:col-span-2"
+            >
+              <ServerLines
+                calls={
+                  report && new Map(report.servers.map((use) => [use.server ?? '', use.calls]))
+                }
+              />
             </Part>
-            <div className="grid gap-x-4 gap-y-6 lg:grid-cols-3">
-              <Part
-                title={texts.servers.title}
-                more={t.allServers}
-                to="/servers"
-                className="lg:col-span-2"
-              >
-                <ServerLines
-                  calls={
-                    report && new Map(report.servers.map((use) => [use.server ?? '', use.calls]))
-                  }
-                />
-              </Part>
-              <Part title={t.clients} more={t.allClients} to="/clients">
-                <ClientList />
-              </Part>
-            </div>
+            <Part title={t.clients} more={t.allClients} to="/clients">
+              <ClientList />
+            </Part>
           </div>
-        )}
+        </div>
       </div>
     </>
   );

@@ -34,7 +34,6 @@ export function ClientsPage({
   views?: ReactNode;
 }) {
   const { data: clients } = useSuspenseQuery(clientsQuery);
-  const { data: status } = useSuspenseQuery(statusQuery);
   return (
     <>
       <PageHeader title={t.title} />
@@ -44,7 +43,7 @@ export function ClientsPage({
           {clients.length === 0 ? <NoClients /> : <ClientTable clients={clients} />}
           {views}
           <Features labelOf={labelOf} />
-          <ConnectHelp url={status.url} requireToken={status.requireToken} />
+          <ConnectHelp />
         </div>
       </div>
     </>
@@ -116,7 +115,9 @@ function ClientRow({ client }: { client: Client }) {
   );
 }
 
-function ConnectHelp({ url, requireToken }: { url: string; requireToken: boolean }) {
+/** How to connect a client that Drawbridge does not know. */
+export function ConnectHelp() {
+  const { url, requireToken } = useSuspenseQuery(statusQuery).data;
   return (
     <section aria-labelledby="connect-title">
       <h2 id="connect-title" className="font-semibold">

@@ -20,7 +20,14 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Connection } from '@/types/api';
-import { type Choice, connectionsQuery, planQuery, useConnect, useConnectionAction } from './api';
+import {
+  type Choice,
+  connectionsQuery,
+  importableQuery,
+  planQuery,
+  useConnect,
+  useConnectionAction,
+} from './api';
 import { ByHand } from './by-hand';
 import { Importable } from './importable';
 
@@ -163,7 +170,23 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
 
 /** Exactly what changes in the client's file, before anything is written. */
 function ConnectForm({ connection, onDone }: { connection: Connection; onDone: () => void }) {
-  const [choice, setChoice] = useState<Choice>({ http: false, move: false });
+  const importable = useQuery(importableQuery(connection.key));
+  if (importable.isPending) return <Loading />;
+  // A client that kept its own servers as well would have them twice.
+  const move = (importable.data ?? []).some((one) => !one.skipReason);
+  return <ChosenConnect connection={connection} movable={move} onDone={onDone} />;
+}
+
+function ChosenConnect({
+  connection,
+  movable,
+  onDone,
+}: {
+  connection: Connection;
+  movable: boolean;
+  onDone: () => void;
+}) {
+  const [choice, setChoice] = useState<Choice>({ http: false, move: movable });
   const plan = useQuery(planQuery(connection, choice));
   const connect = useConnect(connection, (done) => {
     toast('ok', plain(t.connected(connection.name, done.reload)));

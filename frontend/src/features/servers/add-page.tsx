@@ -25,19 +25,42 @@ interface Typed {
   choices: Choice[];
 }
 
-/** Takes whatever a README offers, shows exactly what it would run, and writes it after a click. */
-export function AddPage({
-  like,
-  linked,
-  importing,
-}: {
+interface AddFormProps {
   /** The name of a server to begin with. */
-  like: string | undefined;
+  like?: string | undefined;
   /** What a link brought: shown, and nothing more before a click. */
   linked?: { name: string; entry: string } | undefined;
   /** Where servers of clients are taken over. */
   importing?: ReactNode;
-}) {
+  /** What follows instead of the page of the new server; then the form is a part of another page. */
+  onAdded?: () => void;
+}
+
+export function AddPage(props: AddFormProps) {
+  return (
+    <>
+      <PageHeader
+        title={t.title}
+        action={
+          <Link
+            to="/directory"
+            className={buttonClasses()}
+            title={texts.directory.openDirectoryHint}
+          >
+            <Store className="size-4" aria-hidden />
+            {texts.directory.openDirectory}
+          </Link>
+        }
+      />
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
+        <AddForm {...props} />
+      </div>
+    </>
+  );
+}
+
+/** Takes whatever a README offers, shows exactly what it would run, and writes it after a click. */
+export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const fresh = like === undefined && linked === undefined;
   const [kept] = useState(() => (fresh ? readDraft<Typed>(place) : undefined));
   const [text, setText] = useState(kept?.text ?? '');
@@ -65,10 +88,16 @@ export function AddPage({
     rememberAddedServers(names);
     toast('ok', t.added(names.join(', ')));
     const [only] = names;
-    if (names.length === 1 && only) navigate({ to: '/servers/$id', params: { id: only } });
+    if (onAdded) {
+      read('');
+      onAdded();
+    } else if (names.length === 1 && only) navigate({ to: '/servers/$id', params: { id: only } });
     else navigate({ to: '/servers' });
   });
-  useEffect(() => box.current?.focus(), []);
+  const alone = onAdded === undefined;
+  useEffect(() => {
+    if (alone) box.current?.focus();
+  }, [alone]);
   const { data: config } = useQuery({ ...configQuery, enabled: like !== undefined });
   const begun = useRef(false);
   useEffect(() => {
@@ -97,105 +126,84 @@ export function AddPage({
   );
   const ready = wanted.length > 0 && faults.every((fault) => fault === undefined);
   return (
-    <>
-      <PageHeader
-        title={t.title}
-        action={
-          <Link
-            to="/directory"
-            className={buttonClasses()}
-            title={texts.directory.openDirectoryHint}
-          >
-            <Store className="size-4" aria-hidden />
-            {texts.directory.openDirectory}
-          </Link>
-        }
-      />
-      <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        <form
-          className="max-w-3xl space-y-5"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (ready && !add.isPending)
-              add.mutate(wanted.map(({ name, entry }) => ({ name, entry })));
-          }}
-        >
-          {linked && (
-            <p
-              role="status"
-              className="flex gap-2 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn"
-            >
-              <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-              {t.linked}
-            </p>
-          )}
-          <div>
-            <label htmlFor={id} className="font-medium">
-              {t.paste}
-            </label>
-            <p id={`${id}-hint`} className="mb-2 text-sm text-ink2">
-              {t.pasteHint}
-            </p>
-            <textarea
-              ref={box}
-              id={id}
-              aria-describedby={`${id}-hint`}
-              rows={Math.min(14, Math.max(6, text.split('\n').length))}
-              value={text}
-              placeholder={t.placeholder}
-              spellCheck={false}
-              autoCapitalize="off"
-              onChange={(event) => read(event.target.value)}
-              className="block w-full resize-y rounded-lg border border-strong bg-panel p-3 font-mono text-xs leading-[1.6] placeholder:text-ink3"
-            />
-            {restored && <DraftRestored onDiscard={discard} />}
-            {text.trim() !== '' && choices.length === 0 && (
-              <p className="mt-2 flex gap-2 text-sm text-warn" role="status">
-                <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-                {t.unreadable}
-              </p>
-            )}
-          </div>
-          {choices.length === 0 && (
-            <div className="flex flex-wrap items-start gap-2">
-              <ContainerPicker
-                onPick={(entry, name) =>
-                  read(`{ "mcpServers": { ${JSON.stringify(clean(name))}: ${entry} } }`)
-                }
-              />
-              {importing}
-            </div>
-          )}
-          {choices.length > 0 && (
-            <section aria-labelledby={`${id}-review`} className="space-y-3">
-              <h2 id={`${id}-review`} className="font-semibold">
-                {t.review(choices.length)}
-              </h2>
-              {choices.map((choice, index) => (
-                <DraftCard
-                  // biome-ignore lint/suspicious/noArrayIndexKey: the name changes while it is typed
-                  key={index}
-                  choice={choice}
-                  several={choices.length > 1}
-                  fault={faults[index]}
-                  onAdd={() => add.mutate([{ name: choice.name, entry: choice.entry }])}
-                  onChange={(part) => change(index, part)}
-                />
-              ))}
-              <Failure error={add.error} />
-              <Button type="submit" look="primary" disabled={!ready || add.isPending}>
-                {add.isPending ? (
-                  <LoaderCircle className="size-4 animate-spin" aria-hidden />
-                ) : (
-                  <Plus className="size-4" aria-hidden />
-                )}
-                {add.isPending ? t.adding : t.add(wanted.length)}
-              </Button>
-            </section>
-          )}
-        </form>
+    <form
+      className="max-w-3xl space-y-5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (ready && !add.isPending) add.mutate(wanted.map(({ name, entry }) => ({ name, entry })));
+      }}
+    >
+      {linked && (
+        <p role="status" className="flex gap-2 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
+          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+          {t.linked}
+        </p>
+      )}
+      <div>
+        <label htmlFor={id} className="font-medium">
+          {t.paste}
+        </label>
+        <p id={`${id}-hint`} className="mb-2 text-sm text-ink2">
+          {t.pasteHint}
+        </p>
+        <textarea
+          ref={box}
+          id={id}
+          aria-describedby={`${id}-hint`}
+          rows={Math.min(14, Math.max(6, text.split('\n').length))}
+          value={text}
+          placeholder={t.placeholder}
+          spellCheck={false}
+          autoCapitalize="off"
+          onChange={(event) => read(event.target.value)}
+          className="block w-full resize-y rounded-lg border border-strong bg-panel p-3 font-mono text-xs leading-[1.6] placeholder:text-ink3"
+        />
+        {restored && <DraftRestored onDiscard={discard} />}
+        {text.trim() !== '' && choices.length === 0 && (
+          <p className="mt-2 flex gap-2 text-sm text-warn" role="status">
+            <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+            {t.unreadable}
+          </p>
+        )}
       </div>
-    </>
+      {choices.length === 0 && (
+        <div className="flex flex-wrap items-start gap-2">
+          <ContainerPicker
+            onPick={(entry, name) =>
+              read(`{ "mcpServers": { ${JSON.stringify(clean(name))}: ${entry} } }`)
+            }
+          />
+          {importing}
+        </div>
+      )}
+      {choices.length > 0 && (
+        <section aria-labelledby={`${id}-review`} className="space-y-3">
+          <h2 id={`${id}-review`} className="font-semibold">
+            {t.review(choices.length)}
+          </h2>
+          {choices.map((choice, index) => (
+            <DraftCard
+              // biome-ignore lint/suspicious/noArrayIndexKey: the name changes while it is typed
+              key={index}
+              choice={choice}
+              several={choices.length > 1}
+              fault={faults[index]}
+              onAdd={() => add.mutate([{ name: choice.name, entry: choice.entry }])}
+              onChange={(part) => change(index, part)}
+            />
+          ))}
+          <Failure error={add.error} />
+          <Button type="submit" look="primary" disabled={!ready || add.isPending}>
+            {add.isPending ? (
+              <LoaderCircle className="size-4 animate-spin" aria-hidden />
+            ) : (
+              <Plus className="size-4" aria-hidden />
+            )}
+            {add.isPending ? t.adding : t.add(wanted.length)}
+          </Button>
+        </section>
+      )}
+    </form>
   );
 }
 

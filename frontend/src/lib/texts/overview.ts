@@ -35,24 +35,21 @@ export const overviewTexts = {
   },
   welcome: {
     title: 'First steps',
+    note: 'Nothing is written before you have seen the change.',
     progress: 'Steps',
     isDone: 'done:',
-    next: 'Next',
     done: 'Go to the overview',
     byHand: 'Add a server manually',
     steps: {
       servers: {
-        name: 'Servers',
         title: 'Import your servers',
-        body: 'Import the servers your clients already use, or add one manually. You review every change before it is saved.',
+        body: 'Drawbridge takes over the servers that your clients already run. The clients then reach them through Drawbridge.',
       },
       clients: {
-        name: 'Clients',
-        title: 'Connect a client',
-        body: 'You review every change to the client’s configuration before it is saved, and can undo it with one click.',
+        title: 'Connect your clients',
+        body: 'Clients whose servers you imported are connected already. Connect the others here.',
       },
       call: {
-        name: 'First call',
         title: 'See the first call',
         body: 'Restart the client if asked to, then ask it for something that needs a tool.',
       },
@@ -60,7 +57,7 @@ export const overviewTexts = {
     /** The first step where no client was found. */
     nothingFound: {
       title: 'Add your first server',
-      body: 'No AI application was found to import from. Browse the directory, or add a server manually.',
+      body: 'No AI application was found to import from. Add a server here, or browse the directory.',
     },
     waiting: 'Waiting for the first call…',
     orTry: 'Or make a call yourself:',
@@ -68,9 +65,16 @@ export const overviewTexts = {
       `${client || 'A client'} called ${tool}. The call succeeded and was recorded.`,
     firstFailed: (client: string, tool: string) =>
       `${client || 'A client'} called ${tool}. The call failed; the error was recorded.`,
-    noServer: 'No servers yet, so clients have no tools.',
     noClient: 'No client is connected yet.',
     nothingToCall: 'No tools to call yet.',
+    changed: 'Changed files',
+    changedConfig: (servers: number) =>
+      `Drawbridge’s configuration, with ${servers === 1 ? '1 server' : `${servers} servers`}.`,
+    changedClient: (client: string) =>
+      `The configuration of ${client}, which now starts Drawbridge.`,
+    changedUndo:
+      'Disconnect, above or under Clients, restores a client’s file byte for byte. This command restores all of them:',
+    undoCommand: 'Command that restores all files',
   },
   features: {
     title: 'Feature support',

@@ -1,0 +1,118 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { LoaderCircle, Plus, Store, TriangleAlert } from 'lucide-react';
+import { useState } from 'react';
+import { Button, buttonClasses } from '@/components/button';
+import { useLiveCalls } from '@/features/calls/api';
+import { callName } from '@/features/calls/call-row';
+import { RecentCalls } from '@/features/calls/recent-calls';
+import { connectionsQuery, takeoverQuery } from '@/features/clients/api';
+import { ConnectHelp } from '@/features/clients/clients-page';
+import { ConnectionRow } from '@/features/clients/connections';
+import { ImportPanel } from '@/features/clients/import-panel';
+import { TakeOver } from '@/features/clients/take-over';
+import { AddForm } from '@/features/servers/add-page';
+import { serversQuery, useServerLabel } from '@/features/servers/api';
+import { ServerGrid } from '@/features/servers/server-grid';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+
+const t = texts.welcome;
+const link = 'text-accent underline underline-offset-2';
+
+/** Imports what the clients have, or adds a server, here. */
+export function ServersStep() {
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  const { data: takeover } = useQuery(takeoverQuery);
+  const [adding, setAdding] = useState(
+    servers.length === 0 && takeover !== undefined && takeover.clients?.length === 0,
+  );
+  return (
+    <div className="space-y-4">
+      <TakeOver />
+      {servers.length > 0 && <ServerGrid />}
+      <div className="flex flex-wrap gap-2">
+        <Button aria-expanded={adding} onClick={() => setAdding((on) => !on)}>
+          <Plus className="size-4" aria-hidden />
+          {t.byHand}
+        </Button>
+        <Link to="/directory" className={buttonClasses()}>
+          <Store className="size-4" aria-hidden />
+          {texts.directory.openDirectory}
+        </Link>
+        <ImportPanel />
+      </div>
+      {adding && <AddForm onAdded={() => setAdding(false)} />}
+    </div>
+  );
+}
+
+/** The client applications of this computer; where there are none, how to connect another. */
+export function ClientsStep() {
+  const { data: connections } = useQuery(connectionsQuery);
+  const here = (connections ?? []).filter((one) => one.detected || one.state !== 'notConnected');
+  if (here.length === 0)
+    return (
+      <div className="space-y-3">
+        <p className="text-sm text-ink2">{texts.connections.none}</p>
+        <ConnectHelp />
+      </div>
+    );
+  return (
+    <ul className="overflow-hidden rounded-lg border">
+      {here.map((connection) => (
+        <ConnectionRow key={connection.key} connection={connection} />
+      ))}
+    </ul>
+  );
+}
+
+/** Waits for the first call, then shows the calls as they arrive. */
+export function FirstCallStep({ done }: { done: { servers: boolean; clients: boolean } }) {
+  const calls = useLiveCalls();
+  const labelOf = useServerLabel();
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  const ended = calls.filter((call) => call.outcome !== '');
+  const first = ended.find((call) => call.outcome === 'ok') ?? ended[0];
+  if (!first)
+    return (
+      <div className="space-y-1 text-sm">
+        <p className="flex items-center gap-2.5" role="status">
+          {done.servers && done.clients && (
+            <LoaderCircle className="size-4 animate-spin text-accent" aria-hidden />
+          )}
+          {!done.servers ? t.nothingToCall : !done.clients ? t.noClient : t.waiting}
+        </p>
+        {servers.some((server) => server.tools > 0) && (
+          <p className="text-ink2">
+            {t.orTry}{' '}
+            <Link to="/tools" className={link}>
+              {texts.calls.tryTool}
+            </Link>
+          </p>
+        )}
+      </div>
+    );
+  const ok = first.outcome === 'ok';
+  return (
+    <div className="space-y-3">
+      <p className="flex items-start gap-2.5 text-sm" role="status">
+        {!ok && <TriangleAlert className="mt-0.5 size-4 shrink-0 text-warn" aria-hidden />}
+        <span className="min-w-0 [overflow-wrap:anywhere]">
+          {plain(
+            (ok ? t.first : t.firstFailed)(
+              first.client.slice(0, 100),
+              callName(first).slice(0, 200),
+            ),
+          )}{' '}
+          <Link to="/calls/$id" params={{ id: first.id }} className={link}>
+            {texts.tools.openCall}
+          </Link>
+        </span>
+      </p>
+      <div className="overflow-hidden rounded-lg border">
+        <RecentCalls limit={5} labelOf={labelOf} />
+      </div>
+    </div>
+  );
+}
