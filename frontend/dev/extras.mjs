@@ -1,4 +1,5 @@
 // What the mock daemon answers of servers in depth, policy, clients, containers and secrets.
+import { destinationsOf, recentChanges } from './observations.mjs';
 
 const minute = 60_000;
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
@@ -244,12 +245,15 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           };
         case 'GET tool-changes':
           return list(id === 'log' ? [] : withheld);
+        case 'GET recent-changes':
+          return list(scene !== 'empty' ? recentChanges(say) : []);
         case 'GET tool-trust':
           return list(toolTrust(scene, evil));
         case 'GET approvals':
           return id === 'grants' ? list(grants) : undefined;
         case 'GET servers':
           if (third === 'version') return versionOf(id, say);
+          if (third === 'destinations') return found && destinationsOf(found, say);
           if (third === 'debug') return found && this.debug(found);
           if (third === 'login') return loginOf(found);
           if (third === 'tools') return list(tools.filter((t) => t.server === id).map(settingOf));

@@ -78,7 +78,7 @@ function recorderTrouble(recorder: RecorderStatus | undefined): boolean {
 }
 
 /** Notices that stay until somebody has seen them; others go when their cause does. */
-const dismissible = /^(command:|network$)/;
+const dismissible = /^(command:|egress:|network$)/;
 
 const takeBack = (subject: string) =>
   requestText('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`);

@@ -6,6 +6,7 @@ import { buttonClasses } from '@/components/button';
 import { Empty, LoadingPage, PageHeader } from '@/components/page';
 import { liveCallsQuery } from '@/features/calls/api';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
+import { RecentChanges, recentChangesQuery } from '@/features/changes/recent-changes';
 import { clientsQuery, connectionsQuery } from '@/features/clients/api';
 import { ClientList } from '@/features/clients/client-list';
 import { isOnline } from '@/features/clients/online';
@@ -46,6 +47,7 @@ export function OverviewPage() {
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
     useQuery(liveCallsQuery),
+    useQuery(recentChangesQuery),
   ]);
   const empty = servers.length === 0 && calls.ended + calls.running === 0;
   if (!ready) return <LoadingPage title={t.title} />;
@@ -97,6 +99,7 @@ export function OverviewPage() {
               <ClientList />
             </Part>
           </div>
+          <RecentChanges />
         </div>
       </div>
     </>

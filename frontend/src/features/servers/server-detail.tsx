@@ -17,6 +17,7 @@ import { ProcessTree } from './process-tree';
 import { ServerButtons } from './server-actions';
 import { ServerConfig, useEntryEdit } from './server-config';
 import { ServerDebug } from './server-debug';
+import { ServerDestinations } from './server-destinations';
 import { ServerFailure } from './server-failure';
 import { LogView } from './server-log';
 import { ServerMore } from './server-more';
@@ -104,6 +105,7 @@ function Known({ id, view, onView, onClose, trust, version, calls }: Props) {
           {view === 'about' && <About server={server} now={now} />}
           {view === 'about' && version}
           {view === 'about' && trust?.(null)}
+          {view === 'about' && <ServerDestinations server={id} />}
           {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
           {view === 'log' && <LogView server={server} />}
           {view === 'calls' && calls}

@@ -33,6 +33,20 @@ export const overviewTexts = {
     allServers: 'All servers',
     moreServers: (n: number) => `${n} more`,
   },
+  changes: {
+    title: 'What changed this week',
+    more: (n: number) => `${n} more`,
+    less: 'Show fewer',
+    kinds: {
+      server: () => 'New server',
+      version: () => 'New version',
+      command: () => 'New command',
+      tool: (name: string) => `New tool ${name}`,
+      definition: (name: string, action: string) => `${name} ${action}`,
+      warning: (name: string) => `Warning about ${name}`,
+      destination: (name: string) => `New destination ${name}`,
+    } satisfies Record<string, (name: string, action: string) => string>,
+  },
   welcome: {
     title: 'First steps',
     note: 'Nothing is written before you have seen the change.',

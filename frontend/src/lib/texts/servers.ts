@@ -69,6 +69,12 @@ export const serversTexts = {
       processes: 'Processes',
       debug: 'Debug',
     },
+    destinations: {
+      title: 'Destinations',
+      none: 'No connections have been seen. They are sampled every few seconds, so short ones may be missing.',
+      first: (age: string) => `first seen ${age} ago`,
+      last: (age: string) => `last ${age} ago`,
+    },
     problem: 'State',
     allLines: (n: number) => `Show all ${n} lines`,
     openLog: 'Open log',

@@ -1,0 +1,56 @@
+// What the mock daemon answers of what servers were seen to do.
+
+const ago = (ms) => new Date(Date.now() - ms).toISOString();
+
+/** Where a server connects to. */
+export function destinationsOf(server, say) {
+  const one = (host, port, address, first, last, protocol = 'tcp') => ({
+    server: server.id,
+    protocol,
+    host: say(host),
+    port,
+    address,
+    firstAt: ago(first),
+    lastAt: ago(last),
+  });
+  if (server.transport !== 'stdio')
+    return {
+      available: false,
+      reason: say('The server runs elsewhere; Drawbridge itself connects to it.'),
+      items: [],
+    };
+  return {
+    available: true,
+    reason: '',
+    items: server.pid
+      ? [
+          one('203.0.113.77', 8443, '203.0.113.77', 3_600_000, 40_000),
+          one('api.example.com', 443, '192.0.2.10', 86_400_000 * 12, 4000),
+          one('registry.npmjs.org', 443, '198.51.100.4', 86_400_000 * 30, 86_400_000),
+          one('192.0.2.53', 53, '192.0.2.53', 86_400_000 * 30, 9000, 'udp'),
+        ]
+      : [],
+  };
+}
+
+/** What changed in the last days. */
+export function recentChanges(say) {
+  const one = (hours, server, kind, action, name, detail = '') => ({
+    at: ago(hours * 3_600_000),
+    server,
+    kind,
+    action,
+    name: say(name),
+    detail: say(detail),
+  });
+  return [
+    one(1, 'filesystem', 'destination', 'new', '203.0.113.77:8443'),
+    one(5, 'memory', 'version', 'changed', '', 'now runs memory-server 0.7.0'),
+    one(5, 'memory', 'tool', 'new', 'forget'),
+    one(6, 'memory', 'definition', 'changed', 'remember'),
+    one(20, 'github', 'definition', 'accepted', 'create_issue'),
+    one(50, 'everything', 'server', 'new', '', 'first seen, with 12 tools'),
+    one(60, 'everything', 'destination', 'new', 'registry.npmjs.org:443'),
+    one(70, 'filesystem', 'command', 'changed', '', 'the way it is started or reached has changed'),
+  ];
+}
