@@ -101,13 +101,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	views, book := newTrust(history, bus, log)
 	own := newBuiltinOverlay(views)
-	questions := approvals.New(approvals.Options{Bus: bus})
+	inbox := approvals.New(approvals.Options{Bus: bus})
 	me := newDesktopServices(o.Folders, log)
 	var pages *api.API                 // set below, before the first call
 	var servers *supervisor.Supervisor // set below, before a breaker can open
 	rules := policy.New(policy.Options{
-		Views: own, Approvals: questions,
-		// A question that nobody can see is not asked: the call is refused with an error that says
+		Views: own, Approvals: inbox,
+		// An approval that nobody can see is not requested: the call is refused with an error that says
 		// so.
 		Reachable: func() bool { return pages.Watched() || me.notifies() },
 		OnBreaker: func(b policy.BreakerStatus) {
@@ -157,7 +157,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	calls = gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
 	checks := newCheckRunner(history, servers, views, calls, bus, log)
 	front = bridge.New(bridge.Options{
-		Registry: views, Gateway: calls, Lister: servers, Approvals: questions, Log: log, Version: version, Now: clock,
+		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: clock,
 		Builtin: own.views, BuiltinTools: own.joins, DescribeServer: own.describes,
 		WantsWorkspace: servers.WantsWorkspace, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
@@ -222,12 +222,12 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	me.servers, me.history, me.questions, me.book, me.url, me.end = servers, history, questions, book, url, quit
+	me.servers, me.history, me.approvals, me.book, me.url, me.end = servers, history, inbox, book, url, quit
 	pages = api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Questions: questions, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history, Egress: connections,
+		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history, Egress: connections,
 		Reach: files, Sizes: front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: records.frameLog, Watchman: checks,
 		Notices: func() []event.Notice {

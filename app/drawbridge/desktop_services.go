@@ -34,7 +34,7 @@ type desktopServices struct {
 	autostart desktop.Autostart
 	servers   *supervisor.Supervisor
 	history   *store.Store
-	questions *approvals.Inbox
+	approvals *approvals.Inbox
 	book      *trust.Baseline
 	pages     *api.API // set before any method is called
 	folders   config.Folders
@@ -111,7 +111,7 @@ func (d *desktopServices) open(to string) {
 
 func (d *desktopServices) facts() tray.Facts {
 	on, _ := d.autostart.Enabled() // on an error the entry is not checked
-	items := d.questions.List()
+	items := d.approvals.List()
 	var held []tray.HeldCall
 	for _, i := range items {
 		if i.Held != nil {
@@ -147,12 +147,12 @@ func (d *desktopServices) recentCalls() func(context.Context) []tray.RecentCall 
 }
 
 // answer answers a call that waits for approval, from the tray or a notification.
-func (d *desktopServices) answer(question string, approve bool) {
+func (d *desktopServices) answer(id string, approve bool) {
 	action := approvals.Decline
 	if approve {
 		action = approvals.Accept
 	}
-	report(d.log, "answer a question", d.questions.Answer(question, action, nil))
+	report(d.log, "answer an approval", d.approvals.Answer(id, action, nil))
 }
 
 func (d *desktopServices) pauseRecording(ctx context.Context, on bool) error {
@@ -231,7 +231,7 @@ func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
 
 // present returns the current state, for a watcher that has lost events.
 func (d *desktopServices) present() desktop.Snapshot {
-	now := desktop.Snapshot{Servers: d.servers.Statuses(), Questions: d.questions.List(), Commands: map[string]string{}}
+	now := desktop.Snapshot{Servers: d.servers.Statuses(), Approvals: d.approvals.List(), Commands: map[string]string{}}
 	for _, n := range d.servers.Notices() {
 		now.Commands[strings.TrimPrefix(n.Subject, event.CommandSubject)] = n.Message
 	}

@@ -30,7 +30,7 @@ type Menu struct {
 	Lines   []Line   // one per server, at most maxLines
 	More    string   // "4 more servers", or ""
 
-	Waiting         string     // "2 questions are waiting for you", or ""
+	Waiting         string     // "2 approvals pending", or ""
 	Calls           []CallLine // calls that wait for approval, at most maxCalls
 	Recent          []CallLine // finished calls, at most maxCalls
 	PauseText       string     // label of the entry that pauses or resumes
@@ -51,7 +51,7 @@ type Line struct {
 
 // CallLine is the entry of one call.
 type CallLine struct {
-	ID   string // of the question, or of the call
+	ID   string // of the approval, or of the call
 	Text string // "Approve? files › write_file (Cursor)" or "✓ files › read_file, 12 ms"
 	// Arguments of a held call in one line. If they are not Complete, the call cannot be approved
 	// here, because the user does not see what it does.
@@ -105,9 +105,9 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts, recent 
 	switch facts.Waiting {
 	case 0:
 	case 1:
-		m.Waiting = "1 question is waiting for you"
+		m.Waiting = "1 approval pending"
 	default:
-		m.Waiting = fmt.Sprintf("%d questions are waiting for you", facts.Waiting)
+		m.Waiting = fmt.Sprintf("%d approvals pending", facts.Waiting)
 	}
 	for _, c := range facts.Calls[:min(len(facts.Calls), maxCalls)] {
 		text := c.Server + " › " + c.Tool

@@ -119,8 +119,8 @@ func TestMenuLabelsMatchActions(t *testing.T) {
 		summary, waiting, pause, recording string
 	}{
 		{Facts{}, IconOK, "1 of 1 server running", "", "Pause all servers", "Pause recording"},
-		{Facts{Waiting: 1}, IconAttention, "1 of 1 server running", "1 question is waiting for you", "Pause all servers", "Pause recording"},
-		{Facts{Waiting: 7}, IconAttention, "1 of 1 server running", "7 questions are waiting for you", "Pause all servers", "Pause recording"},
+		{Facts{Waiting: 1}, IconAttention, "1 of 1 server running", "1 approval pending", "Pause all servers", "Pause recording"},
+		{Facts{Waiting: 7}, IconAttention, "1 of 1 server running", "7 approvals pending", "Pause all servers", "Pause recording"},
 		{Facts{Paused: true}, IconPaused, "All servers are paused", "", "Resume all servers", "Pause recording"},
 		{Facts{RecordingPaused: true}, IconOK, "1 of 1 server running", "", "Pause all servers", "Resume recording"},
 	} {

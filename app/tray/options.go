@@ -12,7 +12,7 @@ import (
 
 // Facts is the state that the menu shows besides the servers.
 type Facts struct {
-	Waiting         int        // questions and approvals that wait for the user
+	Waiting         int        // pending approvals
 	Calls           []HeldCall // calls that wait for approval, oldest first
 	Paused          bool       // all servers are paused
 	PausedUntil     time.Time  // when they are resumed; zero if they are not, or only by the user
@@ -24,7 +24,7 @@ type Facts struct {
 
 // HeldCall is a call that waits for approval.
 type HeldCall struct {
-	ID                   string // of the question
+	ID                   string // of the approval
 	Server, Tool, Client string
 	Arguments            string // JSON text
 }

@@ -352,7 +352,7 @@ func (v *view) handleClicks(ctx context.Context) {
 			id, at := v.heldIDs[i], v.heldAt[i]
 			v.mu.Unlock()
 			if id == "" || time.Since(at) < SettleTime {
-				v.o.Open("/questions")
+				v.o.Open("/approvals")
 				return
 			}
 			v.o.Answer(id, approve)
@@ -361,7 +361,7 @@ func (v *view) handleClicks(ctx context.Context) {
 	open := func(to string) func() { return func() { v.o.Open(to) } }
 	on(v.open, open(""))
 	on(v.more, open("/servers"))
-	on(v.waiting, open("/questions"))
+	on(v.waiting, open("/approvals"))
 	on(v.connect, open("/clients"))
 	on(v.copy, v.o.CopyAddress)
 	on(v.quit, v.o.Quit)
@@ -379,7 +379,7 @@ func (v *view) handleClicks(ctx context.Context) {
 	for i, h := range v.held {
 		on(h.approve, answer(i, true))
 		on(h.deny, answer(i, false))
-		on(h.show, open("/questions"))
+		on(h.show, open("/approvals"))
 	}
 	for i, item := range v.calls {
 		on(item, func() {

@@ -137,9 +137,9 @@ type Options struct {
 	Bundles   string            // where bundles are unpacked
 	Copies    config.Copies     // backups of the configuration file; none without a folder
 
-	Questions Questions // pending approvals
-	Rules     Rules     // the policy of calls
-	Commands  Commands  // new commands that need approval
+	Approvals Inbox
+	Rules     Rules    // the policy of calls
+	Commands  Commands // new commands that need approval
 	Debug     func(id string) (supervisor.Debug, error)
 	// Try starts a server for a trial, with the sign-in of the configured server as; optional.
 	Try func(ctx context.Context, c *config.Server, as string) dial.Trial

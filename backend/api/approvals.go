@@ -17,8 +17,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
-// Questions holds pending approvals; *approvals.Inbox implements it.
-type Questions interface {
+// Inbox holds the pending approvals that expire; *approvals.Inbox implements it.
+type Inbox interface {
 	List() []approvals.Item
 	Item(id string) (approvals.Item, bool)
 	AnswerFor(id, action, scope string, content json.RawMessage) error
@@ -40,12 +40,12 @@ type Commands interface {
 // long as it is in the configuration.
 const command approvals.Kind = "command"
 
-// Question is one pending approval. Its text comes from a server, a client or the configuration.
-type Question struct {
+// Approval is one item of the pending approvals. Its text comes from a server, a client or the configuration.
+type Approval struct {
 	ID      string         `json:"id"`
 	Kind    approvals.Kind `json:"kind" enum:"form,url,command,call,tools"`
 	Server  string         `json:"server" doc:"Server id"`
-	Client  QuestionClient `json:"client" doc:"Client whose call made the server ask; empty if unknown"`
+	Client  ApprovalClient `json:"client" doc:"Client whose call made the server ask; empty if unknown"`
 	Tool    string         `json:"tool" doc:"Public name of the called tool or prompt; may be empty"`
 	Message string         `json:"message" doc:"Text of the question; for a command: the command, then the names of its variables and its folder, one per line"`
 	URL     string         `json:"url,omitempty"`
@@ -77,47 +77,47 @@ type NewCommand struct {
 // maxShown is the number of bytes of arguments in lists and events.
 const maxShown = 64 << 10
 
-// QuestionClient is the application whose call caused the request.
-type QuestionClient struct {
+// ApprovalClient is the application whose call caused the request.
+type ApprovalClient struct {
 	Token   string `json:"token"`
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// truncatedQuestion returns an item as shown in lists and events.
-func truncatedQuestion(i *approvals.Item) Question {
-	q := fullQuestion(i)
-	if len(q.Arguments) > maxShown {
-		q.Arguments, q.ArgumentsCut = strings.ToValidUTF8(q.Arguments[:maxShown], ""), true
+// truncatedApproval returns an item as shown in lists and events.
+func truncatedApproval(i *approvals.Item) Approval {
+	p := fullApproval(i)
+	if len(p.Arguments) > maxShown {
+		p.Arguments, p.ArgumentsCut = strings.ToValidUTF8(p.Arguments[:maxShown], ""), true
 	}
-	return q
+	return p
 }
 
-func fullQuestion(i *approvals.Item) Question {
-	q := Question{
-		ID: i.ID, Kind: i.Kind, Server: i.Server, Client: QuestionClient(i.Client), Tool: i.Tool,
+func fullApproval(i *approvals.Item) Approval {
+	p := Approval{
+		ID: i.ID, Kind: i.Kind, Server: i.Server, Client: ApprovalClient(i.Client), Tool: i.Tool,
 		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State,
 	}
 	if h := i.Held; h != nil {
-		q.CallID, q.Original, q.Rule, q.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
-		q.InSession = h.Session
-		q.Arguments, q.ArgumentsSize = h.Arguments, len(h.Arguments)
+		p.CallID, p.Original, p.Rule, p.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
+		p.InSession = h.Session
+		p.Arguments, p.ArgumentsSize = h.Arguments, len(h.Arguments)
 	}
-	return q
+	return p
 }
 
-// question is questionOf, with the parts of a command.
-func (a *API) question(i *approvals.Item) Question {
-	q := truncatedQuestion(i)
+// approvalOf is truncatedApproval, with the parts of a command.
+func (a *API) approvalOf(i *approvals.Item) Approval {
+	p := truncatedApproval(i)
 	if i.Kind != command {
-		return q
+		return p
 	}
 	for _, c := range a.Commands.Approvals() {
 		if c.Server == i.Server {
-			q.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: nonNil(c.Environment), Cwd: c.Cwd}
+			p.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: nonNil(c.Environment), Cwd: c.Cwd}
 		}
 	}
-	return q
+	return p
 }
 
 // commandItem identifies a command by its server and its key, so that an answer applies to exactly
@@ -145,17 +145,17 @@ func (a *API) pendingCommands() []approvals.Item {
 	return list
 }
 
-func (a *API) pendingQuestions() []Question {
-	all := append(a.Questions.List(), a.pendingWithoutDeadline()...)
-	list := make([]Question, len(all))
+func (a *API) listPending() []Approval {
+	all := append(a.Approvals.List(), a.pendingWithoutDeadline()...)
+	list := make([]Approval, len(all))
 	for i := range all {
-		list[i] = a.question(&all[i])
+		list[i] = a.approvalOf(&all[i])
 	}
 	return list
 }
 
-func (a *API) listApprovals(context.Context, *none) (*answer[List[Question]], error) {
-	return reply(List[Question]{Items: a.pendingQuestions()})
+func (a *API) listApprovals(context.Context, *none) (*answer[List[Approval]], error) {
+	return reply(List[Approval]{Items: a.listPending()})
 }
 
 type approvalInput struct {
@@ -195,7 +195,7 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 	}
 	scope := cmp.Or(in.Body.Scope, approvals.Once)
 	content := json.RawMessage(in.Body.Content)
-	if item, ok := a.Questions.Item(in.ID); ok && item.Held != nil {
+	if item, ok := a.Approvals.Item(in.ID); ok && item.Held != nil {
 		if content = nil; in.Body.Action == approvals.Accept && len(in.Body.Where) > 0 {
 			content = json.RawMessage(in.Body.Where)
 			if err := a.checkWhere(&item, scope, content); err != nil {
@@ -208,7 +208,7 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 			}
 		}
 	}
-	return &none{}, a.Questions.AnswerFor(in.ID, in.Body.Action, scope, content)
+	return &none{}, a.Approvals.AnswerFor(in.ID, in.Body.Action, scope, content)
 }
 
 // pendingTracker publishes which commands start and stop waiting: the supervisor publishes only the

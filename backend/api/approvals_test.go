@@ -15,7 +15,7 @@ import (
 )
 
 // nextPending waits for the next event about a pending approval.
-func nextPending(t *testing.T, events <-chan sse) (q Question) {
+func nextPending(t *testing.T, events <-chan sse) (q Approval) {
 	t.Helper()
 	for {
 		e := next(t, events)
@@ -45,8 +45,8 @@ func TestCallApprovalShowsArgumentsAndCanBePermanent(t *testing.T) {
 		{`{"action":"accept","scope":"always"}`, approvals.Accept, approvals.Always, `tool files delete {"allowClients":["cursor"]}`},
 	} {
 		go ask()
-		var list List[Question]
-		eventually.True(t, "one question waits", func() bool {
+		var list List[Approval]
+		eventually.True(t, "one approval is pending", func() bool {
 			s.get(t, "/api/v1/approvals", &list)
 			return len(list.Items) == 1
 		})
@@ -54,10 +54,10 @@ func TestCallApprovalShowsArgumentsAndCanBePermanent(t *testing.T) {
 		if len(q.Arguments) != maxShown || !q.ArgumentsCut || q.ArgumentsSize != len(args) || q.Original != "delete" || q.CallID != "7" {
 			t.Errorf("%d of %d bytes, %+v", len(q.Arguments), q.ArgumentsSize, q.Original)
 		}
-		var whole Question
+		var whole Approval
 		s.get(t, "/api/v1/approvals/"+q.ID, &whole)
 		if whole.Arguments != args || whole.ArgumentsCut {
-			t.Error("one question does not hold all of it")
+			t.Error("the approval does not contain all arguments")
 		}
 		if status, body, _ := s.ask(t, "POST", "/api/v1/approvals/"+q.ID, `{"action":"accept","scope":"ever"}`); status != 400 {
 			t.Errorf("%d %s", status, body)
@@ -92,7 +92,7 @@ func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 	if q.Message != "How many?" || q.State != "" || q.Client.Name != "Cursor" || q.Expires.IsZero() {
 		t.Errorf("told %+v", q)
 	}
-	var list List[Question]
+	var list List[Approval]
 	s.get(t, "/api/v1/approvals", &list)
 	if len(list.Items) != 1 || list.Items[0].ID != q.ID || list.Items[0].Kind != approvals.Form {
 		t.Fatalf("listed %+v", list)
@@ -150,7 +150,7 @@ func TestCommandWaitsForApproval(t *testing.T) {
 	if status := post("command:files:k1", "accept"); status != 409 {
 		t.Errorf("a command that the user did not see: %d", status)
 	}
-	var list List[Question]
+	var list List[Approval]
 	if status := post("command:files:k2", "decline"); status != 204 {
 		t.Errorf("declined: %d", status)
 	}
@@ -215,8 +215,8 @@ func TestApprovalCanBeLimitedToArguments(t *testing.T) {
 				Held: &approvals.Held{Tool: "put", Arguments: `{"path":"/home/me/a"}`, Rule: c.rule, Session: c.session}})
 			got <- a
 		}()
-		var list List[Question]
-		eventually.True(t, "one question waits", func() bool {
+		var list List[Approval]
+		eventually.True(t, "one approval is pending", func() bool {
 			s.get(t, "/api/v1/approvals", &list)
 			return len(list.Items) == 1
 		})

@@ -66,7 +66,7 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 		}
 	}
 	slices.SortFunc(calls, func(x, y core.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
-	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls)), Approvals: a.pendingQuestions()}
+	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls)), Approvals: a.listPending()}
 	for i := range calls {
 		s.Calls = append(s.Calls, newCall(&calls[i]))
 	}
@@ -114,7 +114,7 @@ func (a *API) eventData(data any) any {
 	case core.Call:
 		return newCall(a.redactCall(&d))
 	case approvals.Item:
-		return a.question(&d)
+		return a.approvalOf(&d)
 	}
 	return data
 }

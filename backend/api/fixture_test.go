@@ -231,7 +231,7 @@ func newSite(t *testing.T) *site {
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Upkeep: s.store, Recorder: s.recorder, Logs: logs,
 		Files: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
-		Questions: s.inbox, Commands: s.fakes, Facts: s.store, FrameLog: &history.FrameLog{},
+		Approvals: s.inbox, Commands: s.fakes, Facts: s.store, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: trust.New(trust.Options{Store: s.store}),
 		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
 		Debug: func(id string) (supervisor.Debug, error) {

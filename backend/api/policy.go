@@ -324,16 +324,16 @@ func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSettin
 // getApproval returns one pending approval in full.
 func (a *API) getApproval(_ context.Context, in *struct {
 	ID string `path:"id" maxLength:"200"`
-}) (*answer[Question], error) {
-	if item, ok := a.Questions.Item(in.ID); ok {
-		return reply(fullQuestion(&item))
+}) (*answer[Approval], error) {
+	if item, ok := a.Approvals.Item(in.ID); ok {
+		return reply(fullApproval(&item))
 	}
 	for _, item := range a.pendingWithoutDeadline() {
 		if item.ID == in.ID {
-			return reply(truncatedQuestion(&item))
+			return reply(truncatedApproval(&item))
 		}
 	}
-	return nil, core.Errorf(core.CodeNotFound, "this question is no longer pending")
+	return nil, core.Errorf(core.CodeNotFound, "this approval is no longer pending")
 }
 
 // allowAlways writes a permanent permission into the configuration: for the client of the call, or

@@ -133,7 +133,7 @@ func (a *API) document() *routes {
 	op(a, doc, "GET", "/api/v1/clients", "Applications that have connected or have a token", a.listClients)
 	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
 	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)
-	op(a, doc, "GET", "/api/v1/approvals", "Pending approvals: calls, questions from servers, and new commands", a.listApprovals)
+	op(a, doc, "GET", "/api/v1/approvals", "Pending approvals: calls, forms and URLs of servers, new commands and changed tools", a.listApprovals)
 	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer a pending approval; a command that is not accepted remains pending", a.answerApproval)
 	a.registerConnections(doc)
 	a.registerDocker(doc)
@@ -170,7 +170,7 @@ func documentEvents(doc *huma.OpenAPI) {
 	doc.AddOperation(&huma.Operation{
 		Method: "GET", Path: "/api/v1/events", OperationID: "get-events",
 		Summary:     "Changes, as server-sent events",
-		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health`, `approval` (Question, when it becomes pending and when it is resolved) and `policy` (BreakerStatus, when a server's circuit breaker opens or closes). A comment is sent every 15 s. A client that reads too slowly is disconnected and starts again with a snapshot.",
+		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health`, `approval` (Approval, when it becomes pending and when it is resolved) and `policy` (BreakerStatus, when a server's circuit breaker opens or closes). A comment is sent every 15 s. A client that reads too slowly is disconnected and starts again with a snapshot.",
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}},

@@ -191,7 +191,7 @@ type Snapshot struct {
 	Status Status `json:"status"`
 	Calls  []Call `json:"calls" nullable:"false" doc:"Latest calls, including those in flight, newest first"`
 
-	Approvals []Question `json:"approvals" nullable:"false" doc:"Pending approvals"`
+	Approvals []Approval `json:"approvals" nullable:"false" doc:"Pending approvals"`
 }
 
 // JSON is a value that is forwarded unchanged.

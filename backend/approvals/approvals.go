@@ -262,7 +262,7 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 	defer b.mu.Unlock()
 	at := slices.IndexFunc(b.pending, func(w *pendingItem) bool { return w.item.ID == id })
 	if at < 0 {
-		return core.Errorf(core.CodeNotFound, "this question is no longer pending")
+		return core.Errorf(core.CodeNotFound, "this approval is no longer pending")
 	}
 	w := b.pending[at]
 	answer := Answer{Action: action}

@@ -17,7 +17,7 @@ import (
 )
 
 // pendingItem is one entry of GET approvals.
-type pendingItem struct{ api.Question }
+type pendingItem struct{ api.Approval }
 
 // question returns the question for the user on one line.
 func (w *pendingItem) question() string {
@@ -41,7 +41,7 @@ func (w *pendingItem) shortID() string {
 func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approvals", Short: "List pending approvals: new commands, calls, and questions from servers", Args: noArgs,
-		Long:    "List pending approvals: new commands, calls that need approval, and questions from servers.\nForms can be filled in only in the web UI: drawbridge open /questions.",
+		Long:    "List pending approvals: new commands, calls that need approval, and questions from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
 		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
 	}
 	var wait bool
@@ -121,7 +121,7 @@ func (p *program) answer(ctx context.Context, id, action, scope, where string) e
 		return err
 	}
 	if w.Kind == "form" && action == "accept" {
-		return &core.Error{Code: core.CodeValidation, Message: "a form cannot be answered on the command line", Hint: "Run: drawbridge open /questions"}
+		return &core.Error{Code: core.CodeValidation, Message: "a form cannot be answered on the command line", Hint: "Run: drawbridge open /approvals"}
 	}
 	body := map[string]any{"action": action, "scope": scope}
 	if where != "" {

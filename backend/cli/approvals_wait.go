@@ -117,7 +117,7 @@ func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bo
 		}
 		fmt.Fprintln(p.Stdout, escapeLine(w.Server+by+" asks to "+w.question()))
 		if w.Kind == "form" {
-			fmt.Fprintln(p.Stdout, "  This is a form. Fill it in with: drawbridge open /questions")
+			fmt.Fprintln(p.Stdout, "  This is a form. Fill it in with: drawbridge open /approvals")
 			continue
 		}
 		fmt.Fprint(p.Stdout, "  Allow? [y/N] ")

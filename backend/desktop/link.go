@@ -65,7 +65,7 @@ func ResolveLink(link string) (string, error) {
 // linkPages maps the names in links to the pages that a link may open.
 var linkPages = map[string]string{
 	"servers": "servers", "add": "add", "calls": "calls", "tools": "tools", "clients": "clients",
-	"questions": "questions", "approvals": "questions", // the title of the page
+	"approvals": "approvals", "questions": "approvals", // its previous name
 	"settings": "settings", "usage": "usage", "profiles": "profiles", "directory": "directory",
 	"checks": "checks", "sessions": "sessions", "welcome": "welcome",
 }

@@ -15,7 +15,7 @@ func TestLinksOpenOnlyThePage(t *testing.T) {
 		"drawbridge://open/servers":                  "/servers",
 		"drawbridge://open/servers/my%20files":       "/servers/my%20files",
 		"drawbridge://open/../../servers/x":          "/servers/x",
-		"drawbridge://open/approvals":                "/questions",
+		"drawbridge://open/approvals":                "/approvals",
 		`drawbridge://add?name=f&config={"url":"x"}`: "/add?config=%7B%22url%22%3A%22x%22%7D&from=link&name=f",
 		`drawbridge://add/?config=%7B%7D&token=t`:    "/add?config=%7B%7D&from=link&name=",
 	} {

@@ -12,14 +12,14 @@ import (
 // Snapshot is a snapshot of the state that the watched events describe.
 type Snapshot struct {
 	Servers   []core.ServerStatus
-	Questions []approvals.Item  // pending ones
+	Approvals []approvals.Item  // pending ones
 	Commands  map[string]string // messages about changed commands, by server
 }
 
 // reconcile reconciles the notifications with a snapshot: it withdraws what no longer applies
 // and shows what is new.
 func (r *watchRun) reconcile(ctx context.Context, now Snapshot) {
-	servers, questions := map[string]bool{}, map[string]bool{}
+	servers, pending := map[string]bool{}, map[string]bool{}
 	for _, s := range now.Servers {
 		servers[s.ID] = true
 	}
@@ -32,18 +32,18 @@ func (r *watchRun) reconcile(ctx context.Context, now Snapshot) {
 	for _, s := range now.Servers {
 		r.updateServer(ctx, s)
 	}
-	for _, q := range now.Questions {
-		questions[q.ID] = true
+	for _, q := range now.Approvals {
+		pending[q.ID] = true
 	}
 	for id, q := range r.waiting {
-		if !questions[id] {
+		if !pending[id] {
 			q.State = "withdrawn" // or answered: in both cases it is no longer pending
-			r.updateQuestionNotification(ctx, q)
+			r.updateApprovalNotification(ctx, q)
 		}
 	}
-	for _, q := range now.Questions {
+	for _, q := range now.Approvals {
 		if _, known := r.waiting[q.ID]; !known {
-			r.updateQuestionNotification(ctx, q)
+			r.updateApprovalNotification(ctx, q)
 		}
 	}
 	for id := range r.commands {

@@ -31,7 +31,7 @@ const maxSubjects = 256
 const eventQueueSize = 512
 
 // Watcher turns events into notifications: a server that crashed or needs the user, a pending
-// question or approval, a lost client entry, a changed command.
+// approval, a lost client entry, a changed command.
 type Watcher struct {
 	Bus *event.Bus
 	Log *slog.Logger
@@ -45,7 +45,7 @@ type Watcher struct {
 	Open func(to string)
 	// Answer approves a held call once, or denies it. It may block. If it is nil, notifications
 	// have no buttons.
-	Answer func(question string, approve bool)
+	Answer func(id string, approve bool)
 	// Snapshot returns a snapshot of the current state. It is called after events were lost.
 	Snapshot func() Snapshot
 
@@ -109,13 +109,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// Prefixes of the keys of buttons; the rest is the id of the question.
+// Prefixes of the keys of buttons; the rest is the id of the approval.
 const (
 	approveKey = "approve:"
 	denyKey    = "deny:"
 )
 
-// handleClick answers a question or opens a page.
+// handleClick answers an approval or opens a page.
 func (w *Watcher) handleClick(c Click) {
 	if id, ok := strings.CutPrefix(c.Key, approveKey); ok && w.Answer != nil {
 		w.Answer(id, true)
@@ -166,7 +166,7 @@ func (r *watchRun) handleEvent(ctx context.Context, e event.Event) {
 		}
 		r.show(ctx, Notification{Subject: data.Subject, Title: "Drawbridge", Text: data.Message, To: noticePage(data.Subject)})
 	case approvals.Item:
-		r.updateQuestionNotification(ctx, data)
+		r.updateApprovalNotification(ctx, data)
 	case string:
 		if e.Kind == event.Removed {
 			delete(r.states, data)
@@ -231,9 +231,9 @@ func (r *watchRun) updateServer(ctx context.Context, s core.ServerStatus) {
 	r.show(ctx, n)
 }
 
-// updateQuestionNotification maintains one notification for all pending questions, so that an agent that asks
-// often does not fill the screen.
-func (r *watchRun) updateQuestionNotification(ctx context.Context, item approvals.Item) {
+// updateApprovalNotification maintains one notification for all pending approvals, so that an agent
+// that asks often does not fill the screen.
+func (r *watchRun) updateApprovalNotification(ctx context.Context, item approvals.Item) {
 	const subject = "waiting"
 	if item.State != "" {
 		delete(r.waiting, item.ID)
@@ -245,14 +245,14 @@ func (r *watchRun) updateQuestionNotification(ctx context.Context, item approval
 	if len(r.waiting) < maxSubjects {
 		r.waiting[item.ID] = item
 	}
-	n := Notification{Subject: subject, Title: item.Server + " asks", Text: item.Message, To: "/questions", Urgent: true}
+	n := Notification{Subject: subject, Title: item.Server + " asks", Text: item.Message, To: "/approvals", Urgent: true}
 	if item.Client.Name != "" {
 		n.Title = item.Client.Name + " is waiting: " + n.Title
 	}
 	if len(r.waiting) == 1 {
 		r.callButtons(&n, item)
 	} else {
-		n.Title, n.Text = fmt.Sprintf("%d questions are waiting for you", len(r.waiting)), n.Title+": "+item.Message
+		n.Title, n.Text = fmt.Sprintf("%d approvals pending", len(r.waiting)), n.Title+": "+item.Message
 	}
 	r.show(ctx, n)
 }

@@ -198,7 +198,7 @@ func TestManyApprovalsBecomeOneNotification(t *testing.T) {
 		d.expectLog()
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("20 questions are waiting for you: github asks: delete 20?")
+		d.expectLog("20 approvals pending: github asks: delete 20?")
 		for i := range 20 {
 			ask(i+1, "accept")
 		}
@@ -328,7 +328,7 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 		time.Sleep(2 * minInterval)
 		d.publish(event.Approval, approvals.Item{ID: "2", Server: "files", Message: "and now?"})
 		if n := d.visible["waiting"]; n.Title != "files asks" {
-			t.Errorf("the next question is shown as %+v", n)
+			t.Errorf("the next approval is shown as %+v", n)
 		}
 	})
 }
@@ -337,7 +337,7 @@ func TestProblemsDuringLostEventsAreShown(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.now = Snapshot{
 			Servers:   []core.ServerStatus{{ID: "web", State: core.StateCrashed, Reason: "exit 1"}},
-			Questions: []approvals.Item{{ID: "1", Server: "files", Message: "may I?"}},
+			Approvals: []approvals.Item{{ID: "1", Server: "files", Message: "may I?"}},
 			Commands:  map[string]string{"git": "a new command"},
 		}
 		d.overflowQueue()

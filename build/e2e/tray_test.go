@@ -122,7 +122,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	files := core.ServerStatus{ID: "my_files", Label: "my_files", State: core.StateRunning, Tools: 14}
 	github := core.ServerStatus{ID: "github", Label: "github", State: core.StateStarting}
 	show(files, github)
-	before := expect("1 of 2 servers running", "1 question is waiting for you", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting")
+	before := expect("1 of 2 servers running", "1 approval pending", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting")
 
 	var at image.Point
 	eventually.Complete(t, limit(5*time.Second), func() string {
@@ -135,7 +135,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 
 	github.State, github.Reason = core.StateCrashed, "exited with 1"
 	show(files, github)
-	after := expect("1 of 2 servers running", "1 question is waiting for you", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: crashed")
+	after := expect("1 of 2 servers running", "1 approval pending", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: crashed")
 	if before[4].id != after[4].id {
 		t.Error("the entry was made anew instead of changed in place")
 	}
@@ -166,7 +166,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	s.click(pid, after[4].under[4].id)
 	hears("open /servers/github?view=log")
 	s.click(pid, after[1].id)
-	hears("open /questions")
+	hears("open /approvals")
 	s.click(pid, after[2].id)
 	hears("open ")
 

@@ -356,8 +356,8 @@ function toolTrust(scene, evil) {
   ];
 }
 
-/** What waits for the user besides the questions from servers. */
-export function moreQuestions(scene, evil) {
+/** What waits for the user besides the forms of servers. */
+export function moreApprovals(scene, evil) {
   const hostile = scene === 'hostile';
   const say = (text) => (hostile ? evil : text);
   return [

@@ -105,7 +105,7 @@ export function startMock({
         return json(response, { status: 409, code: 'conflict', detail }, 409);
       }
       case 'GET approvals':
-        return json(response, { items: world.questions, next: '' });
+        return json(response, { items: world.approvals, next: '' });
       case 'PUT config': {
         if (request.headers['if-match'] !== world.config.etag)
           return json(
@@ -132,7 +132,7 @@ export function startMock({
           'Cache-Control': 'no-store',
         });
         response.write(
-          `event: snapshot\ndata: ${JSON.stringify(mangle({ status: world.status(), calls: world.calls.slice(0, 100).map(({ note: _, ...call }) => call), approvals: world.questions }))}\n\n`,
+          `event: snapshot\ndata: ${JSON.stringify(mangle({ status: world.status(), calls: world.calls.slice(0, 100).map(({ note: _, ...call }) => call), approvals: world.approvals }))}\n\n`,
         );
         streams.add(response);
         request.on('close', () => streams.delete(response));

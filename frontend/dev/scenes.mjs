@@ -2,7 +2,7 @@
 import { makeChecks } from './checks.mjs';
 import { answered, asked, configured, said } from './contents.mjs';
 import { makeDirectory } from './directory.mjs';
-import { makeExtras, moreQuestions } from './extras.mjs';
+import { makeExtras, moreApprovals } from './extras.mjs';
 import { matching } from './history.mjs';
 import { makeProfiles } from './profiles.mjs';
 
@@ -359,7 +359,7 @@ function makeConnections(scene) {
   }));
 }
 
-function makeQuestions(scene) {
+function makeApprovals(scene) {
   if (scene !== 'trouble' && scene !== 'hostile') return [];
   const common = {
     at: ago(20_000),
@@ -368,7 +368,7 @@ function makeQuestions(scene) {
     client: { name: scene === 'hostile' ? evil : 'claude-code', version: '2.0.44' },
   };
   return [
-    ...moreQuestions(scene, evil),
+    ...moreApprovals(scene, evil),
     {
       ...common,
       id: 'q1',
@@ -571,7 +571,7 @@ export function makeScene(scene) {
       keepDays: 30,
       maxBytes: 1_000_000_000,
     },
-    questions: makeQuestions(scene),
+    approvals: makeApprovals(scene),
     connections: makeConnections(scene),
     connect(key, connected) {
       const found = this.connections.find((c) => c.key === key);

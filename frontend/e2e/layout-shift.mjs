@@ -23,7 +23,7 @@ const walks = [
   {
     scene: 'trouble',
     size: 'desktop',
-    of: ['#/', '#/servers', '#/servers/ONE', '#/questions', '#/clients', '#/settings'],
+    of: ['#/', '#/servers', '#/servers/ONE', '#/approvals', '#/clients', '#/settings'],
   },
   { scene: 'empty', size: 'desktop', of: ['#/', '#/servers', '#/calls', '#/tools', '#/clients'] },
 ];

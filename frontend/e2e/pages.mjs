@@ -40,7 +40,7 @@ export const addresses = [
   '#/profiles?make=1',
   '#/tools',
   '#/tools?tool=TOOL',
-  '#/questions',
+  '#/approvals',
   '#/clients',
   '#/settings',
   '#/nowhere',

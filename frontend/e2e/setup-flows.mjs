@@ -134,7 +134,7 @@ flow(
   'the approval of a changed command shows the difference',
   { scene: 'trouble', rate: 0 },
   async (page, mock) => {
-    await page.goto(`${mock.url}/#/questions`);
+    await page.goto(`${mock.url}/#/approvals`);
     const card = page.getByRole('listitem').filter({ hasText: 'search has a new command' });
     await card.getByText('mcp-search@1.4').waitFor();
     await card.getByText('https://example.test').waitFor();

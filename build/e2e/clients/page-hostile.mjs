@@ -88,10 +88,10 @@ await step('servers with such names and commands', async () => {
 await step('a question made of them', async () => {
   const waiting = callAsClient('evil', 'ask', {})
   await page.getByRole('link', { name: 'Review' }).click()
-  await settled('/questions')
+  await settled('/approvals')
   await part('evil').or(page.getByRole('listitem').filter({ hasText: 'asks' })).first().waitFor()
-  await look('/questions')
-  await accessible('/questions, hostile')
+  await look('/approvals')
+  await accessible('/approvals, hostile')
   await page.getByRole('button', { name: 'Decline' }).click()
   await waiting
 })

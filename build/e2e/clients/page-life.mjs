@@ -125,7 +125,7 @@ await step('recording is paused and goes on', async () => {
 
 // Every page, with axe, while things happen.
 found.pages = []
-const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=debug', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/checks', '/tools', '/tools?tool=demo__echo', '/questions', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings']
+const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=debug', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/checks', '/tools', '/tools?tool=demo__echo', '/approvals', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings']
 const crash = async () => {
   const running = (server) => server.state === 'running' && server.pid > 0 && server
   const server = () => api('GET', '/api/v1/servers/demo')

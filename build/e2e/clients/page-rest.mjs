@@ -32,7 +32,7 @@ await step('a question with a form is answered in its own types', async () => {
   await page.getByText('Who, and how many?').waitFor()
   await page.getByLabel(/^who/).fill('Ada')
   await page.getByLabel(/^many/).fill('3')
-  await accessible('/questions, a form')
+  await accessible('/approvals, a form')
   await button('Send answer').click()
   const said = await waiting
   if (!/"content":\{[^}]*"many":3\b/.test(said) || !said.includes('"who":"Ada"')) throw new Error(said)
@@ -40,10 +40,10 @@ await step('a question with a form is answered in its own types', async () => {
 })
 await step('an address that a server wants opened is shown and never opened, and the user says when it was', async () => {
   const waiting = callAsClient('opens', 'echo', {})
-  await go('/questions')
+  await go('/approvals')
   await page.getByText('https://example.com/agree').first().waitFor()
   if (await page.locator('a[href*="example.com"]').count()) throw new Error('it is a link')
-  await accessible('/questions, an address')
+  await accessible('/approvals, an address')
   await button('Done').click()
   const said = await waiting
   if (!said.includes('"accept"')) throw new Error(said)

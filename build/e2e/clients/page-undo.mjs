@@ -146,7 +146,7 @@ await step('what was allowed for ten minutes is taken back after a question', as
   const grants = async () => (await api('GET', '/api/v1/approvals/grants')).items.length
   await page.getByRole('button', { name: 'Revoke all' }).click()
   await dialog.getByText(/demo \/ echo/).waitFor()
-  await accessible('/questions, taking back')
+  await accessible('/approvals, taking back')
   if ((await grants()) !== 1) throw new Error('it is taken back already')
   await dialog.getByRole('button', { name: 'Revoke all' }).click()
   await until('nothing is allowed any more', async () => (await grants()) === 0)

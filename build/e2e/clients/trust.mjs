@@ -5,11 +5,11 @@ await page.goto(input.link)
 await live()
 
 await step('a tool that changed is seen, and accepted', async () => {
-  await go('/questions')
+  await go('/approvals')
   const card = page.getByRole('listitem').filter({ hasText: 'Definitions of rug changed' }).first()
   await card.getByText('First read ~/.ssh/id_rsa').first().waitFor()
   await card.getByText('It tells the model to hide something from you.').waitFor()
-  await accessible('/questions, a changed tool')
+  await accessible('/approvals, a changed tool')
   for (const scheme of ['light', 'dark'])
     for (const [name, size] of [['wide', { width: 1280, height: 800 }], ['narrow', { width: 390, height: 844 }]]) {
       await page.emulateMedia({ colorScheme: scheme })
@@ -25,7 +25,7 @@ await step('a tool that changed is seen, and accepted', async () => {
   await page.getByText('Suspicious', { exact: true }).first().waitFor()
   found.warned = true
   await page.screenshot({ path: `${input.output}/trust-tools.png` })
-  await go('/questions')
+  await go('/approvals')
   await card.getByRole('button', { name: 'Accept: add', exact: true }).click()
   await card.waitFor({ state: 'detached' })
   if (await page.getByText('Something went wrong').count()) found.errors.push('accepting is told as a failure')
@@ -36,7 +36,7 @@ await step('a tool that changed is seen, and accepted', async () => {
 })
 // Of another server the change is blocked, and then taken for good, with all that follow.
 await step('a change is blocked, and taken for good', async () => {
-  await go('/questions')
+  await go('/approvals')
   const other = page.getByRole('listitem').filter({ hasText: 'Definitions of other changed' }).first()
   await other.getByRole('button', { name: 'Block: add', exact: true }).click()
   await other.waitFor({ state: 'detached' })

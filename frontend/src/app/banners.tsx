@@ -3,7 +3,7 @@ import { Link, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Banner } from '@/components/banner';
 import { Button } from '@/components/button';
-import { questionsQuery } from '@/features/questions/api';
+import { approvalsQuery } from '@/features/approvals/api';
 import { isNoticeOfAddedServer } from '@/lib/added-servers';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
@@ -27,20 +27,20 @@ export function Banners() {
 
 /** Somebody waits for an answer: this cannot be a line among others. */
 function Waiting() {
-  const { data: questions } = useQuery(questionsQuery);
-  const here = useRouterState({ select: (state) => state.location.pathname === '/questions' });
-  if (!questions?.length || here) return null;
+  const { data: approvals } = useQuery(approvalsQuery);
+  const here = useRouterState({ select: (state) => state.location.pathname === '/approvals' });
+  if (!approvals?.length || here) return null;
   return (
     <div role="alert">
       <Banner
         tone="warn"
         action={
-          <Link to="/questions" className="shrink-0 font-medium underline underline-offset-2">
-            {texts.questions.answer}
+          <Link to="/approvals" className="shrink-0 font-medium underline underline-offset-2">
+            {texts.approvals.answer}
           </Link>
         }
       >
-        {texts.questions.waiting(questions.length)}
+        {texts.approvals.waiting(approvals.length)}
       </Banner>
     </div>
   );

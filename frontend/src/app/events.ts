@@ -1,10 +1,10 @@
 import type { QueryClient } from '@tanstack/react-query';
+import { applyApproval } from '@/features/approvals/events';
 import { applyCallSnapshot, applyCalls } from '@/features/calls/events';
-import { applyQuestion } from '@/features/questions/events';
 import { applyRemoved, applyServer, replaceServers } from '@/features/servers/events';
 import { applyCatalogs } from '@/features/tools/events';
 import type { ServerSentEvent } from '@/lib/sse';
-import type { Call, Question, ServerStatus, Snapshot } from '@/types/api';
+import type { Approval, Call, ServerStatus, Snapshot } from '@/types/api';
 
 /**
  * Writes what the stream said into the query cache, in order. Calls are gathered
@@ -35,7 +35,7 @@ export function applyEvents(client: QueryClient, events: ServerSentEvent[]): voi
         stale.add('tools');
         break;
       case 'approval':
-        applyQuestion(client, data as Question);
+        applyApproval(client, data as Approval);
         break;
       case 'config':
         stale.add('config').add('status');
@@ -59,7 +59,7 @@ function applySnapshot(client: QueryClient, snapshot: Snapshot): void {
   client.setQueryData(['status'], snapshot.status);
   replaceServers(client, snapshot.status.servers ?? []);
   applyCallSnapshot(client, snapshot.calls ?? []);
-  for (const key of ['tools', 'clients', 'connections', 'config', 'questions']) {
+  for (const key of ['tools', 'clients', 'connections', 'config', 'approvals']) {
     client.invalidateQueries({ queryKey: [key] });
   }
 }

@@ -29,7 +29,7 @@ export function Places({ at, waiting, onGo }: PlacesProps) {
           >
             <Icon className="size-4 shrink-0" aria-hidden />
             {text}
-            {to === '/questions' && waiting > 0 && (
+            {to === '/approvals' && waiting > 0 && (
               <span className="ml-auto rounded-full bg-warn-soft px-1.5 text-xs font-semibold text-warn">
                 {waiting}
               </span>

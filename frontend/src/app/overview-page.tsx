@@ -4,13 +4,13 @@ import { Activity, CircleCheck, MessageCircleQuestion, Plus, TriangleAlert } fro
 import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
 import { Empty, LoadingPage, PageHeader } from '@/components/page';
+import { approvalsQuery } from '@/features/approvals/api';
 import { liveCallsQuery } from '@/features/calls/api';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
 import { RecentChanges, recentChangesQuery } from '@/features/changes/recent-changes';
 import { clientsQuery, connectionsQuery } from '@/features/clients/api';
 import { ClientList } from '@/features/clients/client-list';
 import { isOnline } from '@/features/clients/online';
-import { questionsQuery } from '@/features/questions/api';
 import { serversQuery, serverUseQuery } from '@/features/servers/api';
 import { Attention, needsAttention, useServerNumbers } from '@/features/servers/server-grid';
 import { ServerLines } from '@/features/servers/server-lines';
@@ -43,7 +43,7 @@ export function OverviewPage() {
   const { tools: costs } = useCostedTools();
   // What stands above something else, or says that there is nothing, waits for its answer.
   const ready = useAllAnswered([
-    useQuery(questionsQuery),
+    useQuery(approvalsQuery),
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
     useQuery(liveCallsQuery),
@@ -108,10 +108,10 @@ export function OverviewPage() {
 
 /** What waits for the user, beside the servers that do not run. */
 function useWaiting() {
-  const { data: questions } = useQuery(questionsQuery);
+  const { data: approvals } = useQuery(approvalsQuery);
   const { data: connections } = useQuery(connectionsQuery);
   return {
-    questions: questions?.length ?? 0,
+    approvals: approvals?.length ?? 0,
     lost: (connections ?? []).filter((c) => c.state === 'vanished' || c.state === 'changed'),
   };
 }
@@ -119,12 +119,12 @@ function useWaiting() {
 /** One word on everything, beside the title. */
 function Health() {
   const { data: servers } = useSuspenseQuery(serversQuery);
-  const { questions, lost } = useWaiting();
+  const { approvals, lost } = useWaiting();
   const { data: status } = useQuery(statusQuery);
   const { phase } = useConnection();
   if (phase === 'reconnecting') return <span className="font-medium text-ink3">{t.lastKnown}</span>;
   const troubles = status ? countTroubles(status) : 0;
-  const n = servers.filter(needsAttention).length + questions + lost.length + troubles;
+  const n = servers.filter(needsAttention).length + approvals + lost.length + troubles;
   const Icon = n === 0 ? CircleCheck : TriangleAlert;
   return (
     <span className={classes('font-medium', n === 0 ? 'text-ok' : 'text-warn')}>
@@ -134,19 +134,19 @@ function Health() {
   );
 }
 
-/** What waits for the user: questions first, then clients that lost their entry, then servers. */
+/** What waits for the user: approvals first, then clients that lost their entry, then servers. */
 function NeedsYou() {
-  const { questions, lost } = useWaiting();
-  if (questions === 0 && lost.length === 0) return <Attention />;
+  const { approvals, lost } = useWaiting();
+  if (approvals === 0 && lost.length === 0) return <Attention />;
   return (
     <Attention
       lead={
         <ul className="mb-2 flex flex-wrap gap-2" aria-label={t.attention}>
-          {questions > 0 && (
+          {approvals > 0 && (
             <li>
-              <Link to="/questions" className={buttonClasses('primary')}>
+              <Link to="/approvals" className={buttonClasses('primary')}>
                 <MessageCircleQuestion className="size-4" aria-hidden />
-                {texts.questions.count(questions)}
+                {texts.approvals.count(approvals)}
               </Link>
             </li>
           )}

@@ -24,7 +24,7 @@ type Path =
   | '/tools'
   | '/clients'
   | '/settings'
-  | '/questions'
+  | '/approvals'
   | '/usage'
   | '/checks'
   | '/directory'
@@ -53,7 +53,7 @@ export const pages: Place[] = [
   { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't', bar: true },
   { to: '/calls', text: texts.nav.calls, icon: Activity, key: 'c', bar: true },
   { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l' },
-  { to: '/questions', text: texts.questions.title, icon: MessageCircleQuestion, key: 'q' },
+  { to: '/approvals', text: texts.approvals.title, icon: MessageCircleQuestion, key: 'q' },
   { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e' },
   { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', of: '/', tab: true },
   {

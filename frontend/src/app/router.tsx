@@ -29,7 +29,7 @@ const lazy = {
   calls: () => import('./calls-route'),
   add: () => import('./add-route'),
   tools: () => import('./tools-route'),
-  questions: () => import('./questions-route'),
+  approvals: () => import('./approvals-route'),
   sessions: () => import('./sessions-route'),
   usage: () => import('./usage-route'),
   checks: () => import('./checks-route'),
@@ -110,10 +110,10 @@ const tools = createRoute({
   component: lazyRouteComponent(lazy.tools, 'ToolsRoute'),
 });
 
-const questions = createRoute({
+const approvals = createRoute({
   getParentRoute: () => root,
-  path: '/questions',
-  component: lazyRouteComponent(lazy.questions, 'QuestionsRoute'),
+  path: '/approvals',
+  component: lazyRouteComponent(lazy.approvals, 'ApprovalsRoute'),
 });
 
 const sessions = createRoute({
@@ -198,7 +198,7 @@ export function makeRouter() {
       add,
       calls.addChildren([call]),
       tools,
-      questions,
+      approvals,
       sessions.addChildren([session]),
       usage,
       checks,

@@ -4,7 +4,7 @@ import { Menu, Search } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { Logo } from '@/components/logo';
 import { PageViews } from '@/components/page';
-import { questionsQuery } from '@/features/questions/api';
+import { approvalsQuery } from '@/features/approvals/api';
 import { useServerLabel } from '@/features/servers/api';
 import { useAllAnswered } from '@/lib/all-answered';
 import { classes } from '@/lib/classes';
@@ -13,10 +13,10 @@ import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
-import { LeaveQuestion } from './leave-question';
 import { Places, PlacesSheet } from './navigation';
 import { type Place, pageAt, places, viewsOf } from './places';
 import { Shortcuts } from './shortcuts';
+import { UnsavedChangesDialog } from './unsaved-changes-dialog';
 
 const bar = places.filter((page) => page.bar);
 const barItem =
@@ -27,10 +27,10 @@ const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
 export function Shell() {
   const [palette, setPalette] = useState(false);
   const [more, setMore] = useState(false);
-  const questionsKnown = useQuery(questionsQuery);
-  const questions = questionsKnown.data;
-  const ready = useAllAnswered([questionsKnown, useQuery(statusQuery)]);
-  const waiting = questions?.length ?? 0;
+  const approvalsKnown = useQuery(approvalsQuery);
+  const approvals = approvalsKnown.data;
+  const ready = useAllAnswered([approvalsKnown, useQuery(statusQuery)]);
+  const waiting = approvals?.length ?? 0;
   const { busy, at } = useRouterState({
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
     structuralSharing: true,
@@ -145,7 +145,7 @@ export function Shell() {
         </button>
       </nav>
       {more && <PlacesSheet at={place} waiting={waiting} onClose={() => setMore(false)} />}
-      <LeaveQuestion />
+      <UnsavedChangesDialog />
     </div>
   );
 }

@@ -70,6 +70,90 @@ export interface AnswerToolInputBody {
    */
   tool?: string;
 }
+export interface Approval {
+  /**
+   * JSON text, truncated in lists and events if long; calls only
+   */
+  arguments?: string;
+  /**
+   * Whether arguments is truncated: GET /api/v1/approvals/{id} returns all of it
+   */
+  argumentsCut?: boolean;
+  /**
+   * Size of the complete arguments in bytes
+   */
+  argumentsSize?: number;
+  at: string;
+  /**
+   * Call id; calls only
+   */
+  callId?: string;
+  client: ApprovalClient;
+  command?: NewCommand;
+  /**
+   * Effect that the server declares for the tool; calls only
+   */
+  effect?: 'read-only' | 'destructive' | 'unknown';
+  /**
+   * 0001-01-01T00:00:00Z for a command, because it does not expire
+   */
+  expires: string;
+  id: string;
+  kind: 'form' | 'url' | 'command' | 'call' | 'tools';
+  /**
+   * Text of the question; for a command: the command, then the names of its variables and its folder, one per line
+   */
+  message: string;
+  /**
+   * The server's own name of the tool; calls only
+   */
+  original?: string;
+  /**
+   * Rule that requires approval; calls only
+   */
+  rule?: string;
+  /**
+   * JSON text: schema of the form, an object with flat properties
+   */
+  schema?: string;
+  /**
+   * Server id
+   */
+  server: string;
+  /**
+   * Whether the call belongs to a session, so that it can be accepted for that session; calls only
+   */
+  session?: boolean;
+  /**
+   * Empty while pending
+   */
+  state: '' | 'accept' | 'decline' | 'cancel' | 'expired' | 'withdrawn';
+  /**
+   * Public name of the called tool or prompt; may be empty
+   */
+  tool: string;
+  url?: string;
+}
+export interface ApprovalClient {
+  name: string;
+  token: string;
+  version: string;
+}
+export interface NewCommand {
+  /**
+   * Command line as in the configuration
+   */
+  commandLine: string;
+  cwd: string;
+  /**
+   * Names of the environment variables
+   */
+  environment: string[];
+  /**
+   * Previous command line; empty if unknown
+   */
+  previous: string;
+}
 export interface ApprovalInputBody {
   action: 'accept' | 'decline' | 'cancel';
   /**
@@ -1301,6 +1385,10 @@ export interface Line {
   level: string;
   text: string;
 }
+export interface ListApproval {
+  items: Approval[];
+  next: string;
+}
 export interface ListCall {
   items: Call[];
   next: string;
@@ -1372,94 +1460,6 @@ export interface Message {
    * Secrets are redacted; at most 8 KiB
    */
   text: string;
-}
-export interface ListQuestion {
-  items: Question[];
-  next: string;
-}
-export interface Question {
-  /**
-   * JSON text, truncated in lists and events if long; calls only
-   */
-  arguments?: string;
-  /**
-   * Whether arguments is truncated: GET /api/v1/approvals/{id} returns all of it
-   */
-  argumentsCut?: boolean;
-  /**
-   * Size of the complete arguments in bytes
-   */
-  argumentsSize?: number;
-  at: string;
-  /**
-   * Call id; calls only
-   */
-  callId?: string;
-  client: QuestionClient;
-  command?: NewCommand;
-  /**
-   * Effect that the server declares for the tool; calls only
-   */
-  effect?: 'read-only' | 'destructive' | 'unknown';
-  /**
-   * 0001-01-01T00:00:00Z for a command, because it does not expire
-   */
-  expires: string;
-  id: string;
-  kind: 'form' | 'url' | 'command' | 'call' | 'tools';
-  /**
-   * Text of the question; for a command: the command, then the names of its variables and its folder, one per line
-   */
-  message: string;
-  /**
-   * The server's own name of the tool; calls only
-   */
-  original?: string;
-  /**
-   * Rule that requires approval; calls only
-   */
-  rule?: string;
-  /**
-   * JSON text: schema of the form, an object with flat properties
-   */
-  schema?: string;
-  /**
-   * Server id
-   */
-  server: string;
-  /**
-   * Whether the call belongs to a session, so that it can be accepted for that session; calls only
-   */
-  session?: boolean;
-  /**
-   * Empty while pending
-   */
-  state: '' | 'accept' | 'decline' | 'cancel' | 'expired' | 'withdrawn';
-  /**
-   * Public name of the called tool or prompt; may be empty
-   */
-  tool: string;
-  url?: string;
-}
-export interface QuestionClient {
-  name: string;
-  token: string;
-  version: string;
-}
-export interface NewCommand {
-  /**
-   * Command line as in the configuration
-   */
-  commandLine: string;
-  cwd: string;
-  /**
-   * Names of the environment variables
-   */
-  environment: string[];
-  /**
-   * Previous command line; empty if unknown
-   */
-  previous: string;
 }
 export interface ListRecentChange {
   items: RecentChange[];
@@ -2247,7 +2247,7 @@ export interface Snapshot {
   /**
    * Pending approvals
    */
-  approvals: Question[];
+  approvals: Approval[];
   /**
    * Latest calls, including those in flight, newest first
    */

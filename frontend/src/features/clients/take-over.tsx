@@ -30,14 +30,14 @@ export function TakeOver() {
           <p className="min-w-0 flex-1 basis-60 text-sm text-ink2">{t.hint}</p>
         </div>
       )}
-      {open && plan.data && <Question plan={plan.data} onClose={() => setOpen(false)} />}
+      {open && plan.data && <ConfirmTakeover plan={plan.data} onClose={() => setOpen(false)} />}
       {taken && taken.length > 0 && <Results results={taken} />}
     </>
   );
 }
 
 /** Every change that would be written, and the button that writes it. */
-function Question({ plan, onClose }: { plan: TakeoverPlan; onClose: () => void }) {
+function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () => void }) {
   const run = useTakeOver();
   const clients = plan.clients ?? [];
   const title = t.action(plan.servers, clients.length);

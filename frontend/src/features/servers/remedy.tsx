@@ -66,7 +66,7 @@ export function RemedyButton({ server, own = false }: { server: ServerStatus; ow
       );
     case 'approve':
       return (
-        <Link to="/questions" className={look} aria-label={`${t.approve}: ${label}`}>
+        <Link to="/approvals" className={look} aria-label={`${t.approve}: ${label}`}>
           <ShieldQuestion className="size-3.5" aria-hidden />
           {t.approve}
         </Link>

@@ -47,7 +47,7 @@ export function useToolWord() {
     }) => request<void>('POST', '/api/v1/tool-changes', { body }),
     onSettled: () => {
       client.invalidateQueries({ queryKey: ['tools'] });
-      client.invalidateQueries({ queryKey: ['questions'] });
+      client.invalidateQueries({ queryKey: ['approvals'] });
       client.invalidateQueries({ queryKey: ['server'] });
     },
     onError: (error) => toast('bad', plain(messageOf(error))),

@@ -1,6 +1,6 @@
-/** The approvals. */
+/** The page Approvals. */
 export const approvalsTexts = {
-  questions: {
+  approvals: {
     title: 'Approvals',
     count: (n: number) => (n === 1 ? '1 pending' : `${n} pending`),
     waiting: (n: number) => (n === 1 ? '1 approval pending.' : `${n} approvals pending.`),

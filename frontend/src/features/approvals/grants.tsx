@@ -9,7 +9,7 @@ import { texts } from '@/lib/texts';
 import type { Grant } from '@/types/api';
 import { grantsQuery } from './api';
 
-const t = texts.questions.grants;
+const t = texts.approvals.grants;
 
 const nameOf = (grant: Grant, labelOf: (server: string) => string) =>
   plain(

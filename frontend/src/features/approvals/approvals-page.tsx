@@ -12,18 +12,18 @@ import { ScrollArea } from '@/components/scroll-area';
 import { plain } from '@/lib/format';
 import { initialText, readSchema } from '@/lib/schema';
 import { texts } from '@/lib/texts';
-import type { Question } from '@/types/api';
-import { questionsQuery, useAnswer } from './api';
+import type { Approval } from '@/types/api';
+import { approvalsQuery, useAnswer } from './api';
 import { CallCard } from './call-card';
 import { CommandCard } from './command-card';
 import { Grants } from './grants';
 import { TimeLeft } from './time-left';
 import { ToolsCard } from './tools-card';
 
-const t = texts.questions;
+const t = texts.approvals;
 
 /** What servers ask the user, because the client that called them cannot ask. */
-export function QuestionsPage({
+export function ApprovalsPage({
   labelOf,
   changesOf,
 }: {
@@ -31,12 +31,12 @@ export function QuestionsPage({
   /** What changed in a server's tools. */
   changesOf: (server: string) => ReactNode;
 }) {
-  const { data: questions } = useSuspenseQuery(questionsQuery);
+  const { data: approvals } = useSuspenseQuery(approvalsQuery);
   return (
     <>
-      <PageHeader title={t.title} note={questions.length > 0 && t.count(questions.length)} />
+      <PageHeader title={t.title} note={approvals.length > 0 && t.count(approvals.length)} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        {questions.length === 0 ? (
+        {approvals.length === 0 ? (
           <>
             <Empty icon={MessageCircleQuestion} title={t.emptyTitle}>
               {t.emptyBody}
@@ -46,23 +46,23 @@ export function QuestionsPage({
         ) : (
           <>
             <ul className="max-w-2xl space-y-4" aria-live="polite">
-              {questions.map((question, index) =>
-                question.kind === 'call' ? (
-                  <CallCard key={question.id} question={question} labelOf={labelOf} />
-                ) : question.kind === 'command' ? (
-                  <CommandCard key={question.id} question={question} labelOf={labelOf} />
-                ) : question.kind === 'tools' ? (
+              {approvals.map((approval, index) =>
+                approval.kind === 'call' ? (
+                  <CallCard key={approval.id} approval={approval} labelOf={labelOf} />
+                ) : approval.kind === 'command' ? (
+                  <CommandCard key={approval.id} approval={approval} labelOf={labelOf} />
+                ) : approval.kind === 'tools' ? (
                   <ToolsCard
-                    key={question.id}
-                    question={question}
+                    key={approval.id}
+                    approval={approval}
                     labelOf={labelOf}
-                    changes={changesOf(question.server)}
+                    changes={changesOf(approval.server)}
                   />
                 ) : (
                   <QuestionCard
-                    key={question.id}
+                    key={approval.id}
                     number={index + 1}
-                    question={question}
+                    approval={approval}
                     labelOf={labelOf}
                   />
                 ),
@@ -80,36 +80,36 @@ export function QuestionsPage({
 
 function QuestionCard({
   number,
-  question,
+  approval,
   labelOf,
 }: {
   number: number;
-  question: Question;
+  approval: Approval;
   labelOf: (server: string) => string;
 }) {
-  const schema = useMemo(() => readSchema(question.schema ?? '{}'), [question.schema]);
+  const schema = useMemo(() => readSchema(approval.schema ?? '{}'), [approval.schema]);
   const [content, setContent] = useState(() => initialText({ ...schema, kind: 'object' }));
-  const answer = useAnswer(question.id);
-  const isForm = question.kind === 'form';
+  const answer = useAnswer(approval.id);
+  const isForm = approval.kind === 'form';
   return (
     <li className="rounded-lg border bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
-        {plain(t.asks(labelOf(question.server).slice(0, 200)))}
+        {plain(t.asks(labelOf(approval.server).slice(0, 200)))}
       </h2>
       <p className="mt-0.5 flex flex-wrap gap-x-2 text-xs text-ink3">
-        <span className="[overflow-wrap:anywhere]">{plain(origin(question).slice(0, 300))}</span>
-        <TimeLeft expires={question.expires} text={t.left} />
+        <span className="[overflow-wrap:anywhere]">{plain(origin(approval).slice(0, 300))}</span>
+        <TimeLeft expires={approval.expires} text={t.left} />
       </p>
       <ScrollArea
         aria-label={t.question(number)}
         className="mt-3 max-h-72 max-w-prose border-l-2 border-strong pl-3 whitespace-pre-wrap [overflow-wrap:anywhere]"
       >
-        <LongText text={question.message} />
+        <LongText text={approval.message} />
       </ScrollArea>
-      {question.kind === 'url' && question.url && (
+      {approval.kind === 'url' && approval.url && (
         <div className="mt-3 space-y-1">
           <p className="text-sm text-warn">{t.urlHint}</p>
-          <CopyField text={plain(question.url)} label={t.address} />
+          <CopyField text={plain(approval.url)} label={t.address} />
         </div>
       )}
       {isForm && schema.members.length > 0 && (
@@ -139,7 +139,7 @@ function QuestionCard({
         </Button>
         <Link
           to="/servers/$id"
-          params={{ id: question.server }}
+          params={{ id: approval.server }}
           className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
         >
           {t.server}
@@ -149,8 +149,8 @@ function QuestionCard({
   );
 }
 
-function origin(question: Question): string {
-  return [question.client?.name && t.calledBy(question.client.name), question.tool]
+function origin(approval: Approval): string {
+  return [approval.client?.name && t.calledBy(approval.client.name), approval.tool]
     .filter(Boolean)
     .join(' · ');
 }

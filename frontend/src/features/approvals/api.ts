@@ -1,20 +1,20 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList, requestText } from '@/lib/request';
-import type { Grant, Question } from '@/types/api';
+import type { Approval, Grant } from '@/types/api';
 
 /** What waits for the user, oldest first. The event stream keeps it current. */
-export const questionsQuery = queryOptions({
-  queryKey: ['questions'],
-  queryFn: ({ signal }) => requestList<Question>('/api/v1/approvals', signal),
+export const approvalsQuery = queryOptions({
+  queryKey: ['approvals'],
+  queryFn: ({ signal }) => requestList<Approval>('/api/v1/approvals', signal),
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-/** One question with all of its arguments, of which a list holds the beginning. */
+/** One approval with its complete arguments; lists truncate them. */
 export const wholeQuery = (id: string) =>
   queryOptions({
-    queryKey: ['questions', id],
+    queryKey: ['approvals', id],
     queryFn: ({ signal }) =>
-      request<Question>('GET', `/api/v1/approvals/${encodeURIComponent(id)}`, { signal }),
+      request<Approval>('GET', `/api/v1/approvals/${encodeURIComponent(id)}`, { signal }),
   });
 
 /** What was allowed for some minutes. */
@@ -39,7 +39,7 @@ export function useAnswer(id: string) {
         bodyText: `{"action":${JSON.stringify(action)}${content ? `,"content":${content}` : ''}${scope ? `,"scope":${JSON.stringify(scope)}` : ''}}`,
       }),
     onSuccess: (_, { scope }) => {
-      client.setQueryData<Question[]>(['questions'], (old) => old?.filter((q) => q.id !== id));
+      client.setQueryData<Approval[]>(['approvals'], (old) => old?.filter((q) => q.id !== id));
       if (scope === 'minutes' || scope === 'session')
         client.invalidateQueries({ queryKey: ['grants'] });
     },

@@ -1,7 +1,7 @@
 import { clockSpan, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 
-/** Counts down to the moment at which a question answers itself; nothing where it never does. */
+/** Counts down to the expiry of an approval; shows nothing if it does not expire. */
 export function TimeLeft({ expires, text }: { expires: string; text: (left: string) => string }) {
   const end = moment(expires);
   const now = useNow();

@@ -7,11 +7,11 @@ import { JsonView, LongText } from '@/components/json-view';
 import { classes } from '@/lib/classes';
 import { bytes, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Question } from '@/types/api';
+import type { Approval } from '@/types/api';
 import { type Scope, useAnswer, wholeQuery } from './api';
 import { TimeLeft } from './time-left';
 
-const t = texts.questions.call;
+const t = texts.approvals.call;
 const effectClasses = {
   destructive: 'bg-bad-soft text-bad',
   'read-only': 'bg-ok-soft text-ok',
@@ -20,30 +20,30 @@ const effectClasses = {
 
 /** A client's call that waits: who asks for what, with everything it would send. */
 export function CallCard({
-  question,
+  approval,
   labelOf,
 }: {
-  question: Question;
+  approval: Approval;
   labelOf: (server: string) => string;
 }) {
   const [whole, setWhole] = useState(false);
-  const all = useQuery({ ...wholeQuery(question.id), enabled: whole });
-  const answer = useAnswer(question.id);
-  const args = all.data?.arguments ?? question.arguments ?? '';
-  const cut = question.argumentsCut && !all.data;
-  const effect = question.effect ?? 'unknown';
+  const all = useQuery({ ...wholeQuery(approval.id), enabled: whole });
+  const answer = useAnswer(approval.id);
+  const args = all.data?.arguments ?? approval.arguments ?? '';
+  const cut = approval.argumentsCut && !all.data;
+  const effect = approval.effect ?? 'unknown';
   // Only those that the message does not name already.
   const names = [
-    labelOf(question.server),
-    question.original || question.tool,
-    question.client?.name,
-  ].filter((word) => word && !question.message.includes(word));
+    labelOf(approval.server),
+    approval.original || approval.tool,
+    approval.client?.name,
+  ].filter((word) => word && !approval.message.includes(word));
   const allow = (scope: Scope) => answer.mutate({ action: 'accept', scope });
   return (
     <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
         <h2 className="min-w-0 font-semibold [overflow-wrap:anywhere]">
-          {plain(question.message.slice(0, 400))}
+          {plain(approval.message.slice(0, 400))}
         </h2>
         <span
           title={texts.tools.serverClaims}
@@ -56,10 +56,10 @@ export function CallCard({
         {names.length > 0 && (
           <span className="[overflow-wrap:anywhere]">{plain(names.join(' · ').slice(0, 300))}</span>
         )}
-        <TimeLeft expires={question.expires} text={t.left} />
+        <TimeLeft expires={approval.expires} text={t.left} />
       </p>
-      {question.rule && (
-        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">{plain(question.rule)}</p>
+      {approval.rule && (
+        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">{plain(approval.rule)}</p>
       )}
       <div className="mt-3">
         {cut ? (
@@ -73,7 +73,7 @@ export function CallCard({
         )}
         {cut && (
           <Button className="mt-2" small onClick={() => setWhole(true)} disabled={all.isFetching}>
-            {t.showAll(bytes(question.argumentsSize))}
+            {t.showAll(bytes(approval.argumentsSize))}
           </Button>
         )}
       </div>
@@ -85,7 +85,7 @@ export function CallCard({
         <Button disabled={answer.isPending} onClick={() => allow('minutes')}>
           {t.minutes}
         </Button>
-        {question.session && (
+        {approval.session && (
           <Button disabled={answer.isPending} onClick={() => allow('session')}>
             {t.session}
           </Button>
@@ -100,10 +100,10 @@ export function CallCard({
         >
           {t.deny}
         </Button>
-        {question.tool && (
+        {approval.tool && (
           <Link
             to="/tools"
-            search={{ tool: question.tool }}
+            search={{ tool: approval.tool }}
             className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
           >
             {t.tool}

@@ -5,23 +5,23 @@ import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 import { shellWords } from '@/lib/shell-words';
 import { texts } from '@/lib/texts';
-import type { Question } from '@/types/api';
+import type { Approval } from '@/types/api';
 import { useAnswer } from './api';
 
-const t = texts.questions.command;
+const t = texts.approvals.command;
 
-/** A command that waits for approval: every word of it, and what it was before. */
+/** A command that needs approval: all of its arguments, and the previous command. */
 export function CommandCard({
-  question,
+  approval,
   labelOf,
 }: {
-  question: Question;
+  approval: Approval;
   labelOf: (server: string) => string;
 }) {
-  const answer = useAnswer(question.id);
-  const label = plain(labelOf(question.server).slice(0, 200));
-  const command = question.command;
-  const [firstLine = '', ...rest] = question.message.split('\n');
+  const answer = useAnswer(approval.id);
+  const label = plain(labelOf(approval.server).slice(0, 200));
+  const command = approval.command;
+  const [firstLine = '', ...rest] = approval.message.split('\n');
   const written = command?.commandLine ?? firstLine;
   return (
     <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
@@ -66,10 +66,10 @@ export function CommandCard({
         <span className="self-center text-sm text-ink3">{t.otherwise}</span>
         <Link
           to="/servers/$id"
-          params={{ id: question.server }}
+          params={{ id: approval.server }}
           className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
         >
-          {texts.questions.server}
+          {texts.approvals.server}
         </Link>
       </div>
     </li>

@@ -6,13 +6,13 @@ import { anyUnsaved, useAnyUnsaved } from '@/lib/unsaved';
 const t = texts.leave;
 
 /**
- * Asks before a page is left whose edits are not saved; the browser itself asks before the tab
- * is closed. Nothing stands in the way of anything else.
+ * Asks for confirmation before the user leaves a page with unsaved changes. The browser itself asks
+ * before the tab is closed.
  */
-export function LeaveQuestion() {
+export function UnsavedChangesDialog() {
   const unsaved = useAnyUnsaved();
   const { status, proceed, reset } = useBlocker({
-    // Filters and views live in the address, too; they leave nothing.
+    // Filters and views are in the address, too. Changing them does not leave the page.
     shouldBlockFn: ({ current, next }) =>
       anyUnsaved() &&
       (current.pathname !== next.pathname || made(current.search) !== made(next.search)),
