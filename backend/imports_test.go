@@ -57,8 +57,8 @@ var edges = map[string]string{
 	"backend/marketplace": "backend/lazyregexp backend/core",
 	"backend/version":     "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
 	"backend/metrics":     "backend/core backend/event",
-	"backend/updates":     "backend/event",
 	"backend/egress":      "backend/event backend/store",
+	"backend/updates":     "backend/event backend/hideconsole", // the installed version is asked for its number
 	"backend/desktop":     "backend/atomicfile backend/core backend/event backend/approvals",
 	"backend/doctor":      "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",

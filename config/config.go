@@ -256,11 +256,14 @@ type Metrics struct {
 	OTLP    OTLP
 }
 
-// Updates configures the search for newer versions of Drawbridge.
+// Updates configures the search for newer versions of Drawbridge, and the restart with an installed one.
 type Updates struct {
 	Check     bool
 	URL       string // of the signed document; "" means the one of this build
 	PublicKey string // of minisign; "" means the one of this build
+	// RestartIdle is how long no call may have run before the restart with a version that was
+	// installed; 0 means that there is none.
+	RestartIdle time.Duration
 }
 
 // OTLP configures the export of traces and metrics by OTLP over HTTP.
@@ -314,6 +317,7 @@ func Default() *Config {
 		},
 		Metrics: Metrics{OTLP: OTLP{Traces: true, Metrics: true, Interval: DefaultOTLPInterval}},
 		Desktop: Desktop{Notifications: true},
+		Updates: Updates{RestartIdle: 5 * time.Minute},
 	}
 }
 

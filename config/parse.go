@@ -134,6 +134,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			boolean("check", &c.Updates.Check),
 			str("url", &c.Updates.URL, httpAddress),
 			str("publicKey", &c.Updates.PublicKey),
+			millis("restartIdleMs", 0, &c.Updates.RestartIdle),
 		),
 		section("metrics",
 			boolean("enabled", &c.Metrics.Enabled),

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
@@ -223,6 +224,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
 	me.servers, me.history, me.approvals, me.book, me.url, me.end = servers, history, inbox, book, url, quit
+	var restart atomic.Bool
+	replaced := newReplacement(calls, files, bus, log, func() {
+		restart.Store(true)
+		quit()
+	})
 	pages = api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
@@ -235,8 +241,10 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			if n := loginNotice(process.LoginFailure()); n.Message != "" {
 				all = append(all, n)
 			}
-			if n := updateNotice(files.Current().Updates, newer); n.Message != "" {
-				all = append(all, n)
+			for _, n := range []event.Notice{updateNotice(files.Current().Updates, newer), replaced.Notice()} {
+				if n.Message != "" {
+					all = append(all, n)
+				}
 			}
 			return all
 		}, Metrics: counts,
@@ -263,6 +271,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("telemetry", 2*time.Second, sender.run)
 	life.run("updates", time.Second, newer.Run)
 	life.run("egress", 3*time.Second, connections.Run)
+	if lost != nil { // the watchdog starts the installed version
+		life.run("replacement", time.Second, replaced.Run)
+	}
 	records.start(life)
 	life.run("checks", time.Second, checks.Run) // stops before the records, because it makes calls
 	life.runSlow("supervisor", 6*time.Second, servers.Run)
@@ -308,6 +319,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	select {
 	case <-ctx.Done():
 		log.Info("Stopping")
+		if restart.Load() {
+			return errRestart
+		}
 		return nil
 	case <-lost:
 		return errors.New("the watchdog has exited: stopping, because nothing would clean up after a crash")

@@ -61,13 +61,20 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 			defer cancel()
 			_, _ = dockerexec.EndOrphans(ctx, execLedger(o.Folders))
 		}
-		if code := process.RunWatchdog(os.Args[1:], sweep); code != 0 {
+		code := process.RunWatchdog(os.Args[1:], sweep)
+		if code == process.RestartStatus {
+			return process.Reexec()
+		}
+		if code != 0 {
 			os.Exit(code) // the daemon has reported the reason
 		}
 		return nil
 	}
 	lost, _ := process.UnderWatchdog()
 	err := runDaemon(ctx, o, lost)
+	if errors.Is(err, errRestart) {
+		os.Exit(process.RestartStatus)
+	}
 	writeStartFailure(o.Folders, err)
 	if held, ok := errors.AsType[*loopback.HeldError](err); ok {
 		return &core.Error{Code: core.CodeConflict, Message: held.Error(), Hint: "Show it with: drawbridge open."}

@@ -2,8 +2,14 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 	"github.com/drawbridge-mcp/drawbridge/backend/updates"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -27,4 +33,17 @@ func updateNotice(c config.Updates, checker *updates.Checker) event.Notice {
 		return event.Notice{Subject: updates.Subject, Message: "This build does not know where newer versions are announced. Set updates.url and updates.publicKey, or set updates.check to false."}
 	}
 	return checker.Notice()
+}
+
+// errRestart ends a daemon that another version replaces.
+var errRestart = errors.New("restarting with the installed version")
+
+// newReplacement watches for another version of the program that is installed over this one.
+func newReplacement(calls *gateway.Gateway, files *reload.Reloader, bus *event.Bus, log *slog.Logger, restart func()) *updates.Replacement {
+	self, _ := os.Executable() // "" is reported by Run
+	return updates.NewReplacement(updates.ReplacementOptions{
+		Program: self, Version: version, Bus: bus, Log: log, Restart: restart,
+		IdleTime: func() time.Duration { return files.Current().Updates.RestartIdle },
+		Activity: func() (int64, bool) { return calls.LastID(), len(calls.Running()) > 0 },
+	})
 }

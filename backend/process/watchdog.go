@@ -34,3 +34,6 @@ func NeedsWatchdog() bool {
 	_, ok := UnderWatchdog()
 	return watchdogNeeded && !ok
 }
+
+// RestartStatus is the exit status of a daemon that asks the watchdog to call Reexec.
+const RestartStatus = 75

@@ -59,6 +59,16 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 	return exitCode
 }
 
+// Reexec replaces this process, which was the watchdog, by the program that is now at its path, with
+// the same arguments and process ID. It returns only after an error.
+func Reexec() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return unix.Exec(self, os.Args, os.Environ())
+}
+
 // startDaemon starts the daemon in its own process group, so that a Ctrl-C in the terminal
 // reaches it only once, through us. It passes the read end of a pipe, the lifeline; we alone hold
 // the write end, which the kernel closes when we exit.

@@ -99,6 +99,45 @@ func TestEveryOlderSchemaIsMigrated(t *testing.T) {
 	}
 }
 
+// TestHistoryIsCopiedBeforeMigration opens a history of an earlier version, and checks that its copy
+// can be used by that version, and that erased calls do not remain in it.
+func TestHistoryIsCopiedBeforeMigration(t *testing.T) {
+	t.Parallel()
+	path := oldHistory(t, newestSchema(t)-1)
+	upgraded(t, path)
+	kept := migrationCopy(path)
+	db := otherProgram(t, kept, "immediate")
+	var schema, calls int
+	if err := db.QueryRow(`SELECT (SELECT max(version_id) FROM schema_version), (SELECT count(*) FROM call)`).Scan(&schema, &calls); err != nil || schema != newestSchema(t)-1 || calls != 120 {
+		t.Errorf("the copy has schema %d and %d calls, %v", schema, calls, err)
+	}
+	_ = db.Close()
+	if info, err := os.Stat(kept); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy: %v, %v", info, err)
+	}
+	b := open(t, path)
+	defer b.stop()
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("a start without a migration lost the copy: %v", err)
+	}
+	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(7).ID}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kept); err == nil {
+		t.Error("the copy still contains an erased call")
+	}
+}
+
+// TestNewHistoryIsNotCopied: only an existing file has something to lose.
+func TestNewHistoryIsNotCopied(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.db")
+	open(t, path).stop()
+	if _, err := os.Stat(migrationCopy(path)); err == nil {
+		t.Error("an empty history was copied")
+	}
+}
+
 // TestRenamedStateSurvivesMigration opens a history whose clock state, late calls and reserved file have
 // the names of schema 7.
 func TestRenamedStateSurvivesMigration(t *testing.T) {

@@ -31,9 +31,12 @@ func checkSchema(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, `SELECT count(*) FROM schema_version WHERE is_applied`).Scan(&n)
 }
 
+// beforeMigration is called before the first pending migration of a database that has this schema.
+type beforeMigration func(ctx context.Context, db *sql.DB, schema int64)
+
 // migrate applies the pending migrations, each in a transaction. It returns errNewer and changes
-// nothing if the schema is newer than this program.
-func migrate(ctx context.Context, db *sql.DB) error {
+// nothing if the schema is newer than this program. before may be nil.
+func migrate(ctx context.Context, db *sql.DB, before beforeMigration) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
@@ -60,6 +63,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
 			return err
 		}
+	} else if before != nil {
+		before(ctx, db, have)
 	}
 	_, err = steps.Up(ctx)
 	return err

@@ -121,6 +121,9 @@ func TestDebianPackage(t *testing.T) {
 	if got := run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0); !strings.Contains(got, `"echo"`) {
 		t.Errorf("after the upgrade the history is %s", got)
 	}
+	if _, err := os.Stat(filepath.Join(data, "history.db.before-update")); err != nil {
+		t.Errorf("no copy of the history from before its migration: %v", err)
+	}
 	run(t, command(t, env, "/usr/bin/drawbridge", "call", "demo", "echo", `{"text":"after"}`, "--data", data), 0)
 	stop()
 
