@@ -2,7 +2,7 @@ import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
 import { DetailBoundary, Split } from '@/components/split';
-import { SessionStory } from '@/features/calls/session-story';
+import { SessionTimeline } from '@/features/calls/session-timeline';
 import { SessionsPage } from '@/features/calls/sessions-page';
 import { useServerLabel } from '@/features/servers/api';
 import { useConnection } from '@/lib/connection';
@@ -31,7 +31,7 @@ export function SessionsRoute() {
             title={texts.sessions.one}
             onClose={close}
           >
-            <SessionStory
+            <SessionTimeline
               session={session}
               labelOf={labelOf}
               saveCheck={(ids, done) => <SaveCheck ids={ids} onClose={done} />}

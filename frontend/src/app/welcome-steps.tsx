@@ -34,7 +34,7 @@ export function ServersStep() {
       <div className="flex flex-wrap gap-2">
         <Button aria-expanded={adding} onClick={() => setAdding((on) => !on)}>
           <Plus className="size-4" aria-hidden />
-          {t.byHand}
+          {t.addManually}
         </Button>
         <Link to="/directory" className={buttonClasses()}>
           <Store className="size-4" aria-hidden />

@@ -121,14 +121,14 @@ export const sessionsQuery = infiniteQueryOptions({
 });
 
 /** How many calls of a session are told; a longer one is told from its end. */
-export const storyLimit = 500;
+export const timelineLimit = 500;
 
 /** The calls of one session, the first at the top. */
-export const storyQuery = (session: string) =>
+export const timelineQuery = (session: string) =>
   queryOptions({
-    queryKey: ['calls', 'story', session],
+    queryKey: ['calls', 'timeline', session],
     queryFn: async ({ signal }) => {
-      const query = callQuery({ session }, '', storyLimit);
+      const query = callQuery({ session }, '', timelineLimit);
       const page = await request<List<Call>>('GET', `/api/v1/calls?${query}`, { signal });
       return { calls: (page.items ?? []).reverse(), more: page.next !== '' };
     },
@@ -204,7 +204,7 @@ export function useErase() {
         client.removeQueries({ queryKey: ['calls', 'one', id] });
         client.removeQueries({ queryKey: ['calls', 'preview', id] });
       }
-      for (const key of ['history', 'facets', 'sessions', 'story'])
+      for (const key of ['history', 'facets', 'sessions', 'timeline'])
         client.invalidateQueries({ queryKey: ['calls', key] });
       client.invalidateQueries({ queryKey: ['history'] });
     },

@@ -6,7 +6,7 @@ const t = texts.checks;
 /** A check has at most so many calls. */
 export const maxSelectedCalls = 200;
 
-/** What stands above a story whose calls are being chosen. */
+/** The toolbar above a session while the user selects calls. */
 export function SelectionBar({
   chosen,
   onNext,

@@ -28,8 +28,8 @@ import {
   useConnect,
   useConnectionAction,
 } from './api';
-import { ByHand } from './by-hand';
 import { Importable } from './importable';
+import { ManualSetup } from './manual-setup';
 
 const t = texts.connections;
 
@@ -113,7 +113,7 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
           )}
           {(connection.state === 'notConnected' || connection.state === 'unreadable') && (
             <Button look="quiet" aria-expanded={open === 'hand'} onClick={() => toggle('hand')}>
-              {texts.byHand.open}
+              {texts.manualSetup.open}
             </Button>
           )}
           {(connection.state === 'vanished' || connection.state === 'changed') && (
@@ -152,7 +152,9 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
       {open === 'connect' && connection.state === 'notConnected' && (
         <ConnectForm connection={connection} onDone={() => setOpen(undefined)} />
       )}
-      {open === 'hand' && connection.state === 'notConnected' && <ByHand connection={connection} />}
+      {open === 'hand' && connection.state === 'notConnected' && (
+        <ManualSetup connection={connection} />
+      )}
       {asking && (
         <Confirm
           title={sure[asking].title(plain(connection.name.slice(0, 200)))}

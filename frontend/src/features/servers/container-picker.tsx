@@ -125,7 +125,7 @@ function Inside({
             )
           }
         >
-          {t.byHand}
+          {t.otherProgram}
         </Button>
       </div>
     </div>

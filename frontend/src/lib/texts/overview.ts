@@ -53,7 +53,7 @@ export const overviewTexts = {
     progress: 'Steps',
     isDone: 'done:',
     done: 'Go to the overview',
-    byHand: 'Add a server manually',
+    addManually: 'Add a server manually',
     steps: {
       servers: {
         title: 'Import your servers',

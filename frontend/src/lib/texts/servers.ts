@@ -310,7 +310,7 @@ export const serversTexts = {
     programs: 'Programs found:',
     noShell:
       'This container has no shell, so its programs cannot be listed. Enter the path of a program.',
-    byHand: 'Other program',
+    otherProgram: 'Other program',
   },
   imports: {
     title: 'From a client on this computer',
@@ -368,7 +368,7 @@ export const serversTexts = {
     out: 'Sign out',
     outDone: (name: string) => `Signed out of ${name}.`,
   },
-  byHand: {
+  manualSetup: {
     open: 'Manual setup…',
     text: 'Configuration entry',
     path: 'Configuration file',

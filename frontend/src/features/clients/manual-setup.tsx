@@ -12,14 +12,14 @@ import { toast } from '@/lib/toast';
 import type { Connection } from '@/types/api';
 import { bundleUrl, handoutQuery } from './api';
 
-const t = texts.byHand;
+const t = texts.manualSetup;
 
-/** Programs that ask before they add anything; no other link is ever made clickable. */
+/** Link schemes of clients that ask before they add anything. No other link is clickable. */
 const known =
   /^(vscode|vscode-insiders|vsweb\+mcp|raycast|cursor|lmstudio|cherrystudio|goose|kiro):/;
 
-/** How to connect a client without our writing its file: its text, a link, an extension. */
-export function ByHand({ connection }: { connection: Connection }) {
+/** How to connect a client without changing its file: an entry to copy, a link, or an extension. */
+export function ManualSetup({ connection }: { connection: Connection }) {
   const [http, setHttp] = useState(false);
   const { data, error, isPending } = useQuery(handoutQuery(connection.key, http));
   if (isPending) return <Loading />;

@@ -10,7 +10,7 @@ import { classes } from '@/lib/classes';
 import { count, cut, duration, exactTime, moment, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
-import { storyLimit, storyQuery, useLiveCalls } from './api';
+import { timelineLimit, timelineQuery, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
 import { canRepeat } from './copy-as';
@@ -22,11 +22,11 @@ import { SessionFrames } from './session-frames';
 
 const t = texts.sessions;
 
-/** A pause of the client that is worth a line of its own. */
+/** Pauses of the client that are at least this long are shown. */
 const pauseMs = 20_000;
 
-/** One session as a story: what was done, in order, with the pauses between. */
-export function SessionStory({
+/** The calls of one session in order, with the pauses between them. */
+export function SessionTimeline({
   session,
   labelOf,
   saveCheck,
@@ -40,12 +40,12 @@ export function SessionStory({
 }) {
   const [picked, setPicked] = useState<ReadonlySet<string> | undefined>(undefined);
   const [saving, setSaving] = useState(false);
-  const { data: story } = useSuspenseQuery(storyQuery(session));
+  const { data: timeline } = useSuspenseQuery(timelineQuery(session));
   const live = useLiveCalls();
-  const known = new Set(story.calls.map((call) => call.id));
+  const known = new Set(timeline.calls.map((call) => call.id));
   const fresh = new Map(live.filter((c) => c.session === session).map((c) => [c.id, c]));
   const calls = [
-    ...story.calls.map((call) => fresh.get(call.id) ?? call),
+    ...timeline.calls.map((call) => fresh.get(call.id) ?? call),
     ...[...fresh.values()].filter((call) => !known.has(call.id)).reverse(),
   ];
   const first = calls[0];
@@ -105,7 +105,7 @@ export function SessionStory({
           calls.map((call) => call.id).filter((id) => picked.has(id)),
           () => setSaving(false),
         )}
-      {story.more && <p className="px-5 pt-3 text-xs text-ink3">{t.onlyLast(storyLimit)}</p>}
+      {timeline.more && <p className="px-5 pt-3 text-xs text-ink3">{t.onlyLast(timelineLimit)}</p>}
       <ol className="px-4 py-3 md:px-5">
         {calls.map((call, index) => (
           <Step
