@@ -141,8 +141,9 @@ type Options struct {
 	Rules     Rules    // the policy of calls
 	Commands  Commands // new commands that need approval
 	Debug     func(id string) (supervisor.Debug, error)
-	// Try starts a server for a trial, with the sign-in of the configured server as; optional.
-	Try func(ctx context.Context, c *config.Server, as string) dial.Trial
+	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use, if
+	// it is not nil, with the connection; optional.
+	Try func(ctx context.Context, c *config.Server, as string, use func(dial.Conn)) dial.Trial
 
 	Facts  Facts  // previous versions of entries
 	Trust  Trust  // trusted tools and changes since

@@ -79,16 +79,16 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 	case a.trials <- struct{}{}:
 		defer func() { <-a.trials }()
 	default:
-		return nil, &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has ended.", Retriable: true}
+		return nil, errTooManyTrials
 	}
 	out.Transport = server.Type
-	out.setTrial(a.Try(ctx, server, as))
+	out.setTrial(a.Try(ctx, server, as, nil))
 	return reply(out)
 }
 
 // TryOnce returns the response of POST /api/v1/test for the configuration c without a daemon. The
 // request is the JSON of a TestRequest.
-func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx context.Context, c *config.Server, as string) dial.Trial) (*TestResult, error) {
+func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx context.Context, c *config.Server, as string, use func(dial.Conn)) dial.Trial) (*TestResult, error) {
 	var in TestRequest
 	if err := json.Unmarshal(request, &in); err != nil {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Cause: err}
@@ -111,7 +111,7 @@ func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx
 	server, as, err := resolveTrialServer(c, &in, &out)
 	if err == nil && server != nil {
 		out.Transport = server.Type
-		out.setTrial(try(ctx, server, as))
+		out.setTrial(try(ctx, server, as, nil))
 	}
 	return &out, err
 }

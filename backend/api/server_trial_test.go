@@ -30,7 +30,7 @@ func (s *site) try(t *testing.T, body string) TestResult {
 func TestServerIsTriedBeforeSaving(t *testing.T) {
 	s := newSite(t)
 	var tried *config.Server
-	s.api.Try = func(_ context.Context, c *config.Server, _ string) dial.Trial {
+	s.api.Try = func(_ context.Context, c *config.Server, _ string, _ func(dial.Conn)) dial.Trial {
 		tried = c
 		if c.Command == "bad" {
 			return dial.Trial{Err: core.Errorf(core.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Reached: true,
@@ -73,7 +73,7 @@ func TestServerIsTriedBeforeSaving(t *testing.T) {
 func TestTrialsEndWithRequestAndAreBounded(t *testing.T) {
 	s := newSite(t)
 	began, ended := make(chan struct{}, maxTrials), make(chan error, maxTrials)
-	s.api.Try = func(ctx context.Context, _ *config.Server, _ string) dial.Trial {
+	s.api.Try = func(ctx context.Context, _ *config.Server, _ string, _ func(dial.Conn)) dial.Trial {
 		began <- struct{}{}
 		<-ctx.Done()
 		ended <- ctx.Err()

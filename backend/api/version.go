@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/version"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -56,6 +57,8 @@ type VersionPlan struct {
 	Applied    bool               `json:"applied"`
 	TrialNs    int64              `json:"trialNs" doc:"How long the trial took"`
 	ServerInfo JSON               `json:"serverInfo" doc:"Name and version that the candidate reports"`
+
+	Rehearsal *history.RehearsalReport `json:"rehearsal,omitempty" doc:"Recorded calls and checks that were sent to both versions"`
 }
 
 // candidateVersion is a tried version that waits for confirmation.
@@ -64,6 +67,11 @@ type candidateVersion struct {
 	spec    version.Spec
 	tools   []core.Item
 	at      time.Time
+}
+
+// isFor reports whether the plan has this key, is recent, and changes what the configuration contains.
+func (p *candidateVersion) isFor(key string, spec version.Spec) bool {
+	return p.key == key && time.Since(p.at) <= planFor && spec.Text == p.spec.Text && spec.Arg == p.spec.Arg
 }
 
 // versionPlans holds the latest plan of each server for a limited time. The zero value is ready to
@@ -156,10 +164,13 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 
 type changeVersionInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
+	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
 	Body struct {
-		Action  string `json:"action" enum:"check,plan,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
+		Action  string `json:"action" enum:"check,plan,rehearse,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; rehearse sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
 		Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
-		Key     string `json:"key,omitempty" maxLength:"64" doc:"apply: key of the plan"`
+		Key     string `json:"key,omitempty" maxLength:"64" doc:"rehearse, apply: key of the plan"`
+
+		Also []string `json:"also,omitempty" maxItems:"100" maxLength:"512" doc:"rehearse: tools that are called although they are not declared read-only"`
 	}
 }
 
@@ -181,6 +192,8 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		out.Latest, err = a.latestVersion(ctx, &s, spec)
 	case "plan":
 		err = a.planVersion(ctx, &s, spec, in.Body.Version, &out)
+	case "rehearse":
+		err = a.rehearseVersion(ctx, &s, in.Body.Key, in.Body.Also, a.clientFor(in.By), &out)
 	case "apply":
 		err = a.applyVersion(ctx, &s, in.Body.Key, &out)
 	case "pin":
@@ -236,13 +249,13 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	case a.trials <- struct{}{}:
 		defer func() { <-a.trials }()
 	default:
-		return &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has ended.", Retriable: true}
+		return errTooManyTrials
 	}
 	candidate := spec.Apply(*s, text)
-	t := a.Try(ctx, &candidate, s.ID)
+	t := a.Try(ctx, &candidate, s.ID, nil)
 	out.TrialNs, out.ServerInfo = int64(t.Took), JSON(t.Catalog.Info)
 	if t.Err != nil {
-		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("%s could not be used: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
+		return unusable(text, &t)
 	}
 	if out.Changes, err = a.Trust.Compare(ctx, s.ID, t.Catalog.Tools); err != nil {
 		return err
@@ -272,8 +285,8 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	p, ok := a.plans.all[s.ID]
 	delete(a.plans.all, s.ID)
 	a.plans.mu.Unlock()
-	if spec, _ := version.Find(s); !ok || key == "" || p.key != key || time.Since(p.at) > planFor || spec.Text != p.spec.Text || spec.Arg != p.spec.Arg {
-		return &core.Error{Code: core.CodeConflict, Message: "this plan is out of date", Hint: "Plan the update again."}
+	if spec, _ := version.Find(s); !ok || key == "" || !p.isFor(key, spec) {
+		return errPlanOutdated
 	}
 	if err := a.Trust.Expect(ctx, s.ID, p.tools, "seen before the update to "+p.to); err != nil {
 		return err

@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,6 +14,8 @@ type versionOrder struct {
 	Action  string `json:"action"`
 	Version string `json:"version,omitempty"`
 	Key     string `json:"key,omitempty"`
+
+	Also []string `json:"also,omitempty"`
 }
 
 // versionSources describes the sources of versions.
@@ -79,66 +78,4 @@ func versionPath(server string) string { return "servers/" + url.PathEscape(serv
 func (p *program) printVersionChange(v *api.VersionPlan) {
 	fmt.Fprintln(p.Stdout, "- "+escapeLine(v.From))
 	fmt.Fprintln(p.Stdout, "+ "+escapeLine(v.To))
-}
-
-func (p *program) versionUpdate() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "update SERVER [VERSION]", Short: "Start another version beside the running server and show how its tools differ; save it with --yes", Args: argCount(1, 2),
-		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Nothing is changed without --yes. Without VERSION, the newest version in the registry is used.",
-		RunE: func(cmd *cobra.Command, args []string) error { return p.updateVersion(cmd.Context(), args, yes) },
-	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "write the version to the configuration, and accept its tools as shown")
-	return cmd
-}
-
-func (p *program) updateVersion(ctx context.Context, args []string, yes bool) error {
-	order := versionOrder{Action: "plan"}
-	if len(args) == 2 {
-		order.Version = args[1]
-	}
-	d, err := p.daemon()
-	if err != nil {
-		return err
-	}
-	data, err := d.requestRaw(ctx, http.MethodPost, versionPath(args[0]), nil, order)
-	if err != nil {
-		return err
-	}
-	var v api.VersionPlan
-	if err := decode(data, &v); err != nil {
-		return err
-	}
-	if yes && v.Key != "" {
-		changes := v.Changes
-		if data, err = d.requestRaw(ctx, http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: "apply", Key: v.Key}); err != nil {
-			return err
-		}
-		if err := decode(data, &v); err != nil {
-			return err
-		}
-		v.Changes = changes
-	}
-	if p.json {
-		return p.document(json.RawMessage(data))
-	}
-	if v.Key == "" && !v.Applied {
-		_, err := fmt.Fprintln(p.Stdout, escapeLine(v.Server+": "+v.Configured+" is already in use"))
-		return err
-	}
-	p.printVersionChange(&v)
-	if len(v.Changes) == 0 {
-		fmt.Fprintln(p.Stdout, "Its tools are the same.")
-	} else if err := p.printToolChanges(v.Changes); err != nil {
-		return err
-	}
-	switch {
-	case v.Applied:
-		fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+escapeLine(v.Server))
-	case yes:
-		return errors.New("cannot apply the update: the daemon did not confirm it")
-	default:
-		fmt.Fprintln(p.Stdout, "Nothing was changed. Save it with --yes.")
-	}
-	return nil
 }

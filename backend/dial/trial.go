@@ -41,8 +41,10 @@ const (
 
 // Try starts or reaches the server of c as Connect does, reads its lists, and stops it before it
 // returns. It saves neither a catalog nor a log, and leaves no process and no container. as is
-// the id of the configured server whose sign-in it uses, or "" for none.
-func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
+// the id of the configured server whose sign-in it uses, or "" for none. If use is not nil, it is
+// called with the connection before the server is stopped; the time limit of the trial does not
+// include it.
+func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(Conn)) Trial {
 	once := *c
 	once.ID = trialName + c.ID[:min(len(c.ID), core.MaxServerID-len(trialName))]
 	once.ID = strings.TrimRight(once.ID, "-_")
@@ -52,6 +54,9 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
 		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, DefaultWorkspace: d.DefaultWorkspace,
 		SignIn: d.TrialSignIn, trial: true,
+	}
+	if as != "" { // the lists must be comparable: servers omit tools for which the client has no capability
+		own.Capabilities = d.Capabilities
 	}
 	if as != "" && d.SignIn != nil {
 		own.SignIn = borrowedSignIn{d.SignIn, as}
@@ -71,6 +76,9 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string) Trial {
 		}
 	} else {
 		t.Era, t.Version, t.Catalog = session.Era(), session.Version(), session.Catalog()
+		if use != nil {
+			use(session)
+		}
 		if err := session.Close(context.WithoutCancel(ctx)); err != nil {
 			t.Warning = append(t.Warning, "it could not be stopped: "+err.Error())
 		}

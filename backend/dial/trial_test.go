@@ -23,7 +23,7 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 	good := server("tried", func(s *config.Server) {
 		s.Command, s.Args, s.Env = os.Args[0], []string{"-test.run=^$"}, map[string]string{mcptest.Env: "legacy"}
 	})
-	got := d.Try(t.Context(), &good, "")
+	got := d.Try(t.Context(), &good, "", nil)
 	if got.Err != nil || len(got.Catalog.Tools) == 0 || got.Era != core.Legacy || !got.Reached || got.Took <= 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -47,7 +47,7 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 			s.Type, s.Docker = core.Docker, config.Docker{Image: "x", Host: "unix:///nowhere/docker.sock"}
 		}),
 	} {
-		got := d.Try(t.Context(), &c, "")
+		got := d.Try(t.Context(), &c, "", nil)
 		if name == "no such container" && errors.Is(got.Err, dockerexec.ErrNoDocker) {
 			continue
 		}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -103,37 +104,44 @@ func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepRepor
 	}
 	call := ToolCall(by, s.Server, s.Tool, []byte(args))
 	reply, err := caller.Call(ctx, call, nil)
-	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID), Failures: []string{}}
-	want := s.Expect.Outcome
-	if want == "" {
-		want = core.OutcomeOK
-	}
-	if call.Outcome != want {
-		text := fmt.Sprintf("the outcome is %s, not %s", call.Outcome, want)
-		if err != nil {
-			said, _ := core.Describe(err)
-			text += ": " + said
-		}
-		r.Failures = append(r.Failures, text)
-	}
+	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID)}
 	answer := reply.Result
 	if len(reply.Error) > 0 {
 		answer = reply.Error
 	}
-	for i, text := range s.Expect.Contains {
-		quoted := encode(text)
-		if !bytes.Contains(answer, []byte(text)) && !bytes.Contains(answer, []byte(quoted[1:len(quoted)-1])) {
-			r.Failures = append(r.Failures, fmt.Sprintf("expected text %d is not in the result", i+1))
-		}
-	}
-	if s.Expect.Result != "" {
-		if r.Changes, _ = Compare([]byte(s.Expect.Result), answer); len(r.Changes) > 0 {
-			r.Failures = append(r.Failures, fmt.Sprintf("the result differs in %d places", len(r.Changes)))
-		}
-	}
-	if s.Expect.MaxNs > 0 && r.TookNs > s.Expect.MaxNs {
-		r.Failures = append(r.Failures, "it took longer than expected")
+	r.Failures, r.Changes = s.Expect.unmet(call.Outcome, answer, r.TookNs)
+	if err != nil && len(r.Failures) > 0 && !s.Expect.allows(call.Outcome) {
+		said, _ := core.Describe(err)
+		r.Failures[0] += ": " + said
 	}
 	r.OK = len(r.Failures) == 0
 	return r
+}
+
+func (e *Expect) allows(outcome core.Outcome) bool {
+	return outcome == cmp.Or(e.Outcome, core.OutcomeOK)
+}
+
+// unmet returns the conditions that a response does not meet, the outcome first, and its differences
+// from the expected result.
+func (e *Expect) unmet(outcome core.Outcome, answer []byte, tookNs int64) (failures []string, changes []Change) {
+	failures = []string{}
+	if !e.allows(outcome) {
+		failures = append(failures, fmt.Sprintf("the outcome is %s, not %s", outcome, cmp.Or(e.Outcome, core.OutcomeOK)))
+	}
+	for i, text := range e.Contains {
+		quoted := encode(text)
+		if !bytes.Contains(answer, []byte(text)) && !bytes.Contains(answer, []byte(quoted[1:len(quoted)-1])) {
+			failures = append(failures, fmt.Sprintf("expected text %d is not in the result", i+1))
+		}
+	}
+	if e.Result != "" {
+		if changes, _ = Compare([]byte(e.Result), answer); len(changes) > 0 {
+			failures = append(failures, fmt.Sprintf("the result differs in %d places", len(changes)))
+		}
+	}
+	if e.MaxNs > 0 && tookNs > e.MaxNs {
+		failures = append(failures, "it took longer than expected")
+	}
+	return failures, changes
 }

@@ -62,6 +62,15 @@ func (h Hints) override(annotations map[string]bool) Hints {
 	return h
 }
 
+// HintsOf returns the annotations of a tool with those of the configuration.
+func HintsOf(f *config.Filter, tool core.Item) Hints {
+	h := parseHints(tool.Raw)
+	if f != nil {
+		h = h.override(f.Tools[tool.Name].Annotations)
+	}
+	return h
+}
+
 // applyFilter applies filter f to a server's tools: it drops hidden tools and sets new names,
 // titles, descriptions and annotations. If two tools would get the same name, both keep their own.
 // The warnings are shown to the user.

@@ -449,11 +449,17 @@ export interface Change {
 }
 export interface ChangeVersionInputBody {
   /**
-   * check queries the registry; plan tries a version alongside the running server; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
+   * check queries the registry; plan tries a version alongside the running server; rehearse sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
    */
-  action: 'check' | 'plan' | 'apply' | 'pin' | 'rollback';
+  action: 'check' | 'plan' | 'rehearse' | 'apply' | 'pin' | 'rollback';
   /**
-   * apply: key of the plan
+   * rehearse: tools that are called although they are not declared read-only
+   *
+   * @maxItems 100
+   */
+  also?: string[] | null;
+  /**
+   * rehearse, apply: key of the plan
    */
   key?: string;
   /**
@@ -1924,6 +1930,53 @@ export interface PutProfileInputBody {
     [k: string]: unknown;
   };
 }
+export interface RehearsalReport {
+  alike: number;
+  calls: RehearsedCall[];
+  different: number;
+  failed: number;
+  skipped: number;
+  slower: number;
+}
+export interface RehearsedCall {
+  /**
+   * JSON text: an object
+   */
+  arguments?: string;
+  /**
+   * The recorded call that was repeated
+   */
+  callId?: string;
+  /**
+   * Differences from the result of the current version
+   */
+  changes?: Change[] | null;
+  /**
+   * The saved check that contains the call
+   */
+  check?: string;
+  /**
+   * Duration with the candidate, in nanoseconds
+   */
+  newNs?: number;
+  /**
+   * Duration with the current version, in nanoseconds
+   */
+  oldNs?: number;
+  /**
+   * Why it failed or was skipped, or which expectations of the check are no longer met
+   */
+  reason?: string;
+  /**
+   * failed: succeeds with the current version only; slower: at least twice the time, and 100 ms more
+   */
+  result: 'alike' | 'different' | 'failed' | 'slower' | 'skipped';
+  tool: string;
+  /**
+   * JSON Pointers of values that also differ between runs of the current version; they are not compared
+   */
+  unstable?: string[] | null;
+}
 export interface RenameInputBody {
   /**
    * New name in the configuration
@@ -2511,6 +2564,7 @@ export interface VersionPlan {
    * Whether the entry specifies a fixed version
    */
   pinned: boolean;
+  rehearsal?: RehearsalReport;
   server: string;
   /**
    * Name and version that the candidate reports

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/version"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Limits of a rehearsal.
+const (
+	rehearsalLimit   = 5 * time.Minute
+	maxChangeText    = 2000 // characters of a value in a difference
+	maxShownChanges  = 50   // differences of one call
+	maxShownUnstable = 50
+)
+
+// rehearseVersion starts the version of a plan and two instances of the current one, sends the newest
+// recorded calls and the saved checks to all of them, and compares the results. It sends only calls
+// of tools that are read-only in both versions, and of the tools in also. None of the calls is recorded.
+func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string, also []string, by core.Client, out *VersionPlan) error {
+	if a.Try == nil {
+		return core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
+	}
+	a.plans.mu.Lock()
+	p, ok := a.plans.all[s.ID]
+	a.plans.mu.Unlock()
+	if spec, _ := version.Find(s); !ok || key == "" || !p.isFor(key, spec) {
+		return errPlanOutdated
+	}
+	checks, err := a.Upkeep.Checks(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case a.trials <- struct{}{}:
+		defer func() { <-a.trials }()
+	default:
+		return errTooManyTrials
+	}
+	out.To, out.Key = p.to, p.key
+	if out.Changes, err = a.Trust.Compare(ctx, s.ID, p.tools); err != nil {
+		return err
+	}
+	candidate := p.spec.Apply(*s, p.to)
+	ctx, cancel := context.WithTimeout(ctx, rehearsalLimit)
+	defer cancel()
+	r := history.Rehearsal{
+		Server: s.ID, By: by,
+		NotAllowed: func(tool string) string { return a.mayChangeSomething(s, tool, p.tools, also) },
+		Refused: func(tool string, arguments []byte) string {
+			return a.refusal(policy.ExplainRequest{Server: s.ID, Tool: tool, Arguments: arguments})
+		},
+	}
+	calls, err := r.Select(ctx, a.History, checks)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(calls, func(c history.RehearsedCall) bool { return c.Result == "" }) { // nothing to send
+		report := r.Run(ctx, calls)
+		out.Rehearsal = &report
+		return nil
+	}
+	var failed error
+	open := func(server *config.Server, text string, use func(dial.Conn)) {
+		used := false
+		t := a.Try(ctx, server, s.ID, func(conn dial.Conn) { used = true; use(conn) })
+		if !used && failed == nil {
+			failed = unusable(text, &t)
+		}
+	}
+	open(s, p.spec.Text, func(old dial.Conn) {
+		open(s, p.spec.Text, func(repeat dial.Conn) {
+			open(&candidate, p.to, func(conn dial.Conn) {
+				if planKey(p.to, conn.Catalog().Tools) != p.key {
+					failed = errPlanOutdated
+					return
+				}
+				r.Old, r.Repeat, r.Candidate = old, repeat, conn
+				report := r.Run(ctx, calls)
+				a.shortenReport(&report)
+				out.Rehearsal = &report
+			})
+		})
+	})
+	return failed
+}
+
+// mayChangeSomething returns why a call of a tool must not be rehearsed, or "".
+func (a *API) mayChangeSomething(s *config.Server, tool string, candidate []core.Item, also []string) string {
+	if slices.Contains(also, tool) {
+		return ""
+	}
+	if !a.Views.All().ReadOnly(s.ID, tool) {
+		return "may change something: it is not declared read-only"
+	}
+	at := slices.IndexFunc(candidate, func(i core.Item) bool { return i.Name == tool })
+	if at >= 0 && registry.HintsOf(s.Filter, candidate[at]).ReadOnly != registry.Yes {
+		return "may change something: it is not declared read-only in the other version"
+	}
+	return ""
+}
+
+// refusal returns why policy refuses a call by the user, or "".
+func (a *API) refusal(rq policy.ExplainRequest) string {
+	e, err := a.Rules.Explain(rq)
+	if err != nil {
+		return err.Error()
+	}
+	for _, v := range e.Checks {
+		if v.Result == policy.Refuse {
+			return v.Detail
+		}
+	}
+	return ""
+}
+
+// shortenReport removes secrets from a report and shortens its values for display.
+func (a *API) shortenReport(report *history.RehearsalReport) {
+	clean := func(text string) string {
+		if text = a.Redact(text); utf8.RuneCountInString(text) > maxChangeText {
+			text = string([]rune(text)[:maxChangeText]) + "…"
+		}
+		return text
+	}
+	for i := range report.Calls {
+		c := &report.Calls[i]
+		c.Arguments, c.Reason = clean(c.Arguments), clean(c.Reason)
+		c.Changes = c.Changes[:min(len(c.Changes), maxShownChanges)]
+		c.Unstable = c.Unstable[:min(len(c.Unstable), maxShownUnstable)]
+		for j := range c.Changes {
+			c.Changes[j].Before, c.Changes[j].After = clean(c.Changes[j].Before), clean(c.Changes[j].After)
+		}
+	}
+}
+
+// Errors of plans and trials.
+var (
+	errPlanOutdated  = &core.Error{Code: core.CodeConflict, Message: "this plan is out of date", Hint: "Plan the update again."}
+	errTooManyTrials = &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has ended.", Retriable: true}
+)
+
+func unusable(text string, t *dial.Trial) error {
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("%s could not be used: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+
+	"github.com/spf13/cobra"
+)
+
+// versionUpdateOptions describe an update to another version of a server.
+type versionUpdateOptions struct {
+	server, version string
+	yes, rehearse   bool
+	also            []string
+}
+
+func (p *program) versionUpdate() *cobra.Command {
+	var o versionUpdateOptions
+	cmd := &cobra.Command{
+		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and save it after confirmation or with --yes", Args: argCount(1, 2),
+		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
+			"Then send calls to both versions and show how the results differ: the newest recorded calls with different arguments of read-only tools, and the saved checks. " +
+			"Values that also differ between two runs of the current version, such as times, are not compared. " +
+			"Tools that are not declared read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
+			"In a terminal, the command asks whether to update. Otherwise nothing is changed without --yes. With --yes, calls are only sent if --rehearse is set, " +
+			"and the version is then only saved if no result is different or failed; otherwise the exit code is 1.",
+		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --rehearse",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.server = args[0]
+			if len(args) == 2 {
+				o.version = args[1]
+			}
+			if o.yes && !cmd.Flags().Changed("rehearse") {
+				o.rehearse = false
+			}
+			return p.updateVersion(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.yes, "yes", false, "write the version to the configuration, and accept its tools as shown")
+	f.BoolVar(&o.rehearse, "rehearse", true, "send recorded calls and checks to both versions")
+	f.StringArrayVar(&o.also, "also", nil, "also send calls of this `TOOL`, which may change something; can be repeated")
+	return cmd
+}
+
+func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	var v api.VersionPlan
+	change := func(order versionOrder) (data []byte, err error) {
+		if data, err = d.requestRaw(ctx, http.MethodPost, versionPath(o.server), nil, order); err == nil {
+			err = decode(data, &v)
+		}
+		return data, err
+	}
+	data, err := change(versionOrder{Action: "plan", Version: o.version})
+	if err != nil {
+		return err
+	}
+	if v.Key == "" {
+		if p.json {
+			return p.document(json.RawMessage(data))
+		}
+		_, err := fmt.Fprintln(p.Stdout, escapeLine(v.Server+": "+v.Configured+" is already in use"))
+		return err
+	}
+	if !p.json {
+		p.printVersionChange(&v)
+		if len(v.Changes) == 0 {
+			fmt.Fprintln(p.Stdout, "Its tools are the same.")
+		} else if err := p.printToolChanges(v.Changes); err != nil {
+			return err
+		}
+	}
+	if o.rehearse {
+		if data, err = change(versionOrder{Action: "rehearse", Key: v.Key, Also: o.also}); err != nil {
+			return err
+		}
+		if !p.json {
+			if err := p.printRehearsal(v.Rehearsal); err != nil {
+				return err
+			}
+		}
+		if r := v.Rehearsal; o.yes && r.Different+r.Failed > 0 {
+			if p.json {
+				err = p.document(json.RawMessage(data))
+			}
+			return errors.Join(err, errors.New("not updated: results are different or failed; without --rehearse, the update does not depend on them"))
+		}
+	}
+	if !o.yes && !p.json && p.Attended() {
+		if err := p.confirmOrFail("Update?", "nothing was changed"); err != nil {
+			return err
+		}
+		o.yes = true
+	}
+	if !o.yes {
+		if p.json {
+			return p.document(json.RawMessage(data))
+		}
+		_, err := fmt.Fprintln(p.Stdout, "Nothing was changed. Save it with --yes.")
+		return err
+	}
+	if data, err = change(versionOrder{Action: "apply", Key: v.Key}); err != nil {
+		return err
+	}
+	switch {
+	case p.json:
+		return p.document(json.RawMessage(data))
+	case !v.Applied:
+		return errors.New("cannot apply the update: the daemon did not confirm it")
+	}
+	_, err = fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+escapeLine(v.Server))
+	return err
+}
+
+// printRehearsal prints a table of the rehearsed calls, the differences, and a summary.
+func (p *program) printRehearsal(r *history.RehearsalReport) error {
+	if r == nil || len(r.Calls) == 0 {
+		_, err := fmt.Fprintln(p.Stdout, "There are no recorded calls and no checks to compare.")
+		return err
+	}
+	t := table{title: plural(len(r.Calls), "call"), head: []string{"Result", "Tool", "Arguments", "Current", "New", "Check"}, right: []bool{3: true, 4: true}}
+	took := func(ns int64) string {
+		if ns == 0 {
+			return ""
+		}
+		return time.Duration(ns).Round(time.Millisecond).String()
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		t.add(c.Result, c.Tool, truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
+	}
+	if err := p.printTable(&t); err != nil {
+		return err
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		if c.Result == history.Alike && c.Reason == "" {
+			continue
+		}
+		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(c.Tool+" "+truncate(c.Arguments, 200))+": "+c.Result))
+		if c.Reason != "" {
+			fmt.Fprintln(p.Stdout, "    "+escapeLine(c.Reason))
+		}
+		for _, change := range c.Changes {
+			fmt.Fprintln(p.Stdout, "    "+escapeLine(change.Path)+" "+change.Kind)
+			if change.Before != "" {
+				fmt.Fprintln(p.Stdout, "      - "+escapeLine(change.Before))
+			}
+			if change.After != "" {
+				fmt.Fprintln(p.Stdout, "      + "+escapeLine(change.After))
+			}
+		}
+		if len(c.Unstable) > 0 {
+			fmt.Fprintln(p.Stdout, "    not compared, because it differs between runs of the current version: "+escapeLine(strings.Join(c.Unstable, ", ")))
+		}
+	}
+	_, err := fmt.Fprintf(p.Stdout, "%d alike, %d different, %d failed, %d slower, %d skipped\n", r.Alike, r.Different, r.Failed, r.Slower, r.Skipped)
+	return err
+}

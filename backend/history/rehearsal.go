@@ -1,0 +1,282 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// Rehearsal sends the same calls to two versions of a server and compares the results.
+type Rehearsal struct {
+	Server string
+	By     core.Client
+	// NotAllowed returns why calls of a tool are not sent, such as that it may change something, or "".
+	NotAllowed func(tool string) string
+	// Refused returns why one call is not sent, such as a rule on its arguments, or "".
+	Refused func(tool string, arguments []byte) string
+	// Old and Repeat run the current version, Candidate the other one. What differs between Old and
+	// Repeat is unstable and therefore not a difference of the Candidate.
+	Old, Repeat, Candidate Sender
+}
+
+// Sender sends calls to one server. upstream.Conn implements it.
+type Sender interface {
+	Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
+}
+
+// Results of a rehearsed call.
+const (
+	Alike     = "alike"
+	Different = "different"
+	Failed    = "failed" // it succeeds with the current version, but not with the candidate
+	Slower    = "slower"
+	Skipped   = "skipped"
+)
+
+// RehearsalReport compares two versions of a server.
+type RehearsalReport struct {
+	Alike     int             `json:"alike"`
+	Different int             `json:"different"`
+	Failed    int             `json:"failed"`
+	Slower    int             `json:"slower"`
+	Skipped   int             `json:"skipped"`
+	Calls     []RehearsedCall `json:"calls" nullable:"false"`
+}
+
+// RehearsedCall is a call that was sent to both versions, or skipped.
+type RehearsedCall struct {
+	Tool      string   `json:"tool"`
+	Arguments string   `json:"arguments,omitempty" doc:"JSON text: an object"`
+	CallID    string   `json:"callId,omitempty" doc:"The recorded call that was repeated"`
+	Check     string   `json:"check,omitempty" doc:"The saved check that contains the call"`
+	Result    string   `json:"result" enum:"alike,different,failed,slower,skipped" doc:"failed: succeeds with the current version only; slower: at least twice the time, and 100 ms more"`
+	Reason    string   `json:"reason,omitempty" doc:"Why it failed or was skipped, or which expectations of the check are no longer met"`
+	Changes   []Change `json:"changes,omitempty" doc:"Differences from the result of the current version"`
+	Unstable  []string `json:"unstable,omitempty" doc:"JSON Pointers of values that also differ between runs of the current version; they are not compared"`
+	OldNs     int64    `json:"oldNs,omitempty" doc:"Duration with the current version, in nanoseconds"`
+	NewNs     int64    `json:"newNs,omitempty" doc:"Duration with the candidate, in nanoseconds"`
+
+	expect *Expect
+}
+
+// Limits of a rehearsal.
+const (
+	maxRehearsed  = 100  // recorded calls
+	maxPerTool    = 20   // recorded calls of one tool
+	maxExamined   = 5000 // recorded calls that are searched
+	maxPayloads   = 1000 // recorded calls that are read
+	rehearsalCall = 30 * time.Second
+	maxReruns     = 3 // further runs of the current version to find out what is unstable
+	slowerBy      = 100 * time.Millisecond
+)
+
+// Select returns the calls to send: the steps of the checks (JSON documents) for the server, and
+// the newest recorded calls with different arguments of each tool.
+func (r *Rehearsal) Select(ctx context.Context, from Calls, checks [][]byte) (list []RehearsedCall, err error) {
+	for _, document := range checks {
+		var c Check
+		if err := json.Unmarshal(document, &c); err != nil {
+			return nil, err
+		}
+		for _, s := range c.Steps {
+			if s.Server == r.Server {
+				list = append(list, RehearsedCall{Tool: s.Tool, Arguments: s.Arguments, Check: c.Name, expect: &s.Expect})
+			}
+		}
+	}
+	recorded, err := r.selectRecorded(ctx, from)
+	return append(list, recorded...), err
+}
+
+func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []RehearsedCall, err error) {
+	seen, perTool, sent, read, examined := map[string]bool{}, map[string]int{}, 0, 0, 0
+	for q := (store.Query{Server: r.Server, Limit: store.MaxLimit}); ; {
+		page, next, err := from.Calls(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			c := &page[i]
+			if c.Method != "tools/call" || c.FromServer || c.Outcome != core.OutcomeOK && c.Outcome != core.OutcomeToolError {
+				continue
+			}
+			if why := r.NotAllowed(c.Name); why != "" {
+				if !seen[c.Name] {
+					seen[c.Name], list = true, append(list, RehearsedCall{Tool: c.Name, Result: Skipped, Reason: why})
+				}
+				continue
+			}
+			if perTool[c.Name] == maxPerTool {
+				continue
+			}
+			if read++; sent == maxRehearsed || read > maxPayloads {
+				return list, nil
+			}
+			full, err := from.Call(ctx, c.ID)
+			if core.CodeOf(err) == core.CodeNotFound {
+				continue // deleted in the meantime
+			} else if err != nil {
+				return nil, err
+			}
+			arguments, ok := decode(full.Arguments)
+			if !ok || full.ArgumentsCut != nil || strings.Contains(string(full.Arguments), redact.Mark) {
+				continue
+			}
+			if key := c.Name + "\x00" + encode(arguments); !seen[key] {
+				seen[key] = true
+				perTool[c.Name]++
+				sent++
+				list = append(list, RehearsedCall{Tool: c.Name, Arguments: string(full.Arguments), CallID: strconv.FormatInt(c.ID, 10)})
+			}
+		}
+		if examined += len(page); next == 0 || examined >= maxExamined {
+			return list, ctx.Err()
+		}
+		q.Before = next
+	}
+}
+
+// Run sends the calls, one after the other, until ctx is done.
+func (r *Rehearsal) Run(ctx context.Context, calls []RehearsedCall) RehearsalReport {
+	report := RehearsalReport{Calls: append([]RehearsedCall{}, calls...)}
+	for i := range report.Calls {
+		c := &report.Calls[i]
+		if c.Result == "" {
+			r.compare(ctx, c)
+			if ctx.Err() != nil { // the results may be incomplete
+				c.Result, c.Reason, c.Changes = Skipped, "the time limit of the rehearsal was reached", nil
+			}
+		}
+		switch c.Result {
+		case Alike:
+			report.Alike++
+		case Different:
+			report.Different++
+		case Failed:
+			report.Failed++
+		case Slower:
+			report.Slower++
+		default:
+			report.Skipped++
+		}
+	}
+	return report
+}
+
+// compare sends a call to both versions. The candidate is called between two runs of the current
+// version, so that values that depend on the time differ between these as well.
+func (r *Rehearsal) compare(ctx context.Context, c *RehearsedCall) {
+	if c.Arguments == "" {
+		c.Arguments = `{}`
+	}
+	for _, why := range []string{r.NotAllowed(c.Tool), r.Refused(c.Tool, []byte(c.Arguments))} {
+		if why != "" {
+			c.Result, c.Reason = Skipped, why
+			return
+		}
+	}
+	before := r.send(ctx, r.Old, c)
+	now := r.send(ctx, r.Candidate, c)
+	after := r.send(ctx, r.Repeat, c)
+	if before.err != nil {
+		c.Result, c.Reason = Skipped, "the current version did not answer: "+before.reason()
+		return
+	}
+	known := newStableValue(before.text)
+	known.add(after.text)
+	stableOutcome := after.outcome == before.outcome
+	c.Changes = known.compare(now.text)
+	for n := 0; n < maxReruns && len(c.Changes) > 0 && ctx.Err() == nil; n++ {
+		again := r.send(ctx, r.Old, c)
+		known.add(again.text)
+		stableOutcome = stableOutcome && again.outcome == before.outcome
+		c.Changes = known.compare(now.text)
+	}
+	slowest := max(before.took, after.took)
+	if isSlower(now.took, slowest) && now.err == nil && ctx.Err() == nil { // once may be chance
+		now.took = min(now.took, r.send(ctx, r.Candidate, c).took)
+	}
+	c.Unstable, c.OldNs, c.NewNs = known.paths(), int64(slowest), int64(now.took)
+	switch {
+	case stableOutcome && before.outcome == core.OutcomeOK && now.outcome != core.OutcomeOK:
+		c.Result, c.Reason = Failed, now.reason()
+	case stableOutcome && before.outcome != now.outcome || len(c.Changes) > 0:
+		c.Result = Different
+	case isSlower(now.took, slowest):
+		c.Result = Slower
+	default:
+		c.Result = Alike
+	}
+	if c.expect == nil || c.Result == Failed {
+		return
+	}
+	unmet, _ := c.expect.unmet(now.outcome, now.text, int64(now.took))
+	if met, _ := c.expect.unmet(before.outcome, before.text, int64(slowest)); len(met) > 0 {
+		c.Reason = "the expectations of the check are not met by the current version"
+	} else if len(unmet) > 0 {
+		c.Result, c.Reason = Different, strings.Join(unmet, "; ")
+	}
+}
+
+func isSlower(now, before time.Duration) bool { return now > 2*before && now > before+slowerBy }
+
+// sentCall is the response to a rehearsed call.
+type sentCall struct {
+	text    []byte // the result, or the error
+	outcome core.Outcome
+	err     error // no response
+	took    time.Duration
+}
+
+func (r *Rehearsal) send(ctx context.Context, to Sender, c *RehearsedCall) (s sentCall) {
+	ctx, cancel := context.WithTimeout(ctx, rehearsalCall)
+	defer cancel()
+	began := time.Now()
+	reply, err := to.Send(ctx, ToolCall(r.By, r.Server, c.Tool, []byte(c.Arguments)), nil)
+	s = sentCall{text: reply.Result, outcome: core.OutcomeOK, err: err, took: time.Since(began)}
+	var result struct {
+		IsError bool `json:"isError"`
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		s.outcome, s.text = core.OutcomeTimeout, nil
+	case err != nil:
+		s.outcome, s.text = core.OutcomeProtocolError, nil
+	case len(reply.Error) > 0:
+		s.outcome, s.text = core.OutcomeProtocolError, reply.Error
+	case json.Unmarshal(reply.Result, &result) == nil && result.IsError:
+		s.outcome = core.OutcomeToolError
+	}
+	return s
+}
+
+// reason describes a response that is not a success.
+func (s *sentCall) reason() string {
+	if s.outcome == core.OutcomeTimeout {
+		return "no response within " + rehearsalCall.String()
+	}
+	if s.err != nil {
+		text, _ := core.Describe(s.err)
+		return text
+	}
+	var e struct {
+		Message string
+		Content []struct{ Text string }
+	}
+	_ = json.Unmarshal(s.text, &e)
+	if len(e.Content) > 0 && e.Message == "" {
+		e.Message = e.Content[0].Text
+	}
+	if e.Message == "" {
+		return fmt.Sprintf("the outcome is %s", s.outcome)
+	}
+	return e.Message
+}

@@ -1,0 +1,189 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// rehearsed is a version of a server.
+type rehearsed struct {
+	sent    []string
+	answers map[string]string // by tool; {n} becomes the number of calls so far
+	took    time.Duration
+}
+
+func (s *rehearsed) Send(ctx context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+	s.sent = append(s.sent, call.Name+string(call.Params[call.Arguments.Start:call.Arguments.End]))
+	answer := strings.ReplaceAll(s.answers[call.Name], "{n}", fmt.Sprint(len(s.sent)))
+	select {
+	case <-ctx.Done():
+		return core.Reply{}, ctx.Err()
+	case <-time.After(s.took):
+	}
+	switch {
+	case answer == "":
+		return core.Reply{}, core.Errorf(core.CodeUnavailable, "the server is gone")
+	case strings.HasPrefix(answer, `{"code"`):
+		return core.Reply{Error: json.RawMessage(answer)}, nil
+	}
+	return core.Reply{Result: json.RawMessage(answer)}, nil
+}
+
+func rehearse(t *testing.T, old, candidate map[string]string, took time.Duration, calls ...RehearsedCall) (RehearsalReport, []*rehearsed) {
+	t.Helper()
+	all := []*rehearsed{{answers: old}, {answers: old, sent: []string{"started later"}}, {answers: candidate, took: took}}
+	r := Rehearsal{
+		Server: "s", Old: all[0], Repeat: all[1], Candidate: all[2],
+		NotAllowed: func(tool string) string { return map[string]string{"write": "may change something"}[tool] },
+		Refused: func(_ string, arguments []byte) string {
+			if strings.Contains(string(arguments), "private") {
+				return "a rule refuses it"
+			}
+			return ""
+		},
+	}
+	var report RehearsalReport
+	synctest.Test(t, func(t *testing.T) { report = r.Run(t.Context(), calls) })
+	return report, all
+}
+
+func TestRehearsalNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
+	old := map[string]string{
+		"same": `{"content":[{"text":"a"}]}`, "time": `{"content":[{"text":"call {n} of me"}],"n":{n}}`, "mixed": `{"id":{n},"v":1}`,
+		"changed": `{"v":1}`, "gone": `{"v":1}`, "fails": `{"code":-1,"message":"no"}`, "mended": `{"isError":true}`, "write": `{}`, "private": `{}`,
+	}
+	candidate := map[string]string{
+		"same": old["same"], "time": old["time"], "mixed": `{"id":{n},"v":2}`,
+		"changed": `{"v":2}`, "gone": `{"code":-32602,"message":"unknown tool"}`, "fails": old["fails"], "mended": `{"isError":false}`, "write": `{"v":3}`,
+	}
+	report, all := rehearse(t, old, candidate, 0,
+		RehearsedCall{Tool: "same"}, RehearsedCall{Tool: "time"}, RehearsedCall{Tool: "mixed"}, RehearsedCall{Tool: "changed"}, RehearsedCall{Tool: "gone"},
+		RehearsedCall{Tool: "fails"}, RehearsedCall{Tool: "mended"}, RehearsedCall{Tool: "write"}, RehearsedCall{Tool: "same", Arguments: `{"private":1}`},
+		RehearsedCall{Tool: "never answers"})
+	var got []string
+	for _, c := range report.Calls {
+		got = append(got, fmt.Sprint(c.Tool, " ", c.Result, " ", c.Changes, " ", c.Unstable, " ", c.Reason))
+	}
+	want := []string{
+		"same alike [] [] ", "time alike [] [/content/0/text /n] ", "mixed different [{/v changed 1 2}] [/id] ", "changed different [{/v changed 1 2}] [] ",
+		"gone failed [{/code added  -32602} {/message added  \"unknown tool\"} {/v removed 1 }] [] unknown tool", "fails alike [] [] ",
+		"mended different [{/isError changed true false}] [] ", "write skipped [] [] may change something", "same skipped [] [] a rule refuses it",
+		"never answers skipped [] [] the current version did not answer: the server is gone",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if r := report; r.Alike != 3 || r.Different != 3 || r.Failed != 1 || r.Skipped != 3 || r.Slower != 0 {
+		t.Errorf("%+v", report)
+	}
+	for _, s := range all {
+		for _, sent := range s.sent {
+			if strings.Contains(sent, "write") || strings.Contains(sent, "private") {
+				t.Errorf("%s was sent", sent)
+			}
+		}
+	}
+}
+
+func TestRehearsalShowsSlowerCallsAndEndsWithItsContext(t *testing.T) {
+	same := map[string]string{"a": `{}`}
+	if report, _ := rehearse(t, same, same, 150*time.Millisecond, RehearsedCall{Tool: "a"}); report.Slower != 1 || report.Calls[0].NewNs != int64(150*time.Millisecond) {
+		t.Errorf("%+v", report)
+	}
+	if report, _ := rehearse(t, same, same, 90*time.Millisecond, RehearsedCall{Tool: "a"}); report.Alike != 1 {
+		t.Errorf("%+v", report)
+	}
+	if report, _ := rehearse(t, same, same, time.Hour, RehearsedCall{Tool: "a"}); report.Failed != 1 || report.Calls[0].Reason != "no response within 30s" {
+		t.Errorf("%+v", report)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	none := func(string) string { return "" }
+	r := Rehearsal{Old: &rehearsed{answers: same}, Repeat: &rehearsed{answers: same}, Candidate: &rehearsed{answers: same}, NotAllowed: none, Refused: func(string, []byte) string { return "" }}
+	if report := r.Run(ctx, []RehearsedCall{{Tool: "a"}}); report.Skipped != 1 || report.Calls[0].Reason != "the time limit of the rehearsal was reached" {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestRehearsalChecksExpectationsOfChecks(t *testing.T) {
+	old, candidate := map[string]string{"a": `{"text":"old {n}"}`}, map[string]string{"a": `{"text":"old {n}"}`}
+	for _, c := range []struct {
+		expect Expect
+		want   string
+	}{
+		{Expect{Contains: []string{"old"}}, "alike "},
+		{Expect{Contains: []string{"old 1"}}, "alike "},
+		{Expect{Contains: []string{"other"}}, "alike the expectations of the check are not met by the current version"},
+		{Expect{MaxNs: int64(50 * time.Millisecond)}, "different it took longer than expected"},
+	} {
+		report, _ := rehearse(t, old, candidate, 60*time.Millisecond, RehearsedCall{Tool: "a", Check: "c", expect: &c.expect})
+		if got := report.Calls[0].Result + " " + report.Calls[0].Reason; got != c.want {
+			t.Errorf("%+v: %s", c.expect, got)
+		}
+	}
+}
+
+func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
+	calls := &recordedPast{}
+	add := func(tool, arguments string, outcome core.Outcome) {
+		calls.list = append([]core.Call{{ID: int64(len(calls.list) + 1), Server: "s", Method: "tools/call", Name: tool, Outcome: outcome}}, calls.list...)
+		calls.arguments = append(calls.arguments, arguments)
+	}
+	add("read", `{"n":1}`, core.OutcomeOK)
+	add("read", `{"a":1,"b":2}`, core.OutcomeOK)
+	add("read", `{"b":2, "a":1}`, core.OutcomeToolError)
+	add("read", `{"a":3}`, core.OutcomeRejected)
+	add("write", `{"a":1}`, core.OutcomeOK)
+	add("write", `{"a":2}`, core.OutcomeOK)
+	for i := range maxPerTool + 5 {
+		add("many", fmt.Sprintf(`{"i":%d}`, i), core.OutcomeOK)
+	}
+	r := Rehearsal{Server: "s", NotAllowed: func(tool string) string { return map[string]string{"write": "no"}[tool] }}
+	check := []byte(`{"name":"c","steps":[{"server":"s","tool":"x","expect":{}},{"server":"other","tool":"y","expect":{}}]}`)
+	list, err := r.Select(t.Context(), calls, [][]byte{check})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range list {
+		if c.Tool != "many" {
+			got = append(got, c.Tool+c.Arguments+c.CallID+c.Check+c.Result)
+		}
+	}
+	if want := []string{"xc", "writeskipped", `read{"b":2, "a":1}3`, `read{"n":1}1`}; !slices.Equal(got, want) || len(list) != len(want)+maxPerTool {
+		t.Errorf("%q and %d calls, want %q", got, len(list), want)
+	}
+}
+
+// recordedPast is a history.
+type recordedPast struct {
+	list      []core.Call // newest first
+	arguments []string    // by id, from 1
+}
+
+func (r *recordedPast) Calls(_ context.Context, q store.Query) ([]core.Call, int64, error) {
+	for i, c := range r.list {
+		if q.Before == 0 || c.ID < q.Before {
+			end := min(i+3, len(r.list))
+			next := int64(0)
+			if end < len(r.list) {
+				next = r.list[end-1].ID
+			}
+			return r.list[i:end], next, nil
+		}
+	}
+	return nil, 0, nil
+}
+
+func (r *recordedPast) Call(_ context.Context, id int64) (*store.Record, error) {
+	return &store.Record{Arguments: []byte(r.arguments[id-1])}, nil
+}

@@ -1,0 +1,101 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// An update to a package whose results differ is rehearsed with recorded calls: every difference is
+// shown, values that change with each call are not, and tools that may change something are not called.
+func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
+	t.Parallel()
+	// The other version is a copy with a changed sum, without one tool, and with one that fails.
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.CopyFS(other, os.DirFS(abs("node_modules/@modelcontextprotocol/server-everything"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(abs("node_modules"), filepath.Join(other, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	change := func(file, from, to string) {
+		path := filepath.Join(other, "dist/tools", file)
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), from) {
+			t.Fatalf("%s: %v", file, err)
+		}
+		put(t, path, strings.ReplaceAll(string(text), from, to))
+	}
+	change("get-sum.js", "The sum of", "The total of")
+	change("get-tiny-image.js", `"get-tiny-image"`, `"get-image"`)
+	change("toggle-simulated-logging.js", "readOnlyHint: false", "readOnlyHint: true")
+	programs, home := t.TempDir(), t.TempDir()
+	// This npx replaces the package registry.
+	put(t, filepath.Join(programs, "npx"), "#!/bin/sh\ncase \"$*\" in *@2.0.0) dir="+other+";; *) dir="+abs("node_modules/@modelcontextprotocol/server-everything")+";; esac\nexec "+node+" \"$dir/dist/index.js\"\n")
+	if err := os.Chmod(filepath.Join(programs, "npx"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(home, ".profile"), "export PATH="+programs+":$PATH\n")
+	const pack = "@modelcontextprotocol/server-everything"
+	d := start(t, object{"mcpServers": object{"every": object{"command": "npx", "args": []string{"-y", pack + "@1.0.0"}}}}, "HOME="+home, "PATH="+programs+":"+os.Getenv("PATH"))
+	d.running("every")
+	for _, c := range [][2]string{
+		{"echo", `{"message":"hi"}`}, {"get-sum", `{"a":2,"b":3}`}, {"get-sum", `{"b":3, "a":2}`}, {"get-sum", `{"a":4,"b":5}`}, {"get-tiny-image", `{}`},
+		{"get-resource-reference", `{"resourceType":"Text","resourceId":1}`}, {"toggle-simulated-logging", `{}`},
+	} {
+		d.cli(0, "call", "every", c[0], c[1])
+	}
+	if got := d.cli(0, "versions", "update", "every", "2.0.0"); !strings.Contains(got, `- "The sum of 2 and 3 is 5."`) || !strings.Contains(got, `+ "The total of 4 and 5 is 9."`) ||
+		!strings.Contains(got, "2 alike, 2 different, 1 failed, 0 slower, 1 skipped\nNothing was changed.") {
+		t.Error(got)
+	}
+	var plan struct {
+		Rehearsal struct {
+			Calls []struct {
+				Tool, Result, Reason string
+				Changes              []struct{ Path string }
+				Unstable             []string
+			}
+		}
+	}
+	rehearsal := func(code int, args ...string) map[string]string {
+		t.Helper()
+		if err := json.Unmarshal([]byte(d.cli(code, append([]string{"--json", "versions", "update", "every", "2.0.0"}, args...)...)), &plan); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, c := range plan.Rehearsal.Calls {
+			got[c.Tool] = fmt.Sprint(c.Result, " ", c.Changes, " ", c.Unstable)
+		}
+		return got
+	}
+	before := len(d.calls())
+	want := map[string]string{
+		"echo": "alike [] []", "get-sum": "different [{/content/0/text}] []", "toggle-simulated-logging": "skipped [] []",
+		"get-resource-reference": "alike [] [/content/1/resource/text]",
+		"get-tiny-image":         "failed [{/content/0/text} {/content/1} {/content/2} {/isError}] []",
+	}
+	if got := rehearsal(0); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	// Each version runs in new processes: this tool answers as on its first call.
+	if got := rehearsal(0, "--also", "toggle-simulated-logging")["toggle-simulated-logging"]; got != "alike [] []" {
+		t.Errorf("named with --also: %s", got)
+	}
+	if now := len(d.calls()); now != before {
+		t.Errorf("%d calls are recorded, before the rehearsals %d", now, before)
+	}
+	d.cli(1, "versions", "update", "every", "2.0.0", "--yes", "--rehearse")
+	if got := d.cli(0, "versions"); !strings.Contains(got, "1.0.0") {
+		t.Errorf("a version with differences was saved: %s", got)
+	}
+	d.cli(0, "versions", "update", "every", "2.0.0", "--yes")
+	if got := d.cli(0, "versions"); !strings.Contains(got, "2.0.0") {
+		t.Error(got)
+	}
+}
