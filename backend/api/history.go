@@ -157,11 +157,6 @@ func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Ses
 	return reply(list)
 }
 
-func (a *API) record(ctx context.Context, id string) (*store.Record, error) {
-	n, _ := strconv.ParseInt(id, 10, 64) // the pattern permits only digits
-	return a.History.Call(ctx, n)
-}
-
 // Note is the note of the user on a call.
 type Note struct {
 	Title string   `json:"title" doc:"At most 500 characters"`

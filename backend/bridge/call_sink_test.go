@@ -107,22 +107,3 @@ func TestBatchedInternalMessagesAreRemoved(t *testing.T) {
 		t.Errorf("folded key in a batch: %s", resp.Status)
 	}
 }
-
-func TestUnexpectedResponsesAreRefused(t *testing.T) {
-	b := &Bridge{nonce: "NONCE"}
-	s := &session{}
-	id, answer := s.registerRequest(b.nonce)
-	defer s.forgetRequest(id)
-	for raw, ours := range map[string]bool{`"x-1"`: false, `1`: false, `"NONCE"`: false, `"NONCE-99"`: true, `"` + id + `"`: true} {
-		m, err := parseMessage([]byte(`{"jsonrpc":"2.0","id":` + raw + `,"result":{}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.deliverResponse(b, m); got != ours {
-			t.Errorf("%s: %v", raw, got)
-		}
-	}
-	if reply := <-answer; string(reply.Result) != "{}" {
-		t.Errorf("%s", reply.Result)
-	}
-}

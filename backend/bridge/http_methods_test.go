@@ -63,30 +63,6 @@ func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 	}
 }
 
-func TestEndlessBodyIsCutOff(t *testing.T) {
-	s := newFixture(t, nil)
-	endless := io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`), zeros{})
-	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.srv.URL+"/mcp", endless)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return // the connection was closed during the write, which is fine
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Error(resp.Status)
-	}
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = '0'
-	}
-	return len(p), nil
-}
-
 func TestForgedInternalHeadersAreIgnored(t *testing.T) {
 	s := newFixture(t, nil)
 	h := http.Header{"X-Drawbridge-Client": {"claude"}, "X-Drawbridge-Shim": {"7"}, "X-Drawbridge-Ticket": {"1"}, "x-drawbridge-odd": {"2"}, "Accept": {"a"}}

@@ -77,22 +77,3 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 		return len(s.bridge.inFlight.cancel) == 0
 	})
 }
-
-// The cache key is the clientInfo, not the token.
-func TestClientInfoIsDeduplicatedByContent(t *testing.T) {
-	var i clientInfoCache
-	for range 3 * maxCachedInfos {
-		for _, token := range []string{"a", "b"} {
-			if c := i.get(token, []byte(`{"name":"x","version":"2"}`)); c != (core.Client{Token: token, Name: "x", Version: "2"}) {
-				t.Fatalf("%+v", c)
-			}
-			i.get(token, []byte(`{"name":"`+itoa(len(i.byInfo))+`"}`))
-		}
-	}
-	if len(i.byInfo) > maxCachedInfos {
-		t.Errorf("%d are remembered", len(i.byInfo))
-	}
-	if c := i.get("a", nil); c != (core.Client{Token: "a"}) {
-		t.Errorf("%+v", c)
-	}
-}

@@ -1,13 +1,8 @@
 package clientconf
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 var (
@@ -100,30 +95,6 @@ func TestTOMLEntryInUnsupportedFormIsRefused(t *testing.T) {
 		if err == nil {
 			t.Errorf("taken: %s", src)
 		}
-	}
-}
-
-func TestCodexIsConnectedAndRestored(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".codex", "config.toml")
-	src := tomlCorpus[3].src
-	write(t, path, src)
-	p := connect(t, c, "codex")
-	if p.Action != Add || !strings.Contains(p.Diff, "+[mcp_servers.drawbridge]") {
-		t.Fatalf("%s\n%s", p.Action, p.Diff)
-	}
-	undo(t, c, "codex")
-	if content(t, path) != src {
-		t.Fatalf("after undo:\n%s", content(t, path))
-	}
-	write(t, path, "mcp_servers = { drawbridge = { command = \"x\" } }\n")
-	_, err := c.Plan(Choice{Client: "codex"})
-	if _, hint := core.Describe(err); !strings.Contains(hint, "[mcp_servers.drawbridge]\ncommand = ") {
-		t.Fatalf("no snippet in TOML: %v %q", err, hint)
-	}
-	os.Remove(path)
-	if _, err := c.Undo(context.Background(), "codex", false); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -31,21 +31,3 @@ func BenchmarkRecord(b *testing.B) {
 		})
 	}
 }
-
-func TestRecordAllocatesAlmostNothing(t *testing.T) {
-	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	r, c := s.Recorder(), aCall(1)
-	n := testing.AllocsPerRun(50, func() {
-		for range 100 {
-			r.Record(c, aReply)
-		}
-		r.completeBatch(r.nextBatch())
-	})
-	if n > 100 && !slow { // with the race detector, pools drop buffers
-		t.Errorf("%v allocations for 100 calls", n)
-	}
-}

@@ -113,31 +113,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestCallRoundTripsUnchanged(t *testing.T) {
-	t.Parallel()
-	b := fresh(t)
-	want := aCall(1)
-	b.Recorder().Record(want, aReply)
-	got, err := b.Call(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got.Arguments) != `{"n":1}` || string(got.Result) != `{"content":[]}` || got.Error != nil {
-		t.Errorf("payloads came back as %q, %q, %q", got.Arguments, got.Result, got.Error)
-	}
-	plain := *want
-	plain.Params, plain.Arguments = nil, core.Span{}
-	if fmt.Sprintf("%+v", got.Call) != fmt.Sprintf("%+v", plain) {
-		t.Errorf("got  %+v\nwant %+v", got.Call, plain)
-	}
-	if last, err := b.LastCallID(t.Context()); err != nil || last != want.ID {
-		t.Errorf("LastCallID = %d, %v", last, err)
-	}
-	if _, err := b.Call(t.Context(), 5); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("an unknown call gives %v", err)
-	}
-}
-
 func TestHistorySurvivesShutdown(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sub", "history.db")

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -97,73 +96,6 @@ func stoppedContainer(t *testing.T) string {
 	return id
 }
 
-func TestContainerServerFollowsItsContainer(t *testing.T) {
-	t.Parallel()
-	container := stoppedContainer(t)
-	label := docker(t, nil, "inspect", "--format", `drawbridge.test={{index .Config.Labels "drawbridge.test"}}`, container)
-	// A newer container with the same label that never runs must not be chosen.
-	idle := docker(t, nil, "create", "--network", "none", "--label", label, docker(t, nil, "inspect", "--format", "{{.Image}}", container), "/bin/sleep", "1")
-	t.Cleanup(func() { docker(t, nil, "rm", "-f", idle) })
-	for name, where := range map[string]config.Docker{"by id": {Container: container}, "by label": {Label: label}} {
-		t.Run(name, func(t *testing.T) { containerComesAndGoes(t, container, where) })
-	}
-}
-
-func containerComesAndGoes(t *testing.T, container string, where config.Docker) {
-	g := newReal(t)
-	g.apply(server("box", func(s *config.Server) {
-		s.Type, s.Command, s.Args = core.Docker, "/mcpserver", []string{"legacy"}
-		s.Docker, s.StartupTimeout = where, 30*time.Second
-	}), mode("local", "legacy"))
-	if st := g.wait("box", core.StateWaiting); !strings.Contains(st.Reason, "not running") {
-		t.Errorf("got %q", st.Reason)
-	}
-	g.wait("local", core.StateRunning)
-	for range 2 {
-		docker(t, nil, "start", container)
-		begin := time.Now()
-		g.wait("box", core.StateRunning)
-		if took := time.Since(begin); took > 25*time.Second { // five times the promise
-			t.Errorf("back only after %s", took)
-		}
-		if _, _, err := g.call("box", firstTool(g, "box"), core.Legacy); err != nil {
-			t.Error(err)
-		}
-		docker(t, nil, "kill", container)
-		g.wait("box", core.StateWaiting)
-	}
-}
-
-func TestDockerRunContainerIsRemovedWithServer(t *testing.T) {
-	t.Parallel()
-	container := stoppedContainer(t)
-	image := docker(t, nil, "inspect", "--format", "{{.Image}}", container)
-	id := "boxed-" + strings.ToLower(rand.Text()[:8])
-	label := "label=" + dockerexec.ServerLabel + "=" + id
-	g := newReal(t)
-	g.dialer.DockerLedger = t.TempDir()
-	g.apply(server(id, func(s *config.Server) {
-		s.Command, s.Args = "docker", []string{"run", "-i", "--network", "none", image, "/mcpserver", "stubborn"}
-		s.StartupTimeout = 60 * time.Second
-	}))
-	g.wait(id, core.StateRunning)
-	if left := docker(t, nil, "ps", "-aq", "--filter", label); left == "" {
-		t.Fatal("the container does not carry our label")
-	}
-	begin := time.Now()
-	if err := g.Stop(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("stopped in %s", time.Since(begin))
-	if left := docker(t, nil, "ps", "-aq", "--filter", label); left != "" {
-		docker(t, nil, "rm", "-f", left)
-		t.Errorf("left behind: %s", left)
-	}
-	if files, _ := os.ReadDir(g.dialer.DockerLedger); len(files) > 0 {
-		t.Errorf("the ledger still holds %v", files)
-	}
-}
-
 // Repeated restarts of a container are not failures of its server, which is started again as soon
 // as the container runs.
 func TestRestartedContainerIsEnteredImmediately(t *testing.T) {
@@ -212,51 +144,6 @@ func TestContainerEndingDuringHandshakeIsNotAFailure(t *testing.T) {
 	if st := g.wait("box", core.StateWaiting); !strings.Contains(st.Reason, "not running") {
 		t.Errorf("got %q", st.Reason)
 	}
-}
-
-func TestServerInAContainerMadeFromAnImage(t *testing.T) {
-	t.Parallel()
-	image := docker(t, nil, "inspect", "--format", "{{.Image}}", stoppedContainer(t))
-	id := "made-" + strings.ToLower(rand.Text()[:8])
-	label := "label=" + dockerexec.ServerLabel + "=" + id
-	g := newReal(t)
-	g.dialer.DockerLedger = t.TempDir()
-	g.apply(server(id, func(s *config.Server) {
-		s.Type, s.Command, s.Args = core.Docker, "/mcpserver", []string{"stubborn"}
-		s.Docker, s.StartupTimeout = config.Docker{Image: image, Network: "none", Memory: "64m"}, 60*time.Second
-	}), server("gone", func(s *config.Server) {
-		s.Type, s.Command, s.Docker = core.Docker, "x", config.Docker{Image: "drawbridge-test/none:1", Pull: config.PullNever}
-	}))
-	g.wait(id, core.StateRunning)
-	if st := g.wait("gone", core.StateCrashed); !strings.Contains(st.Reason, "no such image") {
-		t.Errorf("%q", st.Reason)
-	}
-	if _, _, err := g.call(id, firstTool(g, id), core.Legacy); err != nil {
-		t.Error(err)
-	}
-	if st := statusOf(g, id); !strings.HasPrefix(st.Command, "docker run -i --rm sha256:") {
-		t.Errorf("shown as %q", st.Command)
-	}
-	if err := g.Stop(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	if left := docker(t, nil, "ps", "-aq", "--filter", label); left != "" {
-		t.Errorf("left behind: %s", left)
-	}
-	if files, _ := os.ReadDir(g.dialer.DockerLedger); len(files) > 0 {
-		t.Errorf("the ledger still holds %v", files)
-	}
-}
-
-func TestStoppedContainerIsStartedWhenConfigured(t *testing.T) {
-	t.Parallel()
-	container := stoppedContainer(t)
-	g := newReal(t)
-	g.apply(server("box", func(s *config.Server) {
-		s.Type, s.Command, s.Args = core.Docker, "/mcpserver", []string{"legacy"}
-		s.Docker, s.StartupTimeout = config.Docker{Container: container, Start: true}, 30*time.Second
-	}))
-	g.wait("box", core.StateRunning)
 }
 
 func statusOf(g *real, id string) core.ServerStatus {

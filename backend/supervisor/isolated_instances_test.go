@@ -111,30 +111,6 @@ func TestEachClientKeepsItsOwnProcess(t *testing.T) {
 	})
 }
 
-func TestWorkspaceReachesStart(t *testing.T) {
-	var mu sync.Mutex
-	var started []string
-	inBubble(t, func(g *rig, _ *Options) {
-		g.several = true
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			started = append(started, r.Workspace)
-			return nil, nil
-		}
-	}, func(g *rig) {
-		g.apply(server("a", session(config.SessionPerRoot)))
-		for _, folder := range []string{"/w", "/v", "/w"} {
-			c := call("a")
-			c.Workspace = folder
-			g.served(c)
-		}
-		if fmt.Sprint(started) != "[ /w /v]" {
-			t.Fatalf("started in %q", started)
-		}
-	})
-}
-
 func TestInstancesEndWhenIdleOrServerStops(t *testing.T) {
 	for name, end := range map[string]func(g *rig){
 		"idle":    func(*rig) { advance(config.DefaultIdleStop + time.Minute) },

@@ -235,26 +235,3 @@ func TestBadServerDoesNotAffectOthers(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestKilledServerFailsInFlightCallAndServesNext(t *testing.T) {
-	t.Parallel()
-	g := newReal(t)
-	g.apply(mode("a", "exit-call"))
-	first := g.wait("a", core.StateRunning)
-	tool := firstTool(g, "a")
-	begin := time.Now()
-	call, _, err := g.call("a", tool, core.Legacy)
-	if core.CodeOf(err) != core.CodeUnavailable || call.Outcome != core.OutcomeProtocolError {
-		t.Fatalf("%v, outcome %q", err, call.Outcome)
-	}
-	if took := time.Since(begin); took > 20*time.Second {
-		t.Errorf("it took %s to say so", took)
-	}
-	call = &core.Call{Server: "a", Method: "ping", Era: core.Legacy}
-	if _, err := g.Call(context.Background(), call, nil); err != nil {
-		t.Fatalf("the next call: %v", err)
-	}
-	if st := g.wait("a", core.StateRunning); st.PID == first.PID || st.Restarts != 1 {
-		t.Errorf("got %+v after %+v", st, first)
-	}
-}

@@ -5,51 +5,6 @@ import (
 	"testing"
 )
 
-func TestNext(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		from   state
-		wanted bool
-		event  event
-		to     state
-		action action
-	}{
-		{"wanted starts", state{limit: 5}, true, evWanted, state{phase: phaseStarting, limit: 5}, doStart},
-		{"unwanted stays", state{limit: 5}, false, evCall, state{limit: 5}, doNothing},
-		{"connected runs", state{phase: phaseStarting, limit: 5, failures: 2}, true, evConnected, state{phase: phaseRunning, limit: 5, failures: 2}, doNothing},
-		{"failed start backs off", state{phase: phaseStarting, limit: 5}, true, evFailed, state{phase: phaseBackoff, limit: 5, failures: 1}, doWait},
-		{"last failed start gives up", state{phase: phaseStarting, limit: 5, failures: 4}, true, evFailed, state{phase: phaseCrashed, limit: 5, failures: 5}, doNothing},
-		{"a wrong command is not tried again", state{phase: phaseStarting, limit: 5}, true, evRefused, state{phase: phaseCrashed, limit: 5}, doNothing},
-		{"what is outside is waited for without counting", state{phase: phaseStarting, limit: 5, failures: 1}, true, evDependencyMissing, state{phase: phaseWaiting, limit: 5, failures: 1}, doWait},
-		{"a start is stopped when unwanted", state{phase: phaseStarting, limit: 5}, false, evWanted, state{phase: phaseStopping, limit: 5}, doStop},
-		{"a start is stopped for a new configuration", state{phase: phaseStarting, limit: 5, failures: 3}, true, evRestart, state{phase: phaseStopping, limit: 5}, doStop},
-		{"a lost server is cleared away first", state{phase: phaseRunning, limit: 5}, true, evLost, state{phase: phaseStopping, limit: 5, failed: true}, doStop},
-		{"then it backs off", state{phase: phaseStopping, limit: 5, failed: true}, true, evEnded, state{phase: phaseBackoff, limit: 5, failures: 1}, doWait},
-		{"or stops, when nobody wants it", state{phase: phaseStopping, limit: 5, failed: true}, false, evEnded, state{limit: 5}, doNothing},
-		{"a restart begins after the end", state{phase: phaseStopping, limit: 5}, true, evEnded, state{phase: phaseStarting, limit: 5}, doStart},
-		{"a late connection does not revive a stop", state{phase: phaseStopping, limit: 5}, true, evConnected, state{phase: phaseStopping, limit: 5}, doNothing},
-		{"a call does not wait for what is outside to be looked for", state{phase: phaseWaiting, limit: 5, failures: 2}, true, evCall, state{phase: phaseStarting, limit: 5, failures: 2}, doStart},
-		{"a lost server elsewhere is cleared away first", state{phase: phaseRunning, limit: 1}, true, evUnreachable, state{phase: phaseStopping, limit: 1, unreachable: true}, doStop},
-		{"then it is waited for without counting", state{phase: phaseStopping, limit: 1, unreachable: true}, true, evEnded, state{phase: phaseWaiting, limit: 1}, doWait},
-		{"or stops, when nobody wants it elsewhere", state{phase: phaseStopping, limit: 1, unreachable: true}, false, evEnded, state{limit: 1}, doNothing},
-		{"or starts at once for the user", state{phase: phaseStopping, limit: 1, unreachable: true}, true, evRestart, state{phase: phaseStopping, limit: 1}, doNothing},
-		{"health forgives", state{phase: phaseRunning, limit: 5, failures: 4}, true, evHealthy, state{phase: phaseRunning, limit: 5}, doNothing},
-		{"the timer starts again", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evTimer, state{phase: phaseStarting, limit: 5, failures: 2}, doStart},
-		{"a call does not shorten the backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evCall, state{phase: phaseBackoff, limit: 5, failures: 2}, doNothing},
-		{"the user does", state{phase: phaseBackoff, limit: 5, failures: 2}, true, evRestart, state{phase: phaseStarting, limit: 5}, doStart},
-		{"unwanted ends the backoff", state{phase: phaseBackoff, limit: 5, failures: 2}, false, evWanted, state{limit: 5}, doNothing},
-		{"a call gives a crashed server one chance", state{phase: phaseCrashed, limit: 5, failures: 5}, true, evCall, state{phase: phaseStarting, limit: 5, failures: 4}, doStart},
-		{"a late timer does not", state{phase: phaseCrashed, limit: 5, failures: 5}, true, evTimer, state{phase: phaseCrashed, limit: 5, failures: 5}, doNothing},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			to, action := next(c.from, c.wanted, c.event)
-			if to != c.to || action != c.action {
-				t.Fatalf("got %+v, action %d; want %+v, action %d", to, action, c.to, c.action)
-			}
-		})
-	}
-}
-
 // lifecycleModel is a model of what the state machine controls. It performs the actions as the
 // runner does, and counts processes.
 type lifecycleModel struct {

@@ -31,21 +31,6 @@ func TestServersStopConcurrently(t *testing.T) {
 	})
 }
 
-func TestThousandRestartsLeakNothing(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) { g.stopTime = time.Millisecond }, func(g *rig) {
-		g.apply(server("a"))
-		for range 1000 {
-			if err := g.Restart(context.Background(), "a"); err != nil {
-				t.Fatal(err)
-			}
-			advance(10 * time.Millisecond)
-		}
-		if st := g.want("a", core.StateRunning); st.Restarts != 1000 || len(g.started("a")) != 1001 {
-			t.Fatalf("%d restarts, %d starts", st.Restarts, len(g.started("a")))
-		}
-	})
-}
-
 func TestStopReturnsWhenAllProcessesEnded(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 5 * time.Second }, func(g *rig) {
 		g.apply(server("a"))

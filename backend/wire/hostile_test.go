@@ -159,7 +159,7 @@ func TestFloodIsBoundedAndLoggedOnce(t *testing.T) {
 
 func TestNonReadingServerFailsCallThenConnection(t *testing.T) {
 	t.Parallel()
-	m := start(t, "deaf", func(o *wire.MuxOptions) { o.WriteTimeout = time.Second })
+	m := start(t, "stops-reading", func(o *wire.MuxOptions) { o.WriteTimeout = time.Second })
 	if _, err := m.Call(context.Background(), "tools/list", nil, core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -124,21 +124,6 @@ func TestScanParamsFindsNamesTokensAndEraFields(t *testing.T) {
 	}
 }
 
-func TestScanningAllocatesNothing(t *testing.T) {
-	msg := []byte(`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"},"_meta":{"progressToken":1}}}`)
-	env, err := Scan(msg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	params := Bytes(msg, env.Params)
-	if n := testing.AllocsPerRun(100, func() {
-		_, _ = Scan(msg)
-		_, _ = ScanParams(params)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 func TestCompactKeepsTokensAndRepairsText(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
