@@ -195,7 +195,9 @@ func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], 
 	id, _ := strconv.ParseInt(in.ID, 10, 64) // the pattern permits only digits
 	record, err := a.History.Call(ctx, id)
 	if err == nil {
-		return reply(*newCallDetail(record))
+		detail := newCallDetail(record)
+		detail.App = a.appOf(record)
+		return reply(*detail)
 	}
 	if call, ok := a.Calls.RunningCall(id); ok {
 		return reply(CallDetail{Call: newCall(a.redactCall(&call))})

@@ -14,8 +14,10 @@ import (
 // contentPolicy is what the page may do: load and reach nothing but ourselves, and be
 // framed by nobody. Text of servers shown as markup by mistake could still do nothing,
 // and browsers that know trusted types do not even parse it.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; font-src 'self'; " +
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; font-src 'self'; frame-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+const permissionsPolicy = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
 
 // nonceMark is replaced in index.html by a random value for each response. The page's code editor
 // adds a style element that names it; no other style element is allowed.
@@ -70,7 +72,7 @@ func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+	h.Set("Permissions-Policy", permissionsPolicy)
 	if strings.HasPrefix(name, "assets/") { // named by their content
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}

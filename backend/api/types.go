@@ -123,6 +123,7 @@ type CallDetail struct {
 	ArgumentsCut *Cut   `json:"argumentsCut,omitempty" doc:"Set if the recorded arguments are truncated"`
 	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set if the recorded result or error is truncated"`
 	Note         *Note  `json:"note,omitempty" doc:"Note of the user"`
+	App          string `json:"app,omitempty" doc:"URI of the MCP App that shows the result"`
 }
 
 // Cut describes a truncated payload.

@@ -12,6 +12,7 @@ import { texts } from '@/lib/texts';
 import type { Call, CallDetail as Detail } from '@/types/api';
 import { callQueryOptions, useLiveCalls } from './api';
 import { CallActions } from './call-actions';
+import { CallApp } from './call-app';
 import { CallDuration } from './call-duration';
 import { CallFacts, Timing } from './call-facts';
 import { Payloads } from './call-payloads';
@@ -148,6 +149,7 @@ function Content({
       )}
       {call.outcome !== '' && remedy?.(call)}
       <Compare call={call} labelOf={labelOf} />
+      {call.app && <CallApp key={`app ${call.id}`} call={call} />}
       <Payloads call={call} loading={loading} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}
       {call.outcome !== '' && (

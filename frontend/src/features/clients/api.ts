@@ -23,9 +23,11 @@ export const clientsQuery = queryOptions({
   refetchInterval: 5000,
 });
 
-/** What the page and the command line call themselves is no client of the user's. */
+const own = ['drawbridge-ui', 'drawbridge-cli', 'drawbridge-app'];
+
+/** What the page, its apps and the command line call themselves is no client of the user's. */
 function withoutOwn(clients: Client[]): Client[] {
-  return clients.filter(({ name }) => name !== 'drawbridge-ui' && name !== 'drawbridge-cli');
+  return clients.filter(({ name }) => !own.includes(name));
 }
 
 /** The client applications of this machine; looked for anew while the page is open. */

@@ -54,6 +54,21 @@ export const callsTexts = {
     deleteBody: 'Arguments, results and notes are permanently erased. This cannot be undone.',
     deleted: (n: number) => (n === 1 ? '1 call deleted.' : `${n} calls deleted.`),
     workspace: 'Folder',
+    app: {
+      title: 'App',
+      show: 'Show app',
+      close: 'Close app',
+      frame: 'App of the server',
+      hint: (uri: string) =>
+        `The server shows this result with an app (${uri}). It runs in a sandbox without network access, and can call only tools of its server. Approval rules apply to its calls.`,
+      incomplete:
+        'The app of this call cannot be shown, because the call was not recorded in full.',
+      calls: 'Called by the app:',
+      noTool: 'params.name must be the name of a tool',
+      argumentsTooLarge: 'the arguments are too large',
+      tooManyCalls: 'the app has made too many calls: wait for the running ones, or show it again',
+      notSupported: 'this host does not support the method',
+    },
     note: {
       title: 'Note',
       none: 'No note yet.',
