@@ -29,7 +29,7 @@ flow(
   quiet,
   async (page, mock) => {
     await page.goto(`${mock.url}/#/calls?tool=move_file`);
-    const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
+    const rows = page.locator('[data-row]');
     const bad = rows.filter({ hasText: 'Tool error' }).first();
     await bad.getByText('ENOENT: no such file or directory').waitFor();
     await bad.getByText('source: /home/ada/notes/gate.md').waitFor();
@@ -65,9 +65,104 @@ flow('filters can be typed into the search', quiet, async (page, mock) => {
   await inspect(page);
 });
 
+flow(
+  'the table of calls is sorted, resized, given other columns, and saved as a view',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls?server=filesystem`);
+    const table = page.getByRole('table', { name: 'Calls' });
+    const took = () =>
+      page
+        .locator('[data-call]')
+        .evaluateAll((all) => all.map((a) => a.dataset.call))
+        .then((ids) => ids.map((id) => mock.world.calls.find((c) => c.id === id).tookNs));
+    const falls = (list) => list.every((n, i) => i === 0 || list[i - 1] >= n);
+    const heading = (name) => table.getByRole('columnheader', { name });
+    assert.equal(await heading('Time').getAttribute('aria-sort'), 'descending');
+    await heading('Duration').getByRole('button').click();
+    await page.waitForURL(/sort=longest/);
+    await page.getByText(/^The longest of [\d,]+ loaded calls first\./).waitFor();
+    await becomes(async () => falls(await took()), true);
+    assert.equal(await heading('Duration').getAttribute('aria-sort'), 'descending');
+    // By keyboard alone: the width of a column.
+    const handle = page.getByRole('separator', { name: 'Width of Client' });
+    const before = Number(await handle.getAttribute('aria-valuenow'));
+    await handle.press('ArrowLeft');
+    await becomes(async () => Number(await handle.getAttribute('aria-valuenow')), before + 0.5);
+    const box = await handle.boundingBox();
+    await page.mouse.move(box.x + 6, box.y + 6);
+    await page.mouse.down();
+    await page.mouse.move(box.x - 42, box.y + 6, { steps: 4 });
+    await page.mouse.up();
+    await becomes(async () => Number(await handle.getAttribute('aria-valuenow')), before + 3.5);
+    await page.getByRole('button', { name: 'View' }).click();
+    await page.getByRole('menuitemcheckbox', { name: 'Session' }).click();
+    await page.getByRole('menuitemcheckbox', { name: 'Received' }).click();
+    await inspect(page, 'all');
+    await heading('Session').waitFor();
+    assert.equal(await heading('Received').count(), 0);
+    await page.getByRole('menuitem', { name: 'Save or remove a view…' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('slow files');
+    await page.keyboard.press('Enter');
+    await page.getByText('Saved view “slow files”.').waitFor();
+    // Keys still walk the rows, and an open call keeps the order.
+    const first = page.locator('[data-call]').first();
+    await first.focus();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/calls\/\d+\?.*sort=longest/);
+    await page.goto(`${mock.url}/#/calls`);
+    await heading('Session').waitFor(); // columns are kept
+    await page.getByRole('button', { name: 'View' }).click();
+    await page.getByRole('menuitem', { name: 'Reset columns' }).click();
+    await becomes(() => heading('Session').count(), 0);
+    await page.getByRole('button', { name: 'View' }).click();
+    await page.getByRole('menuitem', { name: 'slow files' }).click();
+    await page.waitForURL(/server=filesystem.*sort=longest/);
+    await heading('Session').waitFor();
+    await inspect(page, 'all');
+  },
+);
+
+flow('rows of calls are one line in compact density', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  await page.getByRole('radio', { name: 'Compact' }).click();
+  await page.goto(`${mock.url}/#/calls?tool=move_file`);
+  const row = page.locator('[data-row]').filter({ hasText: 'Tool error' }).first();
+  await row.getByText('ENOENT: no such file or directory').waitFor();
+  await row.getByText('source: /home/ada/notes/gate.md').waitFor();
+  assert.equal(await row.evaluate((li) => li.offsetHeight), 32);
+  await inspect(page, 'all');
+  await page.reload(); // kept, and there before the first paint
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.density), 'compact');
+  await page.goto(`${mock.url}/#/settings`);
+  await page.getByRole('radio', { name: 'Comfortable' }).click();
+});
+
+flow('the filters stay beside an open call', { ...quiet }, async (page, mock) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.goto(`${mock.url}/#/calls?server=filesystem`);
+  const panel = page.getByRole('region', { name: 'Filters' });
+  await panel.waitFor();
+  const row = page.locator('[data-call]').nth(5);
+  const top = await row.evaluate((a) => a.getBoundingClientRect().top);
+  await row.click();
+  await page.waitForURL(/#\/calls\/\d+\?/);
+  await page.locator('#detail-title').waitFor();
+  await panel.waitFor();
+  await panel.getByRole('button', { name: /^Tool error/ }).click();
+  await page.waitForURL(/#\/calls\/\d+\?.*outcome=tool_error/);
+  await panel.getByRole('button', { name: /^Tool error/ }).click();
+  await becomes(
+    async () => Math.abs((await row.evaluate((a) => a.getBoundingClientRect().top)) - top) < 60,
+    true,
+  );
+  await inspect(page, 'all');
+});
+
 flow('the history is read to its end while scrolling', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
-  const rows = page.getByRole('list', { name: 'Calls' }).getByRole('listitem');
+  const rows = page.locator('[data-row]');
   await rows.first().waitFor();
   const scroller = page.locator('.scroll-area:has([aria-label=Calls])');
   const last = mock.world.calls.at(-1).id;

@@ -2,11 +2,13 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App, makeApp } from '@/app/app';
 import { enter } from '@/features/session/api';
+import { watchDensity } from '@/lib/density';
 import { RequestError } from '@/lib/request';
 import { watchTheme } from '@/lib/theme';
 import './styles.css';
 
 watchTheme();
+watchDensity();
 // Before the router exists, because it would take the code for the name of a page.
 const entered = await enter(location, history);
 const root = document.getElementById('root');

@@ -2,7 +2,7 @@
 // page of a real daemon.
 import { accessible, api, button, call, callAsClient, copied, finish, go, live, input, page, part, radio, reads, recorded, saved, settled, step, tab, until } from './page-kit.mjs'
 
-const list = page.getByRole('list', { name: 'Calls' })
+const list = page.locator('[aria-label=Calls]:has(> [data-row])')
 /** A moment so many minutes from now, as a field for a date and a time takes it. */
 const minutesOn = (n) => {
   const at = new Date(Date.now() + n * 60_000)
@@ -70,7 +70,7 @@ await step('a call that runs tells its progress while it runs', async () => {
   await go('/calls')
   const enough = new AbortController()
   const ends = call('unending', 'work', {}, enough.signal).catch(() => {})
-  await list.getByRole('listitem').filter({ hasText: 'work' }).filter({ hasText: 'Running' }).getByRole('link').click()
+  await list.locator('[data-row]').filter({ hasText: 'work' }).filter({ hasText: 'Running' }).getByRole('link').click()
   const said = page.getByRole('status').filter({ hasText: /^[1-9]\d* progress message/ })
   await said.waitFor()
   await page.screenshot({ path: `${input.output}/page-progress.png` })
@@ -129,9 +129,9 @@ await step('calls are narrowed by every filter, and each is taken away again', a
   await page.waitForURL(/(?=.*tool=echo)(?=.*range=24h)/)
   await page.reload()
   await live()
-  await list.getByRole('listitem').first().waitFor()
+  await list.locator('[data-row]').first().waitFor()
   await until('each is of echo', async () => {
-    const rows = await list.getByRole('listitem').allInnerTexts()
+    const rows = await list.locator('[data-row]').allInnerTexts()
     return rows.length > 0 && rows.every((row) => /echo/.test(row))
   })
   await button('Server: demo').click()

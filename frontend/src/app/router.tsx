@@ -87,9 +87,12 @@ const add = createRoute({
 const calls = createRoute({
   getParentRoute: () => root,
   path: '/calls',
-  validateSearch: (search: Record<string, unknown>): CallFilters & { with?: string } => ({
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): CallFilters & { with?: string; sort?: string } => ({
     ...callFilters(search),
     with: text(search.with),
+    sort: text(search.sort),
   }),
   component: lazyRouteComponent(lazy.calls, 'CallsRoute'),
 });

@@ -1,4 +1,5 @@
 import type { LucideIcon } from 'lucide-react';
+import { Check } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { classes } from '@/lib/classes';
@@ -6,11 +7,16 @@ import { usePortalHome } from '@/lib/portal';
 
 export interface MenuItem {
   text: string;
-  icon: LucideIcon;
+  icon?: LucideIcon;
+  /** Whether it is on, for what can be switched; the menu then stays open. */
+  checked?: boolean;
   onSelect: () => void;
   danger?: boolean;
   disabled?: boolean;
 }
+
+const itemLook =
+  'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[disabled]:opacity-50 data-[highlighted]:bg-hover';
 
 /** A menu that drops from its trigger. */
 export function Menu({
@@ -18,7 +24,7 @@ export function Menu({
   align = 'end',
   children,
 }: {
-  items: MenuItem[];
+  items: (MenuItem | { heading: string })[];
   /** Which edge of the trigger it keeps to. */
   align?: 'start' | 'end';
   children: ReactNode;
@@ -32,22 +38,50 @@ export function Menu({
           align={align}
           sideOffset={4}
           collisionPadding={8}
-          className="z-40 min-w-40 rounded-lg border bg-panel p-1 shadow-float"
+          className="z-40 max-h-(--radix-dropdown-menu-content-available-height) min-w-40 overflow-y-auto rounded-lg border bg-panel p-1 shadow-float"
         >
-          {items.map(({ text, icon: Icon, onSelect, danger, disabled }) => (
-            <DropdownMenu.Item
-              key={text}
-              disabled={disabled}
-              onSelect={onSelect}
-              className={classes(
-                'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[disabled]:opacity-50 data-[highlighted]:bg-hover',
-                danger && 'text-bad',
-              )}
-            >
-              <Icon className={classes('size-4', !danger && 'text-ink3')} aria-hidden />
-              {text}
-            </DropdownMenu.Item>
-          ))}
+          {items.map((item) =>
+            'heading' in item ? (
+              <DropdownMenu.Label
+                key={item.heading}
+                className="px-2 pt-2 pb-1 text-xs font-semibold text-ink3 first:pt-1"
+              >
+                {item.heading}
+              </DropdownMenu.Label>
+            ) : item.checked === undefined ? (
+              <DropdownMenu.Item
+                key={item.text}
+                disabled={item.disabled ?? false}
+                onSelect={item.onSelect}
+                className={classes(itemLook, item.danger && 'text-bad')}
+              >
+                {item.icon && (
+                  <item.icon
+                    className={classes('size-4', !item.danger && 'text-ink3')}
+                    aria-hidden
+                  />
+                )}
+                {item.text}
+              </DropdownMenu.Item>
+            ) : (
+              <DropdownMenu.CheckboxItem
+                key={item.text}
+                checked={item.checked}
+                disabled={item.disabled ?? false}
+                onSelect={(event) => {
+                  event.preventDefault();
+                  item.onSelect();
+                }}
+                className={itemLook}
+              >
+                <Check
+                  className={classes('size-4 text-accent', !item.checked && 'invisible')}
+                  aria-hidden
+                />
+                {item.text}
+              </DropdownMenu.CheckboxItem>
+            ),
+          )}
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>

@@ -1,15 +1,15 @@
-import { useSyncExternalStore } from 'react';
+import { useCallback, useSyncExternalStore } from 'react';
 
-const query = '(min-width: 1024px)'; // where lists and details stand side by side
-
-/** Whether there is room for a list and its detail. */
-export function useWideScreen(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
+/** Whether there is room for a list and its detail, or for as much as `width` says. */
+export function useWideScreen(width = '1024px'): boolean {
+  const query = `(min-width: ${width})`;
+  const subscribe = useCallback(
+    (listener: () => void) => {
       const media = matchMedia(query);
       media.addEventListener('change', listener);
       return () => media.removeEventListener('change', listener);
     },
-    () => matchMedia(query).matches,
+    [query],
   );
+  return useSyncExternalStore(subscribe, () => matchMedia(query).matches);
 }

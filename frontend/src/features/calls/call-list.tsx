@@ -1,3 +1,6 @@
+// biome-ignore-all lint/a11y/useAriaPropsSupportedByRole: on narrow lists there is no table, and none of its attributes
+// biome-ignore-all lint/a11y/useSemanticElements: of a table element all rows would exist, and not only those in view
+// biome-ignore-all lint/a11y/useFocusableInteractive: the link inside has the focus
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   type KeyboardEvent,
@@ -7,12 +10,15 @@ import {
   useRef,
   useState,
 } from 'react';
+import { useDensity } from '@/lib/density';
 import { letterScale } from '@/lib/letter-scale';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
-import { CallRow, rowHeight, wideColumns } from './call-row';
+import { CallRow, compactHeight, rowHeight } from './call-row';
+import { type Columns, gridOf, type Sort } from './columns';
 import type { CallFilters } from './filters';
+import { TableHead } from './table-head';
 
 const wideFrom = 680;
 const t = texts.calls;
@@ -21,6 +27,10 @@ const t = texts.calls;
 export function CallList({
   calls,
   filters,
+  sort,
+  columns,
+  onSort,
+  onColumns,
   selected,
   onOpen,
   hasOlder,
@@ -30,6 +40,11 @@ export function CallList({
 }: {
   calls: Call[];
   filters: CallFilters;
+  /** In which order the calls come; undefined is newest first. */
+  sort: Sort | undefined;
+  columns: Columns;
+  onSort: (sort: Sort | undefined) => void;
+  onColumns: (columns: Columns) => void;
   selected: string | undefined;
   onOpen: (id: string) => void;
   hasOlder: boolean;
@@ -49,7 +64,8 @@ export function CallList({
     return () => observer.disconnect();
   }, []);
 
-  const height = Math.round(rowHeight * letterScale());
+  const compact = useDensity() === 'compact' && wide;
+  const height = Math.round((compact ? compactHeight : rowHeight) * letterScale());
   const rows = useVirtualizer({
     count: calls.length,
     getScrollElement: () => scroller.current,
@@ -65,8 +81,10 @@ export function CallList({
   const items = rows.getVirtualItems();
   const lastIndex = items.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (hasOlder && !isLoadingOlder && lastIndex >= calls.length - 30) loadOlder();
-  }, [hasOlder, isLoadingOlder, lastIndex, calls.length, loadOlder]);
+    // What is loaded at the end of another order would come in between.
+    const end = lastIndex >= calls.length - 30 && sort === undefined;
+    if (hasOlder && !isLoadingOlder && end) loadOlder();
+  }, [hasOlder, isLoadingOlder, lastIndex, calls.length, loadOlder, sort]);
 
   const now = Math.floor(useNow() / 60_000) * 60_000; // rows only need the day
   const move = (event: KeyboardEvent) => {
@@ -86,50 +104,60 @@ export function CallList({
   };
 
   return (
-    <div className="flex min-h-0 flex-1 flex-col">
-      {wide && (
-        <div
-          aria-hidden
-          className={`grid shrink-0 gap-3 border-b px-4 pb-1.5 text-xs text-ink3 md:px-6 ${wideColumns}`}
-        >
-          <span>{t.columns.time}</span>
-          <span>{t.columns.call}</span>
-          <span>{t.columns.client}</span>
-          <span>{t.columns.outcome}</span>
-          <span className="text-right">{t.columns.duration}</span>
-          <span className="text-right">{t.columns.size}</span>
-        </div>
-      )}
+    <div
+      role={wide ? 'table' : undefined}
+      aria-label={wide ? t.title : undefined}
+      aria-rowcount={wide ? (hasOlder ? -1 : calls.length + 1) : undefined}
+      className="flex min-h-0 flex-1 flex-col"
+      style={{ '--call-columns': gridOf(columns) } as React.CSSProperties}
+    >
+      {wide && <TableHead columns={columns} sort={sort} onSort={onSort} onColumns={onColumns} />}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the links inside */}
       <div ref={scroller} className="scroll-area min-h-0 flex-1" onKeyDown={move}>
-        <ul aria-label={t.title} className="relative" style={{ height: rows.getTotalSize() }}>
+        <div
+          role={wide ? 'rowgroup' : 'list'}
+          aria-label={t.title}
+          className="relative"
+          style={{ height: rows.getTotalSize() }}
+        >
           {items.map((item) => {
             const call = calls[item.index];
             return (
               call && (
-                <li
+                <div
                   key={call.id}
-                  aria-setsize={hasOlder ? -1 : calls.length}
-                  aria-posinset={item.index + 1}
+                  data-row
+                  role={wide ? 'row' : 'listitem'}
+                  aria-rowindex={wide ? item.index + 2 : undefined}
+                  aria-setsize={wide ? undefined : hasOlder ? -1 : calls.length}
+                  aria-posinset={wide ? undefined : item.index + 1}
                   className="absolute inset-x-0 top-0"
                   style={{ height: item.size, transform: `translateY(${item.start}px)` }}
                 >
                   <CallRow
                     call={call}
-                    wide={wide}
+                    columns={wide ? columns.shown : undefined}
+                    compact={compact}
                     selected={call.id === selected}
                     filters={filters}
+                    sort={sort}
                     server={labelOf(call.server)}
                     now={now}
                   />
-                </li>
+                </div>
               )
             );
           })}
-        </ul>
-        <p className="py-3 text-center text-xs text-ink3" aria-live="polite">
-          {isLoadingOlder ? texts.actions.loadOlder : hasOlder ? '' : t.end}
-        </p>
+        </div>
+        <div role={wide ? 'row' : undefined}>
+          <p
+            role={wide ? 'cell' : undefined}
+            className="py-3 text-center text-xs text-ink3"
+            aria-live="polite"
+          >
+            {isLoadingOlder ? texts.actions.loadOlder : hasOlder ? '' : t.end}
+          </p>
+        </div>
       </div>
     </div>
   );

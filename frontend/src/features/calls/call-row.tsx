@@ -1,11 +1,12 @@
 import { Link } from '@tanstack/react-router';
-import { memo } from 'react';
+import { memo, type ReactNode } from 'react';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { classes } from '@/lib/classes';
 import { bytes, clock, cut, exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallDuration } from './call-duration';
+import type { ColumnId, Sort } from './columns';
 import type { CallFilters } from './filters';
 import { Marked, searchPattern } from './marked';
 import { usePreview } from './previews';
@@ -15,90 +16,160 @@ export function callName(call: Call): string {
   return call.tool || call.publicName || call.method || texts.calls.unknownTool;
 }
 
-export const wideColumns = 'grid-cols-[6rem_minmax(0,1fr)_minmax(0,7.5rem)_7.5rem_5rem_4rem]';
-
 /** The height of a row, in pixels at the usual size of letters. It is the same on wide and narrow lists. */
 export const rowHeight = 48;
+/** The height of a row that is one line. */
+export const compactHeight = 32;
 
 /**
- * One call in the list: two lines, with columns on wide lists. The elements are the same on both,
- * so that the focus survives the change.
+ * One call in the list: two lines, on wide lists with columns, or there a single line. The elements
+ * are the same on all, so that the focus survives the change.
  */
 export const CallRow = memo(function CallRow({
   call,
-  wide,
+  columns,
+  compact,
   selected,
   filters,
+  sort,
   server,
   now,
 }: {
   call: Call;
-  wide: boolean;
+  /** What a wide list shows; undefined on a narrow one. */
+  columns: ColumnId[] | undefined;
+  /** One line, on a wide list. */
+  compact: boolean;
   selected: boolean;
   filters: CallFilters;
+  sort: Sort | undefined;
   /** What the server is called. */
   server: string;
   now: number;
 }) {
   const pattern = searchPattern(filters.q);
-  return (
-    <div
-      className={classes(
-        'relative grid h-full content-center items-center border-b px-4 text-sm md:px-6',
-        wide
-          ? `gap-x-3 ${wideColumns}`
-          : 'grid-cols-[auto_minmax(0,1fr)_auto] content-center gap-x-2',
-        selected ? 'bg-accent-soft' : 'hover:bg-hover',
-      )}
-    >
-      <time
-        dateTime={call.at}
-        title={exactTime(call.at)}
-        className={classes('text-ink3', !wide && 'order-3 text-xs')}
+  const wide = columns !== undefined;
+  const excerpts = (className: string) => (
+    <Excerpts
+      call={call}
+      q={filters.q}
+      pattern={pattern}
+      client={wide ? '' : clientName(call)}
+      role={wide && !compact ? 'cell' : undefined}
+      className={className}
+    />
+  );
+  const cells: Record<ColumnId, ReactNode> = {
+    time: (
+      <Cell key="time" wide={wide} className={wide ? 'text-ink3' : 'order-3 text-xs text-ink3'}>
+        <time dateTime={call.at} title={exactTime(call.at)}>
+          {clock(call.at, now)}
+        </time>
+      </Cell>
+    ),
+    call: (
+      <Cell
+        key="call"
+        wide={wide}
+        className={classes(
+          compact ? 'flex min-w-0 items-center gap-3' : 'truncate',
+          !wide && 'order-1 col-span-2',
+        )}
       >
-        {clock(call.at, now)}
-      </time>
-      <span className={classes('truncate', !wide && 'order-1 col-span-2')}>
         <Link
           to="/calls/$id"
           params={{ id: call.id }}
-          search={filters}
+          search={{ ...filters, sort }}
           data-call={call.id}
           aria-current={selected || undefined}
-          className="outline-offset-[-2px] after:absolute after:inset-0"
+          className={classes(
+            'outline-offset-[-2px] after:absolute after:inset-0',
+            compact && 'max-w-[60%] shrink-0 truncate',
+          )}
         >
           {server && <span className="text-ink3">{plain(cut(server, 40))} / </span>}
           <span className="font-medium">
             <Marked text={plain(callName(call).slice(0, 300))} pattern={pattern} />
           </span>
         </Link>
-      </span>
-      {wide && <span className="truncate text-ink2">{clientName(call)}</span>}
-      <OutcomeBadge
-        outcome={call.outcome}
-        code={call.code}
-        className={wide ? undefined : 'order-2 justify-self-end text-xs'}
-      />
-      <span
+        {compact && excerpts('flex-1')}
+      </Cell>
+    ),
+    client: <TextCell key="client" text={clientName(call)} />,
+    session: <TextCell key="session" text={plain(call.session.slice(0, 40))} code />,
+    folder: <TextCell key="folder" text={plain(call.workspace.slice(0, 300))} code />,
+    outcome: (
+      <Cell key="outcome" wide={wide} className={wide ? 'flex' : 'order-2 flex justify-self-end'}>
+        <OutcomeBadge
+          outcome={call.outcome}
+          code={call.code}
+          className={wide ? undefined : 'text-xs'}
+        />
+      </Cell>
+    ),
+    duration: (
+      <Cell
+        key="duration"
+        wide={wide}
         className={classes('text-right whitespace-nowrap', !wide && 'order-5 text-xs text-ink3')}
       >
         <CallDuration call={call} />
-      </span>
-      {wide && (
-        <span className="text-right whitespace-nowrap text-ink3">
-          {call.outcome === '' ? '' : bytes(call.bytesOut)}
-        </span>
+      </Cell>
+    ),
+    sent: <TextCell key="sent" text={bytes(call.bytesIn)} number />,
+    size: <TextCell key="size" text={call.outcome === '' ? '' : bytes(call.bytesOut)} number />,
+  };
+  const at = columns?.indexOf('call') ?? 0;
+  return (
+    <div
+      className={classes(
+        'relative grid h-full content-center items-center border-b px-4 text-sm md:px-6',
+        wide
+          ? 'gap-x-3 [grid-template-columns:var(--call-columns)]'
+          : 'grid-cols-[auto_minmax(0,1fr)_auto] content-center gap-x-2',
+        selected ? 'bg-accent-soft' : 'hover:bg-hover',
       )}
-      <Excerpts
-        call={call}
-        q={filters.q}
-        pattern={pattern}
-        client={wide ? '' : clientName(call)}
-        className={wide ? 'col-span-5 col-start-2' : 'order-4'}
-      />
+    >
+      {(columns ?? narrowCells).map((id) => cells[id])}
+      {!compact &&
+        excerpts(
+          wide ? (at === 0 ? 'col-start-1 -col-end-1' : 'col-start-2 -col-end-1') : 'order-4',
+        )}
     </div>
   );
 });
+
+const narrowCells: ColumnId[] = ['time', 'call', 'outcome', 'duration'];
+function Cell({
+  wide,
+  className,
+  children,
+}: {
+  wide: boolean;
+  className: string;
+  children: ReactNode;
+}) {
+  return (
+    <span role={wide ? 'cell' : undefined} className={className}>
+      {children}
+    </span>
+  );
+}
+
+function TextCell({ text, code, number }: { text: string; code?: boolean; number?: boolean }) {
+  return (
+    <Cell
+      wide
+      className={classes(
+        'truncate',
+        number ? 'text-right text-ink3' : 'text-ink2',
+        code && 'font-mono text-xs',
+      )}
+    >
+      {text}
+    </Cell>
+  );
+}
 
 const clientName = (call: Call) => plain(call.client || call.token || texts.calls.unknownClient);
 
@@ -108,12 +179,14 @@ function Excerpts({
   q,
   pattern,
   client,
+  role,
   className,
 }: {
   call: Call;
   q: string | undefined;
   pattern: RegExp | undefined;
   client: string;
+  role: 'cell' | undefined;
   className: string;
 }) {
   const preview = usePreview(call, q);
@@ -121,7 +194,10 @@ function Excerpts({
   const reason = line(call.reason.split('\n', 1)[0] ?? '');
   const match = preview?.match && line(preview.match);
   return (
-    <span className={classes('flex h-4 min-w-0 gap-2 text-xs leading-4 text-ink3', className)}>
+    <span
+      role={role}
+      className={classes('flex h-4 min-w-0 gap-2 text-xs leading-4 text-ink3', className)}
+    >
       {client && <span className="max-w-[35%] shrink-0 truncate">{client}</span>}
       {reason && (
         <span className={classes('max-w-[65%] shrink-0 truncate', outcomeIcon(call.outcome).color)}>

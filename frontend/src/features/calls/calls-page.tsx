@@ -12,10 +12,13 @@ import { useWideScreen } from '@/lib/wide-screen';
 import type { Outcome } from '@/types/api';
 import { historyStateQuery } from './api';
 import { CallList } from './call-list';
+import { type Sort, sorted, sorts, useColumns } from './columns';
 import { ExportMenu } from './export-menu';
 import { FacetPanel } from './facets';
 import { type CallFilters, callFilters, readTokens } from './filters';
 import { useCalls } from './use-calls';
+import { ViewMenu } from './view-menu';
+import type { SavedView } from './views';
 
 const route = getRouteApi('/calls');
 const t = texts.calls;
@@ -60,8 +63,22 @@ export function CallsPage({
     [change],
   );
   const filtered = Object.values(filters).some(Boolean);
-  // Beside an open detail there is no room for a third column.
-  const roomy = useWideScreen() && selected === undefined;
+  const sort = sorts.find((one) => one === search.sort);
+  const [columns, setColumns] = useColumns();
+  const setSort = useCallback(
+    (sort: Sort | undefined) => {
+      const search = (old: CallFilters) => ({ ...old, sort });
+      if (selected === undefined) navigate({ to: '/calls', search, replace: true });
+      else navigate({ to: '/calls/$id', params: { id: selected }, search, replace: true });
+    },
+    [navigate, selected],
+  );
+  const openView = (view: SavedView) => {
+    setColumns(view.columns);
+    navigate({ to: '/calls', search: { ...view.filters, sort: view.sort } });
+  };
+  // Beside an open detail there is room for a third column only on larger screens.
+  const roomy = useWideScreen(selected === undefined ? undefined : '1280px');
   const [panel, setPanel] = useState<boolean | undefined>(undefined);
   const [still, setStill] = useState(false);
   const open = panel ?? roomy;
@@ -96,6 +113,7 @@ export function CallsPage({
           )}
           {still ? t.follow : t.hold}
         </Button>
+        <ViewMenu current={{ filters, sort, columns }} onColumns={setColumns} onOpen={openView} />
         <ExportMenu filters={filters} />
       </PageHeader>
       {filtered && <Chips filters={filters} labelOf={labelOf} onChange={change} />}
@@ -110,6 +128,8 @@ export function CallsPage({
           <Boundary epoch={epoch}>
             <Results
               filters={filters}
+              sort={sort}
+              onSort={setSort}
               filtered={filtered}
               selected={selected}
               still={still}
@@ -197,6 +217,8 @@ function IndexedUpTo() {
 
 function Results({
   filters,
+  sort,
+  onSort,
   filtered,
   selected,
   still,
@@ -204,17 +226,28 @@ function Results({
   onFollow,
 }: {
   filters: CallFilters;
+  sort: Sort | undefined;
+  onSort: (sort: Sort | undefined) => void;
   filtered: boolean;
   selected: string | undefined;
   still: boolean;
   labelOf: (server: string) => string;
   onFollow: () => void;
 }) {
-  const { calls, newer, refresh, loadOlder, hasOlder, isLoadingOlder } = useCalls(filters, still);
+  const found = useCalls(filters, still);
+  const { newer, refresh, loadOlder, hasOlder, isLoadingOlder } = found;
+  const calls = useMemo(() => sorted(found.calls, sort), [found.calls, sort]);
+  const [columns, setColumns] = useColumns();
   const navigate = route.useNavigate();
   const open = useCallback(
-    (id: string) => navigate({ to: '/calls/$id', params: { id }, search: filters, replace: true }),
-    [navigate, filters],
+    (id: string) =>
+      navigate({
+        to: '/calls/$id',
+        params: { id },
+        search: { ...filters, sort },
+        replace: true,
+      }),
+    [navigate, filters, sort],
   );
   const older = useCallback(() => void loadOlder(), [loadOlder]);
   if (calls.length === 0 && !hasOlder) return filtered ? <NoMatch /> : <NoCalls />;
@@ -228,9 +261,29 @@ function Results({
           </Button>
         </div>
       )}
+      {sort !== undefined && (
+        <div
+          role="status"
+          className="flex flex-wrap items-center gap-2 px-4 pb-2 text-sm text-ink2 md:px-6"
+        >
+          {t.sortedBy[sort](count(calls.length))} {hasOlder && t.sortedPart}
+          {hasOlder && (
+            <Button small disabled={isLoadingOlder} onClick={older}>
+              {isLoadingOlder ? texts.actions.loadOlder : t.loadMore}
+            </Button>
+          )}
+          <Button small look="quiet" onClick={() => onSort(undefined)}>
+            {t.newestFirst}
+          </Button>
+        </div>
+      )}
       <CallList
         calls={calls}
         filters={filters}
+        sort={sort}
+        columns={columns}
+        onSort={onSort}
+        onColumns={setColumns}
         selected={selected}
         onOpen={open}
         hasOlder={hasOlder}

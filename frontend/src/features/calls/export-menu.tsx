@@ -34,7 +34,9 @@ export function ExportMenu({ filters, small = false }: { filters: CallFilters; s
     >
       <Button look="quiet" small={small} disabled={busy}>
         <Download className={small ? 'size-3.5' : 'size-4'} aria-hidden />
-        {busy ? t.exporting : t.export}
+        <span className={small ? undefined : 'max-sm:sr-only'}>
+          {busy ? t.exporting : t.export}
+        </span>
       </Button>
     </Menu>
   );

@@ -1,5 +1,14 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
-import { CircleAlert, CircleCheck, Monitor, Moon, Sun, TriangleAlert } from 'lucide-react';
+import {
+  CircleAlert,
+  CircleCheck,
+  Monitor,
+  Moon,
+  Rows4,
+  StretchVertical,
+  Sun,
+  TriangleAlert,
+} from 'lucide-react';
 import { ToggleGroup } from 'radix-ui';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { windowQuery } from '@/components/browse';
@@ -8,6 +17,7 @@ import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
 import { LoadingPage, PageHeader } from '@/components/page';
 import { useAllAnswered } from '@/lib/all-answered';
+import { type Density, setDensity, useDensity } from '@/lib/density';
 import { age, capital, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
@@ -44,7 +54,10 @@ export function SettingsPage() {
         <div className="flex items-start gap-8">
           <div className="min-w-0 max-w-3xl flex-1 space-y-4">
             <Panel title={t.appearance}>
-              <ThemeChoice />
+              <div className="flex flex-wrap gap-3">
+                <ThemeChoice />
+                <DensityChoice />
+              </div>
             </Panel>
             <Panel title={t.history.title}>
               <HistoryPanel servers={(status.servers ?? []).map((server) => server.id)} />
@@ -162,24 +175,60 @@ const themes: { value: Theme; icon: typeof Sun }[] = [
   { value: 'dark', icon: Moon },
 ];
 
+const densities: { value: Density; icon: typeof Sun }[] = [
+  { value: 'comfortable', icon: StretchVertical },
+  { value: 'compact', icon: Rows4 },
+];
+
+function DensityChoice() {
+  return (
+    <Choice
+      label={t.density}
+      value={useDensity()}
+      options={densities.map((one) => ({ ...one, text: t.densities[one.value] }))}
+      onChange={setDensity}
+    />
+  );
+}
+
 function ThemeChoice() {
-  const theme = useTheme();
+  return (
+    <Choice
+      label={t.theme}
+      value={useTheme()}
+      options={themes.map((one) => ({ ...one, text: t.themes[one.value] }))}
+      onChange={setTheme}
+    />
+  );
+}
+
+function Choice<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: T;
+  options: { value: T; text: string; icon: typeof Sun }[];
+  onChange: (value: T) => void;
+}) {
   return (
     <ToggleGroup.Root
       type="single"
-      value={theme}
-      onValueChange={(value) => value && setTheme(value as Theme)}
-      aria-label={t.theme}
+      value={value}
+      onValueChange={(chosen) => chosen && onChange(chosen as T)}
+      aria-label={label}
       className="inline-flex rounded-lg border bg-sunken p-1"
     >
-      {themes.map(({ value, icon: Icon }) => (
+      {options.map(({ value, text, icon: Icon }) => (
         <ToggleGroup.Item
           key={value}
           value={value}
           className="flex items-center gap-1.5 rounded-md px-3 py-1.5 text-sm text-ink2 data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card dark:data-[state=on]:bg-line"
         >
           <Icon className="size-4" aria-hidden />
-          {t.themes[value]}
+          {text}
         </ToggleGroup.Item>
       ))}
     </ToggleGroup.Root>

@@ -6,6 +6,8 @@ export const settingsTexts = {
     appearance: 'Appearance',
     theme: 'Theme',
     themes: { system: 'System', light: 'Light', dark: 'Dark' },
+    density: 'Density',
+    densities: { comfortable: 'Comfortable', compact: 'Compact' },
     config: 'Configuration',
     configPath: 'File',
     configHint:
