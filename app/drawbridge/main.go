@@ -61,9 +61,10 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 			defer cancel()
 			_, _ = dockerexec.EndOrphans(ctx, execLedger(o.Folders))
 		}
+		self, _ := os.Executable()
 		code := process.RunWatchdog(os.Args[1:], sweep)
 		if code == process.RestartStatus {
-			return process.Reexec()
+			return process.Reexec(self)
 		}
 		if code != 0 {
 			os.Exit(code) // the daemon has reported the reason

@@ -259,7 +259,7 @@ func newReaper(func(pid, pgid int) (direct, group bool)) *reaper { return &reape
 func (*reaper) run(quit <-chan struct{}) { <-quit }
 
 // Reexec is never needed on Windows, where the file of a running program cannot be replaced.
-func Reexec() error { return errors.ErrUnsupported }
+func Reexec(string) error { return errors.ErrUnsupported }
 
 // RunWatchdog is never needed on Windows; see NeedsWatchdog.
 func RunWatchdog([]string, func()) (exitCode int) {

@@ -59,14 +59,14 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 	return exitCode
 }
 
-// Reexec replaces this process, which was the watchdog, by the program that is now at its path, with
-// the same arguments and process ID. It returns only after an error.
-func Reexec() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+// Reexec replaces this process, which was the watchdog, by the program that is at the path now, with
+// the same arguments and process ID. The path must have been read at the start: npm renames the
+// folder of the running program before it installs another version. It returns only after an error.
+func Reexec(path string) error {
+	if err := unix.Exec(path, os.Args, os.Environ()); err != nil {
+		return fmt.Errorf("cannot restart with %s: %w", path, err)
 	}
-	return unix.Exec(self, os.Args, os.Environ())
+	return nil
 }
 
 // startDaemon starts the daemon in its own process group, so that a Ctrl-C in the terminal

@@ -19,7 +19,12 @@ import (
 func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 	t.Parallel()
 	d := &daemon{t: t, data: t.TempDir(), home: t.TempDir(), log: new(lockedBuffer)}
-	d.program = filepath.Join(t.TempDir(), "drawbridge")
+	// npm renames the folder of the old version, so the running program is elsewhere then.
+	folder := filepath.Join(t.TempDir(), "package")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.program = filepath.Join(folder, "drawbridge")
 	run(t, exec.Command("cp", binary, d.program), 0)
 	d.write("config.jsonc", object{"mcpServers": object{"demo": demo()}, "updates": object{"restartIdleMs": 1000}})
 	d.launch()
@@ -34,7 +39,6 @@ func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 	}
 	echo(2, "before")
 
-	// While a call runs, nothing restarts. The call ends when the test says so.
 	install := func(script string) {
 		t.Helper()
 		next := d.program + ".new"
@@ -50,6 +54,12 @@ func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 		return string(src)
 	}
 	first := runtime()
+	if err := os.Rename(folder, folder+"-old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	install("exit 3\n")
 	eventually.True(t, "a program that does not start is reported", func() bool {
 		return strings.Contains(d.log.String(), "replaced by one that does not start")
