@@ -122,7 +122,7 @@ func drawbridgeFatal() {
 		recovery.openBrowserInstead()
 		os.Exit(exitNoWindow)
 	}
-	fmt.Fprintln(os.Stderr, "drawbridge-window: WebKit ended the window; restarting it")
+	fmt.Fprintln(os.Stderr, "drawbridge-window: WebKit terminated the window; restarting it")
 	env := restartEnvironment(os.Environ(), recovery.entry.origin(), recovery.daemon.folder(), recovery.past, recovery.awaited())
 	err := syscall.Exec("/proc/self/exe", os.Args, env)
 	fmt.Fprintln(os.Stderr, "drawbridge-window: cannot restart the window:", err)

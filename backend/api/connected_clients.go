@@ -1,7 +1,7 @@
 package api
 
 import (
-	"strings"
+	"cmp"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
@@ -66,10 +66,7 @@ func (a *API) addActivity(c *Connection, s clientconf.Status) {
 
 // nextStep is the action that makes a client read its new configuration.
 func nextStep(c clientconf.Client) string {
-	if c.Reload == "" {
-		return "Restart " + c.Name + "."
-	}
-	return "For " + c.Name + " to apply the change: " + strings.TrimSuffix(c.Reload, ".") + "."
+	return cmp.Or(c.ApplyHint(), "Restart "+c.Name+".")
 }
 
 // visibleToClient lists the tools that a client sees now, through all of its entries.

@@ -25,7 +25,7 @@ type Connection struct {
 	Problem      string `json:"problem"`
 	HTTP         bool   `json:"http"`         // connected by URL
 	SupportsHTTP bool   `json:"supportsHttp"` // whether it could be connected by URL
-	Reload       string `json:"reload"`       // the action that makes the client read its file
+	Reload       string `json:"reload"`       // how the client reads its changed file, a sentence
 	MaxTools     int    `json:"maxTools"`     // limit of tools of the client; 0 if unknown
 	Tested       bool   `json:"tested"`       // whether the format was verified with the real program
 
@@ -133,7 +133,7 @@ func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]]
 		one := Connection{
 			Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
 			Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
-			SupportsHTTP: s.Client.HTTP != nil, Reload: s.Client.Reload, MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
+			SupportsHTTP: s.Client.HTTP != nil, Reload: s.Client.ApplyHint(), MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
 			Link: clientconf.HasLink(s.Client), Bundle: clientconf.HasBundle(s.Client), Moved: []Moved{}, Warnings: []string{},
 		}
 		a.addActivity(&one, s)
@@ -198,7 +198,7 @@ func (a *API) plan(in *connectionRequestInput) (*clientconf.Connector, *clientco
 func planAnswer(p *clientconf.Plan) *answer[ConnectionPlan] {
 	return &answer[ConnectionPlan]{Body: ConnectionPlan{
 		Key: p.Key(), Path: p.Path, Action: string(p.Action), Diff: p.Diff,
-		Warnings: append([]string{}, p.Warnings...), Reload: p.Client.Reload,
+		Warnings: append([]string{}, p.Warnings...), Reload: p.Client.ApplyHint(),
 	}}
 }
 

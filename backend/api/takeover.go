@@ -46,7 +46,7 @@ type TakeoverResult struct {
 	Name    string `json:"name"`
 	Servers int    `json:"servers" doc:"Number of its servers that were moved"`
 	Error   string `json:"error" doc:"Why it was not changed; empty on success"`
-	Reload  string `json:"reload" doc:"What to do for the client to notice the change"`
+	Reload  string `json:"reload" doc:"How the client picks up the change, a sentence"`
 }
 
 // TakeoverUndone is the result of restoring one client.
@@ -112,7 +112,7 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 	_ = t.Apply(ctx, token, func(d clientconf.ClientResult) { // each result has its own error
 		one := TakeoverResult{Key: d.Client.ID, Name: d.Client.Name, Servers: d.Servers, Error: d.Reason()}
 		if one.Error == "" {
-			one.Reload = d.Client.Reload
+			one.Reload = d.Client.ApplyHint()
 		}
 		out.Items = append(out.Items, one)
 	})

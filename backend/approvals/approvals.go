@@ -182,7 +182,7 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 		}
 	}
 	if len(b.pending) >= b.opts.Most || same >= b.opts.Each || held > maxHeld {
-		return nil, core.Errorf(core.CodeRateLimited, "too many questions are already waiting for the user")
+		return nil, core.Errorf(core.CodeRateLimited, "too many approvals are already pending")
 	}
 	item.At = b.opts.Now().UTC()
 	item.Expires = item.At.Add(b.opts.Limit)

@@ -40,8 +40,8 @@ func (w *pendingItem) shortID() string {
 
 func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "List pending approvals: new commands, calls, and questions from servers", Args: noArgs,
-		Long:    "List pending approvals: new commands, calls that need approval, and questions from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
+		Use: "approvals", Short: "List pending approvals: new commands, calls, and forms of servers", Args: noArgs,
+		Long:    "List pending approvals: new commands, calls that need approval, and forms of servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
 		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
 	}
 	var wait bool
@@ -76,7 +76,7 @@ func (p *program) approvals() *cobra.Command {
 	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, as in a rule, such as '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
 	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{
-		Use: "deny ID", Short: "Deny a call or a question; a command stays pending and does not run", Args: argCount(1, 1),
+		Use: "deny ID", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.answer(cmd.Context(), args[0], "decline", "once", "")
 		},

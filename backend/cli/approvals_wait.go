@@ -37,7 +37,7 @@ func (p *program) watchApprovals(ctx context.Context) error {
 		signalApprovals(stream.Body, changed)
 	}()
 	go readAnswers(ctx, p.Stdin, answers)
-	fmt.Fprintln(p.Stdout, "Waiting for approvals and questions. Press Ctrl-C to stop.")
+	fmt.Fprintln(p.Stdout, "Waiting for approvals. Press Ctrl-C to stop.")
 	asked := map[string]bool{}
 	for {
 		if err := p.askPending(ctx, d, asked, answers); err != nil {

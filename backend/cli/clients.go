@@ -70,7 +70,7 @@ func (p *program) listClients(all bool) error {
 			continue
 		}
 		docs = append(docs, clientDocument{s.Client.ID, s.Client.Name, s.Path, s.Detected, s.Connected, s.Problem,
-			string(s.State), s.Key, s.Project, s.Client.Reload, s.Client.MaxTools})
+			string(s.State), s.Key, s.Project, s.Client.ApplyHint(), s.Client.MaxTools})
 		state := "not installed"
 		switch {
 		case s.State == clientconf.Connected:

@@ -186,8 +186,8 @@ func (p *program) applyPlan(r onClient, plan *clientconf.Plan, yes bool) error {
 		return err
 	}
 	sentence := plan.Client.Name + " is connected."
-	if plan.Client.Reload != "" {
-		sentence += " To use it: " + strings.TrimSuffix(plan.Client.Reload, ".") + "."
+	if hint := plan.Client.ApplyHint(); hint != "" {
+		sentence += " " + hint
 	}
 	return p.printSentence(planDocument(plan), sentence)
 }

@@ -92,8 +92,8 @@ func (all results) sentences() string {
 			continue
 		}
 		servers, clients = servers+d.Servers, clients+1
-		if d.Client.Reload != "" && !strings.HasPrefix(d.Client.Reload, "nothing to do") {
-			lines = append(lines, escapeLine("  "+d.Client.Name+": "+strings.TrimSuffix(d.Client.Reload, ".")+"."))
+		if d.Client.Reload != "" && !d.Client.ReloadsAutomatically() {
+			lines = append(lines, escapeLine("  "+d.Client.Name+": "+d.Client.ApplyHint()))
 		}
 	}
 	first := "Nothing was changed."

@@ -178,7 +178,7 @@ func (p *program) install() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: argCount(1, 1),
-		Long:    "Install a server from the directory or from a bundle. The new entry is shown first; installing only adds the entry; the server then starts like any other.",
+		Long:    "Install a server from the directory or from a bundle. The new entry is shown first. Installing adds it to the configuration; the server then starts like any other.",
 		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"label": name}

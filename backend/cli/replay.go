@@ -51,7 +51,7 @@ func (p *program) replay() *cobra.Command {
 				return err
 			}
 			if isFile && passthrough { // a file must not choose which server is called
-				return usageError{errors.New("--passthrough is for the history of a server, which is the live server")}
+				return usageError{errors.New("--passthrough does not work with a cassette: it needs the name of a server")}
 			}
 			o := cassette.Options{Realtime: realtime}
 			switch {

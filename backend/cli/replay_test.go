@@ -53,7 +53,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{path + " --session s1", "is a file"},
-		{path + " --passthrough", "is for the history of a server"},
+		{path + " --passthrough", "does not work with a cassette"},
 		{"files --nearest --passthrough", "none of the others can be"},
 		{"files --from never", "is not a time"},
 		{filepath.Dir(path), "cannot read the cassette"},

@@ -3,6 +3,7 @@ package clientconf
 import (
 	_ "embed"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -34,7 +35,8 @@ type Client struct {
 	// only.
 	Stdio json.RawMessage `json:"stdio"`
 	HTTP  json.RawMessage `json:"http"`
-	// Reload describes how the client picks up a changed file.
+	// Reload describes how the client picks up a changed file: an instruction, or a text that
+	// begins with "nothing to do". See ApplyHint.
 	Reload string `json:"reload"`
 	// Lock is the lock of the client that is held during a write: "mkdir" (the directory
 	// FILE.lock) or "flock" (on .mcp-writer.lock in the same directory). "" means none.
@@ -125,4 +127,27 @@ func ByID(id string) (Client, error) {
 		Message: "there is no client named " + quote(id),
 		Hint:    "List them with: drawbridge clients list.",
 	}
+}
+
+// ReloadsAutomatically reports whether the client picks up a changed file without an action of the
+// user.
+func (c Client) ReloadsAutomatically() bool { return strings.HasPrefix(c.Reload, noAction) }
+
+const noAction = "nothing to do"
+
+// ApplyHint returns a sentence that tells the user how to make the client read its changed file; ""
+// if that is not known.
+func (c Client) ApplyHint() string {
+	text := strings.TrimSuffix(c.Reload, ".")
+	if text == "" {
+		return ""
+	}
+	rest, ok := strings.CutPrefix(text, noAction)
+	if !ok {
+		return "To apply the change: " + text + "."
+	}
+	if why, ok := strings.CutPrefix(rest, "; "); ok {
+		rest = ": " + why
+	}
+	return "No action is needed to apply the change" + rest + "."
 }

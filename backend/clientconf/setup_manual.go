@@ -107,8 +107,8 @@ func (c *Connector) ManualSetup(choice Choice) (ManualSetup, error) {
 		where = "the settings of " + client.Name
 	}
 	h.Steps = append(h.Steps, "Or add the text to "+where+".")
-	if client.Reload != "" {
-		h.Steps = append(h.Steps, "To apply the change: "+strings.TrimSuffix(client.Reload, ".")+".")
+	if hint := client.ApplyHint(); hint != "" {
+		h.Steps = append(h.Steps, hint)
 	}
 	return h, nil
 }

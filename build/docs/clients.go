@@ -42,7 +42,7 @@ func clients() ([]byte, error) {
 	for _, c := range clientconf.Known() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`", c.ID, cell(c.Name), c.ID)
 		if c.Reload != "" {
-			b.WriteString(". " + cell(applySentence(c.Reload)))
+			b.WriteString(". " + cell(strings.TrimSuffix(c.ApplyHint(), ".")))
 		}
 		b.WriteString(".\n")
 		rows := places(c)
@@ -72,18 +72,6 @@ func clients() ([]byte, error) {
 		}
 	}
 	return b.Bytes(), nil
-}
-
-// applySentence says what makes a client read its changed configuration, without a final period.
-func applySentence(reload string) string {
-	reload = strings.TrimSuffix(reload, ".")
-	if why, ok := strings.CutPrefix(reload, "nothing to do; "); ok {
-		return "No action is needed to apply the change: " + why
-	}
-	if when, ok := strings.CutPrefix(reload, "nothing to do "); ok {
-		return "No action is needed to apply the change " + when
-	}
-	return "To apply the change: " + reload
 }
 
 // row is where a client stores its servers on some operating systems.

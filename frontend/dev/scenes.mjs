@@ -349,7 +349,7 @@ function makeConnections(scene) {
     problem: state === 'unreadable' ? 'line 12, column 3: a comma is missing' : '',
     http: false,
     supportsHttp: i !== 1,
-    reload: 'Restart it to see the tools.',
+    reload: 'To apply the change: restart it.',
     maxTools: i === 2 ? 40 : 0,
     tested: true,
     live: state === 'connected' && i === 0,
@@ -609,7 +609,7 @@ export function makeScene(scene) {
           name,
           servers: failed ? 0 : 2,
           error: failed ? 'the file is read-only' : '',
-          reload: failed ? '' : this.say('Restart it to see the tools.'),
+          reload: failed ? '' : this.say('To apply the change: restart it.'),
         };
       });
     },

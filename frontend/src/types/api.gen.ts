@@ -1632,7 +1632,7 @@ export interface TakeoverResult {
   key: string;
   name: string;
   /**
-   * What to do for the client to notice the change
+   * How the client picks up the change, a sentence
    */
   reload: string;
   /**

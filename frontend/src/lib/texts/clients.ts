@@ -148,7 +148,7 @@ export const clientsTexts = {
     diff: (client: string) => `Changes to the configuration of ${client}`,
     write: 'Apply',
     connected: (client: string, reload: string) =>
-      reload ? `${client} connected. To apply the change: ${reload}.` : `${client} connected.`,
+      reload ? `${client} connected. ${reload}` : `${client} connected.`,
     done: {
       undo: (client: string) => `${client} disconnected. Its configuration was restored.`,
       restore: (client: string) => `Entry of ${client} restored.`,
