@@ -5,9 +5,7 @@ package e2e
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,58 +64,6 @@ func (d *daemon) sessions() (n int) {
 	return n
 }
 
-func TestSES01ForeignSessionsAreUnknown(t *testing.T) {
-	t.Parallel()
-	d := bridged(t)
-	client := func(name, path string) *rawClient {
-		return &rawClient{t: t, url: d.url + path, token: d.token(name)}
-	}
-	mine := client("mine", "/mcp")
-	mine.initialize()
-	ended := client("mine", "/mcp")
-	ended.initialize()
-	if code, _, _ := d.rawHTTP(t, headOf("DELETE", "/mcp", d.host(), 0, "Authorization: Bearer "+ended.token, "Mcp-Session-Id: "+ended.session), ""); code != 204 {
-		t.Fatalf("DELETE: %d", code)
-	}
-	for name, c := range map[string]*rawClient{
-		"unknown":              {url: d.url + "/mcp", token: mine.token, session: "AAAAAAAAAAAAAAAAAAAAAAAAAA"},
-		"ended":                ended,
-		"another client's":     {url: d.url + "/mcp", token: d.token("thief"), session: mine.session},
-		"of another address":   {url: d.url + "/s/demo/mcp", token: mine.token, session: mine.session},
-		"almost the right one": {url: d.url + "/mcp", token: mine.token, session: mine.session[:len(mine.session)-1]},
-		"in another case":      {url: d.url + "/mcp", token: mine.token, session: strings.ToLower(mine.session)},
-	} {
-		if c.session == mine.session && c.token == mine.token && c.url == mine.url {
-			continue // it contains no capital letters
-		}
-		for _, body := range []string{
-			ping, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"}}}`,
-			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","id":"x","result":{}}`, `[` + ping + `]`,
-			`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`,
-		} {
-			if code, answer := d.as(c, body); code != 404 || strings.Contains(answer, "demo") || strings.Contains(answer, mine.session) {
-				t.Errorf("%s: %.60s gets %d %s", name, body, code, answer)
-			}
-		}
-		for _, method := range []string{"GET", "DELETE"} {
-			head := headOf(method, strings.TrimPrefix(c.url, d.url), d.host(), 0, "Accept: text/event-stream", "Authorization: Bearer "+c.token, "Mcp-Session-Id: "+c.session)
-			if code, answer, _ := d.rawHTTP(t, head, ""); code != 404 {
-				t.Errorf("%s: %s gets %d %s", name, method, code, answer)
-			}
-		}
-	}
-	if code, answer := d.as(mine, ping); code != 200 {
-		t.Errorf("its own: %d %s", code, answer)
-	}
-	// After a 404 a client initializes again, as the protocol requires.
-	ended.session = ""
-	ended.t = t
-	ended.initialize()
-	if code, answer := d.as(ended, ping); code != 200 {
-		t.Errorf("initialized again: %d %s", code, answer)
-	}
-}
-
 func TestSES03InitializeFloodIsBounded(t *testing.T) {
 	d := bridged(t)
 	greedy := &rawClient{t: t, url: d.url + "/mcp", token: d.token("greedy")}
@@ -156,35 +102,6 @@ func TestSES03InitializeFloodIsBounded(t *testing.T) {
 	t.Logf("10,000 sessions: memory %.1f MB, then %.1f MB; %s each", float64(before)/(1<<20), float64(after)/(1<<20), took/9000)
 	if after > before+10<<20 {
 		t.Errorf("memory grows by %d MB", (after-before)>>20)
-	}
-}
-
-func TestSES04VanishedModernClientCancelsCall(t *testing.T) {
-	t.Parallel()
-	d := start(t, object{"mcpServers": object{"one": testServerAs(t, "juggler")}})
-	d.running("one")
-	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("ses"), modern: true}
-	ctx, vanish := context.WithCancel(t.Context())
-	defer vanish()
-	meta := strings.Replace(modernMeta, `{`, `{"progressToken":1,`, 1)
-	c.stream(ctx, "one__juggle", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__juggle","arguments":{"who":"gone","n":7,"all":1,"hold":true},`+meta+`}}`,
-		func(string) { vanish() })
-	eventually.Complete(t, limit(2*time.Second), func() string {
-		if told := d.told(t); !slices.Equal(told, []string{"gone 7"}) {
-			return fmt.Sprintf("the server was told of %q", told)
-		}
-		return ""
-	})
-	eventually.Complete(t, limit(2*time.Second), func() string {
-		for _, row := range d.calls() {
-			if row.Tool == "juggle" && row.Outcome == "cancelled" {
-				return ""
-			}
-		}
-		return fmt.Sprintf("no cancelled call in %+v", d.calls())
-	})
-	if n := d.sessions(); n != 0 {
-		t.Errorf("%d sessions", n)
 	}
 }
 

@@ -168,25 +168,3 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 		t.Error(out)
 	}
 }
-
-// Without a keyring the key is in a file that only the user can read, and the status says so.
-func TestMissingKeyringUsesPrivateKeyFileWithNotice(t *testing.T) {
-	t.Parallel()
-	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}, "env": object{"API_KEY": "${secret:demo.key}"}}}})
-	if out, code := d.said(20*time.Second, "value-of-the-demo-key", nil, "secret", "set", "demo.key"); code != 0 || !strings.Contains(out, "This system has no keyring") {
-		t.Fatalf("%d %s", code, out)
-	}
-	d.running("demo")
-	for _, name := range []string{"secrets.key", "secrets.json"} {
-		info, err := os.Stat(filepath.Join(d.data, name))
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v %v", name, info, err)
-		}
-	}
-	if out := d.cli(0, "status"); !strings.Contains(out, "This system has no keyring") {
-		t.Errorf("status says %s", out)
-	}
-	d.stop()
-	d.launch()
-	d.running("demo")
-}
