@@ -203,7 +203,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
       attempts: 1,
     }),
     /** Answers one request, or undefined. */
-    route(method, path, query) {
+    route(method, path, query, text) {
       const [first, id, third] = path;
       const found = first === 'servers' ? servers.find((s) => s.id === id) : undefined;
       switch (`${method} ${first}`) {
@@ -249,6 +249,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return list(scene !== 'empty' ? recentChanges(say) : []);
         case 'GET tool-trust':
           return list(toolTrust(scene, evil));
+        case 'POST servers':
+          return third === 'version' ? planOf(id, say, JSON.parse(text)) : undefined;
         case 'GET approvals':
           return id === 'grants' ? list(grants) : undefined;
         case 'GET servers':
@@ -278,6 +280,96 @@ const pending = {
   issuer: 'https://login.example.com',
   scopes: ['channels:read'],
   expiresAt: new Date(Date.now() + 600_000).toISOString(),
+};
+
+/** The answer to an action on the version of a server. */
+const planOf = (id, say, { action, also = [] }) => {
+  const calls = [
+    {
+      tool: 'read_text_file',
+      arguments: '{"path":"/home/ada/notes.md"}',
+      callId: '1',
+      result: 'alike',
+      unstable: ['/content/0/text'],
+      oldNs: 3e6,
+      newNs: 2e6,
+    },
+    {
+      tool: 'list_directory',
+      arguments: '{"path":"/home/ada"}',
+      callId: '2',
+      result: 'different',
+      changes: [
+        {
+          path: '/content/0/text',
+          kind: 'changed',
+          before: '"[FILE] notes.md"',
+          after: '"notes.md"',
+        },
+        { path: '/structuredContent', kind: 'added', after: '{"files":1}' },
+      ],
+      oldNs: 4e6,
+      newNs: 4e6,
+    },
+    {
+      tool: 'search_files',
+      arguments: '{"pattern":"*.md"}',
+      check: 'search',
+      result: 'failed',
+      reason: 'Unknown tool: search_files',
+      oldNs: 9e6,
+      newNs: 1e6,
+    },
+    {
+      tool: 'directory_tree',
+      arguments: '{}',
+      callId: '3',
+      result: 'slower',
+      oldNs: 9e7,
+      newNs: 4e8,
+    },
+    also.includes('write_file')
+      ? {
+          tool: 'write_file',
+          arguments: '{"path":"/tmp/a"}',
+          callId: '4',
+          result: 'alike',
+          oldNs: 2e6,
+          newNs: 2e6,
+        }
+      : {
+          tool: 'write_file',
+          result: 'skipped',
+          reason: 'may change something: it is not declared read-only',
+        },
+  ].map((call) => ({
+    ...call,
+    tool: say(call.tool),
+    ...(call.reason ? { reason: say(call.reason) } : {}),
+  }));
+  const count = (result) => calls.filter((call) => call.result === result).length;
+  return {
+    ...versionOf(id, say),
+    key: action === 'plan' || action === 'rehearse' ? 'k' : '',
+    from: say('@modelcontextprotocol/server-filesystem@2026.7.4'),
+    to: say('@modelcontextprotocol/server-filesystem@2026.8.31'),
+    changes: [],
+    applied: action === 'apply',
+    trialNs: 2e9,
+    serverInfo: { name: 'fs', version: '2026.8.31' },
+    ...(action === 'rehearse'
+      ? {
+          rehearsal: {
+            alike: count('alike'),
+            different: count('different'),
+            failed: count('failed'),
+            slower: count('slower'),
+            skipped: count('skipped'),
+            calls,
+          },
+        }
+      : {}),
+  };
 };
 
 const versionOf = (id, say) => ({

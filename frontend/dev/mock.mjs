@@ -72,7 +72,7 @@ export function startMock({
       directoryRoute(world, request.method, path, text) ??
       profilesRoute(world, request.method, path, text) ??
       historyRoute(world, request.method, path, url.searchParams, text) ??
-      world.extras.route(request.method, path, url.searchParams);
+      world.extras.route(request.method, path, url.searchParams, text);
     if (answer !== undefined) return json(response, answer);
     if (path[0] === 'servers' && path[2] === 'log')
       return json(response, { items: world.server(path[1])?.log ?? [], next: '' });

@@ -101,3 +101,18 @@ flow('an entry that was changed elsewhere is not overwritten', quiet, async (pag
   await panel.getByRole('button', { name: 'Discard changes' }).press('Enter');
   await becomes(() => panel.getByLabel('Command').inputValue(), 'pnpx');
 });
+
+flow('an update is rehearsed before it is saved', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem`);
+  await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
+  await page.getByRole('button', { name: 'Rehearse' }).press('Enter');
+  await page.getByText('1 skipped, 1 slower, 1 failed, 1 different, 1 alike').waitFor();
+  const calls = page.getByRole('list', { name: 'Rehearsed calls' });
+  await calls.getByText('Unknown tool: search_files').waitFor();
+  await calls.getByText('"notes.md"').first().waitFor();
+  await inspect(page, 'all');
+  await calls.getByRole('button', { name: 'Call it, too: write_file' }).press('Enter');
+  await page.getByText('1 slower, 1 failed, 1 different, 2 alike').waitFor();
+  await page.getByRole('button', { name: 'Not now' }).press('Enter');
+  await calls.waitFor({ state: 'detached' });
+});

@@ -7,17 +7,17 @@ import { MergeDiff } from '@/components/code';
 import { Confirm } from '@/components/confirm';
 import { Failure } from '@/components/failure';
 import { JsonView } from '@/components/json-view';
+import { linesOf, mostChanges } from '@/lib/change-lines';
 import { age, count, duration, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Call, Change, CheckReport, LastRun, SavedCheck, StepReport } from '@/types/api';
+import type { Call, CheckReport, LastRun, SavedCheck, StepReport } from '@/types/api';
 import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
 import { expectations, stepsBegun } from './steps';
 
 const t = texts.checks;
-const mostChanges = 50;
 
 /** One check: how it went, what it expects, and how its run in this page went, call by call. */
 export function CheckItem({
@@ -271,8 +271,8 @@ function StepResult({ step }: { step: StepReport }) {
       {changes.length > 0 && (
         <div className="mt-2">
           <MergeDiff
-            before={linesOf(changes, 'before')}
-            after={linesOf(changes, 'after')}
+            before={linesOf(changes, 'before', t.whole)}
+            after={linesOf(changes, 'after', t.whole)}
             label={t.changes}
           />
         </div>
@@ -284,13 +284,4 @@ function StepResult({ step }: { step: StepReport }) {
       )}
     </li>
   );
-}
-
-/** One side of the first changes as text: a path, and the value that it had or has. */
-function linesOf(changes: Change[], side: 'before' | 'after'): string {
-  return changes
-    .slice(0, mostChanges)
-    .filter((change) => change[side] !== undefined)
-    .map((change) => `${change.path || t.whole}: ${change[side]}`)
-    .join('\n');
 }

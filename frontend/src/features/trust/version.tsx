@@ -8,6 +8,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerVersion, VersionPlan } from '@/types/api';
 import { ToolDiff, Warnings } from './changes';
+import { Rehearsal } from './rehearsal';
 
 const t = texts.versions;
 
@@ -25,17 +26,24 @@ export function ServerVersionSection({ server }: { server: string }) {
   const { data: version } = useQuery(versionQuery(server));
   const client = useQueryClient();
   const [plan, setPlan] = useState<VersionPlan>();
+  const [also, setAlso] = useState<string[]>([]);
   const change = useMutation({
-    mutationFn: (body: { action: string; key?: string }) =>
+    mutationFn: (body: { action: string; key?: string; also?: string[] }) =>
       request<VersionPlan>('POST', path(server), { body }),
     onSuccess: (result, { action }) => {
-      setPlan(action === 'plan' ? result : undefined);
+      setPlan(action === 'plan' || action === 'rehearse' ? result : undefined);
+      if (action === 'plan') setAlso([]);
       if (action === 'plan' && !result.key) toast('ok', t.current);
       client.invalidateQueries({ queryKey: ['server', server] });
     },
     onError: (error) => toast('bad', plain(messageOf(error))),
   });
   if (!version?.known) return null;
+  const rehearse = (tools: string[]) => {
+    setAlso(tools);
+    change.mutate({ action: 'rehearse', key: plan?.key, also: tools });
+  };
+  const rehearsing = change.isPending && change.variables.action === 'rehearse';
   const before = version.earlier?.[0]?.configured;
   return (
     <Section title={t.title}>
@@ -49,7 +57,7 @@ export function ServerVersionSection({ server }: { server: string }) {
       />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button small disabled={change.isPending} onClick={() => change.mutate({ action: 'plan' })}>
-          {change.isPending ? t.trying : t.update}
+          {change.isPending && !rehearsing ? t.trying : t.update}
         </Button>
         {version.pin && (
           <Button
@@ -94,7 +102,22 @@ export function ServerVersionSection({ server }: { server: string }) {
               </li>
             ))}
           </ul>
-          <div className="mt-3 flex gap-2">
+          {plan.rehearsal && (
+            <Rehearsal
+              report={plan.rehearsal}
+              pending={change.isPending}
+              onAlso={(tool) => rehearse([...also, tool])}
+            />
+          )}
+          <div className="mt-3 flex flex-wrap gap-2">
+            <Button
+              small
+              disabled={change.isPending}
+              title={texts.rehearsal.hint}
+              onClick={() => rehearse(also)}
+            >
+              {rehearsing ? texts.rehearsal.running : texts.rehearsal.start}
+            </Button>
             <Button
               small
               look="primary"

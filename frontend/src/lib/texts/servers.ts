@@ -411,4 +411,32 @@ export const serversTexts = {
     apply: 'Update and accept these tools',
     leave: 'Not now',
   },
+  /** Calls that were sent to the current and to another version of a server. */
+  rehearsal: {
+    title: 'Rehearsed calls',
+    start: 'Rehearse',
+    running: 'Rehearsing…',
+    hint: 'Send recorded calls of read-only tools and the saved checks to both versions, and compare the results',
+    nothing: 'There are no recorded calls and no checks to compare.',
+    counts: {
+      alike: (n: number) => `${n} alike`,
+      different: (n: number) => `${n} different`,
+      failed: (n: number) => `${n} failed`,
+      slower: (n: number) => `${n} slower`,
+      skipped: (n: number) => `${n} skipped`,
+    },
+    results: {
+      alike: 'Alike',
+      different: 'Different',
+      failed: 'Failed',
+      slower: 'Slower',
+      skipped: 'Skipped',
+    },
+    took: (before: string, after: string) => `${before} → ${after}`,
+    check: (name: string) => `Check ${name}`,
+    also: 'Call it, too',
+    changes: (tool: string) => `Differences of ${tool}`,
+    unstable: (paths: string) =>
+      `Not compared, because it differs between runs of the current version: ${paths}`,
+  },
 } as const;
