@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // debounce is the delay between a list_changed notification and reading the list, so that several
@@ -61,7 +62,8 @@ func (c *Conn) handleSessionRenewed() {
 		ctx, cancel := context.WithTimeout(context.Background(), relistTimeout)
 		defer cancel()
 		for _, uri := range subscribed {
-			if err := c.subscribeLegacy(ctx, "resources/subscribe", uri); err != nil {
+			params := append(wire.AppendString([]byte(`{"uri":`), uri), '}')
+			if _, err := c.request(ctx, "resources/subscribe", params); err != nil {
 				c.o.Log.Warn("Cannot subscribe again", "server", c.o.Server, "error", err)
 			}
 		}

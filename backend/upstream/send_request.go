@@ -14,9 +14,14 @@ import (
 //
 // The _meta members that a modern server requires are added to a legacy call, and removed from a
 // modern call to a legacy server. The result is unchanged: a modern result has a resultType,
-// whatever the era of the call.
+// whatever the era of the call. The modern era has no request for a subscription to a resource: it
+// becomes part of subscriptions/listen.
 func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	call.Instance, call.ServedBy = c.id, c.servedBy(call)
+	if isSubscription(call.Method) && c.era == core.Modern {
+		c.subscription(call)
+		return core.Reply{Result: []byte(`{}`)}, nil
+	}
 	params, token, known := []byte(call.Params), call.ProgressToken, false
 	switch {
 	case c.era == core.Modern && call.Era == core.Modern && call.HasModernMeta:
@@ -35,10 +40,16 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessag
 		}
 		token = p.ProgressToken
 	}
+	reply, err := core.Reply{}, error(nil)
 	if c.remote != nil {
-		return c.remote.CallWith(ctx, c.paramHeaders(call), call.Method, params, token, sink)
+		reply, err = c.remote.CallWith(ctx, c.paramHeaders(call), call.Method, params, token, sink)
+	} else {
+		reply, err = c.t.Call(ctx, call.Method, params, token, sink)
 	}
-	return c.t.Call(ctx, call.Method, params, token, sink)
+	if err == nil && len(reply.Error) == 0 && isSubscription(call.Method) {
+		c.subscription(call)
+	}
+	return reply, err
 }
 
 // Ping checks that the server responds. Any response counts, even an error, except an error about a

@@ -15,43 +15,27 @@ const (
 	maxListenBackoff = time.Minute
 )
 
-// Subscribe subscribes to changes of a resource, which are announced by
-// notifications/resources/updated to OnNotification. Subscribing to the same uri again has no
-// effect.
-func (c *Conn) Subscribe(ctx context.Context, uri string) error {
-	return c.subscription(ctx, "resources/subscribe", uri, true)
+// isSubscription reports whether a method starts or ends a subscription to a resource.
+func isSubscription(method string) bool {
+	return method == "resources/subscribe" || method == "resources/unsubscribe"
 }
 
-// Unsubscribe cancels a subscription.
-func (c *Conn) Unsubscribe(ctx context.Context, uri string) error {
-	return c.subscription(ctx, "resources/unsubscribe", uri, false)
-}
-
-func (c *Conn) subscribeLegacy(ctx context.Context, method, uri string) error {
-	_, err := c.request(ctx, method, append(wire.AppendString([]byte(`{"uri":`), uri), '}'))
-	return err
-}
-
-func (c *Conn) subscription(ctx context.Context, method, uri string, wanted bool) error {
-	if c.era == core.Legacy {
-		if err := c.subscribeLegacy(ctx, method, uri); err != nil {
-			return err
-		}
-	}
+// subscription remembers the subscription that a call starts or ends: it is renewed with a lost
+// session. The modern era has no such request; subscriptions/listen names all resources instead.
+func (c *Conn) subscription(call *core.Call) {
 	c.mu.Lock()
-	c.subscribed = slices.DeleteFunc(c.subscribed, func(have string) bool { return have == uri })
-	if wanted {
-		c.subscribed = append(c.subscribed, uri)
+	c.subscribed = slices.DeleteFunc(c.subscribed, func(have string) bool { return have == call.Name })
+	if call.Method == "resources/subscribe" {
+		c.subscribed = append(c.subscribed, call.Name)
 	}
 	c.mu.Unlock()
 	if c.era == core.Legacy {
-		return nil
+		return
 	}
 	select {
 	case c.relisten <- struct{}{}:
 	default: // a signal is pending
 	}
-	return nil
 }
 
 // listenParams returns the params of subscriptions/listen, or nil if there is nothing to listen to.

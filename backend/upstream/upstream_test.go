@@ -230,8 +230,10 @@ func TestModernServerListChangesAreReceived(t *testing.T) {
 	if kind := receive(t, changes); kind != core.Tools || len(c.Catalog().Tools) != 2 {
 		t.Errorf("%s, %d tools", kind, len(c.Catalog().Tools))
 	}
-	if err := c.Subscribe(context.Background(), "test://a"); err != nil {
-		t.Fatal(err)
+	// A client of either era subscribes by this request.
+	subscribe := &core.Call{Era: core.Legacy, Method: "resources/subscribe", Name: "test://a", Params: json.RawMessage(`{"uri":"test://a"}`)}
+	if reply, err := c.Send(context.Background(), subscribe, nil); err != nil || string(reply.Result) != "{}" {
+		t.Fatal(reply, err)
 	}
 	if got := receive(t, updates); !strings.Contains(got, `notifications/resources/updated {"uri":"test://a"`) {
 		t.Error(got)

@@ -1,5 +1,5 @@
 // An MCP server with MCP Apps: one that is written with the official library, one that attacks the
-// page around it, and some that cannot be shown.
+// page around it, and some that cannot be shown. With ACCOUNT, its resources are those of an account.
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -141,6 +141,8 @@ setTimeout(() => { location.href = ${JSON.stringify(process.env.DAEMON)} + '/' }
 
 const html = 'text/html;profile=mcp-app'
 const resources = {
+  'ui://account': () => ({ mimeType: 'text/plain', text: `of ${process.env.ACCOUNT}` }),
+  'app://account/data': () => ({ mimeType: 'text/plain', text: `of ${process.env.ACCOUNT}` }),
   'ui://board/view.html': () => ({ mimeType: html, text: board() }),
   'ui://board/hostile.html': () => ({ mimeType: html, text: hostile() }),
   'ui://board/leaving.html': () => ({ mimeType: html, blob: Buffer.from(leaving()).toString('base64') }),
@@ -151,7 +153,7 @@ const apps = { board: 'view.html', hostile: 'hostile.html', leaving: 'leaving.ht
 const tool = (name, ui) => ({ name, inputSchema: { type: 'object' }, ...(ui ? { _meta: { ui } } : {}) })
 const tools = [
   ...Object.entries(apps).map(([name, path]) => tool(name, { resourceUri: `ui://board/${path}` })),
-  tool('by_result'), tool('plain'), tool('add', { visibility: ['app'] }), tool('denied'), tool('for_models', { visibility: ['model'] }),
+  tool('account', { resourceUri: 'ui://account' }), tool('by_result'), tool('plain'), tool('add', { visibility: ['app'] }), tool('denied'), tool('for_models', { visibility: ['model'] }),
 ]
 
 createInterface({ input: process.stdin }).on('line', (line) => {
@@ -175,6 +177,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     case 'tools/call': {
       const { a, b } = params.arguments ?? {}
       if (params.name === 'add') return setTimeout(() => answer({ content: [{ type: 'text', text: String(a + b) }] }), 100)
+      if (params.name === 'account')
+        return answer({ content: [{ type: 'resource_link', uri: 'app://account/data', name: 'data' }], _meta: { ui: { resourceUri: 'ui://account' } } })
       const meta = params.name === 'by_result' ? { _meta: { ui: { resourceUri: 'ui://board/view.html' } } } : {}
       return answer({ content: [{ type: 'text', text: 'shown' }], structuredContent: { count: a ?? 0 }, ...meta })
     }

@@ -1,0 +1,98 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Two accounts of one server and a third server have equal resource URIs. At /mcp, every URI that a
+// client finds in a list, in the _meta of a tool and in the _meta of a result leads to the account
+// that it came from, in both eras. At the address of one server, URIs are those of the server.
+func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
+	t.Parallel()
+	servers := object{}
+	ids := []string{"home", "office", "third"}
+	for _, id := range ids {
+		servers[id] = object{"command": node, "args": []string{abs("clients/app-server.mjs")}, "env": object{"ACCOUNT": id}}
+	}
+	d := start(t, object{"mcpServers": servers})
+	d.running(ids...)
+	token := d.token("uris")
+	for _, modern := range []bool{false, true} {
+		for _, path := range append([]string{"/mcp"}, "/s/home/mcp", "/s/office/mcp", "/s/third/mcp") {
+			c := &rawClient{t: t, url: d.url + path, token: token, modern: modern}
+			if !modern {
+				c.initialize()
+			}
+			ask := func(method, name, params string) (result json.RawMessage) {
+				if modern {
+					params = strings.TrimPrefix(params+","+modernMeta, ",")
+				}
+				said := c.post(method, name, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`)
+				var m struct{ Result json.RawMessage }
+				if err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &m); err != nil || m.Result == nil {
+					t.Fatalf("%s %s: %s", path, method, said)
+				}
+				return m.Result
+			}
+			read := func(uri, account string) {
+				t.Helper()
+				got := ask("resources/read", uri, fmt.Sprintf(`"uri":%q`, uri))
+				var r struct{ Contents []struct{ URI, Text string } }
+				if json.Unmarshal(got, &r) != nil || len(r.Contents) != 1 || r.Contents[0].Text != "of "+account || r.Contents[0].URI != uri {
+					t.Errorf("%s modern=%v: %s of %s is %s", path, modern, uri, account, got)
+				}
+			}
+			var tools struct {
+				Tools []struct {
+					Name string
+					Meta struct {
+						UI struct{ ResourceURI string }
+					} `json:"_meta"`
+				}
+			}
+			_ = json.Unmarshal(ask("tools/list", "", ""), &tools)
+			seen := map[string]bool{}
+			for _, tool := range tools.Tools {
+				account, found := strings.CutSuffix(tool.Name, "__account")
+				if own := strings.TrimSuffix(strings.TrimPrefix(path, "/s/"), "/mcp"); tool.Name == "account" && path != "/mcp" {
+					account, found = own, true
+				}
+				if !found {
+					continue
+				}
+				seen[tool.Meta.UI.ResourceURI] = true
+				if path != "/mcp" && tool.Meta.UI.ResourceURI != "ui://account" {
+					t.Errorf("%s: the tool refers to %s", path, tool.Meta.UI.ResourceURI)
+				}
+				read(tool.Meta.UI.ResourceURI, account)
+				var result struct {
+					Content []struct{ URI string }
+					Meta    struct {
+						UI struct{ ResourceURI string }
+					} `json:"_meta"`
+				}
+				_ = json.Unmarshal(ask("tools/call", tool.Name, fmt.Sprintf(`"name":%q,"arguments":{}`, tool.Name)), &result)
+				if len(result.Content) != 1 || result.Meta.UI.ResourceURI != tool.Meta.UI.ResourceURI {
+					t.Fatalf("%s: the result is %+v", path, result)
+				}
+				read(result.Content[0].URI, account)
+			}
+			want := 1
+			if path == "/mcp" {
+				want = len(ids)
+			}
+			if len(seen) != want {
+				t.Errorf("%s modern=%v: %d apps: %v", path, modern, len(seen), seen)
+			}
+			listed := string(ask("resources/list", "", ""))
+			if n := strings.Count(listed, `"uri":"app:`); n != want {
+				t.Errorf("%s: %d resources are listed: %s", path, n, listed)
+			}
+		}
+	}
+}
