@@ -57,7 +57,7 @@ var edges = map[string]string{
 	"backend/marketplace": "backend/lazyregexp backend/core",
 	"backend/version":     "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
 	"backend/metrics":     "backend/core backend/event",
-	"backend/egress":      "backend/event backend/store",
+	"backend/observe":     "backend/event backend/store",
 	"backend/updates":     "backend/event backend/hideconsole", // the installed version is asked for its number
 	"backend/desktop":     "backend/atomicfile backend/core backend/event backend/approvals",
 	"backend/doctor":      "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
@@ -120,8 +120,8 @@ var owners = map[string]string{
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/term":                      "backend/cli",
-	"golang.org/x/sys":                       "config backend/atomicfile backend/process backend/sandbox backend/egress backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; atomicfile: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
-	"golang.org/x/sync":                      "backend/bridge",                                                                                                                                              // semaphore: room for large bodies
+	"golang.org/x/sys":                       "config backend/atomicfile backend/process backend/sandbox backend/observe backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; atomicfile: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
+	"golang.org/x/sync":                      "backend/bridge",                                                                                                                                               // semaphore: room for large bodies
 }
 
 // imports maps each package of the tree to what its files import outside of tests,

@@ -9,6 +9,8 @@ import (
 // Sandbox configures what the process of a stdio server may reach.
 type Sandbox struct {
 	On bool
+	// Observe records what the server opens, and refuses nothing.
+	Observe bool `json:",omitempty"`
 	// Read and Write are additional paths: absolute, or relative to the home directory if they begin
 	// with "~/". What may be written may be read as well.
 	Read  []string `json:",omitempty"`
@@ -22,16 +24,17 @@ type Sandbox struct {
 
 // Values of sandbox and of sandbox.network.
 const (
-	sandboxOff  = "off"
-	sandboxOn   = "on"
-	networkAny  = "any"
-	networkNone = "none"
+	sandboxOff     = "off"
+	sandboxObserve = "observe"
+	sandboxOn      = "on"
+	networkAny     = "any"
+	networkNone    = "none"
 )
 
 // maxSandboxPaths limits the paths of one sandbox.
 const maxSandboxPaths = 200
 
-// sandboxField reads "on", "off", or an object, which means on.
+// sandboxField reads "off", "observe", "on", or an object, which means on.
 func sandboxField(to *Sandbox) field {
 	return field{"sandbox", func(r *reader, name string, at Position, n *node) {
 		if n.kind == kindObject {
@@ -40,10 +43,12 @@ func sandboxField(to *Sandbox) field {
 			return
 		}
 		if n.kind != kindString {
-			r.wrong(n, name, `"on", "off" or an object`)
+			r.wrong(n, name, `"off", "observe", "on" or an object`)
 			return
 		}
-		oneOfThen(name, []string{sandboxOff, sandboxOn}, func(word string) { to.On = word == sandboxOn }).read(r, name, at, n)
+		oneOfThen(name, []string{sandboxOff, sandboxObserve, sandboxOn}, func(word string) {
+			to.On, to.Observe = word == sandboxOn, word == sandboxObserve
+		}).read(r, name, at, n)
 	}}
 }
 
@@ -101,10 +106,21 @@ func portList(name string, to *[]int) field {
 func (r *reader) sandbox(e *entry, m member) {
 	at := r.keyAt(e, m, "sandbox")
 	switch {
-	case !e.Sandbox.On:
+	case !e.Sandbox.On && !e.Sandbox.Observe:
 	case e.Type != core.Stdio:
 		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' is for stdio servers only, not for %s server '%s'", e.Type, e.Label)
 	case len(e.Sandbox.Ports) > 0 && !e.Sandbox.NoNetwork:
 		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all of the network is allowed", r.in())
 	}
+}
+
+// Mode returns the mode as in the configuration: "off", "observe" or "on".
+func (s *Sandbox) Mode() string {
+	switch {
+	case s.On:
+		return sandboxOn
+	case s.Observe:
+		return sandboxObserve
+	}
+	return sandboxOff
 }

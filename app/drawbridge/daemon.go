@@ -170,7 +170,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	})
 
 	var files *reload.Reloader
-	connections := newEgress(history, dialer, servers, bus, log, func() *config.Config { return files.Current() })
+	connections := newObserver(history, dialer, servers, bus, log, func() *config.Config { return files.Current() })
 	counts := newMeter(bus, servers, front, history, rules, dialer, calls, func() config.Metrics { return files.Current().Metrics })
 	newer := updates.New(updates.Options{Version: version, Storage: history, Bus: bus, Log: log})
 	sender := newTelemetry(bus, counts, recorder.Redact, log)
@@ -233,7 +233,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history, Egress: connections,
+		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history, Observer: connections, SandboxRules: dialer.SandboxRules,
 		Reach: files, Sizes: front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: records.frameLog, Watchman: checks,
 		Notices: func() []event.Notice {
@@ -270,7 +270,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("metrics", time.Second, counts.run)
 	life.run("telemetry", 2*time.Second, sender.run)
 	life.run("updates", time.Second, newer.Run)
-	life.run("egress", 3*time.Second, connections.Run)
+	life.run("connections of servers", 3*time.Second, connections.Run)
+	life.run("files of servers", 3*time.Second, newFileObserver(history, dialer, log, files.Current).Run)
 	if lost != nil { // the watchdog starts the installed version
 		life.run("replacement", time.Second, replaced.Run)
 	}

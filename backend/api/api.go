@@ -22,6 +22,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
@@ -81,6 +82,7 @@ type Files interface {
 	// AddArgumentRule adds a rule before the one with the key before, or as the last one.
 	AddArgumentRule(ctx context.Context, before string, rule json.RawMessage) error
 	SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error
+	SetSandbox(ctx context.Context, id string, value json.RawMessage) error
 }
 
 // Logs reads the logs of servers; *serverlog.Logs implements it.
@@ -145,9 +147,11 @@ type Options struct {
 	// it is not nil, with the connection; optional.
 	Try func(ctx context.Context, c *config.Server, as string, use func(dial.Conn)) dial.Trial
 
-	Facts  Facts  // previous versions of entries
-	Trust  Trust  // trusted tools and changes since
-	Egress Egress // optional: where servers connect to
+	Facts    Facts    // previous versions of entries
+	Trust    Trust    // trusted tools and changes since
+	Observer Observer // optional: where servers connect to
+	// SandboxRules returns the rules with which a server was last started; optional.
+	SandboxRules func(server string) (sandbox.Rules, bool)
 
 	UI       fs.FS                                  // optional: the page, index.html at its root
 	Usage    func(id string) (process.Usage, error) // resource usage of servers

@@ -52,6 +52,7 @@ type fakes struct {
 	bothEras  string
 	call      func(context.Context, *core.Call) (core.Reply, error)
 	recorder  *store.Recorder
+	current   *config.Config // config.Default() if nil
 }
 
 func (f *fakes) Statuses() []core.ServerStatus {
@@ -110,6 +111,10 @@ func (f *fakes) SetTool(_ context.Context, id, tool string, set map[string]json.
 	return f.note("tool", id+" "+tool+" "+string(raw))
 }
 
+func (f *fakes) SetSandbox(_ context.Context, id string, value json.RawMessage) error {
+	return f.note("sandbox", id+" "+string(value))
+}
+
 func (f *fakes) Approvals() []supervisor.Approval {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,7 +149,12 @@ func (f *fakes) Dismiss(subject string) bool {
 
 func (f *fakes) Expect(id string) { _ = f.note("expect", id) }
 
-func (f *fakes) Current() *config.Config    { return config.Default() }
+func (f *fakes) Current() *config.Config {
+	if f.current != nil {
+		return f.current
+	}
+	return config.Default()
+}
 func (f *fakes) Problems() []config.Problem { return f.problems }
 func (f *fakes) Text() (string, []byte, string, error) {
 	return "/home/me/config.jsonc", []byte(f.text), "tag-" + f.text[:1], nil

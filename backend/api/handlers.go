@@ -60,8 +60,8 @@ func (a *API) statusNow() Status {
 		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
 	}
 	s.Notices = append(s.Notices, a.Commands.Notices()...)
-	if a.Egress != nil {
-		s.Notices = append(s.Notices, a.Egress.Notices()...)
+	if a.Observer != nil {
+		s.Notices = append(s.Notices, a.Observer.Notices()...)
 	}
 	if a.Notices != nil {
 		s.Notices = append(s.Notices, a.Notices()...)

@@ -15,6 +15,7 @@ import (
 
 // Upkeep maintains the history; *store.Store implements it.
 type Upkeep interface {
+	ObservedPaths(ctx context.Context, server string) ([]store.ObservedPath, error)
 	history.Recordings
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)

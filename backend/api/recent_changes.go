@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/egress"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/observe"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Egress reports where servers connect to; *egress.Sampler implements it.
-type Egress interface {
+// Observer reports where servers connect to; *observe.Sampler implements it.
+type Observer interface {
 	Available(server string) (ok bool, why string)
 	Destinations(ctx context.Context, server string) ([]store.Destination, error)
 	Renamed(from, to string)
@@ -25,7 +25,7 @@ type Egress interface {
 	Dismiss(subject string) bool
 }
 
-var _ Egress = (*egress.Sampler)(nil)
+var _ Observer = (*observe.Sampler)(nil)
 
 // Destinations is where the processes of a server connect to.
 type Destinations struct {
@@ -50,7 +50,7 @@ const (
 	maxRecentChanges = 1000
 )
 
-func (a *API) registerEgress(doc huma.API) {
+func (a *API) registerObservations(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/servers/{id}/destinations", "Hosts and ports that the processes of a server connect to", a.destinations)
 	op(a, doc, "GET", "/api/v1/recent-changes", "What changed in the last days: versions, definitions, new tools and new destinations, newest first", a.recentChanges)
 }
@@ -60,12 +60,12 @@ func (a *API) destinations(ctx context.Context, in *serverInput) (*answer[Destin
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
 	d := Destinations{Items: []store.Destination{}}
-	if a.Egress == nil {
+	if a.Observer == nil {
 		d.Reason = "Connections are not observed here."
 		return reply(d)
 	}
-	d.Available, d.Reason = a.Egress.Available(in.ID)
-	list, err := a.Egress.Destinations(ctx, in.ID)
+	d.Available, d.Reason = a.Observer.Available(in.ID)
+	list, err := a.Observer.Destinations(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func (a *API) recentChanges(ctx context.Context, in *recentInput) (*answer[List[
 			break
 		}
 	}
-	if a.Egress != nil {
-		found, err := a.Egress.Destinations(ctx, in.Server)
+	if a.Observer != nil {
+		found, err := a.Observer.Destinations(ctx, in.Server)
 		if err != nil {
 			return nil, err
 		}

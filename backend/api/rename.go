@@ -54,8 +54,8 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 		}
 		return nil, err
 	}
-	if a.Egress != nil && to != old.ID {
-		a.Egress.Renamed(old.ID, to)
+	if a.Observer != nil && to != old.ID {
+		a.Observer.Renamed(old.ID, to)
 	}
 	if err := a.renameInChecks(ctx, old.ID, to); err != nil {
 		a.Log.Warn("Cannot rename a server in the saved checks", "server", old.ID, "error", err)

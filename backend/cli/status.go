@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,10 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 	if len(takes) > 0 {
 		t.head, t.right = append(t.head, "Memory", "CPU"), append(t.right, true, true)
 	}
+	confined := slices.ContainsFunc(s.Servers, func(one core.ServerStatus) bool { return one.Sandbox != "" })
+	if confined {
+		t.head, t.right = append(t.head, "Sandbox"), append(t.right, false)
+	}
 	for _, server := range s.Servers {
 		cells := []string{nameAndID(server), stateWord(server.State), toolCount(s, server), formatAge(now, server.Updated)}
 		if len(versions) > 0 {
@@ -109,6 +114,9 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 			cells = append(cells, fmt.Sprintf("%.1f MB", float64(u.RSS)/1e6), fmt.Sprintf("%.0f %%", u.CPU))
 		} else if len(takes) > 0 {
 			cells = append(cells, "", "")
+		}
+		if confined {
+			cells = append(cells, server.Sandbox)
 		}
 		t.add(cells...)
 	}

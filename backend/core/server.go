@@ -72,6 +72,7 @@ type ServerStatus struct {
 	Stderr     []string        `json:"stderr,omitempty"`    // the last lines after a crash, redacted
 	Instances  []Instance      `json:"instances,omitempty"` // processes of single clients, sessions or folders
 	Login      Login           `json:"login,omitempty"`     // of a remote server
+	Sandbox    string          `json:"sandbox,omitempty"`   // "observe" or "on"; "" is off
 	ManualOnly bool            `json:"-"`                   // stopped, and started only by the user: a call does not start it
 }
 

@@ -78,6 +78,7 @@ type Dialer struct {
 
 	trial   bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
 	running runningProcesses
+	rules   appliedRules
 	// loginEnv reads the environment of the login shell, and expire marks it as outdated. nil
 	// means the functions of package process.
 	loginEnv       func(context.Context) (map[string]string, error)

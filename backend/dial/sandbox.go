@@ -20,10 +20,10 @@ import (
 // confine makes spec start in the sandbox of c, if it has one. What the system cannot enforce
 // becomes a warning, or an error if the server must not run without it.
 func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess) error {
-	if !c.Sandbox.On {
+	if !c.Sandbox.On && !c.Sandbox.Observe {
 		return nil
 	}
-	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); name == "docker" || name == "podman" {
+	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); c.Sandbox.On && (name == "docker" || name == "podman") {
 		return &core.Error{Code: core.CodeValidation, Message: "a sandbox cannot confine a container, only the command " + name + " that starts it",
 			Hint: "Remove sandbox, and limit the container in args (--read-only, --network, --volume)."}
 	}
@@ -35,6 +35,11 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: d.Private,
 		Read: c.Sandbox.Read, Write: c.Sandbox.Write, NoNetwork: c.Sandbox.NoNetwork, Ports: c.Sandbox.Ports,
 	})
+	d.rules.set(c.ID, rules)
+	if c.Sandbox.Observe {
+		d.Logs.Append(c.ID, serverlog.Info, "what it opens is recorded, and nothing is refused")
+		return nil
+	}
 	missing, enough := sandbox.Check(rules)
 	if !enough && !c.Sandbox.BestEffort {
 		return &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
@@ -113,4 +118,29 @@ func (r *refusals) read(line []byte) {
 	}
 	r.told[path] = true
 	r.report(fmt.Sprintf("The sandbox refused access to %s. To allow it, add it to %s of this server.", path, key))
+}
+
+// appliedRules holds the rules of the sandbox with which each server was last started, or would
+// have been if it is only observed. The zero value is ready to use.
+type appliedRules struct {
+	mu       sync.Mutex
+	byServer map[string]sandbox.Rules
+}
+
+func (a *appliedRules) set(server string, r sandbox.Rules) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byServer == nil {
+		a.byServer = map[string]sandbox.Rules{}
+	}
+	a.byServer[server] = r
+}
+
+// SandboxRules returns the rules of the sandbox of a server, of its newest start. ok is false if it
+// was not started with sandbox "on" or "observe" since Drawbridge started.
+func (d *Dialer) SandboxRules(server string) (r sandbox.Rules, ok bool) {
+	d.rules.mu.Lock()
+	defer d.rules.mu.Unlock()
+	r, ok = d.rules.byServer[server]
+	return r, ok
 }

@@ -124,6 +124,9 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 		st.Since = old.Since
 	}
 	st.Login, _ = r.login()
+	if c.Sandbox.On || c.Sandbox.Observe {
+		st.Sandbox = c.Sandbox.Mode()
+	}
 	catalog := r.catalog()
 	if l := r.primary; l != nil {
 		st.Era, st.Version, st.PID = l.Era(), l.Version(), l.Process.PID
@@ -279,7 +282,7 @@ func lastHeard(l *snapshot) (last time.Time) {
 func visiblyDiffer(a, b core.ServerStatus) bool {
 	return a.State != b.State || a.Reason != b.Reason || a.Hint != b.Hint || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
-		a.Restarts != b.Restarts || a.Login != b.Login || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
+		a.Restarts != b.Restarts || a.Sandbox != b.Sandbox || a.Login != b.Login || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
 		!slices.Equal(a.Tags, b.Tags) || !slices.Equal(a.Warnings, b.Warnings) || !slices.Equal(a.Stderr, b.Stderr)
 }
 

@@ -482,6 +482,16 @@ export interface Change {
    */
   path: string;
 }
+export interface ChangeSandboxInputBody {
+  /**
+   * lock: the proposal that was reviewed; if it has changed since, the response is a conflict
+   */
+  entry?: string;
+  /**
+   * lock writes the proposal
+   */
+  mode: 'off' | 'observe' | 'on' | 'lock';
+}
 export interface ChangeVersionInputBody {
   /**
    * check queries the registry; plan tries a version alongside the running server; rehearse sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
@@ -926,6 +936,7 @@ export interface ServerStatus {
   reason: string;
   resources: number;
   restarts: number;
+  sandbox?: string;
   serverInfo?: unknown;
   since: string;
   state: string;
@@ -1866,6 +1877,16 @@ export interface Notice {
   message: string;
   subject: string;
 }
+export interface ObservedPath {
+  firstAt: string;
+  lastAt: string;
+  path: string;
+  server: string;
+  /**
+   * Whether it was opened for writing
+   */
+  written: boolean;
+}
 export interface OpenAddress {
   url: string;
 }
@@ -1940,6 +1961,17 @@ export interface Profiles {
   clients: ClientView[];
   items: Profile[];
   next: string;
+}
+export interface Protection {
+  /**
+   * Whether this system can enforce it
+   */
+  enforced: boolean;
+  name: string;
+  /**
+   * What it requires, or why it is not possible
+   */
+  requires: string;
 }
 export interface PruneInputBody {
   keepDays?: number;
@@ -2142,6 +2174,59 @@ export interface RuleTrial {
    */
   rules: RuleCount[];
 }
+export interface SandboxProposal {
+  /**
+   * The value of sandbox in the configuration
+   */
+  entry: {
+    [k: string]: unknown;
+  };
+  network: 'any' | 'none';
+  ports: number[];
+  /**
+   * Paths that the default rules do not cover
+   */
+  read: string[];
+  /**
+   * What the proposal cannot know
+   */
+  remarks: string[];
+  since: string;
+  write: string[];
+}
+export interface SandboxStatus {
+  /**
+   * Whether a sandbox can confine a server of this type
+   */
+  applies: boolean;
+  bestEffort: boolean;
+  /**
+   * Whether the system can enforce enough for the server to start with sandbox on
+   */
+  enough: boolean;
+  mode: 'off' | 'observe' | 'on';
+  network: 'any' | 'none';
+  /**
+   * Files that the server was seen to open while its sandbox was observe
+   */
+  observed: ObservedPath[];
+  ports: number[];
+  proposal?: SandboxProposal;
+  /**
+   * What this system can and cannot confine
+   */
+  protections: Protection[];
+  /**
+   * Additional paths, as configured
+   */
+  read: string[];
+  /**
+   * Why not, or why it is incomplete; empty if neither
+   */
+  reason: string;
+  server: string;
+  write: string[];
+}
 export interface Secret {
   changedAt: string;
   name: string;
@@ -2190,6 +2275,7 @@ export interface ServerDetail {
   reason: string;
   resources: number;
   restarts: number;
+  sandbox?: string;
   serverInfo?: unknown;
   since: string;
   state: string;

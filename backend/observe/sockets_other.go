@@ -1,6 +1,6 @@
 //go:build !linux
 
-package egress
+package observe
 
 import (
 	"net/netip"

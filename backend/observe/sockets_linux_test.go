@@ -1,4 +1,4 @@
-package egress
+package observe
 
 import (
 	"io"
@@ -58,8 +58,12 @@ func TestConnectionsOfTreeAreFound(t *testing.T) {
 	if has(open.LocalAddr().String()) {
 		t.Error("a connection that another opened to it counts as its own")
 	}
-	if asked != 1 {
-		t.Errorf("the processes were read %d times for the same sockets", asked)
+	if !slices.ContainsFunc(make([]struct{}, 100), func(struct{}) bool { // other programs may open sockets meanwhile
+		before := asked
+		s.sample(trees)
+		return asked == before
+	}) {
+		t.Error("the processes are read again for the same sockets")
 	}
 	open.Close()
 	if s.sample(trees); has(tcp.Addr().String()) {

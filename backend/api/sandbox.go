@@ -1,0 +1,217 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// SandboxStatus is the sandbox of a server and what this system can enforce of it.
+type SandboxStatus struct {
+	Server      string               `json:"server"`
+	Mode        string               `json:"mode" enum:"off,observe,on"`
+	Applies     bool                 `json:"applies" doc:"Whether a sandbox can confine a server of this type"`
+	Reason      string               `json:"reason" doc:"Why not, or why it is incomplete; empty if neither"`
+	Enough      bool                 `json:"enough" doc:"Whether the system can enforce enough for the server to start with sandbox on"`
+	Protections []sandbox.Protection `json:"protections" nullable:"false" doc:"What this system can and cannot confine"`
+	Read        []string             `json:"read" nullable:"false" doc:"Additional paths, as configured"`
+	Write       []string             `json:"write" nullable:"false"`
+	Network     string               `json:"network" enum:"any,none"`
+	Ports       []int                `json:"ports" nullable:"false"`
+	BestEffort  bool                 `json:"bestEffort"`
+	Observed    []store.ObservedPath `json:"observed" nullable:"false" doc:"Files that the server was seen to open while its sandbox was observe"`
+	Proposal    *SandboxProposal     `json:"proposal,omitempty" doc:"Absent if nothing was observed"`
+}
+
+// SandboxProposal is a sandbox that permits what was observed.
+type SandboxProposal struct {
+	Since   time.Time `json:"since"`
+	Entry   JSON      `json:"entry" doc:"The value of sandbox in the configuration"`
+	Read    []string  `json:"read" nullable:"false" doc:"Paths that the default rules do not cover"`
+	Write   []string  `json:"write" nullable:"false"`
+	Network string    `json:"network" enum:"any,none"`
+	Ports   []int     `json:"ports" nullable:"false"`
+	Remarks []string  `json:"remarks" nullable:"false" doc:"What the proposal cannot know"`
+}
+
+// Limits of a proposal for the network.
+const (
+	silentPeriod = 24 * time.Hour // without connections before no network is proposed
+	maxPorts     = 20
+	restPeriod   = 7 * 24 * time.Hour // how long to observe
+)
+
+func (a *API) registerSandbox(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, what this system can confine, and the proposal from what was observed", a.getSandbox)
+	op(a, doc, "POST", "/api/v1/servers/{id}/sandbox", "Change the sandbox of a server in the configuration; lock applies the proposal", a.changeSandbox)
+}
+
+func (a *API) getSandbox(ctx context.Context, in *serverInput) (*answer[SandboxStatus], error) {
+	st, err := a.sandboxOf(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return reply(st)
+}
+
+func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
+	s, ok := a.Files.Current().Server(id)
+	if !ok {
+		return SandboxStatus{}, core.Errorf(core.CodeNotFound, "there is no such server")
+	}
+	c := s.Sandbox
+	st := SandboxStatus{
+		Server: s.ID, Mode: c.Mode(), Applies: s.Type == core.Stdio, Protections: sandbox.Protections(),
+		Read: nonNil(c.Read), Write: nonNil(c.Write), Network: "any", Ports: nonNil(c.Ports), BestEffort: c.BestEffort, Observed: []store.ObservedPath{},
+	}
+	if c.NoNetwork {
+		st.Network = "none"
+	}
+	if !st.Applies {
+		st.Reason = "A sandbox confines stdio servers only, not servers of type " + string(s.Type) + "."
+		return st, nil
+	}
+	missing, enough := sandbox.Check(sandbox.Rules{NoNetwork: c.NoNetwork})
+	if st.Enough = enough; len(missing) > 0 {
+		st.Reason = "This system cannot " + joinNor(missing) + "."
+	}
+	observed, err := a.Upkeep.ObservedPaths(ctx, s.ID)
+	if err != nil || len(observed) == 0 {
+		return st, err
+	}
+	st.Observed = observed
+	st.Proposal, err = a.proposal(ctx, &s, observed)
+	return st, err
+}
+
+func joinNor(list []string) string {
+	text := ""
+	for i, one := range list {
+		if i > 0 {
+			text += ", nor "
+		}
+		text += one
+	}
+	return text
+}
+
+// proposal returns the sandbox that permits what was observed of a server.
+func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.ObservedPath) (*SandboxProposal, error) {
+	if a.SandboxRules == nil {
+		return nil, nil
+	}
+	rules, ok := a.SandboxRules(s.ID)
+	if !ok {
+		return nil, nil // it was not started yet: the default rules depend on its command
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, err
+	}
+	p := &SandboxProposal{Since: observed[0].FirstAt, Network: "any", Ports: []int{}, Remarks: []string{}}
+	var seen []sandbox.Opened
+	for _, one := range observed {
+		seen = append(seen, sandbox.Opened{Path: one.Path, Written: one.Written})
+		if one.FirstAt.Before(p.Since) {
+			p.Since = one.FirstAt
+		}
+	}
+	p.Read, p.Write = sandbox.Propose(rules, home, seen)
+	p.Read, p.Write = nonNil(p.Read), nonNil(p.Write)
+	if err := a.proposeNetwork(ctx, s.ID, p); err != nil {
+		return nil, err
+	}
+	if age := time.Since(p.Since); age < restPeriod {
+		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock it: what it has not done yet is not in the proposal.")
+	}
+	p.Remarks = append(p.Remarks, "Files that are opened only for a moment may be missing. After locking, the log names each refused path.")
+	entry := struct {
+		Read    []string `json:"read,omitempty"`
+		Write   []string `json:"write,omitempty"`
+		Network string   `json:"network,omitempty"`
+		Ports   []int    `json:"ports,omitempty"`
+	}{p.Read, p.Write, "", p.Ports}
+	if p.Network == "none" {
+		entry.Network = p.Network
+	}
+	text, err := json.Marshal(entry)
+	p.Entry = JSON(text)
+	return p, err
+}
+
+// proposeNetwork proposes the ports that a server connected to while it was observed, or no network
+// if it made no connections for a day.
+func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxProposal) error {
+	if a.Observer == nil {
+		return nil
+	}
+	if ok, _ := a.Observer.Available(server); !ok {
+		return nil
+	}
+	list, err := a.Observer.Destinations(ctx, server)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		if d.Protocol == "tcp" && !d.LastAt.Before(p.Since) && !slices.Contains(p.Ports, d.Port) {
+			p.Ports = append(p.Ports, d.Port)
+		}
+	}
+	slices.Sort(p.Ports)
+	switch {
+	case len(p.Ports) > maxPorts:
+		p.Ports = []int{}
+		p.Remarks = append(p.Remarks, "It connects to too many different ports to list them.")
+	case len(p.Ports) > 0:
+		p.Network = "none"
+	case time.Since(p.Since) >= silentPeriod:
+		p.Network = "none"
+	default:
+		p.Remarks = append(p.Remarks, "No connections have been seen. After a day without any, network none is proposed.")
+	}
+	return nil
+}
+
+type changeSandboxInput struct {
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
+	Body struct {
+		Mode  string `json:"mode" enum:"off,observe,on,lock" doc:"lock writes the proposal"`
+		Entry string `json:"entry,omitempty" maxLength:"65536" doc:"lock: the proposal that was reviewed; if it has changed since, the response is a conflict"`
+	}
+}
+
+func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answer[SandboxStatus], error) {
+	st, err := a.sandboxOf(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Applies && in.Body.Mode != "off" {
+		return nil, &core.Error{Code: core.CodeValidation, Message: st.Reason}
+	}
+	value, _ := json.Marshal(in.Body.Mode)
+	if in.Body.Mode == "lock" {
+		switch {
+		case st.Proposal == nil:
+			return nil, &core.Error{Code: core.CodeConflict, Message: "nothing was observed that a sandbox could be proposed from", Hint: "Set the sandbox to observe, and use the server for a while."}
+		case in.Body.Entry != "" && in.Body.Entry != string(st.Proposal.Entry):
+			return nil, &core.Error{Code: core.CodeConflict, Message: "the proposal has changed in the meantime", Hint: "Review it again."}
+		}
+		value = []byte(st.Proposal.Entry)
+	}
+	if err := a.Files.SetSandbox(ctx, st.Server, value); err != nil {
+		return nil, err
+	}
+	if st, err = a.sandboxOf(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return reply(st)
+}

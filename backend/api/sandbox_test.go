@@ -1,0 +1,68 @@
+package api
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/observe"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
+	s := newSite(t)
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": "observe"}, "web": {"url": "http://127.0.0.1:1/mcp"}}}`))
+	s.statuses = []core.ServerStatus{{ID: "files"}, {ID: "web"}}
+	s.api.Observer = observe.New(observe.Options{Store: s.store, Bus: s.bus})
+	s.api.SandboxRules = func(string) (sandbox.Rules, bool) {
+		return sandbox.Rules{Read: []string{"/etc", filepath.Join(home, "public")}, Write: []string{"/tmp"}}, true
+	}
+	since := time.Now().Add(-8 * 24 * time.Hour).UTC()
+	var seen []store.ObservedPath
+	for path, written := range map[string]bool{"/etc/hosts": false, "/tmp/x": true, home + "/public/data/a.db": true, home + "/public/data/b.db": true, home + "/.config/gh/hosts.yml": false} {
+		seen = append(seen, store.ObservedPath{Server: "files", Path: path, Written: written, FirstAt: since, LastAt: since})
+	}
+	to := store.Destination{Server: "files", Protocol: "tcp", Host: "api.example.com", Port: 443, Address: "192.0.2.1", FirstAt: since, LastAt: time.Now()}
+	if err := s.store.SaveObservations(t.Context(), []store.Destination{to}, seen); err != nil {
+		t.Fatal(err)
+	}
+	var st SandboxStatus
+	s.get(t, "/api/v1/servers/files/sandbox", &st)
+	if st.Mode != "observe" || !st.Applies || len(st.Protections) == 0 || len(st.Observed) != len(seen) || st.Proposal == nil {
+		t.Fatalf("%+v", st)
+	}
+	ok, _ := s.api.Observer.Available("files")
+	want := `{"read":["~/.config/gh/hosts.yml"],"write":["~/public/data"],"network":"none","ports":[443]}`
+	if !ok { // connections are observed on Linux only
+		want = `{"read":["~/.config/gh/hosts.yml"],"write":["~/public/data"]}`
+	}
+	if got := string(st.Proposal.Entry); got != want {
+		t.Errorf("proposed %s, want %s", got, want)
+	}
+	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock", "entry": "{}"}`); status != 409 {
+		t.Errorf("an outdated proposal: %d %s", status, body)
+	}
+	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock"}`); status != 200 {
+		t.Errorf("lock: %d %s", status, body)
+	}
+	if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
+		t.Errorf("written: %s", got)
+	}
+	s.get(t, "/api/v1/servers/web/sandbox", &st)
+	if st.Applies || !strings.Contains(st.Reason, "stdio servers only") {
+		t.Errorf("an http server: %+v", st)
+	}
+	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`); status != 400 {
+		t.Errorf("an http server: %d %s", status, body)
+	}
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) sandbox() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sandbox SERVER", Short: "Show the sandbox of a server and what this system can confine; observe, lock, turn on and off", Args: argCount(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.showSandbox(cmd, http.MethodGet, args[0], nil)
+		},
+	}
+	for _, one := range [][2]string{
+		{"off", "Turn the sandbox off"},
+		{"observe", "Record what the server opens, refuse nothing, and propose a sandbox"},
+		{"on", "Turn the sandbox on with the default rules"},
+		{"lock", "Turn the sandbox on with what was observed"},
+	} {
+		cmd.AddCommand(&cobra.Command{
+			Use: one[0] + " SERVER", Short: one[1], Args: argCount(1, 1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return p.showSandbox(cmd, http.MethodPost, args[0], map[string]string{"mode": one[0]})
+			},
+		})
+	}
+	return cmd
+}
+
+func (p *program) showSandbox(cmd *cobra.Command, method, server string, body any) error {
+	var st api.SandboxStatus
+	if done, err := p.fetch(cmd.Context(), method, "servers/"+url.PathEscape(server)+"/sandbox", nil, body, &st); done || err != nil {
+		return err
+	}
+	say := func(format string, args ...any) { fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf(format, args...))) }
+	say("%s: sandbox %s", st.Server, st.Mode)
+	if st.Reason != "" {
+		say("%s", st.Reason)
+	}
+	if !st.Applies {
+		return nil
+	}
+	if st.Mode == "on" {
+		printPaths(say, st.Read, st.Write, st.Network, st.Ports)
+	}
+	t := table{head: []string{"This system can confine", "", "Requires"}}
+	for _, one := range st.Protections {
+		word := "no"
+		if one.Enforced {
+			word = "yes"
+		}
+		t.add(one.Name, word, one.Requires)
+	}
+	if err := t.print(p.Stdout, p.Terminal()); err != nil {
+		return err
+	}
+	if st.Proposal == nil {
+		return nil
+	}
+	say("Proposed from what was observed since %s (%s):", localTime(st.Proposal.Since), plural(len(st.Observed), "file"))
+	printPaths(say, st.Proposal.Read, st.Proposal.Write, st.Proposal.Network, st.Proposal.Ports)
+	say("  \"sandbox\": %s", st.Proposal.Entry)
+	for _, remark := range st.Proposal.Remarks {
+		say("%s", remark)
+	}
+	if st.Mode == "observe" {
+		say("Apply it: drawbridge sandbox lock %s", st.Server)
+	}
+	return nil
+}
+
+func printPaths(say func(string, ...any), read, write []string, network string, ports []int) {
+	for _, path := range read {
+		say("  also reads %s", path)
+	}
+	for _, path := range write {
+		say("  also writes %s", path)
+	}
+	switch {
+	case network == "any":
+		say("  any network connections")
+	case len(ports) == 0:
+		say("  no network connections")
+	default:
+		say("  TCP to port %s, and UDP", strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]"))
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package observe
+
+const filesAvailable = false
+
+func openFiles(int, func(string, bool)) {}

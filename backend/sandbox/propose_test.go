@@ -1,0 +1,44 @@
+package sandbox
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestProposalIsNarrowForPrivateAndStartFiles(t *testing.T) {
+	home := t.TempDir()
+	r := Rules{Read: []string{"/usr", home + "/work", home + "/.local", home + "/.bashrc", home + "/notes.txt"}, Write: []string{home + "/tmp", home + "/.npm"}}
+	read, write := Propose(r, home, []Opened{
+		{"/usr/lib/x", false}, {home + "/tmp/a", true}, {home + "/.npm/x", true}, // covered
+		{home + "/work/a/1.txt", true}, {home + "/work/a/b/2.txt", true}, {home + "/.bashrc", true}, {home + "/.local/bin/tool", true}, {home + "/notes.txt", true},
+		{home + "/.ssh/config", false}, {home + "/.aws/token", true},
+	})
+	if want := []string{"~/.ssh/config"}; !slices.Equal(read, want) {
+		t.Errorf("read %q", read)
+	}
+	want := []string{"~/.aws/token", "~/.bashrc", "~/.local/bin/tool", "~/notes.txt", "~/work/a"}
+	if !slices.Equal(write, want) {
+		t.Errorf("write %q", write)
+	}
+}
+
+func TestProtectionsFollowVersion(t *testing.T) {
+	enforced := func(version int) (n int) {
+		for _, p := range protections(version, true) {
+			if p.Requires == "" {
+				t.Errorf("%s: nothing is said about what it requires", p.Name)
+			}
+			if p.Enforced {
+				n++
+			}
+		}
+		return n
+	}
+	var got []int
+	for version := range 7 {
+		got = append(got, enforced(version))
+	}
+	if want := []int{0, 3, 3, 4, 5, 6, 7}; !slices.Equal(got, want) {
+		t.Errorf("enforced by version: %v", got)
+	}
+}

@@ -1,0 +1,25 @@
+package sandbox
+
+// Protection is something that a sandbox can or cannot confine on this system.
+type Protection struct {
+	Name     string `json:"name"`
+	Enforced bool   `json:"enforced" doc:"Whether this system can enforce it"`
+	Requires string `json:"requires" doc:"What it requires, or why it is not possible"`
+}
+
+// Protections returns what this system can and cannot enforce for a confined program.
+func Protections() []Protection { return protections(landlockABIVersion(), filtersSockets()) }
+
+func protections(version int, filters bool) []Protection {
+	return []Protection{
+		{"Reading, writing and running files", version >= 1, "Linux 5.13 with Landlock"},
+		{"Truncating files", version >= truncateVersion, "Linux 6.2"},
+		{"TCP connections", version >= networkVersion, "Linux 6.7"},
+		{"UDP and other sockets", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
+		{"Control of devices", version >= deviceVersion, "Linux 6.10"},
+		{"Signals and abstract sockets of other programs", version >= scopeVersion, "Linux 6.12"},
+		{"Gaining privileges through setuid", version >= 1, "Linux 5.13 with Landlock"},
+		{"Connections to single hosts", false, "not possible: the kernel filters by port only"},
+		{"Unix sockets in the file system", false, "not possible with this version of Drawbridge"},
+	}
+}
