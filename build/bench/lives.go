@@ -101,8 +101,8 @@ func measureStarts(ctx context.Context, b *bench) ([]finding, error) {
 				warm = append(warm, took)
 			}
 		}
-		f := finding{what: fmt.Sprintf("start to the tools of %d servers listed, warm catalog", row.servers),
-			measured: fmt.Sprintf("%s (the first start ever: %s)", micro(float64(median(warm))), micro(float64(fresh)))}
+		f := finding{what: fmt.Sprintf("from the start until the tools of %d servers are listed, with cached catalogs", row.servers),
+			measured: fmt.Sprintf("%s (the very first start: %s)", micro(float64(median(warm))), micro(float64(fresh)))}
 		if row.most > 0 {
 			f.goal, f.missed = fmt.Sprintf("<= %.0f ms", row.most), float64(median(warm)) > row.most*1e6
 		}
@@ -183,8 +183,8 @@ func measureKills(ctx context.Context, b *bench) ([]finding, error) {
 	after := 200 * len(took)
 	v := median(took)
 	return []finding{
-		{"upstream SIGKILL to the next good call", "<= 300 ms", fmt.Sprintf("%s (worst %s)", micro(float64(v)), micro(float64(slices.Max(took)))), v > 300*time.Millisecond},
-		{fmt.Sprintf("failed calls among the %d after that", after), "0", strconv.Itoa(failed), failed > 0},
+		{"from SIGKILL of a server to the next successful call", "<= 300 ms", fmt.Sprintf("%s (worst %s)", micro(float64(v)), micro(float64(slices.Max(took)))), v > 300*time.Millisecond},
+		{fmt.Sprintf("failed calls among the next %d", after), "0", strconv.Itoa(failed), failed > 0},
 	}, nil
 }
 
@@ -237,7 +237,7 @@ func measureEdits(ctx context.Context, b *bench) ([]finding, error) {
 		took = append(took, d)
 	}
 	v := median(took)
-	return []finding{{"config edit to list_changed heard and the tool listed", "<= 400 ms",
+	return []finding{{"from a configuration edit until list_changed is received and the tool is listed", "<= 400 ms",
 		fmt.Sprintf("%s (worst %s)", micro(float64(v)), micro(float64(slices.Max(took)))), v > 400*time.Millisecond}}, nil
 }
 
@@ -288,7 +288,7 @@ func editOnce(ctx context.Context, b *bench) (time.Duration, error) {
 	select {
 	case <-heard:
 	case <-ctx.Done():
-		return 0, errors.New("no list_changed was heard")
+		return 0, errors.New("no list_changed was received")
 	}
 	return time.Since(began), until(ctx, 10*time.Second, "the tool is not listed", func() bool { return t.tools(ctx) == 2 })
 }
@@ -334,9 +334,9 @@ func measureShims(ctx context.Context, b *bench) ([]finding, error) {
 	}
 	ratio := float64(median(added)) / float64(median(floors))
 	return []finding{
-		{"shim: start to the first answer", "<= 40 ms", micro(float64(median(first))), median(first) > 40*time.Millisecond},
-		{"shim: own memory", "<= 8 MB", took.String(), mega(took.own) > 8},
-		{"shim: p50 that it adds to a call of 60 B / F", "<= 0.50", fmt.Sprintf("%.2f (%s)", ratio, micro(float64(median(added)))), ratio > 0.5},
+		{"shim: from its start to the first response", "<= 40 ms", micro(float64(median(first))), median(first) > 40*time.Millisecond},
+		{"shim: private memory", "<= 8 MB", took.String(), mega(took.own) > 8},
+		{"shim: p50 added to a call of 60 B / F", "<= 0.50", fmt.Sprintf("%.2f (%s)", ratio, micro(float64(median(added)))), ratio > 0.5},
 	}, nil
 }
 

@@ -49,7 +49,7 @@ func main() {
 	program := flag.String("program", "build/bin/drawbridge", "the program to measure")
 	before := flag.String("before", "", "compare calls with this program instead of the floor")
 	out := flag.String("o", "", "file to write the tables to, besides printing them")
-	only := flag.String("only", "", "only rows whose name holds one of these, separated by commas")
+	only := flag.String("only", "", "only rows whose name contains one of these, separated by commas")
 	flag.Parse()
 	if done, err := role(flag.Args()); done {
 		if err != nil {

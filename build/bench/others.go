@@ -46,7 +46,7 @@ func recordingCost(ctx context.Context, b *bench) ([]finding, error) {
 	v := median(ratios)
 	return []finding{
 		{"calls/s with recording / without, 60 B × 64", ">= 0.80", fmt.Sprintf("%.2f", v), v < 0.8},
-		{"calls less rows in the history", "0", fmt.Sprint(lost), lost != 0},
+		{"calls missing in the history", "0", fmt.Sprint(lost), lost != 0},
 	}, nil
 }
 
@@ -192,7 +192,7 @@ func growth(ctx context.Context, b *bench) ([]finding, error) {
 		return nil, err
 	}
 	return []finding{
-		{"200 servers with 2,000 tools: all listed after", "", micro(float64(listed)), false},
+		{"200 servers with 2,000 tools: time until all are listed", "", micro(float64(listed)), false},
 		{"daemon with 200 servers, 2,000 tools, 64 clients", "", fmt.Sprintf("%s; %d files; %.0f calls/s", memoryOf(t.pid), descriptorsOf(t.pid), m.rate), false},
 	}, nil
 }

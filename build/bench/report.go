@@ -35,7 +35,7 @@ func (f finding) verdict() string {
 // report returns all tables, with medians of all rounds.
 func (b *bench) report(results []result, found []finding) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s, %s, %s/%s, %d cores, %s; %d rounds of %s, floor and Drawbridge in turn, medians.\n\n",
+	fmt.Fprintf(&t, "%s, %s, %s/%s, %d cores, %s; %d rounds of %s, floor and Drawbridge alternately, medians.\n\n",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.rounds, b.length)
 	if len(results) > 0 {
 		t.WriteString("| workload | floor p50 | p50 | ratio | floor p99 | p99 | ratio | floor calls/s | calls/s | ratio | CPU/call floor, ours | RSS | files | dropped |\n")

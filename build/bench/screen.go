@@ -15,7 +15,7 @@ import (
 // trayMemory measures the memory that the tray icon adds to the daemon's process. It needs a
 // session bus and starts a private one if there is none.
 func trayMemory(ctx context.Context, b *bench) ([]finding, error) {
-	const what = "idle memory that the tray adds to the daemon, 1 server"
+	const what = "idle memory added by the tray, 1 server"
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
 		return []finding{{what: what, measured: "not measured: there is no dbus-daemon"}}, nil
 	}
@@ -62,7 +62,7 @@ func trayMemory(ctx context.Context, b *bench) ([]finding, error) {
 // windowMemory measures the memory of all processes of the open window. It needs the window's
 // program and an X server, real or virtual.
 func windowMemory(ctx context.Context, b *bench) ([]finding, error) {
-	const what = "memory of the open window, all its processes"
+	const what = "memory of the open window, all processes"
 	program := filepath.Join(filepath.Dir(b.program), "drawbridge-window")
 	if _, err := os.Stat(program); err != nil {
 		return []finding{{what: what, measured: "not measured: " + program + " is not built"}}, nil
