@@ -1,4 +1,5 @@
 // The page without a session, and while the daemon does not respond.
+import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { flow, ownPort } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
@@ -84,5 +85,29 @@ flow(
     await page.getByRole('button', { name: 'Try again' }).click();
     await settled(page, '/checks');
     await page.getByText('Cannot show this page').waitFor({ state: 'detached' });
+  },
+);
+
+flow(
+  'a page whose script could not be loaded is requested again, then offers to reload',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    let requests = 0;
+    let failing = 2;
+    await page.route('**/assets/calls-route*.js', (route) => {
+      requests++;
+      return failing-- > 0 ? route.abort() : route.continue();
+    });
+    await page.goto(`${mock.url}/#/calls`);
+    await page.getByRole('table', { name: 'Calls' }).waitFor();
+    assert.equal(requests, 3);
+    failing = Number.POSITIVE_INFINITY;
+    await page.evaluate(() => sessionStorage.setItem('drawbridge.reloaded', String(Date.now())));
+    await page.reload();
+    await page.getByText('A part of the page could not be loaded.').waitFor();
+    await inspect(page, 'all');
+    failing = 0;
+    await page.getByRole('button', { name: 'Reload' }).click();
+    await page.getByRole('table', { name: 'Calls' }).waitFor();
   },
 );

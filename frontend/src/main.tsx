@@ -3,6 +3,7 @@ import { createRoot } from 'react-dom/client';
 import { App, makeApp } from '@/app/app';
 import { enter } from '@/features/session/api';
 import { watchDensity } from '@/lib/density';
+import { PartError } from '@/lib/page-part';
 import { RequestError } from '@/lib/request';
 import { watchTheme } from '@/lib/theme';
 import './styles.css';
@@ -16,7 +17,8 @@ if (root) {
   createRoot(root, {
     // A request that failed is shown where its answer would stand; that is no fault of the page.
     onCaughtError: (error) => {
-      if (!(error instanceof RequestError)) console.error(error);
+      if (error instanceof PartError) console.warn(error, error.cause);
+      else if (!(error instanceof RequestError)) console.error(error);
     },
   }).render(
     <StrictMode>

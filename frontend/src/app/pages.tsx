@@ -1,8 +1,10 @@
 import { type ErrorComponentProps, Link, useRouter, useRouterState } from '@tanstack/react-router';
 import { MapPinOff } from 'lucide-react';
+import { useEffect } from 'react';
 import { buttonClasses } from '@/components/button';
 import { Boundary, Empty, Failed, LoadingPage, PageHeader } from '@/components/page';
 import { useConnection } from '@/lib/connection';
+import { PartError, reloadOnce } from '@/lib/page-part';
 import { texts } from '@/lib/texts';
 import { OverviewPage } from './overview-page';
 import { pageAt } from './places';
@@ -24,6 +26,10 @@ export function Pending() {
 /** A page that cannot be shown, its script for one: whatever it was, the others still work. */
 export function Broken({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
+  const { phase } = useConnection();
+  useEffect(() => {
+    if (error instanceof PartError && phase === 'live') reloadOnce();
+  }, [error, phase]);
   return (
     <>
       <PageHeader title={useTitleHere()} />

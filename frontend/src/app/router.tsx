@@ -11,6 +11,7 @@ import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, listFilters } from '@/features/directory/server-labels';
 import { type View, views } from '@/features/servers/views';
 import { type Grouping, groupings } from '@/features/tools/groups';
+import { part } from '@/lib/page-part';
 import { type Range, type Span, spanOf } from '@/lib/range';
 import { Broken, NotFound, OverviewRoute, Pending } from './pages';
 import { Shell } from './shell';
@@ -25,19 +26,19 @@ const text = (value: unknown): string | undefined =>
 
 /** Pages that are not part of the first load. */
 const lazy = {
-  servers: () => import('./servers-route'),
-  calls: () => import('./calls-route'),
-  add: () => import('./add-route'),
-  tools: () => import('./tools-route'),
-  approvals: () => import('./approvals-route'),
-  sessions: () => import('./sessions-route'),
-  usage: () => import('./usage-route'),
-  checks: () => import('./checks-route'),
-  directory: () => import('./directory-route'),
-  welcome: () => import('./welcome-route'),
-  clients: () => import('./clients-route'),
-  profiles: () => import('./profiles-route'),
-  settings: () => import('./settings-route'),
+  servers: part(() => import('./servers-route')),
+  calls: part(() => import('./calls-route')),
+  add: part(() => import('./add-route')),
+  tools: part(() => import('./tools-route')),
+  approvals: part(() => import('./approvals-route')),
+  sessions: part(() => import('./sessions-route')),
+  usage: part(() => import('./usage-route')),
+  checks: part(() => import('./checks-route')),
+  directory: part(() => import('./directory-route')),
+  welcome: part(() => import('./welcome-route')),
+  clients: part(() => import('./clients-route')),
+  profiles: part(() => import('./profiles-route')),
+  settings: part(() => import('./settings-route')),
 };
 
 /**

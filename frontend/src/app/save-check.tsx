@@ -3,10 +3,12 @@ import { ListChecks } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { Button } from '@/components/button';
 import { callQueryOptions } from '@/features/calls/api';
+import { part } from '@/lib/page-part';
 import { texts } from '@/lib/texts';
 
 // In the file of the page that shows checks: it is loaded ahead, and not first.
-const Dialog = lazy(async () => ({ default: (await import('./checks-route')).SaveDialog }));
+const loadDialogs = part(() => import('./checks-route'));
+const Dialog = lazy(async () => ({ default: (await loadDialogs()).SaveDialog }));
 
 /** The dialog that makes a check of recorded calls. */
 export function SaveCheck({ ids, onClose }: { ids: string[]; onClose: () => void }) {

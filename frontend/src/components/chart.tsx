@@ -1,11 +1,12 @@
 import { type ComponentProps, lazy, Suspense } from 'react';
 import { letterScale } from '@/lib/letter-scale';
+import { part } from '@/lib/page-part';
 
 /** Loads the chart. uPlot formats numbers in the language of the browser while it is loaded. */
-export const loadChart = () => {
+export const loadChart = part(() => {
   ensureLanguage();
   return import('./time-chart');
-};
+});
 
 /** WebKitGTK names the POSIX locale "C" as its language, which Intl rejects. */
 export function ensureLanguage() {

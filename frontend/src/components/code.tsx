@@ -1,8 +1,9 @@
 import { type ComponentProps, lazy, Suspense } from 'react';
+import { part } from '@/lib/page-part';
 
 export type { Completion, Mark } from './codemirror';
 
-export const loadCode = () => import('./codemirror');
+export const loadCode = part(() => import('./codemirror'));
 const View = lazy(async () => ({ default: (await loadCode()).CodeView }));
 const Merge = lazy(async () => ({ default: (await loadCode()).MergeDiff }));
 const Edit = lazy(async () => ({ default: (await loadCode()).Editor }));

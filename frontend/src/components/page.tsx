@@ -5,8 +5,9 @@ import { TriangleAlert } from 'lucide-react';
 import { createContext, type ReactNode, Suspense, useContext } from 'react';
 import { Button } from '@/components/button';
 import { classes } from '@/lib/classes';
-import { capital } from '@/lib/format';
-import { messageOf } from '@/lib/request';
+import { capital, plain } from '@/lib/format';
+import { PartError } from '@/lib/page-part';
+import { messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 
 /**
@@ -149,10 +150,21 @@ export function Failed({
   return (
     <Empty icon={TriangleAlert} title={texts.errors.pageTitle} tone="bad" heading={heading}>
       <p className="[overflow-wrap:anywhere]">{capital(messageOf(error))}</p>
-      {onRetry && (
-        <Button className="mt-4" onClick={onRetry}>
-          {texts.actions.retry}
+      {error instanceof Error && !(error instanceof RequestError) && (
+        <p className="mt-1 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
+          {plain(String(error.cause ?? error).slice(0, 500))}
+        </p>
+      )}
+      {error instanceof PartError ? (
+        <Button className="mt-4" onClick={() => location.reload()}>
+          {texts.errors.reload}
         </Button>
+      ) : (
+        onRetry && (
+          <Button className="mt-4" onClick={onRetry}>
+            {texts.actions.retry}
+          </Button>
+        )
       )}
     </Empty>
   );

@@ -2,6 +2,7 @@ import { capital } from '@/lib/format';
 import { sessionKey } from '@/lib/session';
 import { texts } from '@/lib/texts';
 import type { ErrorDocument, List } from '@/types/api';
+import { PartError } from './page-part';
 
 /** A failure of the API, in words that can be shown. */
 export class RequestError extends Error {
@@ -121,6 +122,7 @@ export function isConflict(error: unknown): boolean {
 
 /** Sentences for any error: what went wrong, and then what to do next. */
 export function messageOf(error: unknown): string {
+  if (error instanceof PartError) return texts.errors.part;
   if (!(error instanceof RequestError)) return texts.errors.unexpected;
   const { hint } = error;
   const message = capital(error.message);

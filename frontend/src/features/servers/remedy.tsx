@@ -4,13 +4,15 @@ import { lazy, Suspense, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
+import { part } from '@/lib/page-part';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { wantsLogin } from './sign-in';
 
 const t = texts.servers.remedy;
-const SetKey = lazy(async () => ({ default: (await import('./remedy-dialogs')).SetKey }));
-const InTerminal = lazy(async () => ({ default: (await import('./remedy-dialogs')).InTerminal }));
+const loadDialogs = part(() => import('./remedy-dialogs'));
+const SetKey = lazy(async () => ({ default: (await loadDialogs()).SetKey }));
+const InTerminal = lazy(async () => ({ default: (await loadDialogs()).InTerminal }));
 
 export type Remedy =
   | { kind: 'signIn' | 'approve' | 'configure' }

@@ -5,6 +5,7 @@ import { IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { Menu } from '@/components/menu';
 import { plain } from '@/lib/format';
+import { part } from '@/lib/page-part';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
@@ -12,8 +13,9 @@ import { useRemoveServer } from './api';
 
 const t = texts.servers.more;
 
-const RenameServer = lazy(async () => ({ default: (await import('./server-edit')).RenameServer }));
-const TagServer = lazy(async () => ({ default: (await import('./server-edit')).TagServer }));
+const loadDialogs = part(() => import('./server-edit'));
+const RenameServer = lazy(async () => ({ default: (await loadDialogs()).RenameServer }));
+const TagServer = lazy(async () => ({ default: (await loadDialogs()).TagServer }));
 
 /** What is done with a server rarely: rename it, make another one like it, remove it. */
 export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: () => void }) {
