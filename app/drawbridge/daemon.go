@@ -247,7 +247,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 				}
 			}
 			return all
-		}, Metrics: counts,
+		}, Metrics: counts, Releases: func() bool { return knowsReleases(files.Current().Updates) },
 	})
 	me.pages = pages
 	mux := http.NewServeMux()

@@ -26,10 +26,17 @@ func updateSource(c config.Updates) updates.Source {
 	return updates.Source{URL: cmp.Or(c.URL, updateURL), PublicKey: cmp.Or(c.PublicKey, updateKey)}
 }
 
+// knowsReleases reports whether the search for newer versions would work if it were switched on.
+func knowsReleases(c config.Updates) bool {
+	c.Check = true
+	source := updateSource(c)
+	return source.URL != "" && source.PublicKey != ""
+}
+
 // updateNotice returns the notice about a newer version, or about a check that is switched on but
 // cannot work. Its Message is empty if there is neither.
 func updateNotice(c config.Updates, checker *updates.Checker) event.Notice {
-	if source := updateSource(c); c.Check && (source.URL == "" || source.PublicKey == "") {
+	if c.Check && !knowsReleases(c) {
 		return event.Notice{Subject: updates.Subject, Message: "This build does not know where newer versions are announced. Set updates.url and updates.publicKey, or set updates.check to false."}
 	}
 	return checker.Notice()

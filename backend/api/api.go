@@ -160,6 +160,7 @@ type Options struct {
 	FrameLog *history.FrameLog                      // messages of traced clients
 	Watchman *history.CheckRunner                   // optional: stores the results of checks
 	Notices  func() []event.Notice                  // optional: further notices for the user
+	Releases func() bool                            // optional: see Status.Releases
 	Log      *slog.Logger                           // optional
 }
 

@@ -48,6 +48,7 @@ func (a *API) statusNow() Status {
 		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped},
 		Servers:  nonNil(a.Servers.Statuses()), Notices: []event.Notice{},
 	}
+	s.Releases = a.Releases != nil && a.Releases()
 	s.Usage = a.usageOf(s.Servers)
 	s.Visible = a.visibleTools(cfg, s.Servers)
 	if st.Reason != "" {

@@ -33,6 +33,7 @@ type Status struct {
 	Notices      []event.Notice      `json:"notices" nullable:"false"`
 	Servers      []core.ServerStatus `json:"servers" nullable:"false"`
 	Usage        []ServerUsage       `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
+	Releases     bool                `json:"knowsReleases" doc:"Whether this program knows where newer versions are announced, so that updates.check can be switched on"`
 	Visible      map[string]int      `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers whose configuration hides some"`
 }
 

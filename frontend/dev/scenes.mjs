@@ -637,6 +637,7 @@ export function makeScene(scene) {
       requireToken: scene !== 'trouble',
       recorder: { state: 'ok', queued: 0, dropped: scene === 'trouble' ? 12 : 0 },
       notices: [],
+      knowsReleases: scene !== 'trouble',
       servers,
     }),
     writeConfig(text) {

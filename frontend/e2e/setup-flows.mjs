@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { makeScene } from '../dev/scenes.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes, focused } from './waiting.mjs';
+import { becomes, focused, settled } from './waiting.mjs';
 
 const empty = { scene: 'empty', rate: 0 };
 const quiet = { scene: 'full', rate: 0 };
@@ -94,6 +94,20 @@ flow('where no client was found, a server is added on the same page', empty, asy
   await page.getByText('Added time.').waitFor();
   assert.match(page.url(), /#\/welcome/);
   await inspect(page, 'all');
+});
+
+flow('the check for new versions is asked about once', empty, async (page, mock) => {
+  await page.goto(`${mock.url}/#/welcome`);
+  const question = page.getByRole('region', { name: 'Check for new versions of Drawbridge?' });
+  await question.getByText('Nothing is downloaded').waitFor();
+  await question.getByRole('button', { name: 'Check daily' }).click();
+  await page.getByText('New versions will be announced here.').waitFor();
+  await question.waitFor({ state: 'detached' });
+  assert.match(mock.world.config.text, /"updates":\s*\{\s*"check":\s*true/);
+  await page.reload();
+  await page.getByRole('heading', { name: 'First steps' }).waitFor();
+  await settled(page);
+  assert.equal(await question.count(), 0);
 });
 
 flow('a placeholder path is replaced with a dialog of the desktop', quiet, async (page, mock) => {

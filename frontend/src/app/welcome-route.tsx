@@ -15,6 +15,7 @@ import { plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
+import { UpdateQuestion } from './update-question';
 import { ClientsStep, FirstCallStep, ServersStep } from './welcome-steps';
 
 const t = texts.welcome;
@@ -87,6 +88,7 @@ function Welcome() {
           </StepSection>
         </ol>
         {(done.servers || done.clients) && <ChangedFiles />}
+        <UpdateQuestion />
         <div className="mt-5 max-w-3xl">
           <Link to="/" className={buttonClasses(all ? 'primary' : 'secondary')}>
             {t.done}

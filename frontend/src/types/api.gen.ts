@@ -2430,6 +2430,10 @@ export interface Snapshot {
 }
 export interface Status {
   configPath: string;
+  /**
+   * Whether this program knows where newer versions are announced, so that updates.check can be switched on
+   */
+  knowsReleases: boolean;
   notices: Notice[];
   problems: Problem[];
   recorder: RecorderStatus;

@@ -81,6 +81,15 @@ export const overviewTexts = {
       `${client || 'A client'} called ${tool}. The call failed; the error was recorded.`,
     noClient: 'No client is connected yet.',
     nothingToCall: 'No tools to call yet.',
+    updates: 'Check for new versions of Drawbridge?',
+    updatesBody:
+      'Once a day, a small signed file is read that names the newest version. Nothing is downloaded, and nothing about you or this computer is sent.',
+    updatesOn: 'Check daily',
+    updatesOff: 'Do not check',
+    updatesSaved: (check: boolean) =>
+      check ? 'New versions will be announced here.' : 'New versions will not be announced.',
+    updatesUnreadable:
+      'The configuration file cannot be read. Fix it under Settings, then answer again.',
     changed: 'Changed files',
     changedConfig: (servers: number) =>
       `Drawbridge’s configuration, with ${servers === 1 ? '1 server' : `${servers} servers`}.`,

@@ -1,0 +1,51 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Button } from '@/components/button';
+import { configQuery, saveConfig } from '@/lib/config';
+import { plain } from '@/lib/format';
+import { setValue, sourceAt } from '@/lib/jsonc';
+import { messageOf } from '@/lib/request';
+import { statusQuery } from '@/lib/status';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+
+const t = texts.welcome;
+
+/** Asks once whether to look for newer versions: until updates.check is in the configuration. */
+export function UpdateQuestion() {
+  const client = useQueryClient();
+  const { data: status } = useQuery(statusQuery);
+  const { data: config } = useQuery(configQuery);
+  const answer = useMutation({
+    mutationFn: async (check: boolean) => {
+      const file = await client.fetchQuery(configQuery);
+      const text = setValue(file.text.trim() || '{}', ['updates', 'check'], String(check));
+      if (text === undefined) throw new Error(t.updatesUnreadable);
+      return saveConfig(text, file.etag);
+    },
+    onSuccess: (file, check) => {
+      client.setQueryData(configQuery.queryKey, file);
+      toast('ok', t.updatesSaved(check));
+    },
+    onError: (error) => toast('bad', plain(messageOf(error))),
+  });
+  if (!status?.knowsReleases || !config || sourceAt(config.text, ['updates', 'check'])) return null;
+  return (
+    <section
+      aria-labelledby="updates-title"
+      className="mt-4 max-w-3xl rounded-lg border bg-panel p-4 text-sm shadow-card"
+    >
+      <h2 id="updates-title" className="font-semibold">
+        {t.updates}
+      </h2>
+      <p className="mt-1 max-w-prose text-pretty text-ink2">{t.updatesBody}</p>
+      <div className="mt-3 flex flex-wrap gap-2">
+        <Button disabled={answer.isPending} onClick={() => answer.mutate(true)}>
+          {t.updatesOn}
+        </Button>
+        <Button disabled={answer.isPending} onClick={() => answer.mutate(false)}>
+          {t.updatesOff}
+        </Button>
+      </div>
+    </section>
+  );
+}
