@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -63,6 +64,38 @@ func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*answer[history.
 		return nil, err
 	}
 	return reply(c)
+}
+
+type sessionCheckInput struct {
+	Name string `path:"name" maxLength:"100"`
+	Body struct {
+		Session string `json:"session" minLength:"1" maxLength:"200"`
+		Exact   bool   `json:"exact,omitempty" doc:"Expect the recorded results, not only the outcomes"`
+	}
+}
+
+// SessionCheck is a check that was made of a session.
+type SessionCheck struct {
+	history.Check
+	Skipped int `json:"skipped" doc:"Calls without a step: their arguments were redacted or truncated, or they did not end"`
+}
+
+func (a *API) checkFromSession(ctx context.Context, in *sessionCheckInput) (*answer[SessionCheck], error) {
+	if old, err := a.Upkeep.Check(ctx, in.Name); err != nil || old != nil {
+		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check of this name already exists", Hint: "Choose another name, or delete the check on the page Checks."}))
+	}
+	c, skipped, err := history.CheckFromSession(ctx, a.History, in.Name, in.Body.Session, in.Body.Exact)
+	if err != nil {
+		return nil, err
+	}
+	document, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Upkeep.SaveCheck(ctx, c.Name, document); err != nil {
+		return nil, err
+	}
+	return reply(SessionCheck{c, skipped})
 }
 
 func (a *API) deleteCheck(ctx context.Context, in *checkInput) (*struct{}, error) {

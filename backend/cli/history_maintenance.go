@@ -131,6 +131,7 @@ func (p *program) checks() *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
 	cmd.AddCommand(
 		p.checkRun(),
+		p.checkSave(),
 		&cobra.Command{
 			Use: "list", Short: "List the saved checks", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {

@@ -2293,6 +2293,29 @@ export interface Usage {
   rssBytes: number;
   tree: Proc[] | null;
 }
+export interface SessionCheck {
+  /**
+   * Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only
+   */
+  auto?: 'on' | 'off';
+  name: string;
+  /**
+   * Calls without a step: their arguments were redacted or truncated, or they did not end
+   */
+  skipped: number;
+  /**
+   * @minItems 1
+   * @maxItems 200
+   */
+  steps: Step[];
+}
+export interface SessionCheckInputBody {
+  /**
+   * Expect the recorded results, not only the outcomes
+   */
+  exact?: boolean;
+  session: string;
+}
 export interface SetToolInputBody {
   /**
    * Keys to change, as in the configuration; null removes a key

@@ -72,8 +72,7 @@ function Result({
           {t.results[call.result]}
         </span>
         <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-          <span className="font-medium">{tool}</span>{' '}
-          <span className="text-ink3">{plain((call.arguments ?? '').slice(0, 200))}</span>
+          <span className="font-medium">{tool}</span>
         </span>
         {call.newNs !== undefined && (
           <span className="text-xs text-ink3">
@@ -91,6 +90,9 @@ function Result({
           </Link>
         )}
       </p>
+      {call.arguments && call.arguments !== '{}' && (
+        <p className="text-ink3 [overflow-wrap:anywhere]">{plain(call.arguments.slice(0, 200))}</p>
+      )}
       {call.reason && (
         <p className="text-ink2 [overflow-wrap:anywhere]">{plain(call.reason.slice(0, 1000))}</p>
       )}

@@ -1,0 +1,63 @@
+package history
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// maxSteps is the maximum number of steps of a check.
+const maxSteps = 200
+
+// CheckFromSession returns a check with a step for each tool call of a session, in order. Each step
+// expects the recorded outcome, and with exact, also the recorded result where it was recorded
+// completely. skipped is the number of calls that are left out because their arguments were redacted
+// or truncated, or because they did not end.
+func CheckFromSession(ctx context.Context, from Calls, name, session string, exact bool) (c Check, skipped int, err error) {
+	c.Name = name
+	var ids []int64
+	for q := (store.Query{Session: session, Limit: store.MaxLimit}); ; {
+		page, next, err := from.Calls(ctx, q)
+		if err != nil {
+			return c, 0, err
+		}
+		for i := range page {
+			if page[i].Method == "tools/call" && !page[i].FromServer {
+				ids = append(ids, page[i].ID)
+			}
+		}
+		if next == 0 {
+			break
+		}
+		if q.Before = next; len(ids) > maxSteps {
+			break
+		}
+	}
+	if len(ids) > maxSteps {
+		return c, 0, core.Errorf(core.CodeValidation, "the session has more than %d tool calls, the maximum of a check", maxSteps)
+	}
+	for _, id := range slices.Backward(ids) {
+		r, err := from.Call(ctx, id)
+		if err != nil {
+			return c, 0, err
+		}
+		if r.ArgumentsCut != nil || strings.Contains(string(r.Arguments), redact.Mark) || r.Outcome == core.OutcomeRunning || r.Outcome == core.OutcomeCancelled || r.Server == "" {
+			skipped++
+			continue
+		}
+		step := Step{Server: r.Server, Tool: r.Name, Arguments: string(r.Arguments), Expect: Expect{Outcome: r.Outcome}}
+		answer := string(r.Result) + string(r.Error) // one of them is empty
+		if exact && answer != "" && r.ReplyCut == nil && !strings.Contains(answer, redact.Mark) {
+			step.Expect.Result = answer
+		}
+		c.Steps = append(c.Steps, step)
+	}
+	if len(c.Steps) == 0 {
+		return c, skipped, &core.Error{Code: core.CodeNotFound, Message: "this session has no tool calls that can be repeated", Hint: "\"drawbridge history --json\" shows the session of each call."}
+	}
+	return c, skipped, c.Validate()
+}

@@ -1,0 +1,57 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// sessionCalls is the history of one session, oldest first.
+type sessionCalls []store.Record
+
+func (s sessionCalls) Calls(context.Context, store.Query) (list []core.Call, next int64, err error) {
+	for i := range s {
+		list = append([]core.Call{s[i].Call}, list...)
+	}
+	return list, 0, nil
+}
+
+func (s sessionCalls) Call(_ context.Context, id int64) (*store.Record, error) { return &s[id], nil }
+
+func TestCheckOfASessionHasItsCallsInOrder(t *testing.T) {
+	var s sessionCalls
+	add := func(r store.Record, method string, outcome core.Outcome) {
+		r.ID, r.Server, r.Name, r.Method, r.Outcome = int64(len(s)), "s", "t", method, outcome
+		s = append(s, r)
+	}
+	add(store.Record{Arguments: []byte(`{"a":1}`), Result: []byte(`{"x":1}`)}, "tools/call", core.OutcomeOK)
+	add(store.Record{}, "prompts/get", core.OutcomeOK)
+	add(store.Record{Arguments: []byte(`{"key":"[redacted]"}`)}, "tools/call", core.OutcomeOK)
+	add(store.Record{Arguments: []byte(`{"a`), ArgumentsCut: &store.Cut{}}, "tools/call", core.OutcomeOK)
+	add(store.Record{Result: []byte(`{"key":"[redacted]"}`)}, "tools/call", core.OutcomeToolError)
+	add(store.Record{Error: []byte(`{"code":1}`)}, "tools/call", core.OutcomeProtocolError)
+	for exact, want := range map[bool]string{
+		false: `[{s t {"a":1} {ok []  0}} {s t  {tool_error []  0}} {s t  {protocol_error []  0}}]`,
+		true:  `[{s t {"a":1} {ok [] {"x":1} 0}} {s t  {tool_error []  0}} {s t  {protocol_error [] {"code":1} 0}}]`,
+	} {
+		c, skipped, err := CheckFromSession(t.Context(), s, "c", "id", exact)
+		if got := fmt.Sprint(c.Steps); err != nil || got != want || skipped != 2 {
+			t.Errorf("exact %v: %v, %d skipped, %s, want %s", exact, err, skipped, got, want)
+		}
+	}
+	if _, _, err := CheckFromSession(t.Context(), sessionCalls{}, "c", "id", false); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("a session without calls: %v", err)
+	}
+	if _, _, err := CheckFromSession(t.Context(), s, "../c", "id", false); core.CodeOf(err) != core.CodeValidation {
+		t.Errorf("a bad name: %v", err)
+	}
+	for range maxSteps {
+		add(store.Record{}, "tools/call", core.OutcomeOK)
+	}
+	if _, _, err := CheckFromSession(t.Context(), s, "c", "id", false); core.CodeOf(err) != core.CodeValidation {
+		t.Errorf("a long session: %v", err)
+	}
+}
