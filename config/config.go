@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +76,10 @@ type Server struct {
 	URL     string            // http and sse
 	Headers map[string]string // http and sse
 	OAuth   OAuth             // http and sse
+
+	// Accounts are further sets of credentials, by name. The server's own are DefaultAccount.
+	Accounts map[string]Account
+	Account  string // set by WithAccount; "" in a configuration
 
 	Docker Docker // docker
 
@@ -337,12 +342,8 @@ func (s *Server) UsesWorkspace() bool {
 	if uses(s.Cwd) || uses(s.Command) || slices.ContainsFunc(s.Args, uses) {
 		return true
 	}
-	for _, value := range s.Env {
-		if uses(value) {
-			return true
-		}
-	}
-	return false
+	used := func(env map[string]string) bool { return slices.ContainsFunc(slices.Collect(maps.Values(env)), uses) }
+	return used(s.Env) || slices.ContainsFunc(slices.Collect(maps.Values(s.Accounts)), func(a Account) bool { return used(a.Env) })
 }
 
 // Broken reports whether a server was left out or a file was refused: at least one problem is

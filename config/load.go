@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -272,6 +273,15 @@ func (c *Config) Unset(lookup func(name string) (string, bool)) []Problem {
 		}
 		for _, name := range sortedKeys(s.Headers) {
 			check(join("headers", name), s.Headers[name])
+		}
+		for _, account := range slices.Sorted(maps.Keys(s.Accounts)) {
+			a := s.Accounts[account]
+			for _, name := range sortedKeys(a.Env) {
+				check("accounts."+account+".env."+name, a.Env[name])
+			}
+			for _, name := range sortedKeys(a.Headers) {
+				check("accounts."+account+".headers."+name, a.Headers[name])
+			}
 		}
 	}
 	return problems

@@ -22,9 +22,11 @@ type Profile struct {
 	Servers map[string]ProfileServer
 	// ToolMode is how its tools are listed: one of ToolModes, or "" for all.
 	ToolMode string
-	// Folders are absolute paths: a shim that was started in or below one of them uses the
-	// profile, unless its client is bound to another one.
+	// Folders are absolute paths: a client that works in or below one of them uses the profile,
+	// unless it is bound to another one.
 	Folders []string
+	// Accounts are the accounts of servers that its clients use, by server id.
+	Accounts map[string]string `json:",omitempty"`
 
 	Source Position `json:"-"` // of its name in its file
 }
@@ -49,6 +51,16 @@ type ProfileServer struct {
 type Client struct {
 	Profile  string // the only one it may use; "" for any
 	ToolMode string // wins over that of the profile; "" for no preference
+	// Accounts are the accounts of servers that it uses, by server id. They win over those of the
+	// profile.
+	Accounts map[string]string
+
+	Source Position `json:"-"` // of its name in its file
+}
+
+// Equal reports whether both are the same.
+func (c Client) Equal(o Client) bool {
+	return c.Profile == o.Profile && c.ToolMode == o.ToolMode && maps.Equal(c.Accounts, o.Accounts)
 }
 
 // How tools are listed.
@@ -104,6 +116,7 @@ func profileFields(p *Profile) []field {
 		str("description", &p.Description),
 		oneOf("toolMode", &p.ToolMode, ToolModes...),
 		absolutePaths("folders", &p.Folders),
+		stringMap("accounts", &p.Accounts, nil),
 		objects("servers", func(r *reader, m member) {
 			var s ProfileServer
 			r.object(m.value, profileServerFields(&s))
@@ -131,7 +144,7 @@ func profileServerFields(s *ProfileServer) []field {
 // clientsField reads clients.
 func clientsField(to *map[string]Client) field {
 	return objects("clients", func(r *reader, m member) {
-		var c Client
+		c := Client{Source: m.at}
 		r.object(m.value, clientFields(&c))
 		if *to == nil {
 			*to = map[string]Client{}
@@ -141,7 +154,7 @@ func clientsField(to *map[string]Client) field {
 }
 
 func clientFields(c *Client) []field {
-	return []field{str("profile", &c.Profile, notBlank), oneOf("toolMode", &c.ToolMode, ToolModes...)}
+	return []field{str("profile", &c.Profile, notBlank), oneOf("toolMode", &c.ToolMode, ToolModes...), stringMap("accounts", &c.Accounts, nil)}
 }
 
 // also runs a function after the value of a field was read.
@@ -196,7 +209,11 @@ func (r *reader) settleProfiles(c *Config) {
 			}
 		}
 	}
+	for _, p := range c.Profiles {
+		r.settleAccounts(c, "profiles."+p.Name, p.Accounts)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Clients)) {
+		r.settleAccounts(c, "clients."+name, c.Clients[name].Accounts)
 		want := c.Clients[name].Profile
 		if _, known := c.Profile(want); want == "" || known {
 			continue
@@ -215,7 +232,7 @@ func lastOf(files []string) string {
 
 // SameReach reports whether both configurations offer the same to every client.
 func SameReach(a, b *Config) bool {
-	return slices.EqualFunc(a.Profiles, b.Profiles, Profile.Equal) && maps.Equal(a.Clients, b.Clients) && a.ReachUnknown == b.ReachUnknown
+	return slices.EqualFunc(a.Profiles, b.Profiles, Profile.Equal) && maps.EqualFunc(a.Clients, b.Clients, Client.Equal) && a.ReachUnknown == b.ReachUnknown
 }
 
 // ProfileOf returns the profile of a client that works in a folder: the one with the longest

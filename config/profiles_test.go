@@ -46,7 +46,7 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 	if none, _ := c.Profile("none"); none.Servers == nil {
 		t.Error("a profile with no server in its list must be empty")
 	}
-	if c.Clients["cursor"] != (Client{Profile: "office", ToolMode: ToolsDeferred}) {
+	if !c.Clients["cursor"].Equal(Client{Profile: "office", ToolMode: ToolsDeferred}) {
 		t.Error(c.Clients)
 	}
 	for folder, want := range map[string]string{

@@ -124,6 +124,9 @@ func TestSchemaMatchesParser(t *testing.T) {
 	checkObject(t, "server.", serverFields(&entry{Server: Server{keys: map[string]Position{}}}), server)
 	checkObject(t, "server.docker.", dockerFields(&Docker{}), server.Properties["docker"].schemaObject)
 	checkObject(t, "server.oauth.", oauthFields(&OAuth{}, new(string)), server.Properties["oauth"].schemaObject)
+	checkObject(t, "server.accounts.", accountFields(&Account{}, map[string]Position{}), defs["account"])
+	checkObject(t, "profile.", profileFields(&Profile{}), defs["profile"])
+	checkObject(t, "client.", clientFields(&Client{}), defs["client"])
 
 	checkObject(t, "server.sandbox.", sandboxFields(&Sandbox{}), defs["sandbox"])
 	checkObject(t, "tool.", toolFields(&Tool{}), defs["tool"])

@@ -39,6 +39,7 @@ func serverFields(e *entry) []field {
 		str("httpUrl", &e.httpURL, httpAddress),
 		stringMap("headers", &s.Headers, s.keys),
 		oauthField(&s.OAuth),
+		accountsField(&s.Accounts, s.keys),
 		str("container", &e.container, notBlank),
 		section("docker", dockerFields(&s.Docker)...),
 		sandboxField(&s.Sandbox),
@@ -121,6 +122,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 		e.Docker.Container = e.container
 	}
 	r.transport(&e, m)
+	r.accounts(&e)
 	r.session(&e, m)
 	r.sandbox(&e, m)
 	return e.Server
@@ -229,17 +231,9 @@ func (r *reader) transport(e *entry, m member) {
 			r.useless(e, m, "args", "env", "inheritEnv", "cwd")
 			e.Args, e.Env, e.InheritEnv, e.Cwd = nil, nil, nil, ""
 		}
-		for _, name := range sortedKeys(e.Headers) {
-			if !headerName(name) || strings.ContainsAny(e.Headers[name], "\r\n") {
-				r.errorf(e.keys[join("headers", name)], join("headers", name), "'headers' in server '%s' contains an invalid header name or value", e.Label)
-			}
-		}
+		r.checkHeaders(e, "", e.Headers)
 	}
-	for _, name := range sortedKeys(e.Env) {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(e.Env[name], "\x00") {
-			r.errorf(e.keys["env"], "env", "'env' in server '%s' contains an invalid variable name or value", e.Label)
-		}
-	}
+	r.checkEnv(e, "", e.Env)
 }
 
 // useless warns about keys without effect for the type of the server.

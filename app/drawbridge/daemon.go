@@ -155,7 +155,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: commandApprovals{history}, Logins: logins.keeper.Login,
 	})
 	logins.serve(servers)
-	calls = gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
+	accounts := new(accountChooser)
+	calls = gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), ChooseAccount: accounts.choose, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
 	checks := newCheckRunner(history, servers, views, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: clock,
@@ -181,6 +182,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			{"rules", []func(*config.Config){
 				func(c *config.Config) { book.Apply(trustRules(c)) },
 				rules.Apply,
+				accounts.apply,
 				func(c *config.Config) { own.apply(c.Bridge, front) },
 				func(c *config.Config) { applyVisibility(c, views, front) },
 			}},

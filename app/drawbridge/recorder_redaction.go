@@ -150,6 +150,14 @@ func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
 		for name, value := range s.Headers {
 			f.add(name, value)
 		}
+		for _, a := range s.Accounts {
+			for name, value := range a.Env {
+				f.add(name, value)
+			}
+			for name, value := range a.Headers {
+				f.add(name, value)
+			}
+		}
 		before := ""
 		for _, arg := range s.Args {
 			f.add(strings.TrimLeft(before, "-"), arg)

@@ -24,6 +24,7 @@ type logins struct {
 	guests  *oauth.Keeper // for servers that are tried but not configured
 	learned func()        // set before the first server starts
 	servers atomic.Pointer[supervisor.Supervisor]
+	config  atomic.Pointer[config.Config]
 }
 
 func newLogins(data string, vault *secret.Store, log *slog.Logger) *logins {
@@ -51,24 +52,37 @@ func (l *logins) serve(s *supervisor.Supervisor) { l.servers.Store(s) }
 // Client implements dial.SignIn.
 func (l *logins) Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error) {
 	return l.keeper.Client(ctx, oauth.Server{
-		ID: c.ID, URL: address, ClientID: c.OAuth.ClientID, ClientSecret: clientSecret, ClientDocument: c.OAuth.ClientMetadataURL,
+		ID: c.SignInID(), URL: address, ClientID: c.OAuth.ClientID, ClientSecret: clientSecret, ClientDocument: c.OAuth.ClientMetadataURL,
 		Scopes: c.OAuth.Scopes, Issuer: c.OAuth.Issuer, Port: c.OAuth.CallbackPort,
 	})
 }
 
 // apply applies a new configuration and deletes the sign-ins of removed servers.
 func (l *logins) apply(c *config.Config) {
-	ids := make([]string, len(c.Servers))
+	var ids []string
 	for i := range c.Servers {
-		ids[i] = c.Servers[i].ID
+		ids = append(ids, c.Servers[i].SignInIDs()...)
 	}
 	l.keeper.Apply(ids)
+	l.config.Store(c)
 }
 
 func (l *logins) ForgetAll(ctx context.Context) error { return l.keeper.ForgetAll(ctx) }
 
+// Rename moves the sign-ins of a server and of its accounts to another id.
 func (l *logins) Rename(ctx context.Context, from, to string) error {
-	return l.keeper.Rename(ctx, from, to)
+	err := l.keeper.Rename(ctx, from, to)
+	c := l.config.Load()
+	if c == nil {
+		return err
+	}
+	for _, id := range []string{from, to} { // to: an undone renaming
+		s, _ := c.Server(id)
+		for name := range s.Accounts {
+			err = errors.Join(err, l.keeper.Rename(ctx, from+"@"+name, to+"@"+name))
+		}
+	}
+	return err
 }
 
 // guest reports whether a tried server requires a sign-in, but never starts one.

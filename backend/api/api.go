@@ -37,6 +37,8 @@ type Servers interface {
 	Start(ctx context.Context, id string) error
 	Stop(ctx context.Context, id string) error
 	Restart(ctx context.Context, id string) error
+	// StartAccount starts the instance of an account, and waits until it runs or cannot.
+	StartAccount(ctx context.Context, id, account string) error
 	BothEras(id string) bool // whether a server has a connection in each era
 }
 

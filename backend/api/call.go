@@ -34,7 +34,7 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 	if in.By == loopback.ByBrowser {
 		client.Name = "drawbridge-ui"
 	}
-	call := &core.Call{Client: client, ByUser: !in.Body.AsClient, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool}
+	call := &core.Call{Client: client, ByUser: !in.Body.AsClient, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool, Account: in.Body.Account}
 	call.Params, call.Arguments, call.ProgressToken = callParams(in.Body.Tool, args)
 	said, err := a.Calls.Call(ctx, call, nil)
 	result := parseToolResult(said, err)

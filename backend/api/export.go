@@ -24,7 +24,7 @@ func exportOf(v url.Values) (q store.Query, format string, bad []core.FieldError
 		most int // as CallFilter has it
 	}{
 		{"server", &q.Server, 256}, {"client", &q.Client, 1000}, {"tool", &q.Tool, 1000}, {"session", &q.Session, 200},
-		{"workspace", &q.Workspace, 1000}, {"tag", &q.Tag, 50}, {"version", &q.Version, 200},
+		{"workspace", &q.Workspace, 1000}, {"account", &q.Account, 32}, {"tag", &q.Tag, 50}, {"version", &q.Version, 200},
 	} {
 		if *word.into = v.Get(word.name); utf8.RuneCountInString(*word.into) > word.most {
 			bad = append(bad, core.FieldError{Field: "query." + word.name, Error: "must be at most " + strconv.Itoa(word.most) + " characters"})

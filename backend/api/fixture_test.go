@@ -80,6 +80,9 @@ func (f *fakes) note(what, id string) error {
 func (f *fakes) Start(_ context.Context, id string) error   { return f.note("start", id) }
 func (f *fakes) Stop(_ context.Context, id string) error    { return f.note("stop", id) }
 func (f *fakes) Restart(_ context.Context, id string) error { return f.note("restart", id) }
+func (f *fakes) StartAccount(_ context.Context, id, account string) error {
+	return f.note("start", id+"@"+account)
+}
 func (f *fakes) Enable(_ context.Context, id string) error  { return f.note("enable", id) }
 func (f *fakes) Disable(_ context.Context, id string) error { return f.note("disable", id) }
 

@@ -77,6 +77,7 @@ type CallFilter struct {
 	Tool      string    `query:"tool" maxLength:"1000"`
 	Session   string    `query:"session" maxLength:"200"`
 	Workspace string    `query:"workspace" maxLength:"1000" doc:"Working directory of the client"`
+	Account   string    `query:"account" maxLength:"32" doc:"Account of the server"`
 	Tag       string    `query:"tag" maxLength:"50"`
 	Version   string    `query:"version" maxLength:"200" doc:"Version that the server reports, version of its package, package@version, or the first 8 or more characters of the hash of a definition"`
 	Outcome   string    `query:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected"`
@@ -87,7 +88,7 @@ type CallFilter struct {
 
 func (f *CallFilter) query() store.Query {
 	return store.Query{
-		From: f.From, To: f.To, Server: f.Server, Client: f.Client, Tool: f.Tool, Session: f.Session, Workspace: f.Workspace, Tag: f.Tag, Version: f.Version,
+		From: f.From, To: f.To, Server: f.Server, Client: f.Client, Tool: f.Tool, Session: f.Session, Workspace: f.Workspace, Account: f.Account, Tag: f.Tag, Version: f.Version,
 		Outcome: core.Outcome(f.Outcome), MinTook: time.Duration(f.MinTookNs), MaxTook: time.Duration(f.MaxTookNs), Text: f.Text,
 	}
 }

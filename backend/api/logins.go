@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -41,8 +43,22 @@ func (a *API) registerLogins(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/servers/{id}/logout", "Delete the tokens of a server, and revoke them where possible", a.logout)
 }
 
+// loginInput names a sign-in: a server, or an account of it.
+type loginInput struct {
+	ID string `path:"id" maxLength:"256" server:"name" doc:"Server id or name; SERVER@ACCOUNT for an account of the server"`
+}
+
+// logins returns Logins if the id of a sign-in is valid.
 func (a *API) logins(id string) (Logins, error) {
-	st, ok := a.Servers.Status(id)
+	server, account := config.SplitSignInID(id)
+	st, ok := a.Servers.Status(server)
+	if ok && account != "" {
+		s, _ := a.Files.Current().Server(server)
+		if _, has := s.Accounts[account]; !has {
+			return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", server, account),
+				Hint: "Add it to 'accounts' of the server in the configuration."}
+		}
+	}
 	switch {
 	case !ok:
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
@@ -56,9 +72,14 @@ func (a *API) logins(id string) (Logins, error) {
 
 // whyNoSignIn returns the reason why a server needs no sign-in, or nil.
 func (a *API) whyNoSignIn(id string) error {
-	s, ok := a.Files.Current().Server(id)
+	server, account := config.SplitSignInID(id)
+	own, ok := a.Files.Current().Server(server)
 	if !ok {
 		return nil
+	}
+	s, ok := own.WithAccount(account)
+	if !ok {
+		return nil // logins has checked it
 	}
 	if s.OAuth.Off {
 		return &core.Error{Code: core.CodeConflict, Message: "sign-in to server \"" + id + "\" is disabled in the configuration",
@@ -73,7 +94,7 @@ func (a *API) whyNoSignIn(id string) error {
 	return nil
 }
 
-func (a *API) getLogin(_ context.Context, in *serverInput) (*answer[LoginStatus], error) {
+func (a *API) getLogin(_ context.Context, in *loginInput) (*answer[LoginStatus], error) {
 	l, err := a.logins(in.ID)
 	if err != nil {
 		return nil, err
@@ -84,7 +105,7 @@ func (a *API) getLogin(_ context.Context, in *serverInput) (*answer[LoginStatus]
 // wakeLimit is the time limit for a stopped server to request a sign-in.
 const wakeLimit = 30 * time.Second
 
-func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPending], error) {
+func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPending], error) {
 	l, err := a.logins(in.ID)
 	if err != nil {
 		return nil, err
@@ -92,7 +113,14 @@ func (a *API) beginLogin(ctx context.Context, in *serverInput) (*answer[LoginPen
 	if err := a.whyNoSignIn(in.ID); err != nil {
 		return nil, err
 	}
-	if st, _ := a.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateCrashed {
+	if server, account := config.SplitSignInID(in.ID); account != "" {
+		wake, cancel := context.WithTimeout(ctx, wakeLimit)
+		err := a.Servers.StartAccount(wake, server, account)
+		cancel()
+		if err != nil && wake.Err() == nil {
+			return nil, err
+		}
+	} else if st, _ := a.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateCrashed {
 		if err := a.awaitLoginState(ctx, in.ID); err != nil {
 			return nil, err
 		}
@@ -127,7 +155,7 @@ func (a *API) awaitLoginState(ctx context.Context, id string) error {
 	}
 }
 
-func (a *API) cancelLogin(_ context.Context, in *serverInput) (*none, error) {
+func (a *API) cancelLogin(_ context.Context, in *loginInput) (*none, error) {
 	l, err := a.logins(in.ID)
 	if err == nil {
 		err = l.Cancel(in.ID)
@@ -135,7 +163,7 @@ func (a *API) cancelLogin(_ context.Context, in *serverInput) (*none, error) {
 	return &none{}, err
 }
 
-func (a *API) openLogin(_ context.Context, in *serverInput) (*none, error) {
+func (a *API) openLogin(_ context.Context, in *loginInput) (*none, error) {
 	l, err := a.logins(in.ID)
 	if err == nil {
 		err = l.Open(in.ID)
@@ -150,7 +178,7 @@ func (a *API) forgetLogins(ctx context.Context, _ *none) (*none, error) {
 	return &none{}, a.Logins.ForgetAll(ctx)
 }
 
-func (a *API) logout(ctx context.Context, in *serverInput) (*none, error) {
+func (a *API) logout(ctx context.Context, in *loginInput) (*none, error) {
 	l, err := a.logins(in.ID)
 	if err == nil {
 		err = a.whyNoSignIn(in.ID)

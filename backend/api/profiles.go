@@ -159,7 +159,8 @@ func profileEntry(p config.Profile) JSON {
 		Servers     *map[string]server `json:"servers,omitempty"`
 		ToolMode    string             `json:"toolMode,omitempty"`
 		Folders     []string           `json:"folders,omitempty"`
-	}{Description: p.Description, ToolMode: p.ToolMode, Folders: p.Folders}
+		Accounts    map[string]string  `json:"accounts,omitempty"`
+	}{Description: p.Description, ToolMode: p.ToolMode, Folders: p.Folders, Accounts: p.Accounts}
 	if p.Servers != nil {
 		all, off := map[string]server{}, false
 		for id, s := range p.Servers {
@@ -232,10 +233,11 @@ func (a *API) profileCost(_ context.Context, in *costInput) (*answer[Profile], e
 }
 
 func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Profile], error) {
-	if _, err := a.draft([]byte(in.Body.Entry)); err != nil {
+	entry, err := a.keepAccounts(in.Name, in.Body.Entry)
+	if err != nil {
 		return nil, err
 	}
-	if err := a.Reach.SetProfile(ctx, in.Name, json.RawMessage(in.Body.Entry), in.Was); err != nil {
+	if err := a.Reach.SetProfile(ctx, in.Name, entry, in.Was); err != nil {
 		return nil, err
 	}
 	c := a.Files.Current()
@@ -250,6 +252,24 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 	return reply(a.costOf(a.describeProfile(c, p), view))
 }
 
+// keepAccounts checks the new entry of a profile. It adds the accounts that the profile has chosen
+// if the entry does not mention accounts: calls would silently use others.
+func (a *API) keepAccounts(name string, raw JSON) (json.RawMessage, error) {
+	next, err := a.draft([]byte(raw))
+	if err != nil {
+		return nil, err
+	}
+	was, _ := a.Files.Current().Profile(name)
+	var members map[string]json.RawMessage
+	if len(was.Accounts) == 0 || next.Accounts != nil || json.Unmarshal([]byte(raw), &members) != nil || members["accounts"] != nil {
+		return json.RawMessage(raw), nil
+	}
+	if members["accounts"], err = json.Marshal(was.Accounts); err != nil {
+		return nil, err
+	}
+	return json.Marshal(members)
+}
+
 func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error) {
 	if p, ok := a.Files.Current().Profile(in.Name); ok {
 		if bound := a.describeProfile(a.Files.Current(), p).Clients; len(bound) > 0 {
@@ -260,7 +280,7 @@ func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error
 }
 
 func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, error) {
-	entry := map[string]string{}
+	entry := map[string]any{}
 	if in.Body.Profile != "" {
 		if _, ok := a.Files.Current().Profile(in.Body.Profile); !ok {
 			return nil, core.Errorf(core.CodeNotFound, "there is no profile named %q", in.Body.Profile)
@@ -270,8 +290,12 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if in.Body.ToolMode != "" {
 		entry["toolMode"] = in.Body.ToolMode
 	}
-	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode}
-	if a.Files.Current().Clients[in.Token] == want {
+	accounts := a.Files.Current().Clients[in.Token].Accounts // kept: they are edited in the file
+	if len(accounts) > 0 {
+		entry["accounts"] = accounts
+	}
+	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: accounts}
+	if a.Files.Current().Clients[in.Token].Equal(want) {
 		return &none{}, nil
 	}
 	var raw json.RawMessage // an empty entry
@@ -281,7 +305,7 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if err := a.Reach.SetClient(ctx, in.Token, raw); err != nil {
 		return nil, err
 	}
-	if a.Files.Current().Clients[in.Token] != want {
+	if !a.Files.Current().Clients[in.Token].Equal(want) {
 		return nil, &core.Error{Code: core.CodeConflict, Message: "another file in conf.d has other settings for this client",
 			Hint: "Remove or change them in that file."}
 	}

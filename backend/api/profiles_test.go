@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -68,5 +69,23 @@ func TestInvalidTokenBindingIsReported(t *testing.T) {
 	}
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/other", `{"profile":"nobody","toolMode":""}`); status != http.StatusNotFound || len(b.wrote) != 1 {
 		t.Error(status, said, b.wrote)
+	}
+}
+
+// An edit that does not mention the accounts of a profile or client must not lead to other accounts.
+func TestEditsKeepChosenAccounts(t *testing.T) {
+	s, b := bindingSite(t)
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"hub":{"command":"h","accounts":{"work":{}}}},
+		"profiles":{"office":{"accounts":{"hub":"work"}}},"clients":{"cursor":{"accounts":{"hub":"work"}}}}`))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	b.now = c
+	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"toolMode":"search"}}`)
+	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
+	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
+	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {"accounts":{}} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`}
+	if !slices.Equal(b.wrote, want) {
+		t.Errorf("wrote %q, want %q", b.wrote, want)
 	}
 }

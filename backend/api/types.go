@@ -98,6 +98,7 @@ type Call struct {
 	Progress      int          `json:"progress"`
 	TraceID       string       `json:"traceId"`
 	Workspace     string       `json:"workspace" doc:"Working directory of the client"`
+	Account       string       `json:"account,omitempty" doc:"Account of the server that the call used; missing if the server has no accounts"`
 
 	ServedBy  *ServedBy     `json:"servedBy,omitempty" doc:"What answered; missing if no server did, and for calls of earlier versions of Drawbridge"`
 	Cached    bool          `json:"cached" doc:"Answered from the cache, without calling the server"`
@@ -138,6 +139,7 @@ type CallRequest struct {
 	Server    string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
 	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name of the tool"`
 	Arguments JSON   `json:"arguments,omitempty" doc:"JSON object, passed on unchanged"`
+	Account   string `json:"account,omitempty" maxLength:"32" doc:"Account of the server; if missing, default"`
 	AsClient  bool   `json:"asClient,omitempty" doc:"Whether the call needs the same approvals as a call of a client"`
 }
 
@@ -234,7 +236,7 @@ func newCall(c *core.Call) Call {
 		ID: strconv.FormatInt(c.ID, 10), At: c.At, Client: c.Client.Name, ClientVersion: c.Client.Version, Token: c.Client.Token,
 		Session: c.Session, Era: c.Era, Server: c.Server, Tool: c.Name, PublicName: c.PublicName, Method: c.Method,
 		FromServer: c.FromServer, Outcome: c.Outcome, Code: c.Code, Reason: c.Reason, TookNs: int64(c.Took), QueuedNs: int64(c.Queued),
-		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID, Workspace: c.Workspace,
+		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID, Workspace: c.Workspace, Account: c.Account,
 		ServedBy: newServedBy(c.ServedBy), Cached: c.Cached, Approval: c.Approval,
 		Invalid: invalid.Problem, InvalidAs: invalid.Level,
 	}

@@ -45,7 +45,7 @@ func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.Se
 func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core.Call {
 	now := b.Now()
 	repeated := &core.Call{
-		At: now.UTC(), Began: now, Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Era: call.Era, Server: call.Server,
+		At: now.UTC(), Began: now, Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Account: call.Account, Era: call.Era, Server: call.Server,
 		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
 		Capabilities: call.Capabilities, LogLevel: call.LogLevel, Continues: true,
 	}

@@ -46,6 +46,7 @@ type task struct {
 	session      string // that created it; "" in the modern era
 	tool, public string // the name of the tool, the server's own and the one that the client used
 	workspace    string // of the call
+	account      string // of the call
 	status       string // as the client last saw it
 	created      time.Time
 	expires      time.Time

@@ -70,7 +70,7 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 // newTaskCall returns a call about a task. It is recorded under the name of the tool.
 func (b *Bridge) newTaskCall(rq *request, server string, t task) *core.Call {
 	call := b.newCall(rq)
-	call.Server, call.Name, call.PublicName, call.Workspace, call.Continues = server, t.tool, t.public, t.workspace, true
+	call.Server, call.Name, call.PublicName, call.Workspace, call.Account, call.Continues = server, t.tool, t.public, t.workspace, t.account, true
 	return call
 }
 
@@ -163,7 +163,7 @@ func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 	}
 	if state.ID != "" {
 		b.tasks.add(taskKey{call.Server, state.ID}, task{
-			owner: taskOwnerOf(rq), session: call.Session, tool: call.Name, public: call.PublicName, workspace: call.Workspace,
+			owner: taskOwnerOf(rq), session: call.Session, tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account,
 		}, state, b.Now())
 	}
 }

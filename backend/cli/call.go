@@ -26,7 +26,8 @@ type callDocument struct {
 }
 
 func (p *program) call() *cobra.Command {
-	return &cobra.Command{
+	var account string
+	cmd := &cobra.Command{
 		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: argCount(2, 3),
 		Long:    "Call a tool with a JSON object of arguments. If JSON is -, the arguments are read from standard input.",
 		Example: `  drawbridge call demo add '{"a": 1, "b": 2}'`,
@@ -49,7 +50,7 @@ func (p *program) call() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "call", nil, api.CallRequest{Server: args[0], Tool: args[1], Arguments: api.JSON(arguments)})
+			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "call", nil, api.CallRequest{Server: args[0], Tool: args[1], Account: account, Arguments: api.JSON(arguments)})
 			if err != nil {
 				return err
 			}
@@ -60,6 +61,8 @@ func (p *program) call() *cobra.Command {
 			return p.printCall(doc)
 		},
 	}
+	cmd.Flags().StringVar(&account, "account", "", "the `ACCOUNT` of the server to use")
+	return cmd
 }
 
 // printCall prints the document for --json. Otherwise it prints a result to Stdout and returns the

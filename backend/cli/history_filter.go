@@ -20,7 +20,7 @@ var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.Outcom
 type callFilter struct {
 	server, client, tool, outcome, text string
 	session, workspace, tag, from, to   string
-	version                             string
+	version, account                    string
 	least, most                         time.Duration
 }
 
@@ -32,6 +32,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.text, "search", "", "only calls that contain these `WORDS`")
 	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`")
 	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")
+	f.StringVar(&c.account, "account", "", "only calls that used this `ACCOUNT` of a server")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
 	f.StringVar(&c.version, "server-version", "", "only calls answered by this `VERSION` of a server: the version that the server reports, the version of its package, or the beginning of a definition hash")
 	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
@@ -50,7 +51,7 @@ func (c *callFilter) parse(text string) error {
 	text = filterToken.ReplaceAllStringFunc(text, func(token string) string {
 		name, value, _ := strings.Cut(strings.TrimSpace(token), ":")
 		value = strings.Trim(value, `"`)
-		into := map[string]*string{"server": &c.server, "tool": &c.tool, "client": &c.client, "session": &c.session, "folder": &c.workspace, "tag": &c.tag, "outcome": &c.outcome}[name]
+		into := map[string]*string{"server": &c.server, "tool": &c.tool, "client": &c.client, "session": &c.session, "folder": &c.workspace, "account": &c.account, "tag": &c.tag, "outcome": &c.outcome}[name]
 		switch {
 		case name == "outcome" && value == "error":
 			c.outcome = string(core.OutcomeToolError)
@@ -86,7 +87,7 @@ func (c *callFilter) query() (url.Values, error) {
 			query.Set(key, value)
 		}
 	}
-	for key, value := range map[string]string{"server": c.server, "client": c.client, "tool": c.tool, "outcome": c.outcome, "q": c.text, "session": c.session, "workspace": c.workspace, "tag": c.tag, "version": c.version} {
+	for key, value := range map[string]string{"server": c.server, "client": c.client, "tool": c.tool, "outcome": c.outcome, "q": c.text, "session": c.session, "workspace": c.workspace, "account": c.account, "tag": c.tag, "version": c.version} {
 		set(key, value)
 	}
 	for key, value := range map[string]string{"from": c.from, "to": c.to} {

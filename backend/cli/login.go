@@ -23,10 +23,11 @@ const loginTick = 300 * time.Millisecond
 func (p *program) login() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
-		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server", Args: argCount(1, 1),
+		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server, or to an account of it", Args: argCount(1, 1),
 		Long: "Sign in to a remote server. The URL is printed, with the host that will ask for your password. The browser opens\n" +
-			"when you press Enter, or immediately with --open. The command ends when you have signed in.",
-		Example: "  drawbridge login github\n  drawbridge login github --open",
+			"when you press Enter, or immediately with --open. The command ends when you have signed in.\n" +
+			"For an account of the server, give SERVER@ACCOUNT.",
+		Example: "  drawbridge login github\n  drawbridge login github@work\n  drawbridge login github --open",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()
 			if err != nil {

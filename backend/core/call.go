@@ -101,6 +101,10 @@ type Call struct {
 	// call; "" leaves the choice to the server.
 	LogLevel string
 
+	// Account is the account of the server that the call uses; "" if the server has no accounts. The
+	// gateway chooses it, unless it is set already: then the call uses this account or fails.
+	Account string
+
 	// Profile is the profile that limits what the client sees; "" for none. It is not recorded.
 	Profile string
 

@@ -80,6 +80,7 @@ type ServerStatus struct {
 type Instance struct {
 	Name      string    `json:"name"` // the client, session or folder, for the user
 	Workspace string    `json:"workspace,omitempty"`
+	Account   string    `json:"account,omitempty"`
 	State     State     `json:"state"`
 	Reason    string    `json:"reason"`
 	Since     time.Time `json:"since"`

@@ -17,7 +17,7 @@ type SignIn interface {
 	// expanded value from its configuration. An error with core.CodeUnavailable makes the server
 	// wait.
 	Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error)
-	// Await blocks until the user has signed in to a server that asked for it, or ctx is done.
+	// Await blocks until the user has completed the sign-in with the id, or ctx is done.
 	Await(ctx context.Context, id string) error
 }
 

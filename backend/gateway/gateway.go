@@ -48,9 +48,12 @@ type Options struct {
 	Policy    Policy
 	Recorder  Recorder
 	Bus       *event.Bus
-	Log       *slog.Logger     // nil: discard
-	Now       func() time.Time // nil: time.Now
-	LastID    int64            // the newest id that was used before this start
+	// ChooseAccount sets call.Account, or checks it if it is set. It fails if the server has no such
+	// account. nil means that no server has accounts.
+	ChooseAccount func(call *core.Call) error
+	Log           *slog.Logger     // nil: discard
+	Now           func() time.Time // nil: time.Now
+	LastID        int64            // the newest id that was used before this start
 }
 
 // Gateway runs calls. All methods are safe for concurrent use.
@@ -59,6 +62,7 @@ type Gateway struct {
 	policy      Policy
 	recorder    Recorder
 	bus         *event.Bus
+	account     func(*core.Call) error
 	log         *slog.Logger
 	now         func() time.Time
 	lastID      atomic.Int64
@@ -72,7 +76,10 @@ func New(o Options) *Gateway {
 	if o.Upstreams == nil || o.Policy == nil || o.Recorder == nil || o.Bus == nil {
 		panic("gateway: incomplete options")
 	}
-	g := &Gateway{upstreams: o.Upstreams, policy: o.Policy, recorder: o.Recorder, bus: o.Bus, now: o.Now}
+	g := &Gateway{upstreams: o.Upstreams, policy: o.Policy, recorder: o.Recorder, bus: o.Bus, account: o.ChooseAccount, now: o.Now}
+	if g.account == nil {
+		g.account = func(*core.Call) error { return nil }
+	}
 	if g.now == nil {
 		g.now = time.Now
 	}
@@ -92,6 +99,7 @@ func New(o Options) *Gateway {
 // After Call has returned, call is read-only. A panic during the call is recovered and becomes an
 // error with the code internal.
 func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (reply core.Reply, err error) {
+	unknownAccount := g.account(call) // before observers see the call
 	g.beginCall(call)
 	stage, admitted := stageAdmitting, false
 	var plan policy.Plan
@@ -109,6 +117,9 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 		g.endCall(call, reply, err, stage)
 	}()
 
+	if unknownAccount != nil {
+		return core.Reply{}, unknownAccount
+	}
 	if plan, err = g.policy.Admit(ctx, call, sink); err != nil {
 		return core.Reply{}, err
 	}

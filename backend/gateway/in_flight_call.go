@@ -146,7 +146,7 @@ const answerGrace = 5 * time.Second
 func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (reply core.Reply, err error) {
 	call := &core.Call{
 		Client: cause.Client, Session: cause.Session, Shim: cause.Shim, Era: cause.Era,
-		FromServer: true, Server: cause.Server, Instance: cause.Instance,
+		FromServer: true, Server: cause.Server, Account: cause.Account, Instance: cause.Instance,
 		Method: method, Params: params, TraceID: cause.TraceID, SpanID: cause.SpanID, Protocol: cause.Protocol,
 	}
 	g.beginCall(call)

@@ -100,7 +100,7 @@ func (g *Gateway) RunningCall(id int64) (core.Call, bool) {
 // be written concurrently by the owner of the call.
 func startSnapshot(c *core.Call) core.Call {
 	return core.Call{
-		ID: c.ID, At: c.At, Client: c.Client, Session: c.Session, Shim: c.Shim, Workspace: c.Workspace, Era: c.Era,
+		ID: c.ID, At: c.At, Client: c.Client, Session: c.Session, Shim: c.Shim, Workspace: c.Workspace, Account: c.Account, Era: c.Era,
 		FromServer: c.FromServer, Server: c.Server, Method: c.Method, Name: c.Name, PublicName: c.PublicName,
 		BytesIn: c.BytesIn, TraceID: c.TraceID, SpanID: c.SpanID, Protocol: c.Protocol,
 	}

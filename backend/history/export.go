@@ -33,13 +33,14 @@ type Row struct {
 	Arguments string    `json:"arguments"`
 	Result    string    `json:"result"`
 	Error     string    `json:"error"`
+	Account   string    `json:"account,omitempty"` // of the server
 }
 
-var columns = []string{"id", "at", "client", "token", "session", "workspace", "server", "method", "tool", "outcome", "code", "reason", "tookNs", "bytesIn", "bytesOut", "arguments", "result", "error"}
+var columns = []string{"id", "at", "client", "token", "session", "workspace", "server", "method", "tool", "outcome", "code", "reason", "tookNs", "bytesIn", "bytesOut", "arguments", "result", "error", "account"}
 
 func (r *Row) cells() []string {
 	return []string{r.ID, r.At.Format(time.RFC3339Nano), r.Client, r.Token, r.Session, r.Workspace, r.Server, r.Method, r.Tool, r.Outcome, r.Code, r.Reason,
-		strconv.FormatInt(r.TookNs, 10), strconv.Itoa(r.BytesIn), strconv.Itoa(r.BytesOut), r.Arguments, r.Result, r.Error}
+		strconv.FormatInt(r.TookNs, 10), strconv.Itoa(r.BytesIn), strconv.Itoa(r.BytesOut), r.Arguments, r.Result, r.Error, r.Account}
 }
 
 func newRow(r *store.Record) *Row {
@@ -47,7 +48,7 @@ func newRow(r *store.Record) *Row {
 		ID: strconv.FormatInt(r.ID, 10), At: r.At, Client: r.Client.Name, Token: r.Client.Token, Session: r.Session, Workspace: r.Workspace,
 		Server: r.Server, Method: r.Method, Tool: r.Name, Outcome: string(r.Outcome), Code: string(r.Code), Reason: r.Reason,
 		TookNs: int64(r.Took), BytesIn: r.BytesIn, BytesOut: r.BytesOut,
-		Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error),
+		Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error), Account: r.Account,
 	}
 }
 

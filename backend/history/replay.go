@@ -70,6 +70,7 @@ func (r *Replayer) Replay(ctx context.Context, again ReplayRequest) (*core.Call,
 		return nil, core.Reply{}, &core.Error{Code: core.CodeRejected, Message: "this tool may change something: repeating the call requires confirmation", Hint: "Send the request with confirm set to true."}
 	}
 	call := ToolCall(again.By, old.Server, old.Name, args)
+	call.Account = old.Account // or the call fails
 	reply, err := r.Caller.Call(ctx, call, nil)
 	return call, reply, err
 }

@@ -70,6 +70,7 @@ func newSpan(c *core.Call) *tracepb.Span {
 	add("mcp.protocol.version", c.Protocol)
 	add("project.path", c.Workspace)
 	add("drawbridge.server", c.Server)
+	add("drawbridge.account", c.Account)
 	add("drawbridge.client", cmp.Or(c.Client.Name, c.Client.Token))
 	add("drawbridge.outcome", string(c.Outcome))
 	if c.Outcome != core.OutcomeOK {

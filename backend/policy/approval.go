@@ -72,7 +72,7 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink 
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
 	answer, err := p.Approvals.Ask(ctx, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
-		Message: fmt.Sprintf("%s wants to call %s of %s", clientName(call.Client), shorten(call.Name), plan.server.label),
+		Message: fmt.Sprintf("%s wants to call %s of %s%s", clientName(call.Client), shorten(call.Name), plan.server.label, accountSuffix(call)),
 		Held: &approvals.Held{
 			CallID: call.ID, Tool: call.Name, Why: why, Workspace: call.Workspace, Session: sessionOf(call) != "", Rule: plan.byArguments.askingRule(), Effect: effectOf(plan.hints),
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
@@ -164,6 +164,14 @@ func effectOf(h registry.Hints) string {
 		return approvals.EffectDestructive
 	}
 	return approvals.EffectUnknown
+}
+
+// accountSuffix names the account of a call, if its server has accounts.
+func accountSuffix(call *core.Call) string {
+	if call.Account == "" {
+		return ""
+	}
+	return " with account " + call.Account
 }
 
 func argumentsOf(call *core.Call) []byte {

@@ -25,6 +25,7 @@ type grants struct {
 // permitted for one rule does not answer the question of another.
 type grantKey struct {
 	client, server, tool, rule string
+	account                    string // of the server; "" if it has none
 	session                    string // "" for all sessions
 	where                      string // JSON text of the condition on the arguments, or ""
 }
@@ -47,7 +48,7 @@ type Grant struct {
 const maxGrants = 1024
 
 func grantFor(call *core.Call, d argumentDecision) grantKey {
-	key := grantKey{client: clientKey(call.Client), server: call.Server, tool: call.Name}
+	key := grantKey{client: clientKey(call.Client), server: call.Server, account: call.Account, tool: call.Name}
 	if d.then() == config.RuleAsk {
 		key.rule = d.rule.id
 	}
@@ -109,7 +110,7 @@ func (g *grants) candidates(want grantKey, session string, now time.Time) map[gr
 	defer g.mu.Unlock()
 	var found map[grantKey]*condition
 	for k, p := range g.all {
-		if k.client != want.client || k.server != want.server || k.tool != want.tool || k.rule != want.rule ||
+		if k.client != want.client || k.server != want.server || k.account != want.account || k.tool != want.tool || k.rule != want.rule ||
 			k.session != "" && k.session != session || !now.Before(p.until) {
 			continue
 		}

@@ -54,7 +54,7 @@ func (p *Policy) findCached(call *core.Call, plan *Plan) bool {
 }
 
 // cacheKeyOf returns the cache key of a call. ok is false if the result must not be reused. Callers
-// that may get different results have different keys: the key contains the client, the view and,
+// that may get different results have different keys: the key contains the client, the account, the view and,
 // unless the server is shared, the session and the workspace.
 func (p *Policy) cacheKeyOf(call *core.Call, s *server) (cacheKey, bool) {
 	view, ok := p.Views.Server(s.id)
@@ -65,7 +65,7 @@ func (p *Policy) cacheKeyOf(call *core.Call, s *server) (cacheKey, bool) {
 		return "", false
 	}
 	var b bytes.Buffer
-	for _, part := range []string{s.id, call.Method, call.Name, clientKey(call.Client), string(call.Era), view.Hash()} {
+	for _, part := range []string{s.id, call.Account, call.Method, call.Name, clientKey(call.Client), string(call.Era), view.Hash()} {
 		b.WriteString(part)
 		b.WriteByte(0)
 	}

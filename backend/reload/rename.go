@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
@@ -41,6 +42,11 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 	if err != nil {
 		return "", err
 	}
+	if file := r.otherChoosing(&s); file != "" && to != s.ID {
+		// Between two edits, calls would use another account.
+		return "", &core.Error{Code: core.CodeConflict, Message: "an account of server \"" + s.ID + "\" is chosen in another file: " + file,
+			Hint: "Rename the server in both files in a text editor while Drawbridge is paused."}
+	}
 	err = r.Edit(ctx, s.Source.File, func(d *Document) error {
 		d.RenameInProfiles(s.ID, to)
 		return d.Rename(s.Label, label)
@@ -63,6 +69,23 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 		break
 	}
 	return to, nil
+}
+
+// otherChoosing returns a file other than that of the server in which a profile or client chooses an
+// account of it, or "".
+func (r *Reloader) otherChoosing(s *config.Server) string {
+	c := r.Current()
+	for _, p := range c.Profiles {
+		if p.Accounts[s.ID] != "" && p.Source.File != s.Source.File {
+			return p.Source.File
+		}
+	}
+	for _, client := range c.Clients {
+		if client.Accounts[s.ID] != "" && client.Source.File != s.Source.File {
+			return client.Source.File
+		}
+	}
+	return ""
 }
 
 // Rename renames the server called label; everything else keeps its bytes.
@@ -89,17 +112,19 @@ func (d *Document) Rename(label, to string) error {
 	return serverNotFoundError(label)
 }
 
-// RenameInProfiles replaces references to the server id with to in all profiles.
+// RenameInProfiles replaces references to the server id with to in all profiles and clients.
 func (d *Document) RenameInProfiles(id, to string) {
-	for _, profile := range members(d.root.Value.(*hujson.Object), "profiles") {
-		o, ok := profile.Value.Value.(*hujson.Object)
+	root := d.root.Value.(*hujson.Object)
+	for _, entry := range slices.Concat(members(root, "profiles"), members(root, "clients")) {
+		o, ok := entry.Value.Value.(*hujson.Object)
 		if !ok {
 			continue
 		}
-		servers := members(o, "servers")
-		i := slices.IndexFunc(servers, func(m hujson.ObjectMember) bool { return strings.EqualFold(memberName(m), id) })
-		if i >= 0 {
-			servers[i].Name.Value = hujson.String(to)
+		for _, references := range [][]hujson.ObjectMember{members(o, "servers"), members(o, "accounts")} {
+			i := slices.IndexFunc(references, func(m hujson.ObjectMember) bool { return strings.EqualFold(memberName(m), id) })
+			if i >= 0 {
+				references[i].Name.Value = hujson.String(to)
+			}
 		}
 	}
 }

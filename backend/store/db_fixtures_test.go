@@ -45,6 +45,8 @@ func populateAllTables(t *testing.T, b *bench) {
 		case 4:
 			c.Outcome, c.Code, c.Reason, c.Stack = core.OutcomeProtocolError, core.CodeInternal, "a mistake", "goroutine 7: here"
 			reply = core.Reply{Error: []byte(`{"code":-32603,"message":"a mistake"}`)}
+		case 5:
+			c.Account = "work"
 		case 6:
 			c.ServedBy = &core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}
 		}

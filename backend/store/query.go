@@ -18,6 +18,7 @@ type Query struct {
 	Outcome   core.Outcome
 	Session   string
 	Workspace string // folder in which the client worked
+	Account   string // of the server
 	Tag       string
 	Version   string        // version of the server, version of the package, or beginning of a definition's hash (8 characters)
 	MinTook   time.Duration // 0: no bound; the same for MaxTook
@@ -69,7 +70,7 @@ func (q *Query) Check() error {
 // fromRollups reports whether the query filters only by time, server, tool, client and outcome, so
 // that rollups can answer it.
 func (q *Query) fromRollups() bool {
-	return q.Text == "" && q.Session == "" && q.Workspace == "" && q.Tag == "" && q.Version == "" && q.MinTook == 0 && q.MaxTook == 0
+	return q.Text == "" && q.Session == "" && q.Workspace == "" && q.Account == "" && q.Tag == "" && q.Version == "" && q.MinTook == 0 && q.MaxTook == 0
 }
 
 // tooLong returns a validation error for a field with more than most characters.

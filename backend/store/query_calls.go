@@ -22,7 +22,7 @@ const (
 const callColumns = `c.id, c.at, coalesce(s.current_name, s.name), t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
 	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, ''),
-	coalesce(h.cached, 0), coalesce(h.approval, ''), p.name, p.version, p.package, p.definition`
+	coalesce(h.cached, 0), coalesce(h.approval, ''), p.name, p.version, p.package, p.definition, coalesce(a.name, '')`
 
 const callTables = ` FROM call c
 	JOIN server s ON s.id = c.server_id
@@ -33,7 +33,8 @@ const callTables = ` FROM call c
 	JOIN body b ON b.id = c.id
 	LEFT JOIN verdict v ON v.call_id = c.id
 	LEFT JOIN call_attributes h ON h.call_id = c.id
-	LEFT JOIN version p ON p.id = c.version_id`
+	LEFT JOIN version p ON p.id = c.version_id
+	LEFT JOIN account a ON a.id = c.account_id`
 
 // Calls returns calls from newest to oldest, without payloads. next is the value of Query.Before
 // for the next page, or 0 if there is none. A page of a full-text search may be short or empty
@@ -206,6 +207,7 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
 		{q.Session != "", `c.session_id`, `SELECT id FROM session WHERE name = ?`, []any{q.Session}},
 		{q.Workspace != "", `c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
+		{q.Account != "", `c.account_id`, `SELECT id FROM account WHERE name = ?`, []any{q.Account}},
 	} {
 		if !f.set {
 			continue
@@ -226,7 +228,7 @@ func scanCall(row scanner, c *core.Call, more ...any) error {
 	var definition []byte
 	err := row.Scan(append([]any{&c.ID, &at, &c.Server, &c.Method, &c.Name, &c.Client.Token, &c.Client.Name, &c.Client.Version, &c.Session, &c.Workspace,
 		&modern, &c.FromServer, &outcome, &c.Code, &took, &queued, &c.BytesIn, &c.BytesOut, &c.Attempts, &c.Progress,
-		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval, &name, &version, &packageName, &definition}, more...)...)
+		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval, &name, &version, &packageName, &definition, &c.Account}, more...)...)
 	if level > 0 {
 		c.Verdict = &core.Verdict{Level: verdictNames[level], Problem: problem}
 	}

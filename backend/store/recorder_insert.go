@@ -67,9 +67,9 @@ type insertBuffer struct {
 // Columns and value lists of the INSERT statements. Values that nearly all calls share are
 // literals, because binding a value costs as much as storing it.
 const (
-	callInsertColumns = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress, version_id`
-	callRow           = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
-	commonCallRow     = `(?,?,?,?,?,?,NULL,?,0,?,'',?,?,?,?,1,0,?)`
+	callInsertColumns = `id, at, server_id, target_id, client_id, session_id, workspace_id, modern, from_server, outcome, code, took_ns, queued_ns, bytes_in, bytes_out, attempts, progress, version_id, account_id`
+	callRow           = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	commonCallRow     = `(?,?,?,?,?,?,NULL,?,0,?,'',?,?,?,?,1,0,?,NULL)`
 	bodyInsertColumns = `id, public_name, instance, trace_id, shim, reason, reply_is_error, arguments_enc, reply_enc, arguments_size, arguments_hash, reply_size, reply_hash, arguments, reply`
 	bodyRow           = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 	shortBodyRow      = `(?,?,?,'','','',0,0,0,NULL,NULL,NULL,NULL,?,?)`

@@ -125,10 +125,10 @@ type writer struct {
 type callRefs struct {
 	server, target, client int64
 	// int64, or nil if there is none
-	session, workspace, version any
+	session, workspace, version, account any
 }
 
-// dimension identifies a row of server, client, target, session or workspace by its names.
+// dimension identifies a row of server, client, target, session, workspace or account by its names.
 type dimension struct {
 	table   string
 	server  int64
@@ -162,6 +162,11 @@ func (w *writer) resolve(batch []entry) (int, error) {
 				return 0, err
 			}
 		}
+		if c.Account != "" {
+			if r.account, err = w.dimensionID(dimension{table: "account", a: truncateBytes(c.Account, maxName)}); err != nil {
+				return 0, err
+			}
+		}
 		if c.ServedBy != nil {
 			if r.version, err = w.versionID(versionKey{r.server, *c.ServedBy}); err != nil {
 				return 0, err
@@ -192,7 +197,7 @@ func (w *writer) insertCalls(batch []entry) error {
 func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 	c := &e.call
 	outcome := int64(outcomes[c.Outcome])
-	if !e.retried && r.workspace == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
+	if !e.retried && r.workspace == nil && r.account == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
 		w.in.commonCall.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == core.Modern,
 			outcome, int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut), r.version)
 	} else {
@@ -202,7 +207,7 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 		}
 		rows.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
 			c.Era == core.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
-			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress), r.version)
+			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress), r.version, r.account)
 		if e.retried {
 			if n, err := rows.flush(); err != nil || n == 0 {
 				return false, err
@@ -260,6 +265,9 @@ func (w *writer) dimensionID(d dimension) (int64, error) {
 		args = []any{d.a}
 	case "workspace":
 		find, insert = `SELECT id FROM workspace WHERE name = ?`, `INSERT INTO workspace (name) VALUES (?)`
+		args = []any{d.a}
+	case "account":
+		find, insert = `SELECT id FROM account WHERE name = ?`, `INSERT INTO account (name) VALUES (?)`
 		args = []any{d.a}
 	case "client":
 		find = `SELECT id FROM client WHERE token = ? AND name = ? AND version = ?`

@@ -107,13 +107,18 @@ func (s *Supervisor) runnerFor(c *config.Server, needsApproval bool) (r *runner,
 	if old.Equal(*c) && !revived && neededApproval == needsApproval {
 		r.cfg.Store(c)
 		for _, one := range r.instances() {
-			one.cfg.Store(c)
+			if credentials, ok := c.WithAccount(one.owner.account); ok {
+				one.cfg.Store(credentials)
+			}
 		}
 		return r, func() {}
 	}
 	r.cfg.Store(c)
 	restart := dial.LaunchKey(old) != dial.LaunchKey(c)
-	s.reconfigureInstances(r, c, restart || needsApproval || c.Disabled || old.Session != c.Session)
+	if restart {
+		r.perCall.cancelAll()
+	}
+	s.reconfigureInstances(r, c, needsApproval || c.Disabled || old.Session != c.Session)
 	if commandKey(old) != commandKey(c) {
 		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(old)+" is now "+commandText(c))
 	}
@@ -134,7 +139,8 @@ func (s *Supervisor) runnerFor(c *config.Server, needsApproval bool) (r *runner,
 	}
 }
 
-// reconfigureInstances passes a new configuration to the instances, or ends them. It must be
+// reconfigureInstances passes a new configuration to the instances, or ends them. It ends those
+// alone whose account was removed, or whose command, environment or address changed. It must be
 // called with s.mu held.
 func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool) {
 	if end {
@@ -142,7 +148,12 @@ func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool)
 		return
 	}
 	for _, one := range r.instances() {
-		one.cfg.Store(c)
+		credentials, ok := c.WithAccount(one.owner.account)
+		if !ok || dial.LaunchKey(one.config()) != dial.LaunchKey(credentials) {
+			one.retire()
+			continue
+		}
+		one.cfg.Store(credentials)
 		one.post(func() { one.applyConfig(false, false) })
 	}
 }

@@ -30,7 +30,7 @@ func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error)
 		return nil, fl.unknownError(call.Server)
 	}
 	if r.config().Session == config.SessionPerCall {
-		return r.perCallUpstream()
+		return r.perCallUpstream(call.Account)
 	}
 	r, l, err := s.findRunner(ctx, r, call)
 	if err != nil {
@@ -122,13 +122,21 @@ func (r *runner) manualStartError() error {
 		Hint: "Ask the user to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
 }
 
+// describe names the server, or the account of it that this instance serves.
+func (r *runner) describe() string {
+	if r.owner.account != "" {
+		return fmt.Sprintf("account %q of server %q", r.owner.account, r.id)
+	}
+	return fmt.Sprintf("server %q", r.id)
+}
+
 // unavailableError returns the error of a call for which there is no connection. It does not
 // contain what the server wrote to stderr, because clients see the message.
 func (r *runner) unavailableError(l *snapshot) error {
 	if l.status.State == core.StateNeedsLogin {
 		return r.loginRequiredError()
 	}
-	message := fmt.Sprintf("server %q is %s", r.id, l.status.State)
+	message := fmt.Sprintf("%s is %s", r.describe(), l.status.State)
 	if l.status.Reason != "" {
 		message += ": " + l.status.Reason
 	}

@@ -38,7 +38,7 @@ func (s *Supervisor) Approvals() []Approval {
 	for _, r := range s.fleet.Load().order {
 		if c := r.config(); r.needsApproval.Load() {
 			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: commandText(c), Previous: s.previousCommand(r.id),
-				Environment: slices.Sorted(maps.Keys(c.Env)), Cwd: c.Cwd})
+				Environment: environmentNames(c), Cwd: c.Cwd})
 		}
 	}
 	return list
@@ -134,7 +134,31 @@ func commandKey(c *config.Server) string {
 		InheritEnv []string
 		Cwd        string
 		Docker     config.Docker
-	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.Docker})
+		Accounts   map[string]map[string]string `json:",omitempty"` // omitted when unset, so that earlier approvals stay valid
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.Docker, accountEnvs(c)})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
+}
+
+// accountEnvs returns the variables of each account: like those of the server, they can change what
+// its command does.
+func accountEnvs(c *config.Server) map[string]map[string]string {
+	var all map[string]map[string]string
+	for name, a := range c.Accounts {
+		if all == nil {
+			all = map[string]map[string]string{}
+		}
+		all[name] = a.Env
+	}
+	return all
+}
+
+// environmentNames returns the names of the variables of the server and of its accounts, sorted.
+func environmentNames(c *config.Server) []string {
+	names := slices.Collect(maps.Keys(c.Env))
+	for _, a := range c.Accounts {
+		names = slices.AppendSeq(names, maps.Keys(a.Env))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

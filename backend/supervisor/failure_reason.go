@@ -85,6 +85,7 @@ func (r *runner) displayReason(err error) string {
 		text = strings.TrimPrefix(text, fmt.Sprintf("%s server %q: ", prefix, r.id))
 	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
+	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.config().SignInID()))
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id)) // "cannot be reached", "answered with"
 	return strings.TrimPrefix(text, dial.ErrAbsent.Error()+": ")     // the state says that already
 }

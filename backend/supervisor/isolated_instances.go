@@ -13,7 +13,8 @@ import (
 )
 
 // A server whose session is not shared has instances: a runner, and therefore a process, for each
-// client, session or folder. An instance is created by a call and serves only the calls of its
+// client, session or folder. So has a server with accounts: each account except the default one has
+// instances of its own, with its credentials, even if the session is shared. An instance is created by a call and serves only the calls of its
 // key. It ends when it is idle, when the server is stopped or restarted, or when its
 // configuration changes. The server's own runner still reads the catalog and serves calls without
 // a key.
@@ -29,12 +30,29 @@ type instanceOwner struct {
 	key       string // "" means the server's own runner
 	name      string // for display
 	workspace string
+	account   string // "" for the default account
 }
 
-// ownerOf returns the owner of the instance that serves call. A client is identified by its token
+// ownerOf returns the owner of the instance that serves call. An account has instances of its own.
+func ownerOf(c *config.Server, call *core.Call) instanceOwner {
+	w := sessionOwnerOf(c, call)
+	if call.Account == "" || call.Account == config.DefaultAccount {
+		return w
+	}
+	w.account = call.Account
+	w.key = "account\x00" + call.Account + "\x00" + w.key
+	if w.name != "" {
+		w.name = ": " + w.name
+	}
+	w.name = "account " + call.Account + w.name
+	return w
+}
+
+// sessionOwnerOf returns the owner of the instance that serves call by the session of the server,
+// whatever the account. A client is identified by its token
 // and the name that it reports. A session is a shim process, a legacy session or, in the modern
 // era, which has no sessions, a client.
-func ownerOf(c *config.Server, call *core.Call) instanceOwner {
+func sessionOwnerOf(c *config.Server, call *core.Call) instanceOwner {
 	client := call.Client.Name
 	if client == "" {
 		client = call.Client.Token
@@ -82,16 +100,22 @@ func runnerKey(id, key string) string {
 
 // instanceFor returns the runner that serves call. It creates the runner if necessary.
 func (s *Supervisor) instanceFor(own *runner, call *core.Call) (*runner, error) {
-	c := own.config()
-	w := ownerOf(c, call)
-	if w.key == "" {
+	if ownerOf(own.config(), call).key == "" {
 		return own, nil
-	}
-	if c.Start == config.StartManual && !own.live.Load().wanted {
-		return nil, own.manualStartError()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c := own.config() // cannot change now: a new instance must not begin with outdated credentials
+	w := ownerOf(c, call)
+	credentials, ok := c.WithAccount(call.Account)
+	switch {
+	case !ok:
+		return nil, unknownAccountError(c, call.Account)
+	case w.key == "":
+		return own, nil
+	case c.Start == config.StartManual && !own.live.Load().wanted:
+		return nil, own.manualStartError()
+	}
 	r := s.all[runnerKey(own.id, w.key)]
 	switch {
 	case s.ended:
@@ -107,17 +131,24 @@ func (s *Supervisor) instanceFor(own *runner, call *core.Call) (*runner, error) 
 		return nil, err
 	}
 	if r == nil {
-		r = newInstance(own, c, w)
+		r = newInstance(own, credentials, w)
 		s.all[runnerKey(own.id, w.key)] = r
 		s.startRunner(r)
 		own.addInstance(r)
 	} else { // needed again while its process is still being stopped
 		r.retired.Store(false)
-		r.cfg.Store(c)
+		r.cfg.Store(credentials)
 		r.lastUsed.Store(time.Now().UnixNano())
 		r.post(func() { r.applyConfig(false, true) })
 	}
 	return r, nil
+}
+
+// unknownAccountError returns the error of a call that wants an account that the server does not
+// have. The call never uses another one instead.
+func unknownAccountError(c *config.Server, account string) error {
+	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", c.ID, account),
+		Hint: "Add it to 'accounts' of the server in the configuration, or choose another account in 'accounts' of the profile or client."}
 }
 
 func newInstance(own *runner, c *config.Server, w instanceOwner) *runner {
@@ -207,7 +238,11 @@ func (s *Supervisor) WantsWorkspace(id string) bool {
 func (s *Supervisor) endInstances(key string) {
 	for _, own := range s.fleet.Load().order {
 		for _, one := range own.instances() {
-			if one.owner.key == key || one.owner.key == key+"\x00"+one.owner.workspace {
+			owned := key
+			if one.owner.account != "" {
+				owned = "account\x00" + one.owner.account + "\x00" + key
+			}
+			if one.owner.key == owned || one.owner.key == owned+"\x00"+one.owner.workspace {
 				one.retire()
 			}
 		}
@@ -218,7 +253,7 @@ func (s *Supervisor) endInstances(key string) {
 func (s *Supervisor) findRunner(ctx context.Context, own *runner, call *core.Call) (*runner, *snapshot, error) {
 	for {
 		r := own
-		if !isShared(own.config()) {
+		if c := own.config(); !isShared(c) || call.Account != "" {
 			var err error
 			if r, err = s.instanceFor(own, call); err != nil {
 				return nil, nil, err
@@ -240,7 +275,7 @@ func (r *runner) addInstances(st *core.ServerStatus) {
 	up, bad := 0, ""
 	for _, one := range r.instances() {
 		l := one.live.Load()
-		in := core.Instance{Name: one.owner.name, Workspace: one.owner.workspace, State: l.status.State, Reason: l.status.Reason,
+		in := core.Instance{Name: one.owner.name, Workspace: one.owner.workspace, Account: one.owner.account, State: l.status.State, Reason: l.status.Reason,
 			Since: l.status.Since, PID: l.status.PID, InFlight: l.inFlight()}
 		st.Instances = append(st.Instances, in)
 		st.InFlight += in.InFlight

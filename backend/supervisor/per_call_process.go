@@ -17,13 +17,16 @@ import (
 // reads the catalog.
 
 // perCallUpstream is the upstream of a single call.
-type perCallUpstream struct{ r *runner }
+type perCallUpstream struct {
+	r       *runner
+	account string
+}
 
 var errStopped = errors.New("the server was stopped")
 
 // perCallUpstream returns the upstream of a single call, or an error that says why the server
 // accepts no calls.
-func (r *runner) perCallUpstream() (Upstream, error) {
+func (r *runner) perCallUpstream(account string) (Upstream, error) {
 	c := r.config()
 	switch {
 	case r.retired.Load():
@@ -37,7 +40,10 @@ func (r *runner) perCallUpstream() (Upstream, error) {
 	case c.Start == config.StartManual && !r.live.Load().wanted && !r.listed():
 		return nil, r.manualStartError()
 	}
-	return perCallUpstream{r}, nil
+	if _, ok := c.WithAccount(account); !ok {
+		return nil, unknownAccountError(c, account)
+	}
+	return perCallUpstream{r, account}, nil
 }
 
 // Send starts the server, sends call, and stops the server before it returns. At most
@@ -72,7 +78,10 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 		return core.Reply{}, s.errPaused()
 	}
 
-	c := r.config()
+	c, ok := r.config().WithAccount(e.account)
+	if !ok {
+		return core.Reply{}, unknownAccountError(r.config(), e.account)
+	}
 	session, err := r.connectInSlot(ctx, dial.Request{Server: c, Changed: func(core.Kind) {}, Unlisted: true}, dial.StartupTimeout(c))
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {

@@ -1,35 +1,69 @@
 package supervisor
 
 import (
-	"fmt"
+	"context"
 	"log/slog"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Logins returns the sign-in state of a server, and a sentence if the user has to act.
-type Logins func(server string) (core.Login, string)
+// Logins returns the state of a sign-in by its id, and a sentence if the user has to act.
+type Logins func(id string) (core.Login, string)
 
 // login returns the sign-in state of this server.
 func (r *runner) login() (core.Login, string) {
 	if r.s.o.Logins == nil {
 		return core.LoginNone, ""
 	}
-	if c := r.config(); c.Type != core.HTTP && c.Type != core.SSE {
+	c := r.config()
+	if c.Type != core.HTTP && c.Type != core.SSE {
 		return core.LoginNone, ""
 	}
-	return r.s.o.Logins(r.id)
+	return r.s.o.Logins(c.SignInID())
 }
 
-// LoginChanged must be called when the result of Logins for a server has changed. It does not
-// block.
+// LoginChanged must be called when the result of Logins for the id of a sign-in has changed. It
+// does not block.
 func (s *Supervisor) LoginChanged(id string) {
-	r := s.fleet.Load().byID[id]
+	server, _ := config.SplitSignInID(id)
+	r := s.fleet.Load().byID[server]
 	if r == nil {
 		return
 	}
 	for _, one := range append([]*runner{r}, r.instances()...) {
-		one.post(one.loginChanged)
+		if one.config().SignInID() == id {
+			one.post(one.loginChanged)
+		}
+	}
+}
+
+// StartAccount starts the instance of an account, and waits until it runs or cannot. It returns nil
+// then, too: its sign-in state says why.
+func (s *Supervisor) StartAccount(ctx context.Context, id, account string) error {
+	own := s.fleet.Load().byID[id]
+	if own == nil {
+		return s.fleet.Load().unknownError(id)
+	}
+	r, err := s.instanceFor(own, &core.Call{Server: id, Account: account})
+	if err != nil {
+		return err
+	}
+	if err := r.ask(ctx, r.prepareForCall); err != nil {
+		return err
+	}
+	for {
+		l := r.live.Load()
+		if l.status.State != core.StateStarting && l.status.State != core.StateStopped {
+			return nil
+		}
+		select {
+		case <-l.changed:
+		case <-r.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
@@ -56,6 +90,6 @@ func (r *runner) justSignedIn(l *snapshot) bool {
 
 // loginRequiredError returns the error of a call to a server that waits for the user to sign in.
 func (r *runner) loginRequiredError() error {
-	return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("server %q requires the user to sign in", r.id), Cause: core.ErrNeedsLogin,
-		Hint: "Sign in on Drawbridge's page, or with: drawbridge login " + r.id + "."}
+	return &core.Error{Code: core.CodeUnauthorized, Message: r.describe() + " requires the user to sign in", Cause: core.ErrNeedsLogin,
+		Hint: "Sign in on Drawbridge's page, or with: drawbridge login " + r.config().SignInID() + "."}
 }

@@ -88,7 +88,7 @@ func configuration() ([]byte, error) {
 	for _, p := range later {
 		writeSection(&b, 2, p.name, p.property)
 	}
-	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "sandbox", "profile", "profileServer", "client", "argumentRule", "argumentCondition", "argumentTest"} {
+	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "sandbox", "account", "profile", "profileServer", "client", "argumentRule", "argumentCondition", "argumentTest"} {
 		p, ok := root.Defs[name]
 		if !ok {
 			return nil, fmt.Errorf("the schema has no %s", name)
@@ -106,7 +106,7 @@ func configuration() ([]byte, error) {
 // titles are the headings of definitions that several keys share.
 var titles = map[string]string{
 	"server": "A server", "tool": "A tool", "retry": "retry", "breaker": "breaker", "rateLimit": "rateLimit", "concurrency": "concurrency", "sandbox": "sandbox",
-	"profile": "A profile", "profileServer": "A server of a profile", "client": "A client",
+	"account": "An account of a server", "profile": "A profile", "profileServer": "A server of a profile", "client": "A client",
 	"argumentRule": "An argument rule", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
 }
 
@@ -148,6 +148,8 @@ func value(p property) string {
 			return "list of strings"
 		case "texts":
 			return "string, or list of strings"
+		case "server/properties/oauth":
+			return "as [oauth of a server](#a-server-oauth)"
 		}
 		return "[" + strings.ToLower(titles[name][:1]) + titles[name][1:] + "](#" + anchor(titles[name]) + ")"
 	case len(p.Enum) > 0:

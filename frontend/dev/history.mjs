@@ -12,7 +12,7 @@ export function matching(calls, query, skip, payloads) {
     return (
       at >= from &&
       at < to &&
-      ['server', 'client', 'tool', 'outcome', 'session', 'workspace'].every(
+      ['server', 'client', 'tool', 'outcome', 'session', 'workspace', 'account'].every(
         (name) => !wants(name) || call[name] === query.get(name),
       ) &&
       (!query.get('tag') || call.note?.tags.includes(query.get('tag'))) &&

@@ -445,6 +445,7 @@ export function makeScene(scene) {
       workspace: ['/home/ada/projects/bridge', '', '/home/ada/notes'][
         clients.findIndex((c) => c[0] === client)
       ],
+      ...(t.server === 'github' && { account: at % 2 ? 'work' : 'default' }),
       era: 'legacy',
       server: t.server,
       tool: t.tool,

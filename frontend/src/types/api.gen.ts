@@ -222,6 +222,10 @@ export interface BreakerStatus {
 }
 export interface Call {
   /**
+   * Account of the server that the call used; missing if the server has no accounts
+   */
+  account?: string;
+  /**
    * Decision of the user; empty if no approval was required
    */
   approval: '' | 'once' | 'minutes' | 'session' | 'always' | 'denied' | 'expired' | 'nobody';
@@ -300,6 +304,10 @@ export interface ServedBy {
   version: string;
 }
 export interface CallDetail {
+  /**
+   * Account of the server that the call used; missing if the server has no accounts
+   */
+  account?: string;
   /**
    * URI of the MCP App that shows the result
    */
@@ -423,6 +431,10 @@ export interface CallPreview {
   matchIn?: 'arguments' | 'reply';
 }
 export interface CallRequest {
+  /**
+   * Account of the server; if missing, default
+   */
+  account?: string;
   /**
    * JSON object, passed on unchanged
    */
@@ -949,6 +961,7 @@ export interface ServerStatus {
   warnings?: string[] | null;
 }
 export interface Instance {
+  account?: string;
   inFlight: number;
   name: string;
   pid?: number;

@@ -84,6 +84,18 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
             </Link>
           ),
         ],
+        [
+          t.account,
+          call.account && (
+            <Link
+              to="/calls"
+              search={{ server: call.server, account: call.account }}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {plain(call.account)}
+            </Link>
+          ),
+        ],
         [t.instance, call.instance && <Mono text={call.instance} />],
         [t.trace, call.traceId && <Mono text={call.traceId} />],
         [t.id, <Mono key="id" text={call.id} />],

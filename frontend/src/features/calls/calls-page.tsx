@@ -150,6 +150,7 @@ const chipTexts: [keyof CallFilters, (value: string) => string][] = [
   ['client', t.chips.client],
   ['session', (v) => t.sessionFilter(v.slice(0, 8))],
   ['workspace', t.chips.workspace],
+  ['account', t.chips.account],
   ['tag', t.chips.tag],
   ['slow', (v) => t.chips.slow(Number(v))],
   ['range', (v) => texts.ranges[v as keyof typeof texts.ranges] ?? v],

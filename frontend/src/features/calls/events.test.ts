@@ -69,9 +69,19 @@ it('time and duration are filters too', () => {
   expect(callFilters({ slow: '1500', range: 'x', nonsense: '1' })).toEqual({
     slow: '1500',
     ...Object.fromEntries(
-      ['q', 'server', 'client', 'tool', 'session', 'workspace', 'tag', 'outcome', 'from', 'to'].map(
-        (name) => [name, undefined],
-      ),
+      [
+        'q',
+        'server',
+        'client',
+        'tool',
+        'session',
+        'workspace',
+        'account',
+        'tag',
+        'outcome',
+        'from',
+        'to',
+      ].map((name) => [name, undefined]),
     ),
   });
 });

@@ -9,6 +9,7 @@ export interface CallFilters extends Span {
   tool?: string;
   session?: string;
   workspace?: string;
+  account?: string;
   tag?: string;
   /** An outcome, "running", or "failed" for every bad end. */
   outcome?: string;
@@ -23,7 +24,7 @@ export function isFailure(call: Call): boolean {
 }
 
 /** The filters that the daemon knows by the same name. */
-const shared = ['q', 'server', 'client', 'tool', 'session', 'workspace', 'tag'] as const;
+const shared = ['q', 'server', 'client', 'tool', 'session', 'workspace', 'account', 'tag'] as const;
 
 /** Reads filters out of a query string; whatever is not a filter is dropped. */
 export function callFilters(search: Record<string, unknown>): CallFilters {
@@ -48,6 +49,7 @@ const tokenNames: Record<string, keyof CallFilters> = {
   client: 'client',
   session: 'session',
   folder: 'workspace',
+  account: 'account',
   tag: 'tag',
   outcome: 'outcome',
 };
@@ -78,7 +80,7 @@ export function readTokens(text: string): { found: CallFilters; rest: string } {
 
 /** Whether a call passes every filter but full text and tag, which only the daemon can look for. */
 export function matchesCall(call: Call, filters: CallFilters, now = Date.now()): boolean {
-  for (const name of ['server', 'client', 'tool', 'session', 'workspace'] as const) {
+  for (const name of ['server', 'client', 'tool', 'session', 'workspace', 'account'] as const) {
     if (filters[name] && call[name] !== filters[name]) return false;
   }
   if (filters.slow && call.tookNs < Number(filters.slow) * 1e6) return false;

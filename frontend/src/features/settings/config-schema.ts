@@ -81,10 +81,17 @@ function branch(root: Schema, schema: Schema | undefined, value: unknown): Schem
     .find((one) => one && types(one).some((type) => isOf(value, type)));
 }
 
+/** What a reference such as #/$defs/server/properties/oauth points to. */
+function target(root: Schema, reference: string): Schema | undefined {
+  let at: unknown = root;
+  for (const step of reference.split('/').slice(1)) at = (at as Record<string, unknown>)?.[step];
+  return at as Schema | undefined;
+}
+
 function followed(root: Schema, schema: Schema | undefined): Schema | undefined {
   let at = schema;
   for (let i = 0; i < 10 && (at?.$ref || at?.allOf); i++)
-    at = at.$ref ? root.$defs?.[at.$ref.replace('#/$defs/', '')] : at.allOf?.[0];
+    at = at.$ref ? target(root, at.$ref) : at.allOf?.[0];
   return at;
 }
 

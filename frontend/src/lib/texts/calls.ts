@@ -29,6 +29,7 @@ export const callsTexts = {
       server: (name: string) => `Server: ${name}`,
       client: (name: string) => `Client: ${name}`,
       workspace: (path: string) => `Folder: ${path}`,
+      account: (name: string) => `Account: ${name}`,
       tag: (tag: string) => `Tag: ${tag}`,
       slow: (ms: number) => `Longer than ${ms < 1000 ? `${ms} ms` : `${ms / 1000} s`}`,
       from: (at: string) => `From ${at}`,
@@ -54,6 +55,7 @@ export const callsTexts = {
     deleteBody: 'Arguments, results and notes are permanently erased. This cannot be undone.',
     deleted: (n: number) => (n === 1 ? '1 call deleted.' : `${n} calls deleted.`),
     workspace: 'Folder',
+    account: 'Account',
     app: {
       title: 'App',
       show: 'Show app',

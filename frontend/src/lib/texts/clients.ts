@@ -49,7 +49,7 @@ export const clientsTexts = {
     description: 'Description',
     folders: 'Folders',
     foldersHint:
-      'One absolute path per line. “drawbridge stdio” uses this profile when it is started in or below one of them, unless its client has a profile.',
+      'One absolute path per line. Clients that work in or below one of them use this profile, unless they have another one.',
     mode: 'Tool listing',
     modes: {
       all: 'All',

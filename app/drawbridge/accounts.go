@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// accountChooser chooses the account of each call by the configuration.
+type accountChooser struct {
+	current atomic.Pointer[accountChoices]
+}
+
+// accountChoices is a configuration with its servers by id.
+type accountChoices struct {
+	config  *config.Config
+	servers map[string]*config.Server
+}
+
+func (a *accountChooser) apply(c *config.Config) {
+	next := &accountChoices{c, make(map[string]*config.Server, len(c.Servers))}
+	for i := range c.Servers {
+		next.servers[c.Servers[i].ID] = &c.Servers[i]
+	}
+	a.current.Store(next)
+}
+
+// choose implements gateway.Options.ChooseAccount.
+func (a *accountChooser) choose(call *core.Call) error {
+	now := a.current.Load()
+	if now == nil {
+		return nil
+	}
+	s := now.servers[call.Server]
+	switch {
+	case s == nil:
+		return nil // the supervisor says what there is instead
+	case call.Account == "":
+		call.Account = now.config.AccountOf(s, call.Client.Token, call.Profile, call.Workspace)
+	case len(s.Accounts) == 0 && call.Account == config.DefaultAccount: // of a repeated call
+		call.Account = ""
+	}
+	if call.Account == "" || slices.Contains(s.AccountNames(), call.Account) {
+		return nil
+	}
+	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", s.ID, call.Account),
+		Hint: "Add it to 'accounts' of the server in the configuration, or choose another account."}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func TestCallUsesChosenAccountOrFails(t *testing.T) {
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {
+		"hub": {"command": "h", "accounts": {"work": {"folders": ["/work"]}}}, "plain": {"command": "p"}}}`))
+	if c == nil {
+		t.Fatal(problems)
+	}
+	a := &accountChooser{}
+	if err := a.choose(&core.Call{Server: "hub"}); err != nil {
+		t.Error(err) // before the first configuration
+	}
+	a.apply(c)
+	for _, q := range []struct{ server, preset, folder, want, code string }{
+		{"hub", "", "", "default", ""},
+		{"hub", "", "/work/x", "work", ""},
+		{"hub", "default", "/work/x", "default", ""},
+		{"hub", "gone", "/work/x", "gone", "not_found"},
+		{"plain", "", "/work/x", "", ""},
+		{"plain", "default", "", "", ""},
+		{"plain", "work", "", "work", "not_found"},
+		{"unknown", "", "", "", ""},
+	} {
+		call := &core.Call{Server: q.server, Account: q.preset, Workspace: q.folder}
+		err := a.choose(call)
+		if call.Account != q.want || (err != nil) != (q.code != "") || err != nil && string(core.CodeOf(err)) != q.code {
+			t.Errorf("%+v: %q, %v", q, call.Account, err)
+		}
+	}
+}
+
+func TestCredentialsOfAccountsAreRedacted(t *testing.T) {
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {
+		"a": {"command": "x", "accounts": {"w": {"env": {"API_TOKEN": "first-secret-value"}}}},
+		"b": {"url": "http://b.test", "accounts": {"w": {"headers": {"Authorization": "Bearer second-secret-value"}}}}}}`))
+	if c == nil {
+		t.Fatal(problems)
+	}
+	found := secretsOf(c, func(string) (string, bool) { return "", false })
+	for _, want := range []string{"first-secret-value", "second-secret-value"} {
+		if !slices.ContainsFunc(found, func(s string) bool { return s == want || s == "Bearer "+want }) {
+			t.Errorf("%s is not known as a secret: %v", want, found)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func accounts(tokens map[string]string) func(*config.Server) {
+	return func(s *config.Server) {
+		s.Env, s.Accounts = map[string]string{"TOKEN": "own"}, map[string]config.Account{}
+		for name, token := range tokens {
+			s.Accounts[name] = config.Account{Env: map[string]string{"TOKEN": token}}
+		}
+	}
+}
+
+func as(account string) *core.Call {
+	c := call("a")
+	c.Account = account
+	return c
+}
+
+// startedAccounts are the accounts of all starts with their tokens, in order.
+type startedAccounts struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *startedAccounts) record(g *rig) {
+	g.several = true
+	g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = append(s.all, r.Server.Account+"="+r.Server.Env["TOKEN"])
+		return &core.Catalog{Tools: []core.Item{{Name: "t", Raw: []byte(`{"name":"t"}`)}}}, nil
+	}
+}
+
+func (s *startedAccounts) want(t *testing.T, all ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.all, all) {
+		t.Errorf("started %v, want %v", s.all, all)
+	}
+}
+
+func TestEachAccountHasItsOwnProcessWithItsOwnCredentials(t *testing.T) {
+	var starts startedAccounts
+	inBubble(t, func(g *rig, _ *Options) { starts.record(g) }, func(g *rig) {
+		g.apply(server("a", accounts(map[string]string{"work": "w", "home": "h"})))
+		starts.want(t, "=own")
+		own, work, home := g.served(as("default")), g.served(as("work")), g.served(as("home"))
+		if own == work || work == home || own == home {
+			t.Fatal("two accounts share a process")
+		}
+		starts.want(t, "=own", "work=w", "home=h")
+		advance(5 * time.Minute)
+		if g.served(as("default")) != own || g.served(as("work")) != work || g.served(as("home")) != home {
+			t.Fatal("an account was moved")
+		}
+		synctest.Wait()
+		st := g.want("a", core.StateRunning)
+		if len(st.Instances) != 2 || st.Instances[0].Account != "work" || st.Instances[0].Name != "account work" {
+			t.Fatalf("%+v", st.Instances)
+		}
+	})
+}
+
+func TestUnknownAndRemovedAccountsAreErrors(t *testing.T) {
+	var starts startedAccounts
+	inBubble(t, func(g *rig, _ *Options) { starts.record(g) }, func(g *rig) {
+		for _, kind := range []string{config.SessionShared, config.SessionPerClient} {
+			g.apply(server("a", session(kind), accounts(map[string]string{"work": "w"})))
+			g.served(as("work"))
+			g.apply(server("a", session(kind), accounts(map[string]string{"job": "w"}))) // renamed
+			for _, name := range []string{"work", "wrok"} {
+				_, err := g.For(context.Background(), as(name))
+				if core.CodeOf(err) != core.CodeNotFound || !strings.Contains(err.Error(), `no account "`+name+`"`) {
+					t.Fatalf("%s, %s: %v", kind, name, err)
+				}
+			}
+			synctest.Wait()
+			if n := g.processes(); n != 1 {
+				t.Fatalf("%d processes: that of the removed account still runs", n)
+			}
+		}
+	})
+}
+
+func TestCallInFlightOfRenamedAccountEndsWithError(t *testing.T) {
+	var starts startedAccounts
+	inBubble(t, func(g *rig, _ *Options) { starts.record(g) }, func(g *rig) {
+		g.apply(server("a", accounts(map[string]string{"work": "w"})))
+		c := as("work")
+		c.Name = "hang"
+		up, err := g.For(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := up.Send(context.Background(), c, nil)
+			ended <- err
+		}()
+		synctest.Wait()
+		g.apply(server("a", accounts(map[string]string{"job": "w"})))
+		synctest.Wait()
+		if err := <-ended; err == nil {
+			t.Fatal("the call did not fail")
+		}
+		starts.want(t, "=own", "work=w")
+	})
+}
+
+func TestChangedAccountRestartsOnlyItsOwnProcess(t *testing.T) {
+	var starts startedAccounts
+	inBubble(t, func(g *rig, _ *Options) { starts.record(g) }, func(g *rig) {
+		g.apply(server("a", accounts(map[string]string{"work": "w", "home": "h"})))
+		own, work, home := g.served(as("")), g.served(as("work")), g.served(as("home"))
+		g.apply(server("a", accounts(map[string]string{"work": "new", "home": "h"})))
+		synctest.Wait()
+		if g.served(as("")) != own || g.served(as("home")) != home {
+			t.Fatal("another account was restarted")
+		}
+		if g.served(as("work")) == work {
+			t.Fatal("the changed account was not restarted")
+		}
+		starts.want(t, "=own", "work=w", "home=h", "work=new")
+		g.apply(server("a", accounts(map[string]string{"work": "new", "home": "h"}), func(s *config.Server) { s.Env["TOKEN"] = "own2" }))
+		synctest.Wait()
+		if g.served(as("home")) != home || g.served(as("")) == own {
+			t.Fatal("a change of the server's own credentials restarted another account, or not its own")
+		}
+	})
+}
+
+func TestCrashedAccountLeavesOthersRunning(t *testing.T) {
+	inBubble(t, func(g *rig, _ *Options) {
+		g.several = true
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+			if r.Server.Account == "work" {
+				return nil, core.Errorf(core.CodeValidation, "the token is wrong")
+			}
+			return &core.Catalog{}, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a", accounts(map[string]string{"work": "w", "home": "h"})))
+		home := g.served(as("home"))
+		_, err := g.For(context.Background(), as("work"))
+		if err == nil || !strings.Contains(err.Error(), `account "work" of server "a" is crashed: the token is wrong`) {
+			t.Fatal(err)
+		}
+		if g.served(as("home")) != home || g.served(as("default")) == home {
+			t.Fatal("the crash of one account moved another one")
+		}
+		if st := g.want("a", core.StateDegraded); !strings.Contains(st.Reason, "one of 2 instances") {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestSessionsOfOneAccountStayApart(t *testing.T) {
+	in := func(account, session string) *core.Call {
+		c := from(as(account), "ann")
+		c.Session = session
+		return c
+	}
+	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+		g.apply(server("a", session(config.SessionPerSession), accounts(map[string]string{"work": "w"})))
+		seen := map[string]bool{}
+		for _, c := range []*core.Call{in("work", "1"), in("work", "2"), in("default", "1"), in("default", "2")} {
+			seen[g.served(c)] = true
+		}
+		if len(seen) != 4 {
+			t.Fatalf("%d processes", len(seen))
+		}
+		g.EndSession("1")
+		synctest.Wait()
+		if n := g.processes(); n != 3 { // its own, and those of session 2
+			t.Fatalf("%d processes after the end of a session", n)
+		}
+	})
+}
+
+func TestNewCommandOfAccountNeedsApproval(t *testing.T) {
+	a, b := server("a", accounts(map[string]string{"work": "w"})), server("a", accounts(map[string]string{"work": "x"}))
+	if commandKey(&a) == commandKey(&b) {
+		t.Error("the variables of an account can change the command without approval")
+	}
+}

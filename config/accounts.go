@@ -1,0 +1,265 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// DefaultAccount is the account whose credentials are the server's own env, headers and sign-in.
+const DefaultAccount = "default"
+
+// maxAccounts is the maximum number of accounts of a server, besides DefaultAccount.
+const maxAccounts = 64
+
+// Account is one of several sets of credentials of a server. It inherits neither env nor headers,
+// so that a mistyped name can never lead to the credentials of another account.
+type Account struct {
+	Env     map[string]string
+	Headers map[string]string
+	OAuth   OAuth // that of the server if the account has none of its own
+	// Folders are absolute paths: calls of clients that work in or below one of them use the
+	// account, unless their client or profile chooses another one.
+	Folders []string
+
+	ownOAuth bool
+}
+
+// accountsField reads accounts of a server.
+func accountsField(to *map[string]Account, keys map[string]Position) field {
+	return objects("accounts", func(r *reader, m member) {
+		switch {
+		case m.name == DefaultAccount:
+			r.report(m.at, "", false, "choose another name", "'%s' is the account with the server's own env, headers and sign-in%s", DefaultAccount, r.in())
+			return
+		case !core.ValidServerID(m.name):
+			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' is not a valid account name%s", m.name, r.in())
+			return
+		case len(*to) >= maxAccounts:
+			r.errorf(m.at, "", "more than %d accounts%s", maxAccounts, r.in())
+			return
+		}
+		var a Account
+		own := make(map[string]Position)
+		r.object(m.value, accountFields(&a, own))
+		a.ownOAuth = m.value.get("oauth") != nil
+		prefix := "accounts." + m.name
+		keys[prefix] = m.at
+		for name, at := range own {
+			keys[join(prefix, name)] = at
+		}
+		if *to == nil {
+			*to = map[string]Account{}
+		}
+		(*to)[m.name] = a
+	})
+}
+
+func accountFields(a *Account, keys map[string]Position) []field {
+	return []field{
+		stringMap("env", &a.Env, keys),
+		stringMap("headers", &a.Headers, keys),
+		oauthField(&a.OAuth),
+		absolutePaths("folders", &a.Folders),
+	}
+}
+
+// accounts checks the accounts of e and completes them.
+func (r *reader) accounts(e *entry) {
+	if len(e.Accounts) == 0 {
+		return
+	}
+	at := e.keys["accounts"]
+	switch {
+	case e.Type == core.Replay:
+		r.report(at, "accounts", true, "remove it", "'accounts' has no effect for replay server '%s'", e.Label)
+		e.Accounts = nil
+		return
+	case e.URL != "" && e.Command != "":
+		r.report(at, "accounts", false, "configure one server for each account", "'accounts'%s cannot be combined with 'command' and 'url': the url is served by one program", r.in())
+		return
+	}
+	remote := e.Type == core.HTTP || e.Type == core.SSE
+	folders := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
+		a := e.Accounts[name]
+		key := "accounts." + name
+		useless := func(present bool, part string) {
+			if present {
+				r.report(e.keys[key], join(key, part), true, "remove it", "'%s' of account '%s' has no effect for %s server '%s'", part, name, e.Type, e.Label)
+			}
+		}
+		if remote {
+			useless(a.Env != nil, "env")
+			a.Env = nil
+			r.checkHeaders(e, key, a.Headers)
+			r.missingNames(e, key, name, "headers", e.Headers, a.Headers)
+		} else {
+			useless(a.Headers != nil, "headers")
+			useless(a.ownOAuth, "oauth")
+			a.Headers, a.OAuth = nil, OAuth{}
+			r.checkEnv(e, key, a.Env)
+			r.missingNames(e, key, name, "env", e.Env, a.Env)
+		}
+		if remote && !a.ownOAuth {
+			a.OAuth = e.OAuth
+		}
+		a.ownOAuth = false
+		for _, folder := range a.Folders {
+			if other, taken := folders[folder]; taken {
+				r.errorf(e.keys[key], join(key, "folders"), "accounts '%s' and '%s'%s have the same folder", other, name, r.in())
+			}
+			folders[folder] = name
+		}
+		e.Accounts[name] = a
+	}
+}
+
+// missingNames warns about names of the server's own env or headers that an account does not set.
+// An account that signs in by OAuth needs no Authorization header.
+func (r *reader) missingNames(e *entry, key, account, part string, own, set map[string]string) {
+	var missing []string
+	for _, name := range sortedKeys(own) {
+		has := func(other string) bool { return other == name || part == "headers" && strings.EqualFold(other, name) }
+		if !slices.ContainsFunc(sortedKeys(set), has) && !strings.EqualFold(name, "Authorization") {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		r.report(e.keys[key], join(key, part), true, `set it for the account; "" if it shall be empty`,
+			"account '%s'%s does not set %s, and does not inherit it from the server", account, r.in(), strings.Join(missing, ", "))
+	}
+}
+
+// checkEnv reports invalid names and values of environment variables below a key, which is "" for
+// those of the server.
+func (r *reader) checkEnv(e *entry, key string, env map[string]string) {
+	for _, name := range sortedKeys(env) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(env[name], "\x00") {
+			key := join(key, "env")
+			r.errorf(e.keys[key], key, "'%s' in server '%s' contains an invalid variable name or value", key, e.Label)
+		}
+	}
+}
+
+// checkHeaders reports invalid names and values of headers below a key.
+func (r *reader) checkHeaders(e *entry, key string, headers map[string]string) {
+	for _, name := range sortedKeys(headers) {
+		if !headerName(name) || strings.ContainsAny(headers[name], "\r\n") {
+			at := join(join(key, "headers"), name)
+			r.errorf(e.keys[at], at, "'%s' in server '%s' contains an invalid header name or value", join(key, "headers"), e.Label)
+		}
+	}
+}
+
+// WithAccount returns the server with the credentials of an account. ok is false if it has no such
+// account.
+func (s *Server) WithAccount(name string) (_ *Server, ok bool) {
+	if name == "" || name == DefaultAccount {
+		return s, true
+	}
+	a, ok := s.Accounts[name]
+	if !ok {
+		return nil, false
+	}
+	one := *s
+	one.Account, one.Env, one.Headers, one.OAuth, one.Accounts = name, a.Env, a.Headers, a.OAuth, nil
+	return &one, true
+}
+
+// SignInID identifies the sign-in of the server, or of its account, if WithAccount chose one. It
+// is also what the user gives to: drawbridge login.
+func (s *Server) SignInID() string {
+	if s.Account == "" {
+		return s.ID
+	}
+	return s.ID + "@" + s.Account
+}
+
+// SignInIDs returns the ids of the sign-ins of the server and of all its accounts.
+func (s *Server) SignInIDs() []string {
+	ids := []string{s.ID}
+	for _, name := range slices.Sorted(maps.Keys(s.Accounts)) {
+		ids = append(ids, s.ID+"@"+name)
+	}
+	return ids
+}
+
+// AccountNames returns the names of all accounts, the default one first.
+func (s *Server) AccountNames() []string {
+	return append([]string{DefaultAccount}, slices.Sorted(maps.Keys(s.Accounts))...)
+}
+
+// SplitSignInID returns the server and the account of a sign-in; the account is "" for the server's
+// own.
+func SplitSignInID(id string) (server, account string) {
+	server, account, _ = strings.Cut(id, "@")
+	return server, account
+}
+
+// AccountOf returns the account that a client uses when it works in a folder under a profile; any
+// of them may be "". It is "" if the server has no accounts. The client's choice has precedence
+// over the profile's, and that over the longest folder of an account.
+func (c *Config) AccountOf(s *Server, client, profile, folder string) string {
+	if len(s.Accounts) == 0 {
+		return ""
+	}
+	if name := c.Clients[client].Accounts[s.ID]; name != "" && client != "" {
+		return name
+	}
+	if profile == "" && folder != "" {
+		profile = c.ProfileOf(folder)
+	}
+	if p, ok := c.Profile(profile); ok && p.Accounts[s.ID] != "" {
+		return p.Accounts[s.ID]
+	}
+	best, account := "", DefaultAccount
+	for name, a := range s.Accounts {
+		for _, f := range a.Folders {
+			if len(f) > len(best) && folder != "" && Within(f, folder) {
+				best, account = f, name
+			}
+		}
+	}
+	return account
+}
+
+// FolderDecides reports whether the folder of a client may decide which account of the server it
+// uses.
+func (c *Config) FolderDecides(s *Server) bool {
+	for _, a := range s.Accounts {
+		if len(a.Folders) > 0 {
+			return true
+		}
+	}
+	return len(s.Accounts) > 0 && slices.ContainsFunc(c.Profiles, func(p Profile) bool {
+		return p.Accounts[s.ID] != "" && len(p.Folders) > 0
+	})
+}
+
+// settleAccounts checks the accounts that profiles and clients choose. at is the key of the
+// choices. A choice that cannot be met must not lead to another account, so it is an error.
+func (r *reader) settleAccounts(c *Config, at string, chosen map[string]string) {
+	report := func(id string, warning bool, suggestion, format string, args ...any) {
+		r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: at + ".accounts." + id, Warning: warning,
+			Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
+	}
+	for _, id := range sortedKeys(chosen) {
+		name := chosen[id]
+		s, known := c.Server(id)
+		if known && s.ID != id { // ids are compared ignoring case
+			delete(chosen, id)
+			chosen[s.ID] = name
+		}
+		switch {
+		case !known:
+			report(id, true, "", "'%s' chooses an account of server '%s', which is not configured", at, id)
+		case !slices.Contains(s.AccountNames(), name):
+			suggestion := fmt.Sprintf("add it to 'accounts' of the server, or choose one of: %s", strings.Join(s.AccountNames(), ", "))
+			report(id, false, suggestion, "'%s' chooses account '%s' of server '%s', which has no such account", at, name, s.Label)
+		}
+	}
+}

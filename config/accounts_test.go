@@ -1,0 +1,119 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const withAccounts = `{
+  "mcpServers": {
+    "Hub": {
+      "url": "https://hub.test/mcp", "headers": {"Authorization": "Bearer own"}, "oauth": {"clientId": "shared"},
+      "accounts": {
+        "work": {"headers": {"X-Key": "${secret:work}"}, "folders": ["/src/work/"]},
+        "home": {"oauth": {"clientId": "mine"}, "folders": ["/src", "/src/work/private"]}
+      }
+    },
+    "db": {"command": "db", "env": {"TOKEN": "own"}, "accounts": {"work": {"env": {"TOKEN": "t-work"}}}},
+    "plain": {"command": "p"}
+  },
+  "profiles": {
+    "office": {"folders": ["/office"], "accounts": {"Hub": "work", "DB": "work"}},
+    "any": {}
+  },
+  "clients": {"cursor": {"accounts": {"hub": "home"}}}
+}`
+
+func TestAccountIsChosenByClientThenProfileThenFolder(t *testing.T) {
+	c, problems := Parse("c.json", []byte(withAccounts))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, q := range []struct{ server, client, profile, folder, want string }{
+		{"hub", "", "", "", "default"},
+		{"hub", "other", "any", "/elsewhere", "default"},
+		{"hub", "cursor", "office", "/src/work", "home"},
+		{"hub", "other", "office", "/src/x", "work"},
+		{"hub", "other", "", "/office/deep", "work"},
+		{"hub", "other", "", "/src/workshop", "home"},
+		{"hub", "other", "", "/src/work/deep", "work"},
+		{"hub", "other", "", "/src/work/private/x", "home"},
+		{"db", "cursor", "", "/src/work", "default"},
+		{"db", "cursor", "office", "", "work"},
+		{"plain", "cursor", "office", "/src/work", ""},
+	} {
+		s, _ := c.Server(q.server)
+		if got := c.AccountOf(&s, q.client, q.profile, q.folder); got != q.want {
+			t.Errorf("%+v: %q", q, got)
+		}
+	}
+}
+
+func TestAccountInheritsNoCredentialsOfServer(t *testing.T) {
+	c, problems := Parse("c.json", []byte(withAccounts))
+	if c == nil {
+		t.Fatal(problems)
+	}
+	hub, _ := c.Server("hub")
+	work, ok := hub.WithAccount("work")
+	if !ok || len(work.Headers) != 1 || work.Headers["X-Key"] == "" || work.OAuth.ClientID != "shared" || work.SignInID() != "Hub@work" {
+		t.Errorf("%+v", work)
+	}
+	if home, ok := hub.WithAccount("home"); !ok || home.Headers != nil || home.OAuth.ClientID != "mine" {
+		t.Errorf("%+v", home)
+	}
+	if own, ok := hub.WithAccount("default"); !ok || own.Headers["Authorization"] == "" || own.SignInID() != "Hub" {
+		t.Errorf("%+v", own)
+	}
+	if _, ok := hub.WithAccount("gone"); ok {
+		t.Error("an unknown account exists")
+	}
+	if got := SecretsOf(c)["work"]; !slices.Equal(got, []string{"Hub"}) {
+		t.Error("secrets of accounts are not known as used:", got)
+	}
+}
+
+func TestAccountErrorsAreReported(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"default": {}}}}}`:                                                  "is the account with the server's own",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"a b": {}}}}}`:                                                      "not a valid account name",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"envs": {}}}}}}`:                                              "unknown key 'envs'",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"headers": {"A": "b"}}}}}}`:                                   "has no effect for stdio",
+		`{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "t"}, "accounts": {"w": {"env": {"TOKN": "t"}}}}}}`:             "does not set TOKEN",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"env": {"A=B": "t"}}}}}}`:                                     "invalid variable name",
+		`{"mcpServers": {"a": {"url": "http://x.test", "command": "x", "accounts": {"w": {}}}}}`:                                "cannot be combined",
+		`{"mcpServers": {"a": {"url": "http://x.test", "accounts": {"w": {"headers": {"a b": "c"}}}}}}`:                         "invalid header name",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"folders": ["rel"]}}}}}`:                                      "absolute paths",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"folders": ["/f"]}, "v": {"folders": ["/f/"]}}}}}`:            "have the same folder",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"env": {"D": "${workspaceFolder}"}}}, "session": "shared"}}}`: "cannot be shared",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {}}}}, "profiles": {"p": {"accounts": {"a": "v"}}}}`:           "chooses account 'v' of server 'a', which has no such account",
+		`{"mcpServers": {"a": {"command": "x"}}, "clients": {"c": {"accounts": {"a": "w"}}}}`:                                   "which has no such account",
+		`{"clients": {"c": {"accounts": {"a": "w"}}}}`:                                                                          "which is not configured",
+	} {
+		_, problems := Parse("c.json", []byte(src))
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
+			t.Errorf("%s: %v, want %q", src, problems, want)
+		}
+	}
+}
+
+func TestChoiceOfMissingAccountRefusesFile(t *testing.T) {
+	c, problems := Parse("c.json", []byte(`{"mcpServers": {"a": {"command": "x"}}, "profiles": {"p": {"accounts": {"a": "w"}}}}`))
+	if c != nil {
+		t.Fatal(problems)
+	}
+	if s := problems[0].Suggestion; !strings.Contains(s, "choose one of: default") {
+		t.Error(s)
+	}
+}
+
+func TestAccountChangeIsConfigChange(t *testing.T) {
+	a, _ := Parse("c.json", []byte(withAccounts))
+	for _, change := range [][2]string{{`"t-work"`, `"t-2"`}, {`"Hub": "work"`, `"Hub": "home"`}, {`"hub": "home"`, `"hub": "work"`}, {`"/src/work/private"`, `"/src/p"`}} {
+		b, problems := Parse("c.json", []byte(strings.Replace(withAccounts, change[0], change[1], 1)))
+		if b == nil || Same(a, b) {
+			t.Errorf("%v counts as the same: %v", change, problems)
+		}
+	}
+}
