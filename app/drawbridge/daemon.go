@@ -142,6 +142,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 				front.ResourceUpdated(server, params)
 			case "notifications/tasks/status":
 				front.TaskChanged(server, params)
+			case "notifications/tasks":
+				front.TaskUpdated(server, params)
 			}
 		},
 		OnRequest: func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {

@@ -118,6 +118,7 @@ type Bridge struct {
 	activity      *recentTable[activityKey, ClientActivity]
 	suspended     suspendedCalls
 	tasks         taskTable
+	taskListeners taskListeners
 	inFlight      inFlightRequests
 	bodyBudget    bodyBudget
 	resultBudget  resultBudget

@@ -104,9 +104,10 @@ func (b *Bridge) listHash(l *listener, method string) uint64 {
 type listener struct {
 	endpoint       endpoint // as the client requested it, before the visibility is applied
 	origin         requestOrigin
-	since          int             // the number of changes before it was added
-	subscriptionID []byte          // raw id of the request subscriptions/listen; nil for a legacy session
-	methods        map[string]bool // the list_changed notifications that a modern client requested; nil: all
+	since          int                   // the number of changes before it was added
+	subscriptionID []byte                // raw id of the request subscriptions/listen; nil for a legacy session
+	tasks          map[taskKey]taskOwner // that a modern client requested
+	methods        map[string]bool       // the list_changed notifications that a modern client requested; nil: all
 
 	mu       sync.Mutex
 	lastSent map[string]uint64 // hash of the lists of the last notification, by method
@@ -123,8 +124,8 @@ type queuedNotification struct {
 }
 
 // addListener adds a listener with the current hashes of its lists. request is the request
-// subscriptions/listen of a modern client, or nil.
-func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, request *mcp.SubscriptionsListenParams) *listener {
+// subscriptions/listen of a modern client, or nil; tasks are those that it names.
+func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, request *mcp.SubscriptionsListenParams, tasks map[taskKey]task) *listener {
 	l := &listener{endpoint: x.endpoint.unscoped(), origin: x.origin, lastSent: map[string]uint64{}}
 	b.mu.Lock()
 	l.since = b.announced + len(b.changes)
@@ -139,6 +140,12 @@ func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, request *mcp.Su
 	}
 	for method := range listChangedKinds {
 		l.lastSent[method] = b.listHash(l, method)
+	}
+	if len(tasks) > 0 {
+		l.tasks = make(map[taskKey]taskOwner, len(tasks))
+		for key, t := range tasks {
+			l.tasks[key] = t.owner
+		}
 	}
 	b.listeners.add(ss, l)
 	return l

@@ -135,12 +135,17 @@ func (b *Bridge) listen(ctx context.Context, method string, req mcp.Request, x *
 	if !isServer || !isListen || x == nil {
 		return nil, newError(codeRefused, "the client has disconnected").sdk()
 	}
-	x.listener = b.addListener(ss, x, params)
+	rq := b.newRequest(x)
+	tasks := b.requestedTasks(rq)
+	x.listener = b.addListener(ss, x, params, tasks)
 	defer b.listeners.remove(ss)
 	// Cancelling this context lets the SDK send the final response; closing its session would not.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(b.lifetime, func() { cancel(errStopped) })()
+	if len(tasks) > 0 {
+		return b.listenToTasks(ctx, x, rq, ss, params.Notifications, tasks)
+	}
 	return next(ctx, method, req)
 }
 

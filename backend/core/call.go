@@ -20,6 +20,13 @@ const ModernVersion = "2026-07-28"
 // LegacyVersion is the newest revision of the legacy era.
 const LegacyVersion = "2025-11-25"
 
+// Requests that the protocol does not have. A connection to a modern server starts or ends the
+// notifications about a task, whose id is in the params.
+const (
+	SubscribeTask   = "tasks/subscribe"
+	UnsubscribeTask = "tasks/unsubscribe"
+)
+
 // Outcome is the result category of a call.
 type Outcome string
 

@@ -31,6 +31,16 @@ type testTask struct {
 	waiting        []func() // for its end
 }
 
+// Listening reports whether the clients of the servers in this process listen to all these tasks.
+func Listening(ids ...string) bool {
+	testTasks.Lock()
+	defer testTasks.Unlock()
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		t := testTasks.byID[id]
+		return t == nil || !slices.Contains(t.server.listening, id)
+	})
+}
+
 // testTasks are the tasks of all servers in this process. They outlive their server, as those of a
 // server with a database do.
 var testTasks = struct {

@@ -22,6 +22,10 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessag
 		c.subscription(call)
 		return core.Reply{Result: []byte(`{}`)}, nil
 	}
+	if call.Method == core.SubscribeTask || call.Method == core.UnsubscribeTask {
+		c.listenToTask(call)
+		return core.Reply{Result: []byte(`{}`)}, nil
+	}
 	params, token, known := []byte(call.Params), call.ProgressToken, false
 	switch {
 	case c.era == core.Modern && call.Era == core.Modern && call.HasModernMeta:

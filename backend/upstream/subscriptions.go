@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -29,6 +30,26 @@ func (c *Conn) subscription(call *core.Call) {
 		c.subscribed = append(c.subscribed, call.Name)
 	}
 	c.mu.Unlock()
+	c.listenAgain()
+}
+
+// listenToTask starts or ends the notifications about a task.
+func (c *Conn) listenToTask(call *core.Call) {
+	var params struct{ TaskID string }
+	if json.Unmarshal(call.Params, &params) != nil {
+		return
+	}
+	c.mu.Lock()
+	c.tasks = slices.DeleteFunc(c.tasks, func(have string) bool { return have == params.TaskID })
+	if call.Method == core.SubscribeTask {
+		c.tasks = append(c.tasks, params.TaskID)
+	}
+	c.mu.Unlock()
+	c.listenAgain()
+}
+
+// listenAgain sends subscriptions/listen with the current subscriptions.
+func (c *Conn) listenAgain() {
 	if c.era == core.Legacy {
 		return
 	}
@@ -56,20 +77,27 @@ func (c *Conn) listenParams() []byte {
 			add(name, []byte("true"))
 		}
 	}
-	if len(c.subscribed) > 0 {
-		uris := []byte{'['}
-		for i, uri := range c.subscribed {
-			if i > 0 {
-				uris = append(uris, ',')
-			}
-			uris = wire.AppendString(uris, uri)
+	for name, list := range map[string][]string{"resourceSubscriptions": c.subscribed, "taskIds": c.tasks} {
+		if len(list) == 0 {
+			continue
 		}
-		add("resourceSubscriptions", append(uris, ']'))
+		all := []byte{'['}
+		for i, one := range list {
+			if i > 0 {
+				all = append(all, ',')
+			}
+			all = wire.AppendString(all, one)
+		}
+		add(name, append(all, ']'))
 	}
 	if len(fields) == 0 {
 		return nil
 	}
-	return c.addModernMeta(append(append([]byte(`{"notifications":{`), fields...), '}', '}'), nil)
+	var call *core.Call
+	if len(c.tasks) > 0 {
+		call = &core.Call{Capabilities: []byte(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)}
+	}
+	return c.addModernMeta(append(append([]byte(`{"notifications":{`), fields...), '}', '}'), call)
 }
 
 // acknowledgeTimeout is how long the first listing waits until a modern server has acknowledged

@@ -136,6 +136,7 @@ type Conn struct {
 
 	mu         sync.Mutex
 	subscribed []string // URIs of resources
+	tasks      []string // ids of tasks, in the modern era
 	ending     bool     // Close was called
 
 	closing sync.Once
