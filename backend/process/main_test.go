@@ -67,12 +67,6 @@ func runRole(role string) int {
 			fmt.Println(kv)
 		}
 		return 0
-	case "zombies": // leaves an orphaned grandchild behind 20 times a second
-		ready()
-		for {
-			_ = exec.Command("/bin/sh", "-c", "/bin/true &").Run()
-			time.Sleep(50 * time.Millisecond)
-		}
 	case "unkillable": // ignores end of input and every signal except SIGKILL
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		ready()

@@ -195,30 +195,6 @@ func TestNoZombieRemains(t *testing.T) {
 	})
 }
 
-// TestDeadProcessesAreReapedUnderChurn: a server that starts short-lived processes several times
-// a second must not fill the process table. Orphans become our children; zombies among them are
-// reaped immediately if they are in a process group of ours, and otherwise after reapAfter.
-func TestDeadProcessesAreReapedUnderChurn(t *testing.T) {
-	p, _ := start(t, newTestSpawner(t), "zombies", 1)
-	defer p.Stop(t.Context())
-	group := p.PID()
-	zombies := func() (n int) {
-		for _, one := range listDescendants() {
-			if one.zombie && one.pgid == group {
-				n++
-			}
-		}
-		return n
-	}
-	most := 0
-	for begun := time.Now(); time.Since(begun) < 3*time.Second; time.Sleep(20 * time.Millisecond) {
-		most = max(most, zombies())
-	}
-	if most == 0 || most > 25 { // 20 exit each second
-		t.Errorf("%d dead processes at once", most)
-	}
-}
-
 func TestReaperCollectsOrphans(t *testing.T) {
 	for name, c := range map[string]struct {
 		direct, group bool

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -177,27 +176,5 @@ func TestWatchdogKillsServerWithForgedMarker(t *testing.T) {
 	s.waitExit(30 * time.Second)
 	if alive := s.alive(); len(alive) > 0 {
 		t.Errorf("left: %v", alive)
-	}
-}
-
-func TestWatchdogStaysSmall(t *testing.T) {
-	t.Parallel()
-	s := startStage(t, "unkillable", 1)
-	p, ok := readProcess(s.watchdog.Process.Pid)
-	if !ok {
-		t.Fatal("no watchdog")
-	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
-	if err != nil {
-		t.Skip(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "Anonymous:"); ok {
-			t.Logf("anonymous memory: %s (with the race detector: %v)", strings.TrimSpace(rest), raceEnabled)
-			kb, _ := strconv.Atoi(strings.Fields(rest)[0])
-			if !raceEnabled && kb > 8<<10 {
-				t.Errorf("%d kB", kb)
-			}
-		}
 	}
 }

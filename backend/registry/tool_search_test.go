@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"os"
 	"slices"
@@ -102,18 +101,6 @@ func askAll(t *testing.T, file string, questions, least int) {
 	}
 }
 
-func TestQueryWordsAreSplit(t *testing.T) {
-	for text, want := range map[string]string{
-		"getURLParts": "url part", "create_issue-comment": "creat issu comment", "listEC2Instances": "list ec2 instanc", "The running processes": "run process",
-		"queries": "queri", "boxes": "box", "  ": "", "kebab-case-name": "kebab case name", "HTTPServer2Go": "http server2 go",
-		"文件搜索": "文件 件搜 搜索", "größte Dateien": "größte dateien",
-	} {
-		if got := strings.Join(stemWords(text), " "); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestToolIsFoundByNameAndWithinServer(t *testing.T) {
 	v := catalog500(t).All()
 	if got := v.Find("git__blame", "", 1); len(got) != 1 || got[0].Item.Name != "blame" {
@@ -195,24 +182,6 @@ func TestThesaurusIsConsistent(t *testing.T) {
 	}
 	if len(m.hints) == 0 || m.maxPhraseWords < 3 || m.maxPhraseWords > 6 {
 		t.Errorf("%d hints, phrases of up to %d words", len(m.hints), m.maxPhraseWords)
-	}
-}
-
-// A phrase matches when its words are adjacent, or when a particle follows its verb.
-func TestPhrasesImproveSearch(t *testing.T) {
-	v := catalog500(t).All()
-	v.Find("x", "", 1)
-	for question, want := range map[string]string{
-		"get rid of a comment": "delet", "take the red mug out of the shop": "delet", "throw that old volume away": "delet", "switch the lamp in the kitchen off": "stop",
-		"take the red mug": "", "a way out, take it": "",
-	} {
-		got := false
-		for _, one := range v.index.parseQuery(question) {
-			got = got || slices.ContainsFunc(one.alternatives, func(n relatedTerm) bool { return n.term == cmp.Or(want, "delet") })
-		}
-		if got != (want != "") {
-			t.Errorf("%q is heard as %+v", question, v.index.parseQuery(question))
-		}
 	}
 }
 

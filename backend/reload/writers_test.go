@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
@@ -48,40 +47,6 @@ func TestEditGivesUpOnConstantlyChangingFile(t *testing.T) {
 	text, _ := os.ReadFile(file)
 	if core.CodeOf(err) != core.CodeConflict || saves != maxEditTries || !strings.Contains(string(text), fmt.Sprintf(`"editor%d"`, saves)) {
 		t.Errorf("%v, after %d tries the file holds %s", err, saves, text)
-	}
-}
-
-// Imports and moves write the same file under the same lock, in this process or another.
-func TestTwoConfigWritersLoseNothing(t *testing.T) {
-	t.Parallel()
-	r, file := newEditable(t)
-	const rounds = 15
-	var both sync.WaitGroup
-	both.Go(func() {
-		for n := range rounds {
-			if err := r.Add(t.Context(), fmt.Sprintf("daemon%d", n), []byte(`{"command": "d", "disabled": true}`)); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	both.Go(func() {
-		for n := range rounds {
-			if err := addAsAnotherProgram(t.Context(), file, fmt.Sprintf("import%d", n)); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	both.Wait()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range rounds {
-		for _, name := range []string{"daemon", "import"} {
-			if !strings.Contains(string(text), fmt.Sprintf(`"%s%d"`, name, n)) {
-				t.Errorf("%s%d is lost", name, n)
-			}
-		}
 	}
 }
 
