@@ -452,6 +452,7 @@ export function makeScene(scene) {
       publicName: t.name,
       method: 'tools/call',
       fromServer: false,
+      approval: '',
       outcome: '',
       code: '',
       reason: '',

@@ -160,6 +160,29 @@ flow('the filters stay beside an open call', { ...quiet }, async (page, mock) =>
   await inspect(page, 'all');
 });
 
+flow(
+  'a session is shown as a waterfall, with approvals and questions on the same axis',
+  quiet,
+  async (page, mock) => {
+    const { session } = mock.world.calls[3];
+    const calls = mock.world.calls.filter((c) => c.session === session && c.outcome !== '');
+    const [asked, question] = calls;
+    Object.assign(asked, { approval: 'once', tookNs: 8e9, queuedNs: 6e9, outcome: 'ok' });
+    Object.assign(question, { fromServer: true, method: 'elicitation/create' });
+    await page.goto(`${mock.url}/#/sessions/${session}`);
+    await page.getByRole('radio', { name: 'Waterfall' }).click();
+    const bars = page.getByRole('list', { name: 'Waterfall' }).getByRole('listitem');
+    await bars.first().waitFor();
+    await becomes(() => bars.count(), mock.world.calls.filter((c) => c.session === session).length);
+    await bars.getByText('Approved once after 6.00 s').waitFor({ state: 'attached' });
+    await bars.getByText('Server asked the client').waitFor({ state: 'attached' });
+    await inspect(page, 'all');
+    await page.reload(); // the choice is kept
+    await bars.first().getByRole('link').click();
+    await page.waitForURL(/#\/calls\/\d+\?session=/);
+  },
+);
+
 flow('the history is read to its end while scrolling', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
   const rows = page.locator('[data-row]');

@@ -188,3 +188,31 @@ flow(
     await inspect(page, 'all');
   },
 );
+
+flow(
+  'a configuration that is being edited and a rule are drafts, too',
+  quiet,
+  async (page, mock) => {
+    const elsewhere = async () => {
+      await page.getByRole('link', { name: 'Calls', exact: true }).click();
+      await page.getByRole('table', { name: 'Calls' }).waitFor();
+      await page.goBack();
+    };
+    await page.goto(`${mock.url}/#/servers/filesystem?view=config`);
+    const command = page.getByLabel('Command', { exact: true });
+    await command.fill('bunx');
+    await elsewhere();
+    await becomes(() => command.inputValue(), 'bunx');
+    await page.getByText('Restored your draft').waitFor();
+    await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
+    await becomes(() => command.inputValue(), 'npx');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await becomes(() => command.inputValue(), 'bunx');
+    await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
+    await page.goto(`${mock.url}/#/settings`);
+    const tool = page.getByPlaceholder('Tool', { exact: false });
+    await tool.fill('read_text_file');
+    await elsewhere();
+    await becomes(() => tool.inputValue(), 'read_text_file');
+  },
+);

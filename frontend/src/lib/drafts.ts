@@ -43,6 +43,9 @@ export function keepDraft<T>(place: string, value: T | undefined): void {
   }
 }
 
+/** Whether a value of that kind can be kept as a draft. */
+export const isKept = (value: unknown) => !hasSecret(value);
+
 /** Each text is looked at alone: JSON inside of JSON has escaped quotes. */
 function hasSecret(value: unknown): boolean {
   if (typeof value === 'string') return maskSecrets(value) !== value;

@@ -5,9 +5,11 @@ import { type ReactNode, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { outcomeIcon } from '@/components/outcome-badge';
+import { Segments } from '@/components/segments';
 import { DetailFrame, Gone } from '@/components/split';
 import { classes } from '@/lib/classes';
 import { count, cut, duration, exactTime, moment, plain } from '@/lib/format';
+import { useStored } from '@/lib/stored';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { timelineLimit, timelineQuery, useLiveCalls } from './api';
@@ -19,11 +21,10 @@ import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
 import { maxSelectedCalls, SelectionBar } from './selection-bar';
 import { SessionFrames } from './session-frames';
+import { pauseMs } from './time-axis';
+import { sinceStart, Waterfall } from './waterfall';
 
 const t = texts.sessions;
-
-/** Pauses of the client that are at least this long are shown. */
-const pauseMs = 20_000;
 
 /** The calls of one session in order, with the pauses between them. */
 export function SessionTimeline({
@@ -40,6 +41,7 @@ export function SessionTimeline({
 }) {
   const [picked, setPicked] = useState<ReadonlySet<string> | undefined>(undefined);
   const [saving, setSaving] = useState(false);
+  const [form, setForm] = useStored('drawbridge.session', checkForm);
   const { data: timeline } = useSuspenseQuery(timelineQuery(session));
   const live = useLiveCalls();
   const known = new Set(timeline.calls.map((call) => call.id));
@@ -105,31 +107,50 @@ export function SessionTimeline({
           calls.map((call) => call.id).filter((id) => picked.has(id)),
           () => setSaving(false),
         )}
-      {timeline.more && <p className="px-5 pt-3 text-xs text-ink3">{t.onlyLast(timelineLimit)}</p>}
-      <ol className="px-4 py-3 md:px-5">
-        {calls.map((call, index) => (
-          <Step
-            key={call.id}
-            call={call}
-            server={labelOf(call.server)}
-            before={calls[index - 1]}
-            start={start}
-            picked={picked && canCheck(call) ? picked.has(call.id) : undefined}
-            full={(picked?.size ?? 0) >= maxSelectedCalls}
-            onPick={() =>
-              setPicked((old) => {
-                const next = new Set(old);
-                if (!next.delete(call.id)) next.add(call.id);
-                return next;
-              })
-            }
+      {picked === undefined && (
+        <div className="px-4 pt-3 md:px-5">
+          <Segments
+            label={t.form}
+            value={form}
+            options={[
+              { value: 'list', text: t.asSteps },
+              { value: 'waterfall', text: t.waterfall.title },
+            ]}
+            onChange={(next) => setForm(checkForm(next))}
           />
-        ))}
-      </ol>
+        </div>
+      )}
+      {timeline.more && <p className="px-5 pt-3 text-xs text-ink3">{t.onlyLast(timelineLimit)}</p>}
+      {form === 'waterfall' && picked === undefined ? (
+        <Waterfall calls={calls} labelOf={labelOf} />
+      ) : (
+        <ol className="px-4 py-3 md:px-5">
+          {calls.map((call, index) => (
+            <Step
+              key={call.id}
+              call={call}
+              server={labelOf(call.server)}
+              before={calls[index - 1]}
+              start={start}
+              picked={picked && canCheck(call) ? picked.has(call.id) : undefined}
+              full={(picked?.size ?? 0) >= maxSelectedCalls}
+              onPick={() =>
+                setPicked((old) => {
+                  const next = new Set(old);
+                  if (!next.delete(call.id)) next.add(call.id);
+                  return next;
+                })
+              }
+            />
+          ))}
+        </ol>
+      )}
       <SessionFrames session={session} />
     </DetailFrame>
   );
 }
+
+const checkForm = (value: unknown) => (value === 'waterfall' ? 'waterfall' : 'list');
 
 /** A call that has ended and can be made again. */
 const canCheck = (call: Call) => canRepeat(call) && call.outcome !== '';
@@ -207,9 +228,4 @@ function Step({
       </li>
     </>
   );
-}
-
-/** Time since the session's first call. */
-function sinceStart(ms: number): string {
-  return ms < 1000 ? t.begin : `+${duration(ms * 1e6).replace(/\.\d+(?= s)/, '')}`;
 }

@@ -9,11 +9,13 @@ import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
 import { Segments } from '@/components/segments';
 import { configQuery } from '@/lib/config';
+import { isKept, readDraft, useDraft } from '@/lib/drafts';
 import { plain } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
 import { maskSecrets } from '@/lib/mask-secrets';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
+import { useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
 import type { ServerStatus } from '@/types/api';
 import { entryOf, useSaveEntry } from './add';
@@ -27,11 +29,15 @@ export interface EntryEdit {
   text: string;
 }
 
-/** The change is kept while another view of the server is shown. */
-export function useEntryEdit() {
-  const state = useState<EntryEdit | undefined>(undefined);
-  useUnsaved(isChanged(state[0]));
-  return state;
+/** The change is a draft: it is kept while another view of the server or another page is shown. */
+export function useEntryEdit(server: string) {
+  const place = `server entry ${server}`;
+  const [edit, setEdit] = useState(() => readDraft<EntryEdit>(place));
+  const changed = isChanged(edit);
+  const restored = useDraft(place, changed ? edit : undefined);
+  // What cannot be kept as a draft, because it contains a secret, is asked for instead.
+  useUnsaved(changed && !isKept(edit));
+  return { edit, setEdit, restored };
 }
 
 const isChanged = (edit: EntryEdit | undefined) => edit !== undefined && edit.text !== edit.base;
@@ -39,7 +45,7 @@ const isChanged = (edit: EntryEdit | undefined) => edit !== undefined && edit.te
 /** The entry of a server in the configuration file, as a form and as text, to change and save. */
 export function ServerConfig({
   server,
-  state: [edit, setEdit],
+  state: { edit, setEdit, restored },
 }: {
   server: ServerStatus;
   state: ReturnType<typeof useEntryEdit>;
@@ -48,6 +54,7 @@ export function ServerConfig({
   const { data: config } = useQuery(configQuery);
   const [asText, setAsText] = useState(false);
   const [shown, setShown] = useState(false);
+  const say = useLocalToast();
   const save = useSaveEntry(label, t.saved(plain(label)));
   const inFile = config && entryOf(config.text, label);
   const entry = edit?.text ?? inFile;
@@ -72,6 +79,7 @@ export function ServerConfig({
   const discard = () => {
     setEdit(undefined);
     save.reset();
+    say('ok', texts.care.typedGone, { text: texts.care.undo, run: () => setEdit(edit) });
   };
   const store = () => {
     if (!edit || !sound) return;
@@ -140,7 +148,9 @@ export function ServerConfig({
               {texts.settings.save}
             </Button>
             <Button onClick={discard}>{t.discard}</Button>
-            <span className="text-xs text-ink3">{t.effect}</span>
+            <span className="text-xs text-ink3">
+              {restored ? texts.care.draftRestored : t.effect}
+            </span>
           </div>
         </div>
       )}

@@ -61,7 +61,7 @@ function Known({ id, view, onView, onClose, trust, version, calls }: Props) {
     retry: (failures, error) =>
       !(error instanceof RequestError && error.status === 404) && failures < 2,
   });
-  const edit = useEntryEdit();
+  const edit = useEntryEdit(id);
   const now = useNow();
   const since = age(server.since, now);
   return (

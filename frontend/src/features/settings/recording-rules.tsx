@@ -3,17 +3,25 @@ import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { SelectField } from '@/components/fields';
+import { readDraft, useDraft } from '@/lib/drafts';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { useUnsaved } from '@/lib/unsaved';
 import type { HistoryState, RecordMode, Rule } from '@/types/api';
 import { restoreRule, useRecording } from './api';
 
 const t = texts.settings.history;
 const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
+
+const place = 'recording rule';
+
+interface Typed {
+  server: string;
+  tool: string;
+  keep: RecordMode;
+}
 
 const keepings: RecordMode[] = ['full', 'meta', 'off'];
 
@@ -23,10 +31,11 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const serverName = useServerName();
   const recording = useRecording();
   const rules = state.recording.rules ?? [];
-  const [server, setServer] = useState('');
-  const [tool, setTool] = useState('');
-  const [keep, setKeep] = useState<RecordMode>('meta');
-  useUnsaved(tool.trim() !== '');
+  const [kept] = useState(() => readDraft<Typed>(place));
+  const [server, setServer] = useState(kept?.server ?? '');
+  const [tool, setTool] = useState(kept?.tool ?? '');
+  const [keep, setKeep] = useState<RecordMode>(kept?.keep ?? 'meta');
+  useDraft<Typed>(place, tool.trim() === '' ? undefined : { server, tool, keep });
   const chosen = server || servers[0] || '';
   const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
   const write = (next: Rule[]) =>
