@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // SavedCheck is a check with its last result.
@@ -66,25 +68,35 @@ func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*answer[history.
 	return reply(c)
 }
 
-type sessionCheckInput struct {
+type checkOfCallsInput struct {
 	Name string `path:"name" maxLength:"100"`
 	Body struct {
-		Session string `json:"session" minLength:"1" maxLength:"200"`
-		Exact   bool   `json:"exact,omitempty" doc:"Expect the recorded results, not only the outcomes"`
+		Session string    `json:"session,omitempty" maxLength:"200"`
+		Tag     string    `json:"tag,omitempty" maxLength:"50"`
+		From    time.Time `json:"from,omitzero"`
+		To      time.Time `json:"to,omitzero"`
+		Exact   bool      `json:"exact,omitempty" doc:"Expect the recorded results, not only the outcomes"`
 	}
 }
 
-// SessionCheck is a check that was made of a session.
-type SessionCheck struct {
+// CheckOfCalls is a check that was made of recorded calls.
+type CheckOfCalls struct {
 	history.Check
 	Skipped int `json:"skipped" doc:"Calls without a step: their arguments were redacted or truncated, or they did not end"`
 }
 
-func (a *API) checkFromSession(ctx context.Context, in *sessionCheckInput) (*answer[SessionCheck], error) {
+func (a *API) checkFromCalls(ctx context.Context, in *checkOfCallsInput) (*answer[CheckOfCalls], error) {
+	q := store.Query{Session: in.Body.Session, Tag: in.Body.Tag, From: in.Body.From, To: in.Body.To}
+	if q == (store.Query{}) {
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.session", Error: "session, tag, from or to is required"}}}
+	}
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
 	if old, err := a.Upkeep.Check(ctx, in.Name); err != nil || old != nil {
 		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check of this name already exists", Hint: "Choose another name, or delete the check on the page Checks."}))
 	}
-	c, skipped, err := history.CheckFromSession(ctx, a.History, in.Name, in.Body.Session, in.Body.Exact)
+	c, skipped, err := history.CheckFromCalls(ctx, a.History, in.Name, q, in.Body.Exact)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +107,7 @@ func (a *API) checkFromSession(ctx context.Context, in *sessionCheckInput) (*ans
 	if err := a.Upkeep.SaveCheck(ctx, c.Name, document); err != nil {
 		return nil, err
 	}
-	return reply(SessionCheck{c, skipped})
+	return reply(CheckOfCalls{c, skipped})
 }
 
 func (a *API) deleteCheck(ctx context.Context, in *checkInput) (*struct{}, error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,18 +12,28 @@ import (
 )
 
 func (p *program) checkSave() *cobra.Command {
-	var order struct {
-		Session string `json:"session"`
-		Exact   bool   `json:"exact,omitempty"`
-	}
+	var calls recordedCalls
+	var exact bool
 	cmd := &cobra.Command{
-		Use: "save NAME --session ID", Short: "Save the tool calls of a session as a check", Args: argCount(1, 1),
-		Long: "Save the tool calls of a recorded session as a new check. Each call must end as recorded: successfully or with an error of the same kind. With --exact, it must also return the recorded result.\n\n" +
+		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time as a check", Args: argCount(1, 1),
+		Long: "Save the recorded tool calls of a session, a tag or a time as a new check. Each call must end as recorded: successfully or with an error of the same kind. With --exact, it must also return the recorded result.\n\n" +
 			"Calls whose arguments were redacted or truncated are left out.",
-		Example: "  drawbridge check save checkout --session 3f2a\n  drawbridge check run checkout --junit results.xml",
+		Example: "  drawbridge check save checkout --session ID\n  drawbridge check save checkout --from 10m --exact\n  drawbridge check run checkout --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), p, http.MethodPost, "checks/"+url.PathEscape(args[0]), nil, order, func(c api.SessionCheck) error {
-				text := fmt.Sprintf("%s saved", plural(len(c.Steps), "step"))
+			if calls == (recordedCalls{}) {
+				return usageError{errors.New("select the calls with --session, --tag, --from or --to")}
+			}
+			filter := callFilter{session: calls.session, tag: calls.tag, from: calls.from, to: calls.to}
+			query, err := filter.query()
+			if err != nil {
+				return err
+			}
+			order := map[string]any{"exact": exact}
+			for key := range query {
+				order[key] = query.Get(key)
+			}
+			return show(cmd.Context(), p, http.MethodPost, "checks/"+url.PathEscape(args[0]), nil, order, func(c api.CheckOfCalls) error {
+				text := plural(len(c.Steps), "step") + " saved"
 				if c.Skipped > 0 {
 					text += fmt.Sprintf("; %s left out: redacted or truncated arguments, or no response", plural(c.Skipped, "call"))
 				}
@@ -31,8 +42,7 @@ func (p *program) checkSave() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&order.Session, "session", "", "the `ID` of the session, which \"drawbridge history --json\" shows")
-	cmd.Flags().BoolVar(&order.Exact, "exact", false, "expect the recorded results, not only the outcomes")
-	_ = cmd.MarkFlagRequired("session")
+	calls.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&exact, "exact", false, "expect the recorded results, not only the outcomes")
 	return cmd
 }

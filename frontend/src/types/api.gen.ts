@@ -562,6 +562,32 @@ export interface Expect {
    */
   result?: string;
 }
+export interface CheckOfCalls {
+  /**
+   * Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only
+   */
+  auto?: 'on' | 'off';
+  name: string;
+  /**
+   * Calls without a step: their arguments were redacted or truncated, or they did not end
+   */
+  skipped: number;
+  /**
+   * @minItems 1
+   * @maxItems 200
+   */
+  steps: Step[];
+}
+export interface CheckOfCallsInputBody {
+  /**
+   * Expect the recorded results, not only the outcomes
+   */
+  exact?: boolean;
+  from?: string;
+  session?: string;
+  tag?: string;
+  to?: string;
+}
 export interface CheckReport {
   name: string;
   ok: boolean;
@@ -2305,29 +2331,6 @@ export interface Usage {
   cpuPercent: number;
   rssBytes: number;
   tree: Proc[] | null;
-}
-export interface SessionCheck {
-  /**
-   * Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only
-   */
-  auto?: 'on' | 'off';
-  name: string;
-  /**
-   * Calls without a step: their arguments were redacted or truncated, or they did not end
-   */
-  skipped: number;
-  /**
-   * @minItems 1
-   * @maxItems 200
-   */
-  steps: Step[];
-}
-export interface SessionCheckInputBody {
-  /**
-   * Expect the recorded results, not only the outcomes
-   */
-  exact?: boolean;
-  session: string;
 }
 export interface SetToolInputBody {
   /**

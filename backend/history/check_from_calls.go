@@ -13,14 +13,15 @@ import (
 // maxSteps is the maximum number of steps of a check.
 const maxSteps = 200
 
-// CheckFromSession returns a check with a step for each tool call of a session, in order. Each step
+// CheckFromCalls returns a check with a step for each tool call that q selects, for example those of a
+// session, in order. Each step
 // expects the recorded outcome, and with exact, also the recorded result where it was recorded
 // completely. skipped is the number of calls that are left out because their arguments were redacted
 // or truncated, or because they did not end.
-func CheckFromSession(ctx context.Context, from Calls, name, session string, exact bool) (c Check, skipped int, err error) {
+func CheckFromCalls(ctx context.Context, from Calls, name string, q store.Query, exact bool) (c Check, skipped int, err error) {
 	c.Name = name
 	var ids []int64
-	for q := (store.Query{Session: session, Limit: store.MaxLimit}); ; {
+	for q.Limit = store.MaxLimit; ; {
 		page, next, err := from.Calls(ctx, q)
 		if err != nil {
 			return c, 0, err
@@ -38,7 +39,7 @@ func CheckFromSession(ctx context.Context, from Calls, name, session string, exa
 		}
 	}
 	if len(ids) > maxSteps {
-		return c, 0, core.Errorf(core.CodeValidation, "the session has more than %d tool calls, the maximum of a check", maxSteps)
+		return c, 0, core.Errorf(core.CodeValidation, "these are more than %d tool calls, the maximum of a check", maxSteps)
 	}
 	for _, id := range slices.Backward(ids) {
 		r, err := from.Call(ctx, id)
@@ -57,7 +58,7 @@ func CheckFromSession(ctx context.Context, from Calls, name, session string, exa
 		c.Steps = append(c.Steps, step)
 	}
 	if len(c.Steps) == 0 {
-		return c, skipped, &core.Error{Code: core.CodeNotFound, Message: "this session has no tool calls that can be repeated", Hint: "\"drawbridge history --json\" shows the session of each call."}
+		return c, skipped, &core.Error{Code: core.CodeNotFound, Message: "there are no recorded tool calls that can be repeated", Hint: "\"drawbridge history --json\" shows what is recorded."}
 	}
 	return c, skipped, c.Validate()
 }

@@ -37,21 +37,21 @@ func TestCheckOfASessionHasItsCallsInOrder(t *testing.T) {
 		false: `[{s t {"a":1} {ok []  0}} {s t  {tool_error []  0}} {s t  {protocol_error []  0}}]`,
 		true:  `[{s t {"a":1} {ok [] {"x":1} 0}} {s t  {tool_error []  0}} {s t  {protocol_error [] {"code":1} 0}}]`,
 	} {
-		c, skipped, err := CheckFromSession(t.Context(), s, "c", "id", exact)
+		c, skipped, err := CheckFromCalls(t.Context(), s, "c", store.Query{Session: "id"}, exact)
 		if got := fmt.Sprint(c.Steps); err != nil || got != want || skipped != 2 {
 			t.Errorf("exact %v: %v, %d skipped, %s, want %s", exact, err, skipped, got, want)
 		}
 	}
-	if _, _, err := CheckFromSession(t.Context(), sessionCalls{}, "c", "id", false); core.CodeOf(err) != core.CodeNotFound {
+	if _, _, err := CheckFromCalls(t.Context(), sessionCalls{}, "c", store.Query{Session: "id"}, false); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("a session without calls: %v", err)
 	}
-	if _, _, err := CheckFromSession(t.Context(), s, "../c", "id", false); core.CodeOf(err) != core.CodeValidation {
+	if _, _, err := CheckFromCalls(t.Context(), s, "../c", store.Query{Session: "id"}, false); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("a bad name: %v", err)
 	}
 	for range maxSteps {
 		add(store.Record{}, "tools/call", core.OutcomeOK)
 	}
-	if _, _, err := CheckFromSession(t.Context(), s, "c", "id", false); core.CodeOf(err) != core.CodeValidation {
+	if _, _, err := CheckFromCalls(t.Context(), s, "c", store.Query{Session: "id"}, false); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("a long session: %v", err)
 	}
 }
