@@ -79,11 +79,11 @@ func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 					t.Error("another user reads the secret")
 				}
 			}
-			forgetBrowserFiles(data, "another")
+			removeExpiredBrowserFiles(data, "another")
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("the file goes with another's secret: %v", err)
 			}
-			forgetBrowserFiles(data, secret)
+			removeExpiredBrowserFiles(data, secret)
 			if _, err := os.Stat(file); err == nil {
 				t.Error("the file stays after its use")
 			}

@@ -37,7 +37,7 @@ func (o *builtinOverlay) apply(b config.Bridge, front *bridge.Bridge) {
 	}
 }
 
-func (o *builtinOverlay) joins() bool { return o.settings.Load().SelfTools }
+func (o *builtinOverlay) inAggregate() bool { return o.settings.Load().SelfTools }
 func (o *builtinOverlay) seesAll(token string) bool {
 	return slices.Contains(o.settings.Load().HistoryFor, token)
 }

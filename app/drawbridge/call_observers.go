@@ -103,8 +103,8 @@ func (r *callObservers) apply(c *config.Config) {
 	r.secrets.apply(c)
 }
 
-// watch returns the bridge's handler with the frame log in front of it.
-func (r *callObservers) watch(front *bridge.Bridge) http.Handler {
+// withFrameLog returns the bridge's handler with the frame log in front of it.
+func (r *callObservers) withFrameLog(front *bridge.Bridge) http.Handler {
 	return r.frameLog.Clients(front, loopback.ClientHeader, front.ClientOf)
 }
 

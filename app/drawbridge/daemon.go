@@ -162,7 +162,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	checks := newCheckRunner(history, servers, views, calls, bus, log)
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: clock,
-		Builtin: own.views, BuiltinTools: own.joins, DescribeServer: own.describes,
+		Builtin: own.views, BuiltinTools: own.inAggregate, DescribeServer: own.describes,
 		WantsWorkspace: servers.WantsWorkspace, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
 	views.OnChange(func(c registry.Change) {
@@ -216,8 +216,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	port := uint16(listener.Addr().(*net.TCPAddr).Port)
 	url := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
 	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: clock,
-		Ended: func(code string) { forgetBrowserFiles(o.Folders.Data, code) }})
-	forgetBrowserFiles(o.Folders.Data, "")
+		Ended: func(code string) { removeExpiredBrowserFiles(o.Folders.Data, code) }})
+	removeExpiredBrowserFiles(o.Folders.Data, "")
 	startedAt := time.Now().UTC()
 
 	connector, guard, err := newClientConfigGuard(o, bus, tokens, vault, url, log)
@@ -239,7 +239,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
 		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history, Observer: connections, SandboxRules: dialer.SandboxRules,
 		Reach: files, Sizes: front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
-		Redact: recorder.Redact, FrameLog: records.frameLog, Watchman: checks,
+		Redact: recorder.Redact, FrameLog: records.frameLog, CheckRunner: checks,
 		Notices: func() []event.Notice {
 			all := slices.Concat(earlier.notices(), vaultNotices(vault), me.notices())
 			if n := loginNotice(process.LoginFailure()); n.Message != "" {
@@ -258,7 +258,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	authorized := loopback.Bearer(loopback.BearerOptions{
 		Tokens: tokens, Log: log,
 		Required: func() bool { return files.Current().Bridge.RequireToken },
-	})(records.watch(front))
+	})(records.withFrameLog(front))
 	for _, path := range []string{"/mcp", "/s/", "/p/"} {
 		mux.Handle(path, authorized)
 	}

@@ -36,7 +36,7 @@ func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
 		Version: version, Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
-		PutBack: restoreHistory, TryServer: tryServer,
+		RestoreHistory: restoreHistory, TryServer: tryServer,
 		Show: func(url string, f config.Folders, browser bool) error {
 			return openUI(url, f.Data, browser, os.Stdout)
 		},

@@ -140,7 +140,7 @@ func (l *logins) browse(address string) error {
 		return errNoBrowser
 	}
 	if err == nil {
-		time.AfterFunc(browserFileLife+time.Second, func() { forgetBrowserFiles(l.data, "") })
+		time.AfterFunc(browserFileLife+time.Second, func() { removeExpiredBrowserFiles(l.data, "") })
 	}
 	return err
 }

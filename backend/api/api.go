@@ -155,15 +155,15 @@ type Options struct {
 	// SandboxRules returns the rules with which a server was last started; optional.
 	SandboxRules func(server string) (sandbox.Rules, bool)
 
-	UI       fs.FS                                  // optional: the page, index.html at its root
-	Usage    func(id string) (process.Usage, error) // resource usage of servers
-	Metrics  Metrics                                // optional: /metrics; 404 without it
-	Redact   func(string) string                    // optional: redacts text that was not recorded yet
-	FrameLog *history.FrameLog                      // messages of traced clients
-	Watchman *history.CheckRunner                   // optional: stores the results of checks
-	Notices  func() []event.Notice                  // optional: further notices for the user
-	Releases func() bool                            // optional: see Status.Releases
-	Log      *slog.Logger                           // optional
+	UI          fs.FS                                  // optional: the page, index.html at its root
+	Usage       func(id string) (process.Usage, error) // resource usage of servers
+	Metrics     Metrics                                // optional: /metrics; 404 without it
+	Redact      func(string) string                    // optional: redacts text that was not recorded yet
+	FrameLog    *history.FrameLog                      // messages of traced clients
+	CheckRunner *history.CheckRunner                   // optional: stores the results of checks
+	Notices     func() []event.Notice                  // optional: further notices for the user
+	Releases    func() bool                            // optional: see Status.Releases
+	Log         *slog.Logger                           // optional
 }
 
 // API is the http.Handler for everything except MCP. It must be wrapped by loopback.Guard.

@@ -29,8 +29,8 @@ func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]
 			return nil, err
 		}
 		saved := SavedCheck{Check: c}
-		if a.Watchman != nil {
-			if last := a.Watchman.Last(ctx, c.Name); !last.At.IsZero() {
+		if a.CheckRunner != nil {
+			if last := a.CheckRunner.Last(ctx, c.Name); !last.At.IsZero() {
 				last.Seen = nil
 				saved.Last = &last
 			}
@@ -127,8 +127,8 @@ func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.Che
 		return nil, err
 	}
 	report := c.Run(ctx, a.Calls, a.clientFor(in.By))
-	if a.Watchman != nil {
-		a.Watchman.SaveRun(ctx, &c, report, "run manually")
+	if a.CheckRunner != nil {
+		a.CheckRunner.SaveRun(ctx, &c, report, "run manually")
 	}
 	return reply(report)
 }

@@ -18,8 +18,8 @@ type Access string
 const (
 	// Anyone needs no token: health, the static page, the exchange of a one-time code.
 	Anyone Access = "anyone"
-	// Person needs the admin token or a browser session.
-	Person Access = "person"
+	// User needs the admin token or a browser session.
+	User Access = "user"
 )
 
 // Route is one line of the table of routes.
@@ -41,7 +41,7 @@ func newRoutes(person func(http.Handler) http.Handler) *routes {
 
 func (t *routes) add(access Access, pattern string, h http.HandlerFunc) {
 	t.table = append(t.table, Route{pattern, access})
-	if access == Person {
+	if access == User {
 		t.mux.Handle(pattern, t.person(h))
 		return
 	}
@@ -50,7 +50,7 @@ func (t *routes) add(access Access, pattern string, h http.HandlerFunc) {
 
 // addUnless adds a route for the user, and for anyone while public returns true.
 func (t *routes) addUnless(public func() bool, pattern string, h http.HandlerFunc) {
-	t.table = append(t.table, Route{pattern, Person})
+	t.table = append(t.table, Route{pattern, User})
 	guarded := t.person(h)
 	t.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if public() {
@@ -72,9 +72,9 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, core.Errorf(core.CodeNotFound, "metrics are not enabled"))
 }
 
-// HandleFunc adds an operation of huma; all of them require Person.
+// HandleFunc adds an operation of huma; all of them require User.
 func (t *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
-	t.add(Person, pattern, func(w http.ResponseWriter, r *http.Request) { h(&singleHeaderWriter{ResponseWriter: w}, r) })
+	t.add(User, pattern, func(w http.ResponseWriter, r *http.Request) { h(&singleHeaderWriter{ResponseWriter: w}, r) })
 }
 
 func (t *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) { t.mux.ServeHTTP(w, r) }
@@ -90,18 +90,18 @@ func (a *API) register() {
 	t.add(Anyone, "POST /api/session", a.openSession)
 	t.add(Anyone, "GET /app-frame.html", a.serveAppFrame)
 	t.add(Anyone, "/", a.servePage)
-	t.add(Person, "/api/", func(w http.ResponseWriter, r *http.Request) { a.operations().ServeHTTP(w, r) })
+	t.add(User, "/api/", func(w http.ResponseWriter, r *http.Request) { a.operations().ServeHTTP(w, r) })
 	t.addUnless(func() bool { return a.Metrics != nil && a.Metrics.Public() }, "/metrics", a.metrics)
-	t.add(Person, "GET /api/v1/events", a.events)
-	t.add(Person, "GET /api/v1/window", a.followWindow)
-	t.add(Person, "GET /api/v1/export", a.export)
+	t.add(User, "GET /api/v1/events", a.events)
+	t.add(User, "GET /api/v1/window", a.followWindow)
+	t.add(User, "GET /api/v1/export", a.export)
 }
 
 // document builds the operations and the OpenAPI document. Requests have passed the access check
 // before: see register.
 func (a *API) document() *routes {
 	t := newRoutes(func(next http.Handler) http.Handler { return next })
-	t.add(Person, "/api/", func(w http.ResponseWriter, _ *http.Request) {
+	t.add(User, "/api/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such path in the API"))
 	})
 

@@ -30,8 +30,8 @@ var types = map[string]string{
 	".json": "application/json", ".webmanifest": "application/manifest+json", ".txt": "text/plain; charset=utf-8",
 }
 
-// IsShell reports whether a request asks for the static page, to which a link from
-// anywhere may lead: it holds nothing of the user's.
+// IsShell reports whether a request is for the static page. Links from anywhere may open it,
+// because it contains no data of the user.
 func IsShell(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == "/" || r.URL.Path == "/index.html")
 }

@@ -172,7 +172,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	switch {
 	case err != nil:
 	case rq.era == core.Legacy:
-		reply, err = b.fulfilInputs(ctx, call, sink, reply)
+		reply, err = b.answerInputRequests(ctx, call, sink, reply)
 	default:
 		reply, err = b.answerForClient(ctx, rq, call, sink, reply)
 	}

@@ -16,11 +16,11 @@ const maxRounds = 10
 
 var inputRequiredMark = []byte(`"input_required"`)
 
-// fulfilInputs lets a legacy client answer a modern server. A modern server does not send requests:
+// answerInputRequests lets a legacy client answer a modern server. A modern server does not send requests:
 // its result says input_required, and it expects the call to be repeated with the input.
-// fulfilInputs asks the client as a legacy server would, and repeats the call until the server
+// answerInputRequests asks the client as a legacy server would, and repeats the call until the server
 // returns another result. Each round is recorded as a separate call.
-func (b *Bridge) fulfilInputs(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, reply core.Reply) (core.Reply, error) {
+func (b *Bridge) answerInputRequests(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, reply core.Reply) (core.Reply, error) {
 	for range maxRounds {
 		input, ok := parseInputRequest(reply.Result)
 		if !ok {

@@ -31,9 +31,9 @@ type Options struct {
 	Desktop func(ctx context.Context, o ServeOptions) error
 	// Redact masks secrets in a text. nil masks nothing.
 	Redact func(text string) string
-	// PutBack restores a backup of the history while no daemon runs. aside is the path of the
+	// RestoreHistory restores a backup of the history while no daemon runs. aside is the path of the
 	// replaced history.
-	PutBack func(ctx context.Context, f config.Folders, backup string) (aside string, err error)
+	RestoreHistory func(ctx context.Context, f config.Folders, backup string) (aside string, err error)
 	// TryServer runs a trial without a daemon. It takes and returns the documents of POST
 	// /api/v1/test. nil: a daemon is required.
 	TryServer func(ctx context.Context, o ServeOptions, request []byte) (result []byte, err error)

@@ -55,7 +55,7 @@ func (p *program) historyRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			aside, err := p.PutBack(cmd.Context(), folders, args[0])
+			aside, err := p.RestoreHistory(cmd.Context(), folders, args[0])
 			if err != nil {
 				return err
 			}

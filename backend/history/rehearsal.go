@@ -18,9 +18,10 @@ import (
 type Rehearsal struct {
 	Server string
 	By     core.Client
-	// NotAllowed returns why calls of a tool are not sent, such as that it may change something, or "".
+	// NotAllowed returns the reason not to send calls of a tool, such as that it may change
+	// something, or "".
 	NotAllowed func(tool string) string
-	// Refused returns why one call is not sent, such as a rule on its arguments, or "".
+	// Refused returns the reason not to send one call, such as a rule on its arguments, or "".
 	Refused func(tool string, arguments []byte) string
 	// Old and Repeat run the current version, Candidate the other one. What differs between Old and
 	// Repeat is unstable and therefore not a difference of the Candidate.

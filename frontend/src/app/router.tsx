@@ -13,7 +13,8 @@ import { type View, views } from '@/features/servers/views';
 import { type Grouping, groupings } from '@/features/tools/groups';
 import { part } from '@/lib/page-part';
 import { type Range, type Span, spanOf } from '@/lib/range';
-import { Broken, NotFound, OverviewRoute, Pending } from './pages';
+import { Broken, NotFound, Pending } from './fallback-pages';
+import { OverviewRoute } from './overview-route';
 import { Shell } from './shell';
 import { loadPalette } from './shortcuts';
 

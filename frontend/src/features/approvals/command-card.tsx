@@ -31,9 +31,9 @@ export function CommandCard({
       <p className="mt-0.5 text-sm text-ink2">{t.body}</p>
       <div className={classes('mt-3 grid gap-3', command?.previous && 'md:grid-cols-2')}>
         {command?.previous && (
-          <Words title={t.before} text={command.previous} other={written} tone="bad" />
+          <ArgumentLines title={t.before} text={command.previous} other={written} tone="bad" />
         )}
-        <Words
+        <ArgumentLines
           title={command?.previous ? t.now : t.runs}
           text={written}
           other={command?.previous ?? ''}
@@ -88,8 +88,8 @@ function Fact({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** One word a line; those that the other command does not have stand out. */
-function Words({
+/** One argument per line. Those that the other command does not have are highlighted. */
+function ArgumentLines({
   title,
   text,
   other,

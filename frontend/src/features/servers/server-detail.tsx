@@ -51,10 +51,10 @@ export function ServerDetail(props: Props) {
       </Gone>
     );
   }
-  return <Known {...props} />;
+  return <ServerContent {...props} />;
 }
 
-function Known({ id, view, onView, onClose, trust, version, calls }: Props) {
+function ServerContent({ id, view, onView, onClose, trust, version, calls }: Props) {
   const { data: server } = useSuspenseQuery({
     ...serverQuery(id),
     // A server that was just removed answers 404: the list will say so in a moment.

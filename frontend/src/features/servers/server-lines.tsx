@@ -28,13 +28,13 @@ export function ServerLines({ calls }: { calls: Map<string, number> | undefined 
             {plain((server.label || server.id).slice(0, 200))}
           </Link>
           <StateBadge state={server.state} />
-          <Amount
+          <TextCell
             text={calls?.get(server.id) && texts.clients.calls(count(calls.get(server.id) ?? 0))}
           />
-          <Amount
+          <TextCell
             text={server.tools > 0 && texts.servers.tools(server.tools, visible?.[server.id])}
           />
-          <Amount text={memory.has(server.id) && bytes(memory.get(server.id))} />
+          <TextCell text={memory.has(server.id) && bytes(memory.get(server.id))} />
         </li>
       ))}
       {servers.length > most && (
@@ -48,7 +48,7 @@ export function ServerLines({ calls }: { calls: Map<string, number> | undefined 
   );
 }
 
-function Amount({ text }: { text: string | false | 0 | undefined }) {
+function TextCell({ text }: { text: string | false | 0 | undefined }) {
   return (
     <span className="hidden text-right whitespace-nowrap text-ink3 @lg:block">{text || ''}</span>
   );

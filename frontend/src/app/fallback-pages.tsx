@@ -2,28 +2,18 @@ import { type ErrorComponentProps, Link, useRouter, useRouterState } from '@tans
 import { MapPinOff } from 'lucide-react';
 import { useEffect } from 'react';
 import { buttonClasses } from '@/components/button';
-import { Boundary, Empty, Failed, LoadingPage, PageHeader } from '@/components/page';
+import { Empty, Failed, LoadingPage, PageHeader } from '@/components/page';
 import { useConnection } from '@/lib/connection';
 import { PartError, reloadOnce } from '@/lib/page-part';
 import { texts } from '@/lib/texts';
-import { OverviewPage } from './overview-page';
 import { pageAt } from './places';
 
-export function OverviewRoute() {
-  const { epoch } = useConnection();
-  return (
-    <Boundary epoch={epoch} title={texts.overview.title}>
-      <OverviewPage />
-    </Boundary>
-  );
-}
-
-/** A page whose script is on its way. */
+/** A page whose script is loading. */
 export function Pending() {
   return <LoadingPage title={useTitleHere()} />;
 }
 
-/** A page that cannot be shown, its script for one: whatever it was, the others still work. */
+/** A page that failed, for example because its script could not be loaded. The other pages still work. */
 export function Broken({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   const { phase } = useConnection();
