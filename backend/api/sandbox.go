@@ -35,7 +35,7 @@ type SandboxStatus struct {
 // SandboxProposal is a sandbox that permits what was observed.
 type SandboxProposal struct {
 	Since   time.Time `json:"since"`
-	Entry   JSON      `json:"entry" doc:"The value of sandbox in the configuration"`
+	Entry   string    `json:"entry" doc:"The value of sandbox in the configuration"`
 	Read    []string  `json:"read" nullable:"false" doc:"Paths that the default rules do not cover"`
 	Write   []string  `json:"write" nullable:"false"`
 	Network string    `json:"network" enum:"any,none"`
@@ -144,7 +144,7 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 		entry.Network = p.Network
 	}
 	text, err := json.Marshal(entry)
-	p.Entry = JSON(text)
+	p.Entry = string(text)
 	return p, err
 }
 
@@ -202,7 +202,7 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 		switch {
 		case st.Proposal == nil:
 			return nil, &core.Error{Code: core.CodeConflict, Message: "nothing was observed that a sandbox could be proposed from", Hint: "Set the sandbox to observe, and use the server for a while."}
-		case in.Body.Entry != "" && in.Body.Entry != string(st.Proposal.Entry):
+		case in.Body.Entry != "" && in.Body.Entry != st.Proposal.Entry:
 			return nil, &core.Error{Code: core.CodeConflict, Message: "the proposal has changed in the meantime", Hint: "Review it again."}
 		}
 		value = []byte(st.Proposal.Entry)

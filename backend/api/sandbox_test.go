@@ -46,7 +46,7 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	if !ok { // connections are observed on Linux only
 		want = `{"read":["~/.config/gh/hosts.yml"],"write":["~/public/data"]}`
 	}
-	if got := string(st.Proposal.Entry); got != want {
+	if got := st.Proposal.Entry; got != want {
 		t.Errorf("proposed %s, want %s", got, want)
 	}
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock", "entry": "{}"}`); status != 409 {

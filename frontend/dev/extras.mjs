@@ -1,5 +1,5 @@
 // What the mock daemon answers of servers in depth, policy, clients, containers and secrets.
-import { destinationsOf, recentChanges } from './observations.mjs';
+import { destinationsOf, recentChanges, sandboxOf } from './observations.mjs';
 
 const minute = 60_000;
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
@@ -255,6 +255,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return id === 'grants' ? list(grants) : undefined;
         case 'GET servers':
           if (third === 'version') return versionOf(id, say);
+          if (third === 'sandbox') return found && sandboxOf(found, say);
           if (third === 'destinations') return found && destinationsOf(found, say);
           if (third === 'debug') return found && this.debug(found);
           if (third === 'login') return loginOf(found);

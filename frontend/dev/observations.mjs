@@ -54,3 +54,57 @@ export function recentChanges(say) {
     one(70, 'filesystem', 'command', 'changed', '', 'the way it is started or reached has changed'),
   ];
 }
+
+/** The sandbox of a server; it is observed. */
+export function sandboxOf(server, say) {
+  const stdio = server.transport === 'stdio';
+  const can = (name, enforced, requires) => ({ name, enforced, requires: say(requires) });
+  const proposed = {
+    read: [say('~/.config/gh/hosts.yml')],
+    write: [say('~/projects/data')],
+    network: 'none',
+    ports: [443],
+  };
+  return {
+    server: server.id,
+    mode: server.id === 'filesystem' ? 'observe' : 'off',
+    applies: stdio,
+    reason: stdio ? '' : 'A sandbox confines stdio servers only.',
+    enough: stdio,
+    protections: [
+      can('Reading, writing and running files', true, 'Linux 5.13 with Landlock'),
+      can('TCP connections', true, 'Linux 6.7'),
+      can('Connections to single hosts', false, 'not possible: the kernel filters by port only'),
+    ],
+    read: [],
+    write: [],
+    network: 'any',
+    ports: [],
+    bestEffort: false,
+    observed: stdio
+      ? [
+          '/home/ada/projects',
+          '/home/ada/projects/data/notes.db',
+          '/home/ada/.config/gh/hosts.yml',
+        ].map((path, i) => ({
+          server: server.id,
+          path: say(path),
+          written: i === 1,
+          firstAt: ago(86_400_000 * 3),
+          lastAt: ago(86_400_000 * 3),
+        }))
+      : [],
+    ...(stdio && {
+      proposal: {
+        ...proposed,
+        since: ago(86_400_000 * 3),
+        entry: JSON.stringify(proposed),
+        remarks: [
+          say(
+            'Observe the server for a week before you lock it: what it has not done yet is not in the proposal.',
+          ),
+        ],
+      },
+    }),
+  };
+}

@@ -2217,9 +2217,7 @@ export interface SandboxProposal {
   /**
    * The value of sandbox in the configuration
    */
-  entry: {
-    [k: string]: unknown;
-  };
+  entry: string;
   network: 'any' | 'none';
   ports: number[];
   /**

@@ -114,6 +114,14 @@ export function ConfigForm({
           options={t.approvals}
           onChange={(to) => set(['approval'], to)}
         />
+        {!address && !isDocker && typeof value.sandbox !== 'object' && (
+          <Choice
+            label={texts.servers.sandbox.title}
+            value={text(value.sandbox)}
+            options={t.sandboxes}
+            onChange={(to) => set(['sandbox'], to)}
+          />
+        )}
         {(['startupTimeoutMs', 'requestTimeoutMs'] as const).map((name) => (
           <Field key={name} label={t[name]}>
             {(id) => (

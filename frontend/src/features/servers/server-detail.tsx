@@ -21,6 +21,7 @@ import { ServerDestinations } from './server-destinations';
 import { ServerFailure } from './server-failure';
 import { LogView } from './server-log';
 import { ServerMore } from './server-more';
+import { ServerSandbox } from './server-sandbox';
 import { ServerTools } from './server-tools';
 import { SignedIn, SignIn } from './sign-in';
 import { type View, views } from './views';
@@ -106,6 +107,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           {view === 'about' && version}
           {view === 'about' && trust?.(null)}
           {view === 'about' && <ServerDestinations server={id} />}
+          {view === 'about' && <ServerSandbox server={id} />}
           {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
           {view === 'log' && <LogView server={server} />}
           {view === 'calls' && calls}

@@ -1,0 +1,165 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Check, X } from 'lucide-react';
+import { Button } from '@/components/button';
+import { Section } from '@/components/fields';
+import { exactTime, plain } from '@/lib/format';
+import { messageOf, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { SandboxProposal, SandboxStatus } from '@/types/api';
+
+const t = texts.servers.sandbox;
+
+const path = (server: string) => `/api/v1/servers/${encodeURIComponent(server)}/sandbox`;
+
+const sandboxQuery = (server: string) =>
+  queryOptions({
+    queryKey: ['server', server, 'sandbox'],
+    queryFn: ({ signal }) => request<SandboxStatus>('GET', path(server), { signal }),
+    refetchInterval: 10_000,
+    retry: false,
+  });
+
+/** The sandbox of a server: its mode, what the system can confine, and what was observed. */
+export function ServerSandbox({ server }: { server: string }) {
+  const { data } = useQuery(sandboxQuery(server));
+  const client = useQueryClient();
+  const change = useMutation({
+    mutationFn: (body: { mode: string; entry?: string }) =>
+      request<SandboxStatus>('POST', path(server), { body }),
+    onSuccess: (status) => {
+      client.setQueryData(sandboxQuery(server).queryKey, status);
+      client.invalidateQueries({ queryKey: ['config'] });
+      toast('ok', t.saved);
+    },
+    onError: (error) => toast('bad', plain(messageOf(error))),
+  });
+  if (!data?.applies) return null;
+  const { mode, proposal } = data;
+  const set = (to: string, entry?: string) =>
+    change.mutate(entry ? { mode: to, entry } : { mode: to });
+  return (
+    <Section title={t.title}>
+      <p className="text-sm">
+        <span className="font-medium">{t.modes[mode]}</span>{' '}
+        <span className="text-ink2">{t.about[mode]}</span>
+      </p>
+      {data.reason && <p className="mt-1 text-sm text-warn">{plain(data.reason)}</p>}
+      {mode === 'on' && (
+        <Access read={data.read} write={data.write} network={data.network} ports={data.ports} />
+      )}
+      <div className="mt-3 flex flex-wrap gap-2">
+        {mode !== 'observe' && (
+          <Button small disabled={change.isPending} onClick={() => set('observe')}>
+            {t.observe}
+          </Button>
+        )}
+        {mode !== 'on' && data.enough && (
+          <Button small disabled={change.isPending} onClick={() => set('on')}>
+            {t.turnOn}
+          </Button>
+        )}
+        {mode !== 'off' && (
+          <Button small look="quiet" disabled={change.isPending} onClick={() => set('off')}>
+            {t.turnOff}
+          </Button>
+        )}
+      </div>
+      {proposal && mode === 'observe' && (
+        <Proposal
+          proposal={proposal}
+          files={data.observed.length}
+          pending={change.isPending}
+          onLock={() => set('lock', proposal.entry)}
+        />
+      )}
+      <details className="mt-3">
+        <summary className="cursor-pointer text-sm text-ink2">{t.protections}</summary>
+        <ul className="mt-2 space-y-1 text-sm">
+          {data.protections.map((one) => {
+            const Icon = one.enforced ? Check : X;
+            return (
+              <li key={one.name} className="flex gap-2">
+                <Icon
+                  className={`mt-0.5 size-4 shrink-0 ${one.enforced ? 'text-ok' : 'text-ink3'}`}
+                  aria-label={one.enforced ? t.can : t.cannot}
+                />
+                <span className="min-w-0">
+                  {one.name}
+                  {!one.enforced && <span className="text-ink3">: {one.requires}</span>}
+                </span>
+              </li>
+            );
+          })}
+        </ul>
+      </details>
+      {mode === 'observe' && data.observed.length > 0 && (
+        <details className="mt-2">
+          <summary className="cursor-pointer text-sm text-ink2">
+            {t.observed(data.observed.length)}
+          </summary>
+          <ul className="mt-2 space-y-0.5 font-mono text-xs">
+            {data.observed.slice(0, 500).map((one) => (
+              <li key={one.path} className="[overflow-wrap:anywhere]">
+                {plain(one.path.slice(0, 500))}
+                {one.written && <span className="font-sans text-ink3"> {t.written}</span>}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </Section>
+  );
+}
+
+function Proposal({
+  proposal,
+  files,
+  pending,
+  onLock,
+}: {
+  proposal: SandboxProposal;
+  files: number;
+  pending: boolean;
+  onLock: () => void;
+}) {
+  return (
+    <div className="mt-3 rounded-md border bg-panel p-3 text-sm">
+      <p className="font-medium">{t.proposal(files, exactTime(proposal.since).slice(0, 16))}</p>
+      <Access {...proposal} />
+      <ul className="mt-2 space-y-1 text-xs text-ink2">
+        {proposal.remarks.map((remark) => (
+          <li key={remark}>{plain(remark)}</li>
+        ))}
+      </ul>
+      <div className="mt-3">
+        <Button small look="primary" disabled={pending} onClick={onLock}>
+          {t.lock}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** What a sandbox allows in addition to the default rules. */
+function Access({
+  read,
+  write,
+  network,
+  ports,
+}: Pick<SandboxProposal, 'read' | 'write' | 'network' | 'ports'>) {
+  const lines = [
+    ...read.map((one) => t.reads(plain(one.slice(0, 500)))),
+    ...write.map((one) => t.writes(plain(one.slice(0, 500)))),
+    network === 'any' ? t.anyNetwork : ports.length > 0 ? t.ports(ports.join(', ')) : t.noNetwork,
+  ];
+  return (
+    <ul className="mt-2 list-disc space-y-0.5 pl-5 text-sm">
+      {lines.map((line) => (
+        <li key={line} className="[overflow-wrap:anywhere]">
+          {line}
+        </li>
+      ))}
+    </ul>
+  );
+}
