@@ -15,19 +15,6 @@ const watcherName = "org.kde.StatusNotifierWatcher"
 // noPanel is the reason if no panel shows icons.
 const noPanel = "the desktop shows no tray icons"
 
-// Available reports whether an icon would be visible now, and if not, why.
-func Available() (ok bool, why string) {
-	conn, err := sessionBus(context.Background())
-	if err != nil {
-		return false, err.Error()
-	}
-	defer conn.Close()
-	if !hasPanel(conn) {
-		return false, noPanel
-	}
-	return true, ""
-}
-
 // sessionBus connects to the running session bus. The library's default would start a bus, which
 // would outlive us.
 func sessionBus(ctx context.Context) (*dbus.Conn, error) {

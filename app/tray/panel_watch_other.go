@@ -8,14 +8,6 @@ import (
 	"runtime"
 )
 
-// Available reports whether an icon would be visible now, and if not, why.
-func Available() (ok bool, why string) {
-	if err := awaitPanel(context.Background(), Options{}); err != nil {
-		return false, err.Error()
-	}
-	return true, ""
-}
-
 func awaitPanel(context.Context, Options) error {
 	switch runtime.GOOS {
 	case "windows", "darwin":

@@ -6,9 +6,6 @@ import "context"
 
 const noTray = "this build was compiled without cgo, which the tray icon on macOS requires"
 
-// Available reports whether an icon would be visible now, and if not, why.
-func Available() (ok bool, why string) { return false, noTray }
-
 // Run waits until ctx is done: this build has no tray.
 func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {

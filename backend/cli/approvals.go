@@ -130,18 +130,14 @@ func (p *program) answer(ctx context.Context, id, action, scope, where string) e
 		}
 		body["where"] = json.RawMessage(where)
 	}
-	if _, err := d.requestRaw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, body); err != nil {
+	if err := d.change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), body); err != nil {
 		return err
-	}
-	if p.json {
-		return p.document(map[string]string{"id": w.ID, "action": action, "scope": scope})
 	}
 	word := map[string]string{"accept": "Allowed", "decline": "Denied"}[action]
 	if w.Command != nil && action != "accept" {
 		word = "Not approved, still pending"
 	}
-	_, err = fmt.Fprintln(p.Stdout, escapeLine(word+": "+w.question()))
-	return err
+	return p.printSentence(map[string]string{"id": w.ID, "action": action, "scope": scope}, escapeLine(word+": "+w.question()))
 }
 
 func findOnly(list []pendingItem, id string) (*pendingItem, error) {

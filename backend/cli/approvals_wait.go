@@ -147,7 +147,7 @@ func (p *program) sendAnswer(ctx context.Context, d *daemon, w *pendingItem, tex
 	} else if w.Command != nil {
 		said = "  Not approved, still pending."
 	}
-	_, err := d.requestRaw(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), nil, map[string]string{"action": action, "scope": "once"})
+	err := d.change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), map[string]string{"action": action, "scope": "once"})
 	if code := core.CodeOf(err); err != nil && (code == core.CodeNotFound || code == core.CodeConflict) {
 		said, err = "  It is no longer pending.", nil
 	}

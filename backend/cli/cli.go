@@ -203,11 +203,7 @@ func (p *program) version() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: noArgs,
 		Long: "Print the version. With --json, also the commit and its date, and the Go version and system of the build.",
 		RunE: func(*cobra.Command, []string) error {
-			if p.json {
-				return p.document(versionDocument{p.Version, p.Commit, p.CommitDate, runtime.Version(), runtime.GOOS, runtime.GOARCH})
-			}
-			_, err := fmt.Fprintln(p.Stdout, "drawbridge", p.Version)
-			return err
+			return p.printSentence(versionDocument{p.Version, p.Commit, p.CommitDate, runtime.Version(), runtime.GOOS, runtime.GOARCH}, "drawbridge "+p.Version)
 		},
 	}
 }

@@ -61,11 +61,7 @@ func (p *program) login() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p.json {
-				return p.document(map[string]any{"server": args[0], "signedIn": true})
-			}
-			_, err = fmt.Fprintln(p.Stdout, escapeLine(args[0]+": signed in"))
-			return err
+			return p.printSentence(map[string]any{"server": args[0], "signedIn": true}, escapeLine(args[0]+": signed in"))
 		},
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "open the URL in the browser without asking")
@@ -99,11 +95,7 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 	tick := time.NewTicker(loginTick)
 	defer tick.Stop()
 	for {
-		var st api.LoginStatus
-		data, err := d.requestRaw(ctx, http.MethodGet, at, nil, nil)
-		if err == nil {
-			err = decode(data, &st)
-		}
+		st, err := get[api.LoginStatus](ctx, d, at, nil)
 		switch {
 		case err != nil:
 			return err
@@ -126,19 +118,11 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 func (p *program) logout() *cobra.Command {
 	return &cobra.Command{
 		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them if possible", Args: argCount(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.daemon()
-			if err != nil {
+		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
+			if err := d.change(ctx, http.MethodPost, serverPath(args[0], "/logout"), nil); err != nil {
 				return err
 			}
-			if _, err := d.requestRaw(cmd.Context(), http.MethodPost, "servers/"+url.PathEscape(args[0])+"/logout", nil, nil); err != nil {
-				return err
-			}
-			if p.json {
-				return p.document(map[string]any{"server": args[0], "signedIn": false})
-			}
-			_, err = fmt.Fprintln(p.Stdout, escapeLine(args[0]+": signed out"))
-			return err
-		},
+			return p.printSentence(map[string]any{"server": args[0], "signedIn": false}, escapeLine(args[0]+": signed out"))
+		}),
 	}
 }

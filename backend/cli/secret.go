@@ -67,14 +67,10 @@ func (p *program) secretSet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p.json {
-				return p.document(map[string]any{"name": args[0], "stored": true, "notice": notice})
-			}
-			if notice != "" {
+			if notice != "" && !p.json {
 				fmt.Fprintln(p.Stderr, "Note:", notice)
 			}
-			_, err = fmt.Fprintf(p.Stdout, "Stored. Refer to it as ${secret:%s}\n", args[0])
-			return err
+			return p.printSentence(map[string]any{"name": args[0], "stored": true, "notice": notice}, "Stored. Refer to it as ${secret:"+args[0]+"}")
 		},
 	}
 }
@@ -105,14 +101,10 @@ func (p *program) storeSecret(ctx context.Context, name, value string) (notice s
 		if err != nil {
 			return "", err
 		}
-		if _, err := d.requestRaw(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), nil, map[string]string{"value": value}); err != nil {
+		if err := d.change(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), map[string]string{"value": value}); err != nil {
 			return "", err
 		}
-		var doc api.Secrets
-		data, err := d.requestRaw(ctx, http.MethodGet, "secrets", nil, nil)
-		if err == nil {
-			err = decode(data, &doc)
-		}
+		doc, err := get[api.Secrets](ctx, d, "secrets", nil)
 		return doc.Notice, err
 	}
 	s, err := p.openSecretStore()
@@ -172,11 +164,7 @@ func (p *program) secretRemove() *cobra.Command {
 			if !ok {
 				return core.Errorf(core.CodeNotFound, "there is no secret named %q", args[0])
 			}
-			if p.json {
-				return p.document(map[string]any{"name": args[0], "removed": true})
-			}
-			_, err = fmt.Fprintln(p.Stdout, strings.TrimSpace(args[0])+" removed.")
-			return err
+			return p.printSentence(map[string]any{"name": args[0], "removed": true}, strings.TrimSpace(args[0])+" removed.")
 		},
 	}
 }
@@ -192,11 +180,7 @@ func (p *program) secretUnlock() *cobra.Command {
 			if err := s.Unlock(cmd.Context()); err != nil {
 				return err
 			}
-			if p.json {
-				return p.document(s.Status(cmd.Context()))
-			}
-			_, err = fmt.Fprintln(p.Stdout, "The secrets are unlocked.")
-			return err
+			return p.printSentence(s.Status(cmd.Context()), "The secrets are unlocked.")
 		},
 	}
 }
