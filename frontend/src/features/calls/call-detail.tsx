@@ -20,6 +20,7 @@ import { callName } from './call-row';
 import { Compare, useCompared } from './compare';
 import { isFailure } from './filters';
 import { CallNote } from './note';
+import { TaskLife } from './task-life';
 
 const t = texts.calls;
 
@@ -149,6 +150,7 @@ function Content({
       )}
       {call.outcome !== '' && remedy?.(call)}
       <Compare call={call} labelOf={labelOf} />
+      <TaskLife call={call} />
       {call.app && <CallApp key={`app ${call.id}`} call={call} />}
       <Payloads call={call} loading={loading} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}

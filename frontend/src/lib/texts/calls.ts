@@ -56,6 +56,23 @@ export const callsTexts = {
     deleted: (n: number) => (n === 1 ? '1 call deleted.' : `${n} calls deleted.`),
     workspace: 'Folder',
     account: 'Account',
+    task: {
+      title: 'Task',
+      methods: {
+        'tools/call': 'Created',
+        'tasks/get': 'State',
+        'tasks/update': 'Input sent',
+        'tasks/cancel': 'Cancellation requested',
+        'tasks/result': 'Result fetched',
+      },
+      states: {
+        working: 'working',
+        input_required: 'input required',
+        completed: 'completed',
+        failed: 'failed',
+        cancelled: 'cancelled',
+      },
+    },
     app: {
       title: 'App',
       show: 'Show app',
