@@ -107,8 +107,12 @@ func (r *reader) sandbox(e *entry, m member) {
 	at := r.keyAt(e, m, "sandbox")
 	switch {
 	case !e.Sandbox.On && !e.Sandbox.Observe:
+	case e.Type == core.Docker && e.Docker.Image != "" && e.Sandbox.On:
+		if len(e.Sandbox.Ports) > 0 {
+			r.report(at, "sandbox.ports", false, "remove it", "'ports'%s cannot be limited for a container: its network is all or nothing", r.in())
+		}
 	case e.Type != core.Stdio:
-		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' is for stdio servers only, not for %s server '%s'", e.Type, e.Label)
+		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' is for stdio servers and containers with an image only, not for %s server '%s'", e.Type, e.Label)
 	case len(e.Sandbox.Ports) > 0 && !e.Sandbox.NoNetwork:
 		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all of the network is allowed", r.in())
 	}

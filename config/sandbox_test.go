@@ -43,8 +43,19 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 			}
 		}
 	}
+	for entry, want := range map[string]string{
+		`"docker": {"image": "x"}, "sandbox": "on"`:                                "",
+		`"docker": {"image": "x"}, "sandbox": "observe"`:                           "stdio servers and containers with an image only",
+		`"docker": {"image": "x"}, "sandbox": {"network": "none", "ports": [443]}`: "all or nothing",
+		`"container": "x", "command": "y", "sandbox": "on"`:                        "stdio servers and containers with an image only",
+	} {
+		_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"type": "docker", `+entry+`}}}`))
+		if (want == "") != (len(problems) == 0) || want != "" && !strings.Contains(problems[0].Message, want) {
+			t.Errorf("%s: %v", entry, problems)
+		}
+	}
 	_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"url": "http://127.0.0.1:1/mcp", "sandbox": "on"}}}`))
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "stdio servers only") {
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "stdio servers and containers with an image only") {
 		t.Errorf("an http server: %v", problems)
 	}
 }

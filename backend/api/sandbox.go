@@ -70,14 +70,21 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	}
 	c := s.Sandbox
 	st := SandboxStatus{
-		Server: s.ID, Mode: c.Mode(), Applies: s.Type == core.Stdio, Protections: sandbox.Protections(),
+		Server: s.ID, Mode: c.Mode(), Applies: s.Type == core.Stdio || s.Type == core.Docker && s.Docker.Image != "", Protections: sandbox.Protections(),
 		Read: nonNil(c.Read), Write: nonNil(c.Write), Network: "any", Ports: nonNil(c.Ports), BestEffort: c.BestEffort, Observed: []store.ObservedPath{},
 	}
 	if c.NoNetwork {
 		st.Network = "none"
 	}
 	if !st.Applies {
-		st.Reason = "A sandbox confines stdio servers only, not servers of type " + string(s.Type) + "."
+		st.Reason = "A sandbox confines stdio servers and containers that Drawbridge creates, not servers of type " + string(s.Type) + "."
+		if s.Type == core.Docker {
+			st.Reason = "A sandbox cannot confine a container that exists already."
+		}
+		return st, nil
+	}
+	if s.Type == core.Docker {
+		st.Enough, st.Protections = true, sandbox.ContainerProtections()
 		return st, nil
 	}
 	missing, enough := sandbox.Check(sandbox.Rules{NoNetwork: c.NoNetwork})

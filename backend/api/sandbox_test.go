@@ -59,7 +59,7 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 		t.Errorf("written: %s", got)
 	}
 	s.get(t, "/api/v1/servers/web/sandbox", &st)
-	if st.Applies || !strings.Contains(st.Reason, "stdio servers only") {
+	if st.Applies || !strings.Contains(st.Reason, "not servers of type http") {
 		t.Errorf("an http server: %+v", st)
 	}
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`); status != 400 {

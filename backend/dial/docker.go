@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
@@ -126,10 +129,35 @@ func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.Image,
 	if c.Docker.CPUs != "" {
 		image.CPUs, _ = strconv.ParseFloat(c.Docker.CPUs, 64)
 	}
+	if c.Sandbox.On && t.err == nil {
+		t.err = confineImage(&c.Sandbox, &image)
+	}
 	if t.err == nil && image.Ref == "" {
 		t.err = core.Errorf(core.CodeValidation, "docker.image is empty")
 	}
 	return image, t.err
+}
+
+// confineImage applies a sandbox to a container: its own files become read-only, the paths of the
+// sandbox are mounted under the same names, and network none replaces its network.
+func confineImage(s *config.Sandbox, image *dockerexec.Image) error {
+	image.ReadOnly = true
+	if s.NoNetwork {
+		image.Network = "none"
+	}
+	for i, paths := range [][]string{s.Read, s.Write} {
+		for _, path := range paths {
+			if rest, ok := strings.CutPrefix(path, "~"); ok {
+				home, err := os.UserHomeDir()
+				if err != nil {
+					return fmt.Errorf("cannot mount %s without a home directory: %w", path, err)
+				}
+				path = filepath.Join(home, rest)
+			}
+			image.Mounts = append(image.Mounts, dockerexec.Mount{Source: path, Target: path, ReadOnly: i == 0})
+		}
+	}
+	return nil
 }
 
 // execInContainer runs the process in an existing container.

@@ -32,9 +32,11 @@ type Image struct {
 	Network string  // "" means the Engine's default
 	Memory  int64   // bytes; 0 means no limit
 	CPUs    float64 // 0 means no limit
-	Init    bool    // run an init as process 1, which reaps zombies
-	Pull    bool    // pull the image if it is missing
-	Server  string  // server id, for the label
+	// ReadOnly makes the container's own files read-only, except for a temporary /tmp, and forbids new privileges.
+	ReadOnly bool
+	Init     bool   // run an init as process 1, which reaps zombies
+	Pull     bool   // pull the image if it is missing
+	Server   string // server id, for the label
 
 	Stderr     io.Writer         // must not block; nil discards it
 	OnProgress func(line string) // called with progress messages and warnings; may be nil
@@ -191,6 +193,9 @@ func (b *Container) options() client.ContainerCreateOptions {
 	host := &container.HostConfig{
 		AutoRemove: true, NetworkMode: container.NetworkMode(i.Network), Init: &i.Init,
 		Resources: container.Resources{Memory: i.Memory, NanoCPUs: int64(i.CPUs * 1e9)},
+	}
+	if i.ReadOnly {
+		host.ReadonlyRootfs, host.Tmpfs, host.SecurityOpt = true, map[string]string{"/tmp": ""}, []string{"no-new-privileges"}
 	}
 	for _, m := range i.Mounts {
 		kind := mount.TypeVolume

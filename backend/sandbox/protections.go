@@ -23,3 +23,14 @@ func protections(version int, filters bool) []Protection {
 		{"Unix sockets in the file system", false, "not possible with this version of Drawbridge"},
 	}
 }
+
+// ContainerProtections returns what a sandbox confines of a container.
+func ContainerProtections() []Protection {
+	return []Protection{
+		{"Writing to files of the container outside of its mounts", true, "Docker"},
+		{"Files of this machine outside of its mounts", true, "Docker"},
+		{"Network connections, all or none", true, "Docker"},
+		{"Gaining privileges through setuid", true, "Docker"},
+		{"Connections to single ports or hosts", false, "not possible for containers"},
+	}
+}

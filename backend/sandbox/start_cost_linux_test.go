@@ -1,0 +1,49 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+)
+
+// BenchmarkStart measures what the sandbox adds to the start of a program: the median over pairs of
+// a confined and a free start of the same program.
+func BenchmarkStart(b *testing.B) {
+	if landlockABIVersion() == 0 {
+		b.Skip("this kernel has no Landlock")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		b.Skip(err)
+	}
+	rules := RulesFor(Program{Home: home, Dir: b.TempDir(), Path: "/bin/true", NoNetwork: true})
+	self, args, env, err := Wrap(rules, "/bin/true", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := func(confined bool) time.Duration {
+		cmd := exec.Command("/bin/true")
+		if confined {
+			cmd = exec.Command(self, args...)
+			cmd.Env = append(os.Environ(), env)
+		}
+		began := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		return time.Since(began)
+	}
+	var free, confined []time.Duration
+	for b.Loop() {
+		free, confined = append(free, run(false)), append(confined, run(true))
+	}
+	median := func(list []time.Duration) float64 {
+		slices.Sort(list)
+		return float64(list[len(list)/2].Microseconds()) / 1000
+	}
+	b.ReportMetric(median(free), "ms/free")
+	b.ReportMetric(median(confined), "ms/confined")
+	b.ReportMetric(median(confined)-median(free), "ms/added")
+}
