@@ -55,8 +55,12 @@ var startsPrograms = []string{
 // packageCaches are where the usual launchers keep packages.
 var packageCaches = []string{
 	".npm", ".cache/npm", ".cache/node", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm", ".bun", ".cache/deno", ".deno",
-	".cache/uv", ".local/share/uv", ".cache/pip", ".cache/pipx", ".local/pipx", ".cache/go-build", "go/pkg", ".cache/ms-playwright",
+	".cache/uv", ".local/share/uv", ".cache/pip", ".cache/pipx", ".local/pipx", ".cache/go-build", "go/pkg", ".cache/ms-playwright", playwrightProfiles,
 }
+
+// playwrightProfiles is where the MCP server of Playwright keeps the profiles of its browsers. It
+// does not start its browser without it.
+const playwrightProfiles = ".cache/ms-playwright-mcp"
 
 // createdByLauncher are the caches that a launcher creates if they are missing, which it cannot do
 // within the rules.
@@ -82,6 +86,10 @@ func RulesFor(p Program) Rules {
 	unwritable := slices.Concat(private, inHome(startsPrograms))
 	for _, cache := range createdByLauncher[filepath.Base(p.Path)] {
 		_ = os.MkdirAll(filepath.Join(home, cache), 0o755) // if it fails, the launcher says so
+	}
+
+	if slices.ContainsFunc(p.Args, func(arg string) bool { return strings.Contains(arg, "@playwright/mcp") }) {
+		_ = os.MkdirAll(filepath.Join(home, playwrightProfiles), 0o700) // if it fails, the server says so
 	}
 
 	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports}

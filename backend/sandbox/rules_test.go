@@ -30,6 +30,7 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		"home as directory": {func(p *Program) { p.Dir = home }, nil, []string{".bashrc", "x", "Documents/x"}, nil, []string{".ssh/id"}},
 		"folder argument":   {func(p *Program) { p.Args = []string{"--dir=" + in("Documents")} }, []string{"Documents/x"}, []string{"projects/x"}, nil, nil},
 		"private argument":  {func(p *Program) { p.Args = []string{in(".ssh")} }, nil, []string{".ssh/id"}, nil, []string{".ssh/id"}},
+		"playwright":        {func(p *Program) { p.Args = []string{"-y", "@playwright/mcp@latest"} }, []string{".cache/ms-playwright-mcp/x"}, []string{".cache/x"}, nil, nil},
 		"own paths":         {func(p *Program) { p.Read, p.Write = []string{"~/.ssh"}, []string{"~/.bashrc"} }, []string{".bashrc"}, []string{".ssh/id"}, []string{".ssh/id"}, nil},
 	} {
 		p := base
