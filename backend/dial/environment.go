@@ -120,14 +120,14 @@ func (e environment) expand(key, value string) (string, error) {
 	case core.CodeOf(failed) == core.CodeUnavailable:
 		return "", fmt.Errorf("%w: %w", ErrAbsent, failed) // the secret exists, so the server waits for the keyring
 	case failed != nil && (err != nil || core.CodeOf(failed) != core.CodeNotFound):
-		reason := &core.Error{Code: core.CodeValidation, Message: key + ": " + failed.Error(), Fields: []core.FieldError{{Field: key, Error: "secret cannot be read"}}}
+		reason := &core.Error{Code: core.CodeValidation, Message: unresolved(key, failed), Fields: []core.FieldError{{Field: key, Error: "secret cannot be read"}}}
 		if e, ok := errors.AsType[*core.Error](failed); ok {
 			reason.Hint = e.Hint
 		}
 		return "", reason
 	}
 	if err != nil {
-		reason := &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("%s: %v", key, err),
+		reason := &core.Error{Code: core.CodeValidation, Message: unresolved(key, err),
 			Fields: []core.FieldError{{Field: key, Error: "variable is not set"}}}
 		if errors.Is(err, config.ErrUnset) {
 			reason.Hint = "Set the variable, or give it a default: ${NAME:-default}."
@@ -136,6 +136,10 @@ func (e environment) expand(key, value string) (string, error) {
 	}
 	return s, nil
 }
+
+// unresolved names the key after the reason. Before it, a key such as env.API_TOKEN would look like
+// the name of a secret whose value follows, and the reason would be redacted in the history.
+func unresolved(key string, err error) string { return fmt.Sprintf("%v (%s)", err, key) }
 
 func (e environment) expandList(key string, values []string) ([]string, error) {
 	list := make([]string, len(values))

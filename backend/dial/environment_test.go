@@ -34,8 +34,9 @@ func TestServerGetsOnlyItsConfiguredEnvironment(t *testing.T) {
 			t.Errorf("%s=%q, want %q", name, got[name], want)
 		}
 	}
+	// The key comes last: what follows the name of a secret is redacted in the history.
 	c.Env = map[string]string{"K": "${secret:none}"}
-	if _, err := env.forServer(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `env.K: there is no secret named "none"`) {
+	if _, err := env.forServer(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `there is no secret named "none" (env.K)`) {
 		t.Errorf("got %v", err)
 	}
 	c.Env = map[string]string{"K": "${secret:locked:-a default is no way out}"}

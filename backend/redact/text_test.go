@@ -78,6 +78,7 @@ func TestNonSecretTextIsKept(t *testing.T) {
 		`{"text":"a sentence with sk-8 and AK and ey and eyJ, at 10:30"}`,
 		`{"uri":"file:///home/me/passwords.txt","time":"2026-01-01T00:00:00Z"}`,
 		`{"key":"value","keys":["a"],"mail":"mailto:me@x.org"}`,
+		`server is not running (crashed): variable ${GITHUB_TOKEN} is not set (env.GITHUB_PERSONAL_ACCESS_TOKEN)`,
 		`""`, ``, `:`, `=`, `\`, `"\\":`,
 	} {
 		if got := string(AppendJSON(nil, []byte(text))); got != text {

@@ -220,7 +220,7 @@ func TestBadServerDoesNotAffectOthers(t *testing.T) {
 	if st := g.wait("exits", core.StateCrashed); st.ExitCode == nil || *st.ExitCode != 3 || !strings.HasPrefix(st.Reason, "exited with status 3; gave up after 5") {
 		t.Errorf("exits: %+v", st)
 	}
-	for id, want := range map[string]string{"missing": "executable not found", "folder": "cannot enter working directory", "unset": "env.TOKEN: variable ${DRAWBRIDGE_TEST_UNSET} is not set"} {
+	for id, want := range map[string]string{"missing": "executable not found", "folder": "cannot enter working directory", "unset": "variable ${DRAWBRIDGE_TEST_UNSET} is not set (env.TOKEN)"} {
 		if st := g.wait(id, core.StateCrashed); !strings.Contains(st.Reason, want) {
 			t.Errorf("%s: %q does not say %q", id, st.Reason, want)
 		}

@@ -28,7 +28,7 @@ export function duration(ns: number): string {
   if (ns < 1e3) return `${Math.round(ns)} ns`;
   if (ns < 1e6) return `${Math.round(ns / 1e3)} µs`;
   if (ns < 1e9) return `${significant(ns / 1e6)} ms`;
-  if (ns < 60e9) return `${significant(ns / 1e9)} s`;
+  if (ns < 59.95e9) return `${significant(ns / 1e9)} s`;
   const s = Math.round(ns / 1e9);
   if (s < 3600) return `${Math.floor(s / 60)}m ${String(s % 60).padStart(2, '0')}s`;
   return `${Math.floor(s / 3600)}h ${String(Math.floor((s % 3600) / 60)).padStart(2, '0')}m`;

@@ -58,7 +58,12 @@ export function FacetPanel({
       <Group
         title={t.tool}
         values={data?.tools}
-        text={({ value }) => value}
+        // Several servers may have a tool of that name.
+        text={({ value, server }) =>
+          server && (data?.tools ?? []).filter((one) => one.value === value).length > 1
+            ? `${labelOf(server)} / ${value}`
+            : value
+        }
         chosen={filters.tool}
         onChange={(tool, facet) =>
           onChange({ tool, ...(tool && facet?.server ? { server: facet.server } : {}) })

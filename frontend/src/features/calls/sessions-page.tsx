@@ -80,7 +80,8 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
             </span>
           )}
         </Link>
-        <span className="shrink-0 text-sm text-ink3">{clock(session.last, now)}</span>
+        {/* The list is sorted by it. */}
+        <span className="shrink-0 text-sm text-ink3">{clock(session.first, now)}</span>
       </div>
       <div className="flex items-baseline gap-3 text-xs text-ink3">
         <span className="min-w-0 flex-1 truncate font-mono">

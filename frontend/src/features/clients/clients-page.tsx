@@ -132,9 +132,13 @@ export function ConnectHelp() {
           </Labelled>
           {requireToken && (
             <>
-              <Labelled label={t.tokenCommand}>
-                <CopyField text="drawbridge token my-client" label={t.tokenCommand} />
-              </Labelled>
+              <p className="text-sm text-ink2">
+                {t.tokenFrom}{' '}
+                <Link to="/settings" className="text-accent underline underline-offset-2">
+                  {texts.settings.title}
+                </Link>
+                {t.tokenOr} <code className="font-mono text-xs">drawbridge token my-client</code>.
+              </p>
               <Labelled label={t.header}>
                 <CopyField text="Authorization: Bearer TOKEN" label={t.header} />
               </Labelled>

@@ -7,12 +7,12 @@ const crashed = (part: Partial<ServerStatus>) =>
   remedyOf({ state: 'crashed', reason: '', ...part } as ServerStatus);
 
 it('a missing variable or secret is set', () => {
-  expect(crashed({ reason: 'env.KEY: variable ${GITHUB_TOKEN} is not set' })).toEqual({
+  expect(crashed({ reason: 'variable ${GITHUB_TOKEN} is not set (env.KEY)' })).toEqual({
     kind: 'key',
     name: 'GITHUB_TOKEN',
     isSecret: false,
   });
-  expect(crashed({ reason: 'headers.A: there is no secret named "linear/key"' })).toEqual({
+  expect(crashed({ reason: 'there is no secret named "linear/key" (headers.A)' })).toEqual({
     kind: 'key',
     name: 'linear/key',
     isSecret: true,

@@ -19,7 +19,7 @@ export function Backup() {
   const id = useId();
   const { data: status } = useSuspenseQuery(statusQuery);
   const suggested = () =>
-    status.configPath
+    isAbsolute(status.configPath)
       ? joined(joined(folderOf(status.configPath), 'backups'), backupName(new Date()))
       : '';
   const [path, setPath] = useState(suggested);
