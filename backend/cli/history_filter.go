@@ -51,7 +51,7 @@ func (c *callFilter) parse(text string) error {
 	text = filterToken.ReplaceAllStringFunc(text, func(token string) string {
 		name, value, _ := strings.Cut(strings.TrimSpace(token), ":")
 		value = strings.Trim(value, `"`)
-		into := map[string]*string{"server": &c.server, "tool": &c.tool, "client": &c.client, "session": &c.session, "folder": &c.workspace, "account": &c.account, "tag": &c.tag, "outcome": &c.outcome}[name]
+		into := map[string]*string{"server": &c.server, "tool": &c.tool, "client": &c.client, "session": &c.session, "folder": &c.workspace, "account": &c.account, "tag": &c.tag, "version": &c.version, "outcome": &c.outcome}[name]
 		switch {
 		case name == "outcome" && value == "error":
 			c.outcome = string(core.OutcomeToolError)

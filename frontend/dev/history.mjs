@@ -15,6 +15,7 @@ export function matching(calls, query, skip, payloads) {
       ['server', 'client', 'tool', 'outcome', 'session', 'workspace', 'account'].every(
         (name) => !wants(name) || call[name] === query.get(name),
       ) &&
+      (!query.get('version') || call.servedBy?.version === query.get('version')) &&
       (!query.get('tag') || call.note?.tags.includes(query.get('tag'))) &&
       (!query.get('minTookNs') || call.tookNs >= Number(query.get('minTookNs'))) &&
       (!q ||

@@ -446,6 +446,14 @@ export function makeScene(scene) {
         clients.findIndex((c) => c[0] === client)
       ],
       ...(t.server === 'github' && { account: at % 2 ? 'work' : 'default' }),
+      ...(t.server === 'filesystem' && {
+        servedBy: {
+          name: 'secure-filesystem-server',
+          version: at % 2 ? '0.2.0' : '0.1.9',
+          package: '@modelcontextprotocol/server-filesystem@2026.7.4',
+          definition: '0123456789abcdef0123456789abcdef',
+        },
+      }),
       era: 'legacy',
       server: t.server,
       tool: t.tool,

@@ -238,3 +238,15 @@ flow('a call that failed inside Drawbridge shows its stack trace', quiet, async 
   await page.getByRole('button', { name: 'Copy stack trace' }).waitFor();
   await inspect(page, 'all');
 });
+
+flow(
+  'calls are filtered by the version that answered',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls?server=filesystem`);
+    const search = page.getByRole('searchbox').first();
+    await search.fill('version:0.2.0 ');
+    await page.getByText('Version: 0.2.0').waitFor();
+    await page.waitForURL(/version=0\.2\.0|version=%220\.2\.0%22/);
+  },
+);

@@ -96,6 +96,22 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
             </Link>
           ),
         ],
+        [
+          t.servedBy,
+          call.servedBy && (
+            <Link
+              to="/calls"
+              search={{
+                server: call.server,
+                version: call.servedBy.version || call.servedBy.package || undefined,
+              }}
+              title={plain(call.servedBy.package)}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {plain(`${call.servedBy.name} ${call.servedBy.version}`.slice(0, 200))}
+            </Link>
+          ),
+        ],
         [t.instance, call.instance && <Mono text={call.instance} />],
         [t.trace, call.traceId && <Mono text={call.traceId} />],
         [t.id, <Mono key="id" text={call.id} />],

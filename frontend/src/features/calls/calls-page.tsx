@@ -151,6 +151,7 @@ const chipTexts: [keyof CallFilters, (value: string) => string][] = [
   ['session', (v) => t.sessionFilter(v.slice(0, 8))],
   ['workspace', t.chips.workspace],
   ['account', t.chips.account],
+  ['version', t.chips.version],
   ['tag', t.chips.tag],
   ['slow', (v) => t.chips.slow(Number(v))],
   ['range', (v) => texts.ranges[v as keyof typeof texts.ranges] ?? v],

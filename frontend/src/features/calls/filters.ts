@@ -10,6 +10,8 @@ export interface CallFilters extends Span {
   session?: string;
   workspace?: string;
   account?: string;
+  /** Version of a server or its package, or the beginning of a definition's hash. */
+  version?: string;
   tag?: string;
   /** An outcome, "running", or "failed" for every bad end. */
   outcome?: string;
@@ -24,7 +26,17 @@ export function isFailure(call: Call): boolean {
 }
 
 /** The filters that the daemon knows by the same name. */
-const shared = ['q', 'server', 'client', 'tool', 'session', 'workspace', 'account', 'tag'] as const;
+const shared = [
+  'q',
+  'server',
+  'client',
+  'tool',
+  'session',
+  'workspace',
+  'account',
+  'tag',
+  'version',
+] as const;
 
 /** Reads filters out of a query string; whatever is not a filter is dropped. */
 export function callFilters(search: Record<string, unknown>): CallFilters {
@@ -50,6 +62,7 @@ const tokenNames: Record<string, keyof CallFilters> = {
   session: 'session',
   folder: 'workspace',
   account: 'account',
+  version: 'version',
   tag: 'tag',
   outcome: 'outcome',
 };
@@ -83,6 +96,7 @@ export function matchesCall(call: Call, filters: CallFilters, now = Date.now()):
   for (const name of ['server', 'client', 'tool', 'session', 'workspace', 'account'] as const) {
     if (filters[name] && call[name] !== filters[name]) return false;
   }
+  if (filters.version && !isServedBy(call, filters.version)) return false;
   if (filters.slow && call.tookNs < Number(filters.slow) * 1e6) return false;
   const { from, to } = bounds(filters, now);
   if (from !== undefined || to !== undefined) {
@@ -100,6 +114,17 @@ export function matchesCall(call: Call, filters: CallFilters, now = Date.now()):
     default:
       return call.outcome === filters.outcome;
   }
+}
+
+/** Whether a version answered a call, as the daemon compares it. */
+function isServedBy({ servedBy: by }: Call, version: string): boolean {
+  if (!by) return false;
+  return (
+    by.version === version ||
+    by.package === version ||
+    by.package.endsWith(`@${version}`) ||
+    (version.length >= 8 && by.definition.startsWith(version.toLowerCase()))
+  );
 }
 
 /** The filters as the daemon takes them. "running" and "failed" are ours and filtered here. */

@@ -30,6 +30,7 @@ export const callsTexts = {
       client: (name: string) => `Client: ${name}`,
       workspace: (path: string) => `Folder: ${path}`,
       account: (name: string) => `Account: ${name}`,
+      version: (version: string) => `Version: ${version}`,
       tag: (tag: string) => `Tag: ${tag}`,
       slow: (ms: number) => `Longer than ${ms < 1000 ? `${ms} ms` : `${ms / 1000} s`}`,
       from: (at: string) => `From ${at}`,
@@ -73,6 +74,7 @@ export const callsTexts = {
         cancelled: 'cancelled',
       },
     },
+    servedBy: 'Answered by',
     app: {
       title: 'App',
       show: 'Show app',
