@@ -1,8 +1,8 @@
 // Shows MCP Apps of a real daemon's servers: one does its work, one attacks, and some cannot be shown.
 import { createSocket } from 'node:dgram'
-import { allowed, api, button, call, finish, found, go, live, order, page, part, recorded, step, until } from './page-kit.mjs'
+import { allowed, api, button, call, finish, found, go, live, input, page, part, recorded, step, until } from './page-kit.mjs'
 
-await page.goto(order.link)
+await page.goto(input.link)
 await live()
 const frame = () => page.frameLocator('iframe')
 const open = async (tool, args = {}) => {
@@ -29,7 +29,7 @@ await step('an app receives the call, and calls a tool of its server', async () 
   await frame().getByText('add says 5').waitFor()
   const [made] = await newest('add')
   if (made.client !== 'drawbridge-app' || made.outcome !== 'ok') throw new Error(JSON.stringify(made))
-  await page.screenshot({ path: `${order.output}/app.png` })
+  await page.screenshot({ path: `${input.output}/app.png` })
   await page.getByRole('link', { name: 'add', exact: true }).click()
   await page.waitForURL((url) => url.hash.includes(made.id))
   found.board = id
@@ -64,7 +64,7 @@ await step('what cannot be shown is explained', async () => {
 const udp = createSocket('udp4')
 found.packets = 0
 udp.on('message', () => found.packets++)
-await new Promise((done) => udp.bind(order.udp, '127.0.0.1', done))
+await new Promise((done) => udp.bind(input.udp, '127.0.0.1', done))
 await step('a hostile app reaches nothing', async () => {
   await show('hostile')
   await frame().getByText(/^done /).waitFor({ timeout: 60_000 })
@@ -72,13 +72,13 @@ await step('a hostile app reaches nothing', async () => {
   await pause(1000) // for packets on their way
   const height = await page.locator('iframe').evaluate((e) => e.offsetHeight)
   if (height > 2000) throw new Error(`the frame is ${height} high`)
-  if (!page.url().startsWith(order.url)) throw new Error(`the page is at ${page.url()}`)
+  if (!page.url().startsWith(input.url)) throw new Error(`the page is at ${page.url()}`)
   if ((await newest('echo')).some((one) => one.server === 'other')) throw new Error('another server was called')
 })
 await step('an app that leaves its frame arrives nowhere', async () => {
   await show('leaving')
   await pause(2500) // it tries three times within two seconds
-  if (!page.url().startsWith(order.url)) throw new Error(`the page is at ${page.url()}`)
+  if (!page.url().startsWith(input.url)) throw new Error(`the page is at ${page.url()}`)
   for (const one of page.frames().slice(1)) {
     const text = await one.evaluate(() => document.body?.innerText ?? '').catch(() => '')
     if (/Drawbridge/.test(text) && /Servers/.test(text)) throw new Error('the page is in the frame')
