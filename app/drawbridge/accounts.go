@@ -49,3 +49,14 @@ func (a *accountChooser) choose(call *core.Call) error {
 	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", s.ID, call.Account),
 		Hint: "Add it to 'accounts' of the server in the configuration, or choose another account."}
 }
+
+// folderDecides reports whether the account of a call to the server may depend on the folder of the
+// client.
+func (a *accountChooser) folderDecides(server string) bool {
+	now := a.current.Load()
+	if now == nil {
+		return false
+	}
+	s := now.servers[server]
+	return s != nil && now.config.FolderDecides(s)
+}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -11,6 +13,7 @@ import (
 // During the update a client sees either its old or its new profile, never both.
 func applyVisibility(c *config.Config, views *registry.Registry, front *bridge.Bridge) {
 	r := bridge.Visibility{Unknown: c.ReachUnknown, ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientVisibility{}, Profiles: map[string]bridge.ProfileVisibility{}}
+	r.Folders = slices.ContainsFunc(c.Profiles, func(p config.Profile) bool { return len(p.Folders) > 0 })
 	for name, client := range c.Clients {
 		r.Clients[name] = bridge.ClientVisibility{Profile: client.Profile, ToolMode: client.ToolMode}
 	}

@@ -163,7 +163,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	front = bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: clock,
 		Builtin: own.views, BuiltinTools: own.inAggregate, DescribeServer: own.describes,
-		WantsWorkspace: servers.WantsWorkspace, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
+		WantsWorkspace: func(id string) bool { return servers.WantsWorkspace(id) || accounts.folderDecides(id) }, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)

@@ -14,8 +14,10 @@ type Visibility struct {
 	// Unknown is the reason why the visibility could not be determined, or "". If it is set, no
 	// client sees anything.
 	Unknown string
-	// ProfileOf returns the profile that is bound to the working folder of a shim, or "".
+	// ProfileOf returns the profile that is bound to the working folder of a client, or "".
 	ProfileOf func(folder string) string
+	// Folders reports whether any profile is bound to a folder.
+	Folders bool
 }
 
 // ClientVisibility is what one client sees.
@@ -46,12 +48,12 @@ func (b *Bridge) SetVisibility(v Visibility) {
 // it is evaluated for each request.
 func (b *Bridge) HasVisibility(v Visibility) bool {
 	now := b.visibility.Load()
-	return now != nil && now.Unknown == v.Unknown && maps.Equal(now.Clients, v.Clients) && maps.Equal(now.Profiles, v.Profiles)
+	return now != nil && now.Unknown == v.Unknown && now.Folders == v.Folders && maps.Equal(now.Clients, v.Clients) && maps.Equal(now.Profiles, v.Profiles)
 }
 
 // authorizeEndpoint returns the endpoint with the restrictions of the request. They depend on the
-// token, the path and the folder of the shim, all of which come with every request, and not on the
-// connection or on earlier requests. refusal is the reason why the client may not use the path, or
+// token, the path and the folder of the client. The folder comes with every request, or it is the
+// one that the client of a legacy session has reported; nothing else depends on earlier requests. refusal is the reason why the client may not use the path, or
 // "".
 func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoint, refusal string) {
 	visibility := b.visibility.Load()

@@ -68,6 +68,7 @@ func profileRoutes() map[string][]string {
 		"address":                 {"/p/p/mcp", ClientHeader, "free"},
 		"address without a token": {"/p/p/mcp"},
 		"folder":                  {"/mcp", ClientHeader, "free", WorkspaceHeader, work},
+		"folder in plain text":    {"/mcp", ClientHeader, "free", WorkspaceHeader, "/office"},
 		"token before folder":     {"/mcp", ClientHeader, "bound", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte("/elsewhere"))},
 	}
 }

@@ -123,7 +123,13 @@ func (b *Bridge) serveRequest(x *exchange) {
 	b.inFlight.add(x.response, callCtx.Cancel)
 	defer b.inFlight.remove(x.response)
 	rq := b.newRequest(x)
-	result, rpcErr := b.dispatch(callCtx, rq, &callSink{bridge: b, rq: rq, response: x.response})
+	sink := &callSink{bridge: b, rq: rq, response: x.response}
+	if refusal := b.followRoots(callCtx, x, sink); refusal != "" {
+		x.reply(http.StatusNotFound, wire.AppendError(nil, x.id(), codeNotFound, refusal, nil))
+		return
+	}
+	rq.endpoint, rq.workspace = x.endpoint, x.origin.workspace
+	result, rpcErr := b.dispatch(callCtx, rq, sink)
 	if rpcErr == nil {
 		var release func()
 		result, rpcErr, release = b.holdResult(rq, result)

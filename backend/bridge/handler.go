@@ -131,7 +131,7 @@ func (b *Bridge) serveLegacyPost(w http.ResponseWriter, x *exchange) {
 				return
 			}
 		case wire.Notification:
-			if s.receiveNotification(x.message) {
+			if b.receiveNotification(x, x.message) {
 				w.WriteHeader(http.StatusAccepted)
 				return
 			}
@@ -324,7 +324,7 @@ func (b *Bridge) serveBatch(w http.ResponseWriter, x *exchange) {
 		case m.env.Kind == wire.Response:
 			x.session.deliverResponse(b, m)
 		case m.env.Kind == wire.Notification:
-			x.session.receiveNotification(m)
+			b.receiveNotification(x, m)
 		case isBridgeMethod(m.env.Method) && element.hasUsableParams():
 			requests++
 			b.serveRequest(&element)

@@ -100,7 +100,7 @@ const (
 type requestOrigin struct {
 	token string // name of the token; "" without one
 	shim  string
-	// workspace is the folder in which the shim was started.
+	// workspace is the folder in which the shim was started, or the client works.
 	workspace string
 }
 

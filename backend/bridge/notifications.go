@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -67,7 +68,7 @@ func (b *Bridge) announceAll(l *listener) {
 // although its list is the same; announced forwards that, except to a listener that is limited to a
 // profile, which would learn of changes outside of the profile.
 func (b *Bridge) announceList(l *listener, method string, announced bool) {
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
 	hash := b.listHash(l, method)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +87,7 @@ var listHashSeed = maphash.MakeSeed()
 // listHash returns the hash of what a listener sees of the lists that a notification announces. It
 // is 0 for a listener that may not see anything.
 func (b *Bridge) listHash(l *listener, method string) uint64 {
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
 	if refusal != "" {
 		return 0
 	}
@@ -104,6 +105,7 @@ func (b *Bridge) listHash(l *listener, method string) uint64 {
 type listener struct {
 	endpoint       endpoint // as the client requested it, before the visibility is applied
 	origin         requestOrigin
+	session        *session              // nil for a modern client
 	since          int                   // the number of changes before it was added
 	subscriptionID []byte                // raw id of the request subscriptions/listen; nil for a legacy session
 	tasks          map[taskKey]taskOwner // that a modern client requested
@@ -114,6 +116,22 @@ type listener struct {
 	stream   *responseWriter   // nil while the client has no stream open
 	queue    []queuedNotification
 	sending  bool // send is running
+	rooted   bool // the client has reported its roots
+}
+
+// currentOrigin returns the origin with the folder that the client has reported last.
+func (l *listener) currentOrigin() requestOrigin {
+	origin := l.origin
+	if l.session != nil {
+		origin.workspace = cmp.Or(l.session.roots.get(), origin.workspace)
+	}
+	return origin
+}
+
+func (l *listener) hasStream() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stream != nil
 }
 
 // queuedNotification is a notification that waits until the stream accepts it. A newer one with the
@@ -125,8 +143,8 @@ type queuedNotification struct {
 
 // addListener adds a listener with the current hashes of its lists. request is the request
 // subscriptions/listen of a modern client, or nil; tasks are those that it names.
-func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, request *mcp.SubscriptionsListenParams, tasks map[taskKey]task) *listener {
-	l := &listener{endpoint: x.endpoint.unscoped(), origin: x.origin, lastSent: map[string]uint64{}}
+func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, s *session, request *mcp.SubscriptionsListenParams, tasks map[taskKey]task) *listener {
+	l := &listener{endpoint: x.endpoint.unscoped(), origin: x.origin, session: s, lastSent: map[string]uint64{}}
 	b.mu.Lock()
 	l.since = b.announced + len(b.changes)
 	b.mu.Unlock()
@@ -188,6 +206,16 @@ func (l *listener) enqueue(b *Bridge, key, method string, params []byte) {
 	} else {
 		l.queue = append(l.queue, next)
 	}
+	l.startSending(b)
+}
+
+// enqueueEvent sends an event as enqueue does.
+func (l *listener) enqueueEvent(b *Bridge, next queuedNotification) {
+	l.queue = append(l.queue, next)
+	l.startSending(b)
+}
+
+func (l *listener) startSending(b *Bridge) {
 	if !l.sending {
 		l.sending = true
 		b.runInBackground(l.send)

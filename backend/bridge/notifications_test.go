@@ -30,7 +30,7 @@ func (s *fixture) newProbe(path, token string) listenerProbe {
 	s.bridge.announceChanges() // of the fixture
 	ep, _ := parseEndpoint(path)
 	e := listenerProbe{s: s, ss: new(mcp.ServerSession), w: httptest.NewRecorder()}
-	e.l = s.bridge.addListener(e.ss, &exchange{endpoint: ep, origin: requestOrigin{token: token}}, nil, nil)
+	e.l = s.bridge.addListener(e.ss, &exchange{endpoint: ep, origin: requestOrigin{token: token}}, nil, nil, nil)
 	e.l.stream = s.bridge.newResponseWriter(e.w, false)
 	return e
 }

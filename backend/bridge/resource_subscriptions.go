@@ -175,7 +175,7 @@ func (b *Bridge) resolveResource(ss *mcp.ServerSession, uri string) (registry.Ta
 	if l == nil {
 		return registry.Target{}, false
 	}
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
 	if refusal != "" {
 		return registry.Target{}, false
 	}

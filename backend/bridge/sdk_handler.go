@@ -137,7 +137,7 @@ func (b *Bridge) listen(ctx context.Context, method string, req mcp.Request, x *
 	}
 	rq := b.newRequest(x)
 	tasks := b.requestedTasks(rq)
-	x.listener = b.addListener(ss, x, params, tasks)
+	x.listener = b.addListener(ss, x, nil, params, tasks)
 	defer b.listeners.remove(ss)
 	// Cancelling this context lets the SDK send the final response; closing its session would not.
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -187,7 +187,7 @@ func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request,
 	s.parsedCapabilities = parseClientCapabilities(s.capabilities)
 	b.recordClient(s.client, core.Legacy, s.version, s.capabilities)
 	s.ctx, s.cancel = context.WithCancelCause(b.lifetime)
-	b.addListener(ss, x, nil, nil)
+	b.addListener(ss, x, s, nil, nil)
 	evicted, ok := b.sessions.add(s)
 	if !ok {
 		s.cancel(errSessionEnded)

@@ -128,7 +128,7 @@ func (b *Bridge) TaskUpdated(server string, params json.RawMessage) {
 		if !wanted {
 			continue
 		}
-		ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
+		ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
 		view := b.view(ep, l.origin.token)
 		if _, ok := b.tasks.find(key, owner, b.Now()); !ok || refusal != "" || !hasServer(view.Offers(), server) {
 			continue

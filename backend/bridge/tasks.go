@@ -283,7 +283,7 @@ func (b *Bridge) TaskChanged(server string, params json.RawMessage) {
 	if l == nil {
 		return
 	}
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.origin)
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
 	if refusal != "" || !hasServer(b.view(ep, l.origin.token).Offers(), server) {
 		return
 	}

@@ -8,26 +8,22 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// WorkspaceHeader is the working folder of a shim, encoded as unpadded base64url. It is not
-// verified, just as the roots of a client are not.
+// WorkspaceHeader is the working folder of a client: an absolute path, or one that is encoded as unpadded
+// base64url. A shim sends it, and any other client may. It is not verified, just as the roots of a client are not.
 const WorkspaceHeader = privatePrefix + "Workspace"
 
-const (
-	// rootsTimeout is how long a client may take to list its roots. After that the call continues
-	// without them.
-	rootsTimeout = 10 * time.Second
-	maxWorkspace = 4096
-)
+const maxWorkspace = 4096
 
 // decodeWorkspace decodes the header. It returns "" unless the value is an absolute path.
 func decodeWorkspace(header string) string {
+	if filepath.IsAbs(header) { // of a client that cannot encode it
+		return cleanFolder(header)
+	}
 	if header == "" || len(header) > base64.RawURLEncoding.EncodedLen(maxWorkspace) {
 		return ""
 	}
@@ -54,58 +50,15 @@ func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.C
 	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call.Server) || !parseClientCapabilities(rq.capabilities).roots {
 		return
 	}
-	var known *clientRoots
-	var at int
+	ask, root := askRoots(sink), ""
 	if rq.session != nil {
-		known = &rq.session.roots
-		var root string
-		var ok bool
-		if root, at, ok = known.get(); ok {
-			call.Workspace = cmp.Or(root, call.Workspace)
-			return
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
-	defer cancel()
-	reply, err := sink.Ask(ctx, "roots/list", nil)
-	if err != nil || len(reply.Result) == 0 {
-		return
-	}
-	root := firstRoot(reply.Result)
-	if known != nil {
-		known.set(root, at)
+		root, _ = rq.session.roots.resolve(ctx, ask)
+	} else {
+		limited, cancel := context.WithTimeout(ctx, rootsTimeout)
+		defer cancel()
+		root, _ = ask(limited)
 	}
 	call.Workspace = cmp.Or(root, call.Workspace)
-}
-
-// clientRoots caches the first root of a session's client.
-type clientRoots struct {
-	mu      sync.Mutex
-	first   string
-	known   bool
-	changes int
-}
-
-func (r *clientRoots) get() (first string, at int, known bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.first, r.changes, r.known
-}
-
-// set stores an answer, unless the roots have changed since the request.
-func (r *clientRoots) set(first string, at int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if at == r.changes {
-		r.first, r.known = first, true
-	}
-}
-
-func (r *clientRoots) invalidate() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known = false
-	r.changes++
 }
 
 // firstRoot returns the path of the first file URI in a roots/list result, or "".

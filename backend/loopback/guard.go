@@ -5,10 +5,12 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -208,11 +210,17 @@ func stripPrivate(h http.Header) {
 		switch {
 		case name == KeyHeader && len(values) == 1:
 		case name == ShimHeader && len(values) == 1 && isPlainValue(values[0], 64):
-		case name == WorkspaceHeader && len(values) == 1 && isPlainValue(values[0], 8<<10):
+		case name == WorkspaceHeader && len(values) == 1 && (isPlainValue(values[0], 8<<10) || isPath(values[0], 4<<10)):
 		default:
 			delete(h, name)
 		}
 	}
+}
+
+// isPath reports whether s is an absolute path that a client may send: at most maxLen bytes
+// without control characters.
+func isPath(s string, maxLen int) bool {
+	return filepath.IsAbs(s) && len(s) <= maxLen && strings.IndexFunc(s, unicode.IsControl) < 0
 }
 
 // isPlainValue reports whether s is a header value that a shim may send: at most maxLen letters,
