@@ -107,7 +107,9 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           {view === 'about' && version}
           {view === 'about' && trust?.(null)}
           {view === 'about' && <ServerDestinations server={id} />}
-          {view === 'about' && <ServerSandbox server={id} />}
+          {view === 'about' && (
+            <ServerSandbox server={id} observable={server.transport === 'stdio'} />
+          )}
           {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
           {view === 'log' && <LogView server={server} />}
           {view === 'calls' && calls}

@@ -21,7 +21,7 @@ const sandboxQuery = (server: string) =>
   });
 
 /** The sandbox of a server: its mode, what the system can confine, and what was observed. */
-export function ServerSandbox({ server }: { server: string }) {
+export function ServerSandbox({ server, observable }: { server: string; observable: boolean }) {
   const { data } = useQuery(sandboxQuery(server));
   const client = useQueryClient();
   const change = useMutation({
@@ -49,7 +49,7 @@ export function ServerSandbox({ server }: { server: string }) {
         <Access read={data.read} write={data.write} network={data.network} ports={data.ports} />
       )}
       <div className="mt-3 flex flex-wrap gap-2">
-        {mode !== 'observe' && (
+        {mode !== 'observe' && observable && (
           <Button small disabled={change.isPending} onClick={() => set('observe')}>
             {t.observe}
           </Button>
