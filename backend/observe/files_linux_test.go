@@ -25,6 +25,7 @@ func TestOpenFilesAreRecordedWithHowTheyAreOpened(t *testing.T) {
 		t.Cleanup(func() { f.Close() })
 	}
 	open("read", os.O_RDONLY)
+	open("only read", os.O_RDONLY)
 	open("written", os.O_WRONLY)
 	open("gone", os.O_RDWR)
 	if err := os.Remove(filepath.Join(dir, "gone")); err != nil {
@@ -52,6 +53,9 @@ func TestOpenFilesAreRecordedWithHowTheyAreOpened(t *testing.T) {
 		if !got[filepath.Join(dir, name)].Written {
 			t.Errorf("%s: %+v", name, got[filepath.Join(dir, name)])
 		}
+	}
+	if p, ok := got[filepath.Join(dir, "only read")]; !ok || p.Written {
+		t.Errorf("a file that is only read: %+v", p)
 	}
 	if _, ok := got[filepath.Join(dir, "gone")]; ok {
 		t.Error("a deleted file is recorded")

@@ -42,6 +42,11 @@ func TestConnectionsOfTreeAreFound(t *testing.T) {
 	}
 	defer udp.Close()
 	open := dial(t, "tcp", tcp.Addr().String())
+	accepted, err := tcp.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
 	dial(t, "tcp", tcp6.Addr().String())
 	dial(t, "udp", udp.LocalAddr().String())
 	s := newSockets()
