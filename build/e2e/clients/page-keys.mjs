@@ -129,7 +129,7 @@ await then('letters lead to pages, and every list is walked with arrows', async 
   await press('Escape')
   await leadsTo(page, 'gc', /#\/calls$/)
   await settled('/calls')
-  await to(page.locator('[data-call]'), 40)
+  await to(page.locator('[data-call]'))
   const first = await page.evaluate(() => document.activeElement.dataset.call)
   await press('ArrowDown')
   await until('the arrow moves', () => page.evaluate((was) => (document.activeElement.dataset.call ?? was) !== was, first))
