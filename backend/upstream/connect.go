@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -238,9 +239,10 @@ var (
 )
 
 // Exited reports whether err means that the server exited, or closed its output or its input as an
-// exiting process does. The end of the input is noticed first if a request was being written.
+// exiting process does. The end of the input is noticed first if a request was being written: the
+// pipe is broken, or was closed already because the exit was noticed.
 func Exited(err error) bool {
-	return errors.Is(err, errExited) || errors.Is(err, wire.ErrClosed) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, errExited) || errors.Is(err, wire.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
 
 // exitDrainTimeout is how long output that a server wrote before it exited may still arrive.

@@ -11,9 +11,11 @@ import (
 
 // A process that exits before it has read a request ends the connection with a failed write.
 func TestFailedWriteToExitedServerCountsAsExit(t *testing.T) {
-	write := &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
-	lost := &core.Error{Code: core.CodeUnavailable, Message: "the connection was lost", Cause: fmt.Errorf("cannot write: %w", write)}
-	if !Exited(lost) {
-		t.Error("it counts as a lost connection, so the status of the process is not told")
+	for _, cause := range []error{syscall.EPIPE, os.ErrClosed} {
+		write := &os.PathError{Op: "write", Path: "|1", Err: cause}
+		lost := &core.Error{Code: core.CodeUnavailable, Message: "the connection was lost", Cause: fmt.Errorf("cannot write: %w", write)}
+		if !Exited(lost) {
+			t.Errorf("%v counts as a lost connection, so the status of the process is not told", cause)
+		}
 	}
 }
