@@ -75,7 +75,8 @@ async function scroll(browser) {
     world.pageSize = 5000; // the way to the end must not be what is measured
   });
   const list = '.scroll-area:has([aria-label=Calls])';
-  const rows = () => page.locator(`${list} ul`).evaluate((ul) => Math.round(ul.offsetHeight / 48));
+  const rows = () =>
+    page.locator(`${list} [aria-label=Calls]`).evaluate((all) => Math.round(all.offsetHeight / 48));
   await page.locator('[data-call]').first().waitFor();
   // The machine's own pace, with a list as long as one page of it.
   const few = await frames(page, list);

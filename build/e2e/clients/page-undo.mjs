@@ -10,9 +10,10 @@ const dialog = page.getByRole('dialog')
 const row = part('Installed clients').getByRole('listitem').filter({ hasText: 'Cursor' })
 const file = () => readFile(input.cursor, 'utf8')
 /** Cursor gets an entry of ours, with a command or with our address. */
-async function connect(byAddress) {
+async function connect(byAddress, hasServers) {
   await go('/clients')
   await row.getByRole('button', { name: 'Connect…' }).click()
+  if (hasServers) await row.getByLabel('Move its servers to Drawbridge').uncheck()
   if (byAddress) {
     await row.getByLabel('Use HTTP instead of a command').check()
     await row.getByText(`${input.url}/mcp`).waitFor()
@@ -291,7 +292,7 @@ await step('all calls of a session are deleted after a question', async () => {
 })
 await step('an entry that leads to where Drawbridge was before is led here at the examination', async () => {
   const before = await file()
-  await connect(true)
+  await connect(true, true)
   const ours = await file()
   // Drawbridge moves while somebody has half written the file, and it cannot follow.
   await writeFile(input.cursor, ours.slice(0, -4))

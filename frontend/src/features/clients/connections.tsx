@@ -172,8 +172,9 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
 
 /** Exactly what changes in the client's file, before anything is written. */
 function ConnectForm({ connection, onDone }: { connection: Connection; onDone: () => void }) {
-  const importable = useQuery(importableQuery(connection.key));
-  if (importable.isPending) return <Loading />;
+  // What the client's file contained at an earlier visit must not decide.
+  const importable = useQuery({ ...importableQuery(connection.key), refetchOnMount: 'always' });
+  if (!importable.isFetchedAfterMount) return <Loading />;
   // A client that kept its own servers as well would have them twice.
   const move = (importable.data ?? []).some((one) => !one.skipReason);
   return <ChosenConnect connection={connection} movable={move} onDone={onDone} />;
