@@ -10,7 +10,7 @@ import (
 
 func TestCallUsesChosenAccountOrFails(t *testing.T) {
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {
-		"hub": {"command": "h", "accounts": {"work": {"folders": ["/work"]}}}, "plain": {"command": "p"}}}`))
+		"hub": {"command": "h", "accounts": {"work": {"folders": ["/projects"]}}}, "plain": {"command": "p"}}}`))
 	if c == nil {
 		t.Fatal(problems)
 	}
@@ -21,10 +21,10 @@ func TestCallUsesChosenAccountOrFails(t *testing.T) {
 	a.apply(c)
 	for _, q := range []struct{ server, preset, folder, want, code string }{
 		{"hub", "", "", "default", ""},
-		{"hub", "", "/work/x", "work", ""},
-		{"hub", "default", "/work/x", "default", ""},
-		{"hub", "gone", "/work/x", "gone", "not_found"},
-		{"plain", "", "/work/x", "", ""},
+		{"hub", "", "/projects/x", "work", ""},
+		{"hub", "default", "/projects/x", "default", ""},
+		{"hub", "gone", "/projects/x", "gone", "not_found"},
+		{"plain", "", "/projects/x", "", ""},
 		{"plain", "default", "", "", ""},
 		{"plain", "work", "", "work", "not_found"},
 		{"unknown", "", "", "", ""},

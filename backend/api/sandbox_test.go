@@ -19,7 +19,7 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	s := newSite(t)
 	home, err := os.UserHomeDir()
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": "observe"}, "web": {"url": "http://127.0.0.1:1/mcp"}}}`))
 	s.statuses = []core.ServerStatus{{ID: "files"}, {ID: "web"}}

@@ -15,7 +15,7 @@ import (
 func TestSandboxOfImageIsReadOnlyRootMountsAndNetwork(t *testing.T) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	c := &config.Server{ID: "a", Type: core.Docker, Docker: config.Docker{Image: "mcp/time", Network: "bridge"},
 		Sandbox: config.Sandbox{On: true, NoNetwork: true, Read: []string{"/srv/data"}, Write: []string{"~/out"}}}

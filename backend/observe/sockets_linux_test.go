@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
@@ -106,7 +107,13 @@ func twentyServers(b *testing.B) func() map[string][]int {
 		}
 		list = append(list, p)
 	}
-	time.Sleep(100 * time.Millisecond)
+	eventually.True(b, "every server has its children", func() bool {
+		n := 0
+		for _, pids := range process.TreePIDs(list) {
+			n += len(pids)
+		}
+		return n >= 3*len(list)
+	})
 	return func() map[string][]int {
 		trees := map[string][]int{}
 		for i, pids := range process.TreePIDs(list) {

@@ -7,16 +7,16 @@ import (
 
 func TestProposalIsNarrowForPrivateAndStartFiles(t *testing.T) {
 	home := t.TempDir()
-	r := Rules{Read: []string{"/usr", home + "/work", home + "/.local", home + "/.bashrc", home + "/notes.txt"}, Write: []string{home + "/tmp", home + "/.npm"}}
+	r := Rules{Read: []string{"/usr", home + "/projects", home + "/.local", home + "/.bashrc", home + "/notes.txt"}, Write: []string{home + "/tmp", home + "/.npm"}}
 	read, write := Propose(r, home, []Opened{
 		{"/usr/lib/x", false}, {home + "/tmp/a", true}, {home + "/.npm/x", true}, // covered
-		{home + "/work/a/1.txt", true}, {home + "/work/a/b/2.txt", true}, {home + "/.bashrc", true}, {home + "/.local/bin/tool", true}, {home + "/notes.txt", true},
+		{home + "/projects/a/1.txt", true}, {home + "/projects/a/b/2.txt", true}, {home + "/.bashrc", true}, {home + "/.local/bin/tool", true}, {home + "/notes.txt", true},
 		{home + "/.ssh/config", false}, {home + "/.aws/token", true},
 	})
 	if want := []string{"~/.ssh/config"}; !slices.Equal(read, want) {
 		t.Errorf("read %q", read)
 	}
-	want := []string{"~/.aws/token", "~/.bashrc", "~/.local/bin/tool", "~/notes.txt", "~/work/a"}
+	want := []string{"~/.aws/token", "~/.bashrc", "~/.local/bin/tool", "~/notes.txt", "~/projects/a"}
 	if !slices.Equal(write, want) {
 		t.Errorf("write %q", write)
 	}
