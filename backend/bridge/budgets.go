@@ -144,10 +144,12 @@ func (b *bodyBudget) acquire(ctx context.Context, n int64) (release func(), err 
 	if n <= smallBodySize {
 		return func() {}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.timeout)
-	defer cancel()
-	if b.semaphore.Acquire(ctx, n) != nil {
-		return func() {}, errBodyBudget
+	if !b.semaphore.TryAcquire(n) {
+		ctx, cancel := context.WithTimeout(ctx, b.timeout)
+		defer cancel()
+		if b.semaphore.Acquire(ctx, n) != nil {
+			return func() {}, errBodyBudget
+		}
 	}
 	return func() { b.semaphore.Release(n) }, nil
 }
